@@ -21,6 +21,7 @@ import attrs
 from attrs import field, frozen
 
 from trnspec.evaluation.inputs import AXIS, Axis, fields_of
+from trnspec.model.price import PriceType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -525,3 +526,50 @@ class StepSchedule(Schedule):
             'Rate between a rank and its host per direction, such as "16 GB/s"; required to offload.', "GB/s"
         ),
     )
+
+
+@frozen(kw_only=True, slots=False)
+class Prices(Question):
+    """The price of a server: that of the catalog for a type and a region, or one that is given."""
+
+    price: str | None = field(
+        default=None,
+        metadata=axis(
+            'Price of one server, such as "21.50 USD/h".', "USD/h", group="Price", unset="that of the catalog"
+        ),
+    )
+    price_type: PriceType = field(
+        default="on-demand", metadata=axis("The way the server is bought: which price of the catalog.", group="Price")
+    )
+    region: str | None = field(
+        default=None,
+        metadata=axis(
+            "Region or availability zone of the price, such as us-east-2.",
+            "REGION",
+            group="Price",
+            unset="us-east-1 if there is a price, else the newest of another region",
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class Confidence(Question):
+    """How certain a plan must be."""
+
+    confidence: float = field(
+        default=0.5,
+        metadata=axis(
+            "Least probability of meeting the goals, from the intervals of the times.",
+            "SHARE",
+            group="Goal",
+            minimum=0.01,
+            maximum=0.99,
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class Listed(Question):
+    """How many results are listed."""
+
+    top: int = field(default=10, metadata=axis("Number of results to list.", "RESULTS", group="Output", minimum=1))

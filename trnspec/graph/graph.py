@@ -108,9 +108,16 @@ class Graph:
             raise UnknownNameError(f"no document is named {name!r}" + (f"; {hint}" if hint else ""))
         return self.nodes[self.aliases[name]]
 
+    @functools.cached_property
+    def _of(self) -> dict[type, tuple[Node[Any], ...]]:
+        """The results of :meth:`of`."""
+        return {}
+
     def of(self, spec: type[T]) -> tuple[Node[T], ...]:
         """The nodes whose spec is of a class, or of a class derived from it, by name."""
-        return tuple(sorted((n for n in self if isinstance(n.spec, spec)), key=lambda n: n.name))
+        if spec not in self._of:
+            self._of[spec] = tuple(sorted((n for n in self if isinstance(n.spec, spec)), key=lambda n: n.name))
+        return self._of[spec]
 
     def replace(self, name: str, spec: Any) -> Graph:
         """The same graph with another spec under ``name``; every reference to it sees the new one."""
@@ -209,6 +216,8 @@ MOST_KNOWN = 6
 def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
     for path, target, ref in references(node):
         target_node: Node[Any] | None = graph.lookup(ref.name)
+        if target_node is not None and isinstance(target_node.spec, target):
+            continue
         place: Place = node.document.place(path)
         kind = target.__name__
         named: tuple[Node[Any], ...] = graph.of(target)
@@ -224,7 +233,7 @@ def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
             hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.metadata.aliases)])
             hint = hint or _unknown_hint(kind, ref.name, named)
             yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
-        elif not isinstance(target_node.spec, target):
+        else:
             message = f"{ref.name!r} is a {target_node.kind}; a {kind} is expected here"
             hint = f"known: {', '.join(names[:6])}" if names else ""
             yield NodeProblem(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
@@ -236,6 +237,7 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding(where, message, "add a verdict and a reason", (at(node, path, text=str(built)),))
 
 
+@lru_cache(maxsize=1024)
 def _parsed(text: str, members: int) -> Shape | None:
     """The shape that the words describe; ``None`` for other words, for instance a list of neighbours."""
     for nodes in (members, None):
@@ -246,6 +248,7 @@ def _parsed(text: str, members: int) -> Shape | None:
     return None
 
 
+@lru_cache(maxsize=1024)  # many servers have the same topology, and the same words for it
 def _difference(built: Shape, claimed: Shape) -> str:
     from trnspec.topology.compare import difference
 
