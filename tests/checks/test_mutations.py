@@ -26,6 +26,7 @@ from mutations import (
     outcome,
     sites,
 )
+from price_changes import price_changes
 from statement_changes import Statement, statement_changes
 
 from trnspec.api import graph as load
@@ -154,10 +155,10 @@ def test_share_without_a_rival(graph: Graph, tell) -> None:
     assert models < 0.35
 
 
-RATES = {"number": 0.95, "date": 0.90, "source": 0.90, "verdict": 0.90, "model": 0.80}
+RATES = {"number": 0.95, "date": 0.90, "source": 0.90, "verdict": 0.90, "model": 0.80, "price": 0.90}
 """The share of changes of each kind that must be reported."""
 
-QUICK = {"number": 24, "date": 12, "source": 12, "verdict": 12, "model": 90}
+QUICK = {"number": 24, "date": 12, "source": 12, "verdict": 12, "model": 90, "price": 12}
 """Changes of each kind in the quick sample."""
 
 MODEL_KINDS = ("x2", "/2", "off by one", "another's value", "swapped row")
@@ -182,6 +183,7 @@ def _populations() -> dict[str, Population]:
     every = sorted(registry().rules, key=lambda r: r.code.id not in FIRST)
     about_models = tuple(r for r in every if r.over is Model or r.code.id in FIRST)
     of_figures = tuple(r for r in every if r.over is not Model and not r.code.id.startswith("TRN7"))
+    of_prices = tuple(r for r in every if r.code.id.startswith("TRN8"))
     of_statements = tuple(r for r in every if r.code.id.startswith("TRN3"))
     known = determined(hardware)
     stated: dict[str, list[Statement]] = defaultdict(list)
@@ -200,6 +202,7 @@ def _populations() -> dict[str, Population]:
         "number": Population(hardware, of_figures, numbers),
         **{kind: Population(hardware, of_statements, tuple(some)) for kind, some in stated.items()},
         "model": Population(models, about_models, tuple(equally)),
+        "price": Population(hardware, of_prices, tuple(price_changes(hardware))),
     }
 
 
