@@ -13,7 +13,7 @@ fit() {
     out=$1
     shift
     echo "calibrate $*"
-    $TRNSPEC calibrate "$@" --out "${OUT:-$out}" --force --catalog $NVIDIA --catalog $INFERENTIA | grep '^wrote'
+    $TRNSPEC calibrate "$@" --prior none --out "${OUT:-$out}" --force --catalog $NVIDIA --catalog $INFERENTIA | grep '^wrote'
 }
 
 # AWS.

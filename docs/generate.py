@@ -1,4 +1,4 @@
-"""Generates the JSON Schemas and the reference page of all codes.
+"""Generates the JSON Schemas and the reference pages of codes, accuracy and currency.
 
 ``python docs/generate.py --check`` writes nothing and fails if a file is not up to date.
 """
@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Literal, Union, get_args, get_origin, get_type_hints
 
-from trnspec.api import registry
+from trnspec.api import graph, registry
+from trnspec.catalog.versions.editions import names
 from trnspec.evaluators.accuracy import AccuracyRow
+from trnspec.graph.currency import currencies
+from trnspec.loading.files import shipped
 from trnspec.model.json_schema import document_schema, field_docs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,6 +32,7 @@ def files() -> dict[Path, str]:
     generated[ROOT / "schemas" / "v1" / "accuracy.schema.json"] = _json(_accuracy())
     generated[ROOT / "docs" / "reference" / "accuracy.md"] = _accuracy_page()
     generated[ROOT / "docs" / "reference" / "codes.md"] = _codes()
+    generated[ROOT / "docs" / "reference" / "currency.md"] = _currency()
     return generated
 
 
@@ -69,6 +74,41 @@ def _accuracy_page() -> str:
         "|---|---|",
         *(f"| `{name}` | {text.replace('``', '`')} |" for name, (text, _) in field_docs(AccuracyRow).items()),
     ]
+    return "\n".join(lines) + "\n"
+
+
+def _currency() -> str:
+    """How current the shipped catalog is, against its newest edition."""
+    edition = names(ROOT / "catalog" / "editions")[-1]
+    known = graph()
+    own = [c for c in currencies(known, edition) if known.named(c.name).document.file.startswith(str(shipped()))]
+    years = sorted({year for c in own for year, _ in c.years})
+    total = Counter[str]()
+    for each in own:
+        total.update(dict(each.years))
+    lines = [
+        "# How current is this catalog",
+        "",
+        "Generated from the documents of the shipped catalog by `docs/generate.py`. `trnspec audit --stale` lists the values whose",
+        "newest source is older than 12 months, or than `--older-than 18mo`.",
+        "",
+        f"The newest edition is {edition}. Ages are in calendar months up to it; a source that is dated by a year alone counts as of",
+        "its December. The columns of years count values (figures, counts, words) by their newest source: the adopted one, or a",
+        "claim that agrees with it. Derived values are computed from others and are as old as those. *Not known* are attributes that",
+        "are stated or claimed of another document of the kind, and have no adopted value here.",
+        "",
+        f"All documents: {total.total()} values, "
+        + ", ".join(f"{total[y]} with a newest source of {y}" for y in years)
+        + ".",
+    ]
+    for kind in dict.fromkeys(c.kind for c in own):
+        heads = ["document", "newest source", "date", "age", *years, "derived", "not known"]
+        lines += ["", f"## {kind}", "", f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+        for each in (c for c in own if c.kind == kind):
+            counts = [str(dict(each.years).get(year, "")) for year in years]
+            unknown = ", ".join(each.unknown) or "-"
+            cells = [each.name, each.source, each.as_of, str(each.months), *counts, str(each.derived or ""), unknown]
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -16,6 +17,9 @@ settings.load_profile("ci")
 
 # Before the first module of tests loads a catalog.
 keep()
+
+# A test that starts the command line checks anew; those of the cache itself turn it on.
+os.environ["TRNSPEC_NO_CACHE"] = "1"
 
 Tell = Callable[[str, Iterable[str]], None]
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
-from trnspec.atomic_write import write
+from trnspec.atomic_write import create, locked, write
 
 
 def everything(folder) -> dict[str, bytes]:
@@ -63,3 +66,140 @@ def test_the_name_in_an_error_is_that_of_the_file(tmp_path) -> None:
         write({place: b""})
 
     assert str(place) == caught.value.filename
+
+
+CALLS = ["mkdir", "mkstemp", "write", "fsync", "chmod", "replace"]
+"""Every call of a write that can fail."""
+
+
+def _failing(monkeypatch, call: str, error: BaseException, number: int) -> None:
+    """Let the ``number``-th call of a kind raise an error."""
+    count = 0
+
+    def raising(function):
+        def run(*args, **more):
+            nonlocal count
+            count += 1
+            if count == number:
+                raise error
+            return function(*args, **more)
+
+        return run
+
+    if call == "write":
+        opened = os.fdopen
+
+        class Stream:
+            def __init__(self, *args) -> None:
+                self._stream = opened(*args)
+                self.write = raising(self._stream.write)
+                self.flush, self.fileno = self._stream.flush, self._stream.fileno
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *args) -> None:
+                self._stream.close()
+
+        monkeypatch.setattr(os, "fdopen", Stream)
+        return
+    of = {"mkstemp": tempfile, "fsync": os}.get(call, Path)
+    monkeypatch.setattr(of, call, raising(getattr(of, call)))
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS])
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_may_fail(tmp_path, monkeypatch, call, code, number) -> None:
+    """Old or new contents, no temporary file, and an error that names the file."""
+    one, two = tmp_path / "a" / "one", tmp_path / "b" / "two"
+    for file in (one, two):
+        file.parent.mkdir()
+        file.write_bytes(b"old")
+    with monkeypatch.context() as patched:
+        _failing(patched, call, OSError(code, os.strerror(code)), number)
+        with pytest.raises(OSError, match=r"one|two") as caught:
+            write({one: b"new", two: b"new"})
+
+    assert (code, str([one, two][number - 1])) == (caught.value.errno, caught.value.filename)
+    renamed = call == "replace" and number == 2  # the first file was replaced already
+    assert {"a/one": b"new" if renamed else b"old", "b/two": b"old"} == everything(tmp_path)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("call", CALLS)
+def test_an_interrupt_at_every_call(tmp_path, monkeypatch, call, number) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_bytes(b"old")
+    with monkeypatch.context() as patched:
+        _failing(patched, call, KeyboardInterrupt(), number)
+        with pytest.raises(KeyboardInterrupt):
+            write({one: b"new", two: b"new"})
+
+    assert everything(tmp_path) in ({"one": b"old"}, {"one": b"new"})
+
+
+KILLED = """
+import os, pathlib, signal, sys, tempfile
+from trnspec.atomic_write import write
+
+call, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+def kill(*args, **more):
+    os.kill(os.getpid(), signal.SIGKILL)
+of = {"mkstemp": tempfile, "fsync": os, "write": os}.get(call, pathlib.Path)
+setattr(of, "fdopen" if call == "write" else call, kill)
+write({folder / "one": b"new"})
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL")
+@pytest.mark.parametrize("call", CALLS)
+def test_killed_at_every_call(tmp_path, call) -> None:
+    """The file is whole; what is left is deleted by the next write, an hour later."""
+    (tmp_path / "one").write_bytes(b"old")
+    done = subprocess.run([sys.executable, "-c", KILLED, call, tmp_path], check=False, timeout=60)
+
+    assert -9 == done.returncode
+    left = [p for p in tmp_path.iterdir() if p.name != "one"]
+    assert (b"old", len(left)) == ((tmp_path / "one").read_bytes(), int(call not in ("mkdir", "mkstemp")))
+    for file in left:
+        os.utime(file, (time.time() - 7200,) * 2)
+    write({tmp_path / "one": b"newer"})
+    assert {"one": b"newer"} == everything(tmp_path)
+
+
+def test_a_temporary_file_of_a_running_process_stays(tmp_path) -> None:
+    (tmp_path / ".one.trnspec-abc").write_bytes(b"half")
+    (tmp_path / ".two.trnspec-abc").write_bytes(b"half")
+    os.utime(tmp_path / ".two.trnspec-abc", (0, 0))
+    write({tmp_path / "one": b"new"})
+
+    assert {".one.trnspec-abc", ".two.trnspec-abc", "one"} == everything(tmp_path).keys()
+
+
+def test_permissions_of_an_existing_file_stay(tmp_path) -> None:
+    (tmp_path / "one").write_bytes(b"old")
+    (tmp_path / "one").chmod(0o755)
+    write({tmp_path / "one": b"new"})
+
+    assert (0o755, b"new") == ((tmp_path / "one").stat().st_mode & 0o777, (tmp_path / "one").read_bytes())
+
+
+def test_create_replaces_nothing(tmp_path) -> None:
+    create(tmp_path / "one", b"new")
+    with pytest.raises(FileExistsError, match="one"):
+        create(tmp_path / "one", b"newer")
+
+    assert {"one": b"new"} == everything(tmp_path)
+
+
+def test_one_process_at_a_time(tmp_path) -> None:
+    """A lock is held by one process, and ends with it."""
+    fcntl = pytest.importorskip("fcntl")
+    holder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    with pytest.raises(TimeoutError, match="another process"), locked(tmp_path, 0.1):
+        pass
+    os.close(holder)
+    with locked(tmp_path, 0.1):
+        pass

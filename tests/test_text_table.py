@@ -226,3 +226,24 @@ def test_markdown() -> None:
         "| gap | - |",
         "| yes | yes |",
     ]
+
+
+HOSTILE = "\x1b]0;t\x07\r\x9b\u202e<b>`c`[a](javascript:1)|\\\ttab\nline"
+
+
+def test_control_characters_are_written_out() -> None:
+    """In pages, CSV and Markdown, also those of a heading; tabs and lines stay, colours of a page too."""
+    data = table([Column(f"h{HOSTILE}"), Column("b")], [(HOSTILE, Number(1, "1\x1b"))])
+    page = rendered([HOSTILE, data, "\x1b[31mred\x1b[0m\x1b[2J"], 200)
+
+    for text in (page.replace("\x1b[31m", "").replace("\x1b[0m", ""), text_table.csv(data), text_table.markdown(data)):
+        assert {c for c in text if not c.isprintable()} <= {"\n", "\t"}
+    assert "\x1b[31mred\x1b[0m\\x1b[2J" in page
+
+
+def test_markdown_begins_no_code_and_no_link() -> None:
+    data = table(["a"], [(HOSTILE,)])
+
+    assert text_table.markdown(data).splitlines()[-1] == (
+        "| \\\\x1b]0;t\\\\x07\\\\r\\\\x9b\\\\u202e\\<b>\\`c\\`[a]\\(javascript:1)\\|\\\\\ttab line |"
+    )

@@ -10,11 +10,12 @@ Every name of ``__all__`` is public; ``docs/reference/python.md`` lists them and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from trnspec._version import __version__
 
+TYPE_CHECKING = False  # for type checkers it is true; importing typing would take as long as finding a cached verdict
 if TYPE_CHECKING:
+    from typing import Any
+
     from trnspec.api import evaluate, load, sensitivity, solve, sweep, trace, validate
     from trnspec.catalog.catalog import Catalog
     from trnspec.catalog.query.run import Result

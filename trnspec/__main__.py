@@ -1,6 +1,26 @@
-"""``python -m trnspec``."""
+"""The entry point of the command line: ``trnspec`` and ``python -m trnspec``."""
 
-from trnspec.cli import main
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; a run of ``validate`` that repeats an earlier one imports nothing else."""
+    arguments = sys.argv[1:]
+    if "validate" in arguments:
+        from trnspec.cache import verdicts
+
+        status = verdicts.replay(arguments)
+        if status is not None:
+            sys.exit(status)
+        from trnspec.cache import observer
+
+        observer.start(arguments)
+    from trnspec.cli import main as run
+
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from os.path import realpath
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -87,7 +88,9 @@ def _owners(known: Registry) -> Callable[[FilePath], str]:
     roots = [(c.resolve(), p.name) for p in known.plugins for c in p.catalogs]
     if len({name for _, name in roots}) < 2:
         return lambda file: ""  # noqa: ARG005  # files need not be resolved
-    return lambda file: next((name for root, name in roots if file.resolve().is_relative_to(root)), "")
+
+    # Not Path.resolve, which raises an error for a loop of links before Python 3.13.
+    return lambda file: next((n for root, n in roots if FilePath(realpath(file)).is_relative_to(root)), "")
 
 
 def validate(

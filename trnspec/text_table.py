@@ -14,9 +14,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.yaml.text import UNSAFE
+
+
+def escape(text: str) -> str:
+    r"""``text`` with everything that a reader cannot see, or a terminal would obey, written out as ``\x1b``.
+
+    That is control, format (direction marks among them), surrogate, private and unassigned characters, and the line
+    and paragraph separators. The result is one line, and encodes as UTF-8. Spaces of all kinds stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if _is_shown(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _is_shown(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"
+
+
+def visible(text: str) -> str:
+    r"""``text`` with control characters, and those that reorder it, written out as ``\x1b``; it keeps its lines."""
+    return text if text.isprintable() else UNSAFE.sub(lambda match: escape(match[0]), text)
 
 
 @frozen
@@ -56,7 +77,7 @@ class Column:
         key: What ``--columns`` and ``--sort`` call it, where that is not its heading.
     """
 
-    name: str
+    name: str = field(converter=visible)
     right: bool = False
     wrap: bool = False
     keep: bool = False
@@ -187,7 +208,7 @@ def rendered(blocks: Sequence[Block], width: int, style: Style = _PLAIN) -> str:
         if isinstance(block, Table):
             texts.append("\n".join(lines(block, width, style)))
         else:
-            texts.append(style.paint(style.heading, block) if isinstance(block, Heading) else str(block))
+            texts.append(style.paint(style.heading, block) if isinstance(block, Heading) else _visible_paragraph(block))
     return "\n\n".join(texts)
 
 
@@ -202,8 +223,13 @@ def csv(table: Table) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([c.name for c in table.columns])
-    writer.writerows(["" if c is None else _plain(c) for c in row] for row in _rows(table))
+    writer.writerows([_csv_cell(c) for c in row] for row in _rows(table))
     return buffer.getvalue()
+
+
+def _csv_cell(cell: Cell) -> str | int | float | bool:
+    value = _plain(cell)
+    return "" if value is None else visible(value) if isinstance(value, str) else value
 
 
 def json(table: Table, about: Mapping[str, Any] = {}) -> str:
@@ -217,9 +243,9 @@ def json(table: Table, about: Mapping[str, Any] = {}) -> str:
 
 def markdown(table: Table) -> str:
     """A table as Markdown, with a newline at the end; it is as wide as it needs."""
-    output = ["| " + " | ".join(" ".join(c.name.split()) for c in table.columns) + " |"]
+    output = ["| " + " | ".join(in_markdown(" ".join(c.name.split())) for c in table.columns) + " |"]
     output.append("|" + "|".join(" ---: " if c.right else " --- " for c in table.columns) + "|")
-    output += ["| " + " | ".join(_escaped_pipes(shown(cell)) for cell in row) + " |" for row in _rows(table)]
+    output += ["| " + " | ".join(in_markdown(shown(cell)) for cell in row) + " |" for row in _rows(table)]
     return "\n".join(output) + "\n"
 
 
@@ -236,8 +262,10 @@ def _plain(cell: Cell) -> str | int | float | bool | None:
     return cell
 
 
-def _escaped_pipes(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+def in_markdown(text: str) -> str:
+    """A text for Markdown, as a cell or in a line: it begins no HTML, no code, no link and no further cell."""
+    text = re.sub(r"[\\|<`]|(?<=\])\(", r"\\\g<0>", visible(text))
+    return text.replace("\n", " ")
 
 
 # For people.
@@ -248,12 +276,12 @@ def shown(cell: Cell) -> str:
     if cell is None:
         return GAP
     if isinstance(cell, Number):
-        return cell.text
+        return visible(cell.text)
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, int):
         return f"{cell:,}"
-    return f"{float(cell):,.4g}" if isinstance(cell, (float, Fraction)) else cell
+    return f"{float(cell):,.4g}" if isinstance(cell, (float, Fraction)) else visible(cell)
 
 
 @frozen
@@ -448,16 +476,9 @@ def folded(command: str, size: int) -> list[str]:
     return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
 
 
-def escape(text: str) -> str:
-    r"""``text`` with everything that a reader cannot see, or a terminal would obey, written out as ``\x1b``.
-
-    That is control, format (direction marks among them), surrogate, private and unassigned characters, and the line
-    and paragraph separators. The result is one line, and encodes as UTF-8. Spaces of all kinds stay.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if _is_shown(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+_SGR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
-def _is_shown(char: str) -> bool:
-    return char.isprintable() or unicodedata.category(char) == "Zs"
+def _visible_paragraph(text: str) -> str:
+    """A paragraph of a page, which may have colours of its own."""
+    return "".join(part if _SGR.fullmatch(part) else visible(part) for part in _SGR.split(text))

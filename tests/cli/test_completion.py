@@ -107,7 +107,7 @@ def test_options(completed) -> None:
         (("eval", "training", "--on", "trn1.32xlarge,trn2.48"), ["trn1.32xlarge,trn2.48xlarge"]),
         (("eval", "training", "--calibration", "trainium1-n"), ["trainium1-neuron"]),
         (("eval", "training", "--calibration", "no"), ["none"]),
-        (("explain", "TRN40"), ["TRN402", "TRN403", "TRN404", "TRN405", "TRN406", "TRN407"]),
+        (("explain", "TRN40"), ["TRN402", "TRN403", "TRN404", "TRN405", "TRN406", "TRN407", "TRN408", "TRN409"]),
         (("explain", "chip.memory.ba"), ["chip.memory.bandwidth"]),
         (("explain", "ultra"), ["ultraserver"]),
         (("audit", "trainium1", "memory.ba"), ["memory.bandwidth"]),

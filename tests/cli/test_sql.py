@@ -124,3 +124,39 @@ def test_without_the_extra(tmp_path, missing) -> None:
     assert (2, "") == (done.returncode, done.stdout)
     assert done.stderr.startswith(f"trnspec: {missing} is not installed")
     assert done.stderr.endswith("pip install 'trnspec[tables]'\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("WITH x AS (DELETE FROM chips RETURNING *) SELECT * FROM x", "read-only"),
+        ("EXPLAIN ANALYZE DELETE FROM chips", "write a SELECT"),
+        ("PRAGMA version", "write a SELECT"),
+        ("CALL pragma_version()", "write a SELECT"),
+        ("CHECKPOINT", "write a SELECT"),
+        ("DELETE FROM chips RETURNING *", "write a SELECT"),
+        ("SET memory_limit = '1TB'", "write a SELECT"),
+        ("SELECT string_agg(repeat('ab', 10000)) FROM range(1000000)", "more than 512 MB of memory"),
+        ("SELECT * FROM range(100000000)", "more than 64 MB"),
+    ],
+)
+def test_only_small_selects(here, text, words) -> None:
+    result = here("sql", text)
+
+    assert (2, "") == (result.status, result.out)
+    assert words in result.err
+
+
+def test_a_query_without_end(here, monkeypatch) -> None:
+    monkeypatch.setattr("trnspec.catalog.frames.SQL_SECONDS", 0.2)
+    result = here("sql", "SELECT count(*) FROM range(1000000000000000)")
+
+    assert (2, "trnspec: the query took longer than 0.2 s\n") == (result.status, result.err)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the address space is limited on Linux only")
+def test_a_large_value(tmp_path) -> None:
+    """DuckDB does not count the memory of a single value; the limit of the process does."""
+    result = apart("sql", "SELECT repeat('a', 1000000000)", cwd=tmp_path)
+
+    assert (2, "trnspec: the query needs more than 512 MB of memory\n") == (result.status, result.err)

@@ -38,10 +38,6 @@ KINDS_LIST = "Core, Chip, Link, Server, UltraServer, Cluster, Model, Calibration
     ("text", "reported"),
     [
         (
-            "api_version: trnspec/v1\n",
-            ("TRN102", 1, 1, "the document has no 'kind'", f"add kind: one of {KINDS_LIST}"),
-        ),
-        (
             "api_version: trnspec/v2\nkind: Link\n",
             ("TRN108", 1, 14, "'trnspec/v2' at api_version is not trnspec/v1", "write trnspec/v1"),
         ),
@@ -57,6 +53,29 @@ KINDS_LIST = "Core, Chip, Link, Server, UltraServer, Cluster, Model, Calibration
 )
 def test_a_document_of_an_unknown_kind_is_not_looked_into(text, reported):
     assert found(text + "rubbish: {}\n") == [reported]
+
+
+def test_without_a_kind_all_missing_keys_of_the_envelope_are_reported():
+    missing = [(code, message) for code, _, _, message, _ in found("rubbish: {}\n")]
+
+    assert sorted(missing) == [
+        ("TRN102", "metadata has no 'name'"),
+        ("TRN102", "metadata has no 'title'"),
+        *(("TRN102", f"the document has no '{key}'") for key in ("api_version", "kind", "metadata", "spec")),
+    ]
+
+
+def test_all_missing_keys_are_reported_in_one_run():
+    """Those of mappings that are missing themselves are among them."""
+    text = "api_version: trnspec/v1\nkind: Server\nmetadata: {name: here}\n"
+
+    assert sorted(message for _, _, _, message, _ in found(text)) == [
+        "metadata has no 'title'",
+        "spec has no 'chips'",
+        "spec.chips has no 'chip'",
+        "spec.chips has no 'count'",
+        "the document has no 'spec'",
+    ]
 
 
 def test_a_missing_version_is_reported_together_with_the_other_errors():

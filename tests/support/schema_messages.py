@@ -52,7 +52,10 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "missing spec",
         "claims: []",
-        [("TRN102", 1, 1, "the document has no 'spec'", "add spec")],
+        [
+            ("TRN102", 1, 1, "the document has no 'spec'", "add spec"),
+            ("TRN102", 1, 1, "spec has no 'connects'", "add connects: What the link connects."),
+        ],
     ),
     (
         "missing keys of a claim, each told once",
@@ -96,7 +99,8 @@ TABLE: list[tuple[str, str, list[Found]]] = [
                 6,
                 "null at spec is not a mapping",
                 "null is not a value: write one, or leave the key out",
-            )
+            ),
+            ("TRN102", 4, 6, "spec has no 'connects'", "add connects: What the link connects."),
         ],
     ),
     (

@@ -19,9 +19,10 @@ from trnspec.model.document import Claim, Metadata
 from trnspec.model.fields import AnyFigure, Bandwidth, Rates
 from trnspec.model.json_schema import Schema, document_schema
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import FigureShape, ListShape, MapShape, NumberShape, ObjectShape, Shape, shape_of
+from trnspec.model.reflection import FigureShape, ListShape, MapShape, NumberShape, ObjectShape, Shape, shape_of, spread
 from trnspec.model.source import Source
 from trnspec.yaml import Document
+from trnspec.yaml.text import UNSAFE
 
 
 @frozen(kw_only=True)
@@ -98,6 +99,15 @@ def unplaced(data: Any) -> Document:
     return Document("example.yaml", data, {}, (), "")
 
 
+def _within(limits: Schema, text: str) -> bool:
+    """What a pattern cannot express: lengths, numbers of paths, and control characters, which no text may hold."""
+    try:
+        short = "maxPaths" not in limits or bool(spread(text))
+    except ValueError:
+        short = False
+    return short and len(text) <= limits.get("maxLength", len(text)) and not UNSAFE.search(text)
+
+
 class _Made:
     """Strategies for the keywords that the generator writes; another keyword is an error."""
 
@@ -126,10 +136,12 @@ class _Made:
                 return st.booleans()
             case {"type": "integer", **rest} if rest.keys() <= {"minimum"}:
                 return st.integers(rest.get("minimum", -(10**6)), 10**6)
+            case {"type": ["integer", "string"], "pattern": str(pattern), **rest} if rest.keys() <= {"minimum"}:
+                return st.integers(rest.get("minimum", -(10**6)), 10**6) | texts(pattern)
             case {"type": "number", **rest} if not rest:
                 return st.integers(-(10**6), 10**6) | st.floats(allow_nan=False, allow_infinity=False)
-            case {"type": "string", **rest} if rest.keys() <= {"pattern"}:
-                return texts(rest.get("pattern", ""))
+            case {"type": "string", **rest} if rest.keys() <= {"pattern", "maxLength", "maxPaths"}:
+                return texts(rest.get("pattern", "")).filter(functools.partial(_within, rest))
             case {"type": "array", "items": items, **rest} if not rest:
                 return st.lists(self.of(items), max_size=3)
             case {"type": "object", "additionalProperties": dict(value), **rest} if not rest:

@@ -19,6 +19,7 @@ from trnspec.catalog.views import (
     DocumentView,
     LinkView,
     ModelView,
+    PriceView,
     ServerView,
     SourceView,
     UltraServerView,
@@ -30,6 +31,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.link import Link
+from trnspec.model.price import Price
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
@@ -127,6 +129,11 @@ class Catalog(Tabular):
     def clusters(self) -> Documents[ClusterView]:
         """The clusters by name."""
         return Documents(self, Cluster, "cluster")
+
+    @property
+    def prices(self) -> Documents[PriceView]:
+        """The prices by name; ``cat.servers["trn1.32xlarge"].prices()`` are those of a server."""
+        return Documents(self, Price, "price")
 
     @property
     def models(self) -> Documents[ModelView]:

@@ -79,10 +79,10 @@ class Tabular:
         """The result of one SQL query over the tables, in an embedded DuckDB: ``SELECT name FROM chips``.
 
         Only the tables can be read, and nothing can be written. A path is a name in double quotes:
-        ``"memory.capacity"``.
+        ``"memory.capacity"``. Time and memory are limited: :data:`SQL_SECONDS`, :data:`SQL_MEMORY`, :data:`SQL_RESULT`.
 
         Raises:
-            UsageError: The query is invalid or not a SELECT, or duckdb or pyarrow is not installed.
+            UsageError: The query is invalid, not a SELECT or beyond a limit, or duckdb or pyarrow is not installed.
         """
         return _select(self.to_arrow(), text)
 
@@ -172,7 +172,17 @@ def _metadata(column: Column) -> dict[str, str]:
 
 # SQL.
 
+SQL_SECONDS = 30.0
+"""How long a query may take."""
+
+SQL_MEMORY = 512
+"""The memory of a query, in MB."""
+
+SQL_RESULT = 64
+"""The size of a result, in MB."""
+
 _LOCKED = (
+    f"SET memory_limit = '{SQL_MEMORY}MB'",
     "SET temp_directory = ''",
     "SET python_enable_replacements = false",  # a query could read the variables of the program
     "SET autoinstall_known_extensions = false",
@@ -194,7 +204,13 @@ def _select(tables: dict[str, pa.Table], text: str) -> pa.Table:
             connection.execute(setting)
         try:
             _require_select(connection.extract_statements(text), duckdb)
-            result: pa.Table = connection.sql(text).to_arrow_table()
+            # A SELECT can contain a DELETE.
+            connection.execute("BEGIN TRANSACTION READ ONLY")
+            result = _limited(connection, text)
+        except duckdb.InterruptException as error:
+            raise UsageError(f"the query took longer than {SQL_SECONDS:g} s") from error
+        except duckdb.OutOfMemoryException as error:
+            raise UsageError(f"the query needs more than {SQL_MEMORY} MB of memory") from error
         except duckdb.Error as error:
             raise UsageError(_with_hint(str(error))) from error
     finally:
@@ -202,10 +218,36 @@ def _select(tables: dict[str, pa.Table], text: str) -> pa.Table:
     return result
 
 
+def _limited(connection: Any, text: str) -> pa.Table:
+    """The result of a query, if it takes not too long and is not too large."""
+    from threading import Timer
+
+    arrow = library("pyarrow")
+    timer = Timer(SQL_SECONDS, connection.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        reader = connection.sql(text).to_arrow_reader(_BATCH)
+        batches: list[Any] = []
+        size = 0
+        for batch in reader:
+            size += batch.nbytes
+            if size > SQL_RESULT * 1_000_000:
+                raise UsageError(f"the result has more than {SQL_RESULT} MB; add LIMIT 1000, for instance")
+            batches.append(batch)
+        result: pa.Table = arrow.Table.from_batches(batches, reader.schema)
+        return result
+    finally:
+        timer.cancel()
+
+
+_BATCH = 10_000
+
+
 def _require_select(statements: list[Any], duckdb: Any) -> None:
     if len(statements) != 1:
         raise UsageError(f"one SQL query is expected, not {len(statements)}")
-    if statements[0].expected_result_type != [duckdb.ExpectedResultType.QUERY_RESULT]:
+    if statements[0].type != duckdb.StatementType.SELECT:
         raise UsageError("the tables are read-only: write a SELECT")
 
 

@@ -15,6 +15,7 @@ from attrs import field, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.graph.composition import chip_count, chips, members
+from trnspec.graph.prices import Quote, quotes
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, with_provenance
 from trnspec.graph.totals import total
 from trnspec.model.chip import Chip
@@ -22,6 +23,7 @@ from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.document import Node
 from trnspec.model.link import Link
+from trnspec.model.price import Price, PriceType
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.source import Source
@@ -209,6 +211,15 @@ class LinkView(DocumentView, Link):
 class ServerView(_ExactlyCounted, Server):
     """A server of a catalog."""
 
+    def prices(self, type: PriceType | None = None, region: str | None = None) -> tuple[Quote, ...]:
+        """The known prices, by type; within a type first the one that evaluators use.
+
+        Args:
+            type: Only prices of this type, such as ``on-demand``.
+            region: Only prices of this region or availability zone, such as ``us-east-2``.
+        """
+        return quotes(self.catalog.graph, self.node, type, region)
+
 
 @frozen(kw_only=True, eq=False, slots=False, repr=False)
 class UltraServerView(_ExactlyCounted, UltraServer):
@@ -218,6 +229,11 @@ class UltraServerView(_ExactlyCounted, UltraServer):
 @frozen(kw_only=True, eq=False, slots=False, repr=False)
 class ClusterView(DocumentView, Cluster):
     """A cluster of a catalog."""
+
+
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
+class PriceView(DocumentView, Price):
+    """The prices of a server for one type of purchase."""
 
 
 @frozen(kw_only=True, eq=False, slots=False, repr=False)
@@ -281,7 +297,17 @@ class Documents(Mapping[str, V_co], Generic[V_co]):
 
 VIEWS: dict[type, type[DocumentView]] = {
     view.__bases__[1]: view
-    for view in (CoreView, ChipView, LinkView, ServerView, UltraServerView, ClusterView, ModelView, SourceView)
+    for view in (
+        CoreView,
+        ChipView,
+        LinkView,
+        ServerView,
+        UltraServerView,
+        ClusterView,
+        PriceView,
+        ModelView,
+        SourceView,
+    )
 }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
@@ -12,7 +14,16 @@ from trnspec.graph.graph import Graph, UnresolvedError, at
 from trnspec.loading.pipeline import link, text_at
 from trnspec.loading.settings import Settings
 from trnspec.model.reflection import spread
-from trnspec.plugins.failures import described, origin, print_traceback
+from trnspec.plugins.entry_points import CORE
+from trnspec.plugins.failures import (
+    RULE_SECONDS,
+    TimeLimitError,
+    contained,
+    described,
+    origin,
+    print_traceback,
+    seconds_of,
+)
 from trnspec.yaml import Path, Place, Problem
 
 if TYPE_CHECKING:
@@ -60,28 +71,35 @@ def run(rules: Iterable[Rule], graph: Graph, registry: Registry | None = None) -
         registry: Names the plugin of a rule that raises.
     """
     diagnostics: list[Diagnostic] = []
+    own = {id(r) for p in registry.plugins if p.name == CORE[0] for r in p.rules} if registry is not None else None
+    seconds = seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)
     for rule in rules:
-        if rule.over is None:
-            diagnostics += _run(rule, None, graph, registry)
-        else:
-            for node in graph:
-                if isinstance(node.spec, rule.over):
-                    diagnostics += _run(rule, node, graph, registry)
+        context = nullcontext if own is None or id(rule) in own else partial(contained, seconds)
+        nodes = (None,) if rule.over is None else (n for n in graph if isinstance(n.spec, rule.over))
+        for node in nodes:
+            try:
+                with context():
+                    _extend(diagnostics, rule, node, graph)
+            except UnresolvedError:
+                pass  # the reference that cannot be resolved is reported where it is written
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001  # a defect of a rule, sys.exit() too, is a finding
+                print_traceback(error)
+                late = isinstance(error, TimeLimitError)
+                diagnostics.append(_of_error(rule, error, None if late else node, registry))
+                if late:
+                    break  # it would take as long for every other document
     return diagnostics
 
 
-def _run(rule: Rule, node: Node[Any] | None, graph: Graph, registry: Registry | None) -> Iterable[Diagnostic]:
-    try:
-        for finding in rule.check(graph) if node is None else rule.check(node, graph):
-            yield _of_finding(rule, finding, finding.node or node)
-    except UnresolvedError:
-        return  # the reference that cannot be resolved is reported where it is written
-    except Exception as error:  # noqa: BLE001  # a defect of a rule is a finding and does not end the run
-        print_traceback(error)
-        yield _of_error(rule, error, node, registry)
+def _extend(diagnostics: list[Diagnostic], rule: Rule, node: Node[Any] | None, graph: Graph) -> None:
+    """Add what a rule finds, up to an error that it raises."""
+    for finding in rule.check(graph) if node is None else rule.check(node, graph):
+        diagnostics.append(_of_finding(rule, finding, finding.node or node))  # noqa: PERF401  # keep those before an error
 
 
-def _of_error(rule: Rule, error: Exception, node: Node[Any] | None, registry: Registry | None) -> Diagnostic:
+def _of_error(rule: Rule, error: BaseException, node: Node[Any] | None, registry: Registry | None) -> Diagnostic:
     """TRN900: the rule, its plugin, and the line of the rule's code that raised."""
     name = f"rule {rule.code.id} {rule.code.name}"
     if registry is not None:

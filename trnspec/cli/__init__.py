@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import gc
 import os
 import sys
 from importlib import import_module
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -160,19 +161,33 @@ def _message(error: OSError) -> str:
     return f"cannot write to standard output: {reason}" if writing else reason
 
 
+class _Closed(StringIO):
+    """Standard output that was closed; Python would drop what is written to it."""
+
+    def write(self, text: str) -> int:
+        """Raise an error instead of losing the text."""
+        if text:
+            raise OSError(errno.EBADF, "it is closed", "standard output")
+        return 0
+
+
 def main() -> None:
     """Run the command line: exit status 0 clean, 1 findings, 2 wrong usage."""
     # A command runs for a moment; garbage collection during start and at exit would take a fifth of that.
     gc.set_threshold(_GARBAGE)
     atexit.register(_leave_garbage)
     # A character that the terminal or file cannot encode is written as an escape instead of failing.
+    if sys.stdout is None:
+        sys.stdout = _Closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
         group(standalone_mode=True, complete_var="_TRNSPEC_COMPLETE")
     except TrnspecError as error:
-        click.echo(f"trnspec: {error}", err=True)
+        from trnspec.text_table import visible
+
+        click.echo(f"trnspec: {visible(str(error))}", err=True)
         sys.exit(2)
     except OSError as error:
         # Click handles a closed pipe; what remains is a full disk, for instance.

@@ -42,6 +42,7 @@ _LABEL = max(map(len, _VERDICTS))
         ("trnspec audit trainium2 memory.bandwidth", "One figure, with every conflicting value:"),
         ("trnspec audit --verdict unresolved", "The disagreements that are not resolved:"),
         ("trnspec audit --host neuron-ls.json", "A machine, compared with the catalog:"),
+        ("trnspec audit --stale --older-than 18mo", "Values without a source of the last 18 months:"),
     ),
 )
 @click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=document_then_path)
@@ -80,6 +81,20 @@ _LABEL = max(map(len, _VERDICTS))
     help="Compare a machine: what neuron-ls --json-output or nvidia-smi -q -x printed there; - for standard input.",
 )
 @click.option(
+    "--stale",
+    cls=GroupedOption,
+    group="Age",
+    is_flag=True,
+    help="List the values whose newest source is older than --older-than.",
+)
+@click.option(
+    "--older-than",
+    cls=GroupedOption,
+    group="Age",
+    metavar="AGE",
+    help="The limit of --stale in months or years, such as 18mo or 2y.  [default: 12mo]",
+)
+@click.option(
     "--catalog",
     cls=GroupedOption,
     group="Catalog",
@@ -93,6 +108,9 @@ def command(
     format_: str,
     host: str | None,
     catalog: str | None,
+    *,
+    stale: bool,
+    older_than: str | None,
 ) -> None:
     """Compare what different sources state of the same figure.
 
@@ -101,8 +119,12 @@ def command(
     prints details: adopted value, conflicting values with their sources, gap, likely causes, verdict and reason. Exit
     status 1: there is a disagreement that no document records.
 
-    With --host, a machine is compared with the server that it is, or with NAME. Exit status 1: something differs.
+    With --host, a machine is compared with the server that it is, or with NAME. Exit status 1: something differs. With
+    --stale, values without a recent source are listed, and the exit status is 0.
     """
+    if stale or older_than is not None:
+        _stale(names, format_, catalog, older_than, allowed=stale and not (verdicts or details or host is not None))
+        return
     if host is not None:
         _host(host, names, format_, catalog, narrowed=bool(verdicts) or details)
         return
@@ -142,6 +164,16 @@ def _host(file: str, names: tuple[str, ...], format_: str, catalog: str | None, 
         )
     known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
     sys.exit(1 if report(known, file, names[0] if names else None, format_) else 0)
+
+
+def _stale(names: tuple[str, ...], format_: str, catalog: str | None, older_than: str | None, *, allowed: bool) -> None:
+    from trnspec.cli.audit_stale import report
+
+    if not allowed:
+        raise UsageError("--stale and --older-than go together, without --verdict, --details and --host")
+    known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
+    documents, paths = _split(known, names)
+    report(known, documents, paths, older_than or "12mo", format_)
 
 
 def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:

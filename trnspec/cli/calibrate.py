@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trnspec.cli.calibrate_report import json_report, print_fit, print_skipped, warn_undetermined
 from trnspec.cli.common import load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, GroupedOption
@@ -24,14 +25,12 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
     from trnspec.perf.calibration.measurements import Record, Skipped
+    from trnspec.perf.calibration.prior import Prior
 
     AnyCase = Case | InferenceCase
 
 KINDS = {"train": "training", "infer": "inference", "collective": "collectives"}
 """The fitted model, by the kind of the rows."""
-
-HELD_OUT = {"model": "rows", "chip": "chips"}
-"""The group that cross-validation holds out: the rows of a model, or those of a chip."""
 
 
 def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
@@ -95,6 +94,14 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     help="Serving with requests in flight: one fit to all chips and frameworks of the rows, which borrow from each "
     "other; a document for each of them.",
 )
+@_option(
+    "--prior",
+    group="Measurements",
+    metavar="NAME",
+    default="auto",
+    help="The calibration from which the fit starts, and near which it stays where the rows say little; none for typical "
+    "values.  [default: auto, the nearest without one of the rows]",
+)
 @_option("--out", group="Output", metavar="DIR", help="Write a document for each chip into this catalog folder.")
 @_option(
     "--name",
@@ -129,6 +136,13 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
 @_option("--force", group="Output", is_flag=True, help="Overwrite existing documents.")
 @_option("--rows", "every", group="Output", is_flag=True, help="Print every row with its error.")
 @_option(
+    "--format",
+    group="Output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How the result is printed.  [default: text]",
+)
+@_option(
     "--catalog",
     group="Catalog",
     multiple=True,
@@ -148,14 +162,16 @@ def command(
     docs/reference/calibrate.md. Rows that cannot be evaluated are listed with the reason. The errors are printed of the
     fit, and of fits that held out the model of each row.
 
+    A fit starts from the nearest calibration. For each parameter it prints the value of that prior, and how much the rows narrow
+    it: 0% is the prior, 100% the rows alone. A warning lists the parameters that the rows do not determine.
+
     --document may name a chip without rows: the document then names the chips of its rows, and its errors and interval
     come from fits that held out one chip at a time, of which there must be at least two.
     """
-    from trnspec.perf.calibration.fit_range import inputs_of
-
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
     if options["pool"]:
+        _check_options(options, "--pool, whose rows borrow from each other")
         from trnspec.cli.calibrate_pooled import fit_pooled_rows
 
         if options["out"]:
@@ -166,26 +182,82 @@ def command(
     if software is None:
         raise UsageError("missing option --software")
     if of == "collectives":
+        _check_options(options, "collectives, whose chips borrow from each other")
         _collectives(catalog, files, chips, only, options | {"software": software})
         return
     cases, skipped = _cases(catalog, rows, of, chips, only)
     cases = _of_models(cases, options["models"])
     targets = _targets(catalog, cases, of, options) if options["out"] else {}
+    _fit_and_write(
+        catalog, rows, cases, skipped, files, targets, {**options, "of": of, "chips": chips, "software": software}
+    )
+
+
+def _check_options(options: Mapping[str, Any], of: str) -> None:
+    for name, usual in (("prior", "auto"), ("format", "text")):
+        if options[name] not in (usual, "none"):
+            raise UsageError(f"--{name} is not an option of {of}")
+
+
+def _fit_and_write(  # noqa: PLR0917  # the rows, and where they go
+    catalog: Catalog,
+    rows: list[Record],
+    cases: list[AnyCase],
+    skipped: list[Skipped],
+    files: Sequence[str],
+    targets: dict[tuple[str, str], FilePath],
+    options: dict[str, Any],
+) -> None:
+    """Fits rows of training or of serving, prints the result and writes the documents."""
+    from trnspec.perf.calibration.fit_range import inputs_of
+
+    of, chips, software = options["of"], options["chips"], options["software"]
     if not cases:
-        _print_skipped(skipped)
+        print_skipped(skipped)
+    prior = _prior(catalog, rows, cases, of, options)
     own = sorted({c.system.chip for c in cases})
-    fits = {holdout: _fit(cases, holdout, options["eras"]) for holdout in _holdouts([c for c, _ in targets], own, of)}
+    fits = {
+        holdout: _fit(cases, holdout, options["eras"], prior) for holdout in _holdouts([c for c, _ in targets], own, of)
+    }
     more = _of_models(_also(catalog, rows, of, chips, cases, options["also"]), options["models"])
     if more:
         scales = [inputs_of(case)["ranks"] for case in more]
         fits = {holdout: fitted.with_errors(_errors(fitted, more), scales) for holdout, fitted in fits.items()}
-    _print(fits, cases, skipped, every=options["every"])
+    if options["format"] == "text":
+        print_fit(fits, cases, skipped, every=options["every"])
     if targets:
         data = ", ".join(FilePath(file).name for file in files)
         others = _others(catalog, of, cases, options["transfer"])
         about = {name: options[name] or "" for name in ("framework", "models", "source")}
         hashes = _hashes(rows, cases)
         _write(fits, targets, cases, others, more, hashes, of=of, data=data, software=software, **about)
+    if options["format"] == "json":
+        click.echo(json_report(fits, cases, skipped, [str(path) for path in targets.values()], every=options["every"]))
+    elif targets:
+        click.echo("")
+        for target in targets.values():
+            click.echo(f"wrote {target}")
+    warn_undetermined(next(iter(fits.values())), len(cases))
+
+
+def _prior(catalog: Catalog, rows: list[Record], cases: Sequence[AnyCase], of: str, options: dict[str, Any]) -> Prior:
+    """What is known before the rows, by the chip, the framework and the era that most of them have."""
+    from trnspec.perf.calibration import prior
+    from trnspec.perf.calibration.chosen import framework_of
+
+    if not cases:
+        return prior.TYPICAL
+    experts = {c.dims.experts > 0 for c in cases}
+    return prior.prior_of(
+        catalog.graph,
+        prior.commonest([c.system.chip for c in cases]),
+        of,
+        options["prior"],
+        framework=options["framework"] or prior.commonest([framework_of(c) for c in cases]),
+        era="".join(options["eras"][:1]) or prior.commonest([getattr(c, "era", "") for c in cases]),
+        experts=experts.pop() if len(experts) == 1 else None,
+        hashes=_hashes(rows, cases),
+    )
 
 
 def _collectives(
@@ -220,7 +292,7 @@ def _collectives(
     fits = {chip: fitted for chip, fitted in every.items() if not chips or chip in chips}
     for chip, fitted in fits.items():
         click.echo(chip)
-        _print({"model": fitted}, fitted.cases, skipped, every=options["every"])
+        print_fit({"model": fitted}, fitted.cases, skipped, every=options["every"])
         click.echo("")
     texts = {}
     for (chip, era), target in targets.items():
@@ -285,14 +357,16 @@ def _holdout(chip: str, own: Sequence[str], of: str) -> Holdout:
     return "model" if chip in own or (of == "inference" and len(own) < 2) else "chip"
 
 
-def _fit(cases: Sequence[AnyCase], holdout: Holdout, eras: Sequence[str]) -> Fitted:
+def _fit(cases: Sequence[AnyCase], holdout: Holdout, eras: Sequence[str], prior: Prior) -> Fitted:
     from trnspec.perf.calibration.fit_inference import fit_inference
     from trnspec.perf.calibration.fit_training import fit
     from trnspec.perf.calibration.measured_inference import InferenceCase
     from trnspec.perf.calibration.measured_training import Case
 
     served = [c for c in cases if isinstance(c, InferenceCase)]
-    return fit_inference(served, holdout) if served else fit([c for c in cases if isinstance(c, Case)], holdout, eras)
+    if served:
+        return fit_inference(served, holdout, prior)
+    return fit([c for c in cases if isinstance(c, Case)], holdout, eras, prior)
 
 
 def _also(
@@ -363,53 +437,6 @@ def _pattern(only: str | None) -> re.Pattern[str]:
         raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
 
 
-def _print(
-    fits: Mapping[Holdout, Fitted],
-    cases: Sequence[AnyCase | CollectiveCase],
-    skipped: Sequence[Skipped],
-    *,
-    every: bool,
-) -> None:
-    from trnspec.perf.calibration.document import printed_values as printed
-    from trnspec.perf.calibration.fit_inference import FittedServing
-    from trnspec.perf.calibration.measured_inference import InferenceCase
-
-    click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be evaluated")
-    click.echo("")
-    click.echo(f"{'error':<36}{'mean':>9}{'median':>9}{'worst':>9}")
-    first_fit = next(iter(fits.values()))
-    for what, of in (
-        ("", fits),
-        (", first token", {a: f.ttft for a, f in fits.items() if isinstance(f, FittedServing)}),
-    ):
-        each = {holdout: fitted for holdout, fitted in of.items() if fitted is not None}
-        lines = [("of the fit", fitted.summary(held_out=False)) for fitted in [*each.values()][:1]]
-        lines += [
-            (f"of {HELD_OUT[holdout]} held out", fitted.summary(held_out=True)) for holdout, fitted in each.items()
-        ]
-        for name, (mean, median, worst) in lines:
-            click.echo(f"{name + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
-    click.echo("")
-    click.echo("achieved")
-    for name, value in printed(first_fit).items():
-        click.echo(f"  {name:<20}{value:>12}")
-    if every:
-        click.echo("")
-        for case, error, left_out in zip(cases, first_fit.errors, first_fit.held_out, strict=True):
-            seconds = case.tpot if isinstance(case, InferenceCase) else case.seconds
-            click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {seconds:>10.4g} s  {case.id}")
-    if skipped:
-        click.echo("")
-        _print_skipped(skipped)
-
-
-def _print_skipped(skipped: Sequence[Skipped]) -> None:
-    if skipped:
-        click.echo("cannot be evaluated")
-    for row in skipped:
-        click.echo(f"  {row.id}: {row.reason}")
-
-
 def _targets(
     catalog: Catalog, cases: Sequence[AnyCase | CollectiveCase], of: str, options: dict[str, Any]
 ) -> dict[tuple[str, str], FilePath]:
@@ -443,6 +470,9 @@ def _targets(
     for target in targets.values():
         if target.exists() and not options["force"]:
             raise UsageError(f"{target} exists; --force overwrites it")
+        other = re.search(r"^  of: (\w+)$", target.read_text("utf-8") if target.is_file() else "", re.MULTILINE)
+        if other is not None and other[1] != of:
+            raise UsageError(f"{target} is a calibration of {other[1]}, not of {of}; choose another --name")
     return targets
 
 
@@ -472,7 +502,7 @@ def _write(
     from trnspec.atomic_write import write
     from trnspec.perf.calibration.document import document
     from trnspec.perf.calibration.fit_range import fitted_on
-    from trnspec.perf.calibration.groups import groups_of
+    from trnspec.perf.calibration.groups import ENOUGH, groups_of
     from trnspec.perf.calibration.transfer import beyond
 
     own = sorted({c.system.chip for c in cases})
@@ -485,13 +515,10 @@ def _write(
             fitted, name=target.stem, chip=chip, era=era, **about,
             fitted=f"{datetime.now(UTC):%Y-%m-%d}", schema=schema_of(target.parent),
             note=" ".join(_notes(chip, own, len(more))), fitted_on=fitted_on(cases), beyond=further,
-            groups=groups_of(fitted, rows, chip, errors), hashes=hashes,
+            groups=[fitted.prior.drawn(g, ENOUGH) for g in groups_of(fitted, rows, chip, errors)], hashes=hashes,
         )  # fmt: skip
         texts[target] = text.encode()
     write(texts)
-    click.echo("")
-    for target in targets.values():
-        click.echo(f"wrote {target}")
 
 
 def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase], Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,11 +9,12 @@ import click
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.formats import Format
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
 from trnspec.cli.names import graph_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path as FilePath
 
     from trnspec.output.exporters.exported import Export
 
@@ -45,7 +45,7 @@ class _Command(GroupedCommand):
     "--output",
     cls=GroupedOption,
     group="Output",
-    type=click.Path(path_type=FilePath, dir_okay=False),
+    type=NamedPath(dir_okay=False),
     metavar="FILE",
     help="Write to FILE.",
 )

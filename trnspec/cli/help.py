@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,26 @@ OTHER = "Options"
 """The group of options that name none."""
 
 _INDENT = 2
+
+
+class NamedPath(click.Path):
+    """A path that is not empty; ``pathlib`` would make the current folder of an empty one."""
+
+    def __init__(self, *, file_okay: bool = True, dir_okay: bool = True) -> None:
+        super().__init__(path_type=FilePath, file_okay=file_okay, dir_okay=dir_okay)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; ``BadParameter`` for an empty text."""
+        if value == "":
+            self.fail(_NO_NAME, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_NO_NAME = "the name of a file or a folder is empty"
+
+
+def _is_path(param: click.Parameter) -> bool:
+    return isinstance(param.type, click.Path) or any(w in (param.metavar or "") for w in ("FILE", "DIR", "PATH"))
 
 
 class GroupedOption(click.Option):
@@ -37,6 +58,16 @@ class GroupedCommand(click.Command):
     def __init__(self, *args: Any, examples: Sequence[tuple[str, str]] = (), **more: Any) -> None:
         super().__init__(*args, **more)
         self.examples = tuple(examples)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; a file or a folder with an empty name is an error, and not the current folder."""
+        rest = super().parse_args(ctx, args)
+        for param in self.params:
+            value = ctx.params.get(param.name or "")
+            given = value if isinstance(value, tuple) else (value,)
+            if _is_path(param) and "" in given:
+                raise click.BadParameter(_NO_NAME, ctx, param)
+        return rest
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes one section per group, then the examples."""

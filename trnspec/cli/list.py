@@ -10,6 +10,7 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import kinds
 from trnspec.cli.figures import displayed_total, figure_column
 from trnspec.cli.help import GroupedCommand
+from trnspec.cli.prices import listed
 from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
@@ -21,6 +22,7 @@ from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.figure import Figure
 from trnspec.model.link import Link
+from trnspec.model.price import Price
 from trnspec.model.reflection import value_at
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
@@ -66,7 +68,7 @@ _FIGURES: dict[type, dict[str, str]] = {
 def command(kind: str | None, format_: str, columns: str | None, sort: str | None, **options: Any) -> None:
     """List the documents of a KIND with their main figures, or those of all kinds.
 
-    KIND is chips, servers, ultraservers, cores, links, clusters, models, sources, or a kind of a plugin. Figures of
+    KIND is chips, servers, ultraservers, cores, links, clusters, prices, models, sources, or a kind of a plugin. Figures of
     servers and UltraServers are totals, computed from their chips. CSV and JSON give numbers in base units.
     """
     catalog = load_catalog(**options)
@@ -149,6 +151,10 @@ def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[T
         names = [[n.name] for n in nodes]
         paths = next((_FIGURES[c] for c in spec.__mro__ if c in _FIGURES), {})
         values = {name: [_value(n, at) for n in nodes] for name, at in paths.items()}
+        if issubclass(spec, Price):
+            cells_ = [listed(graph, n) for n in nodes]
+            values = {name: [row[name] for row in cells_] for name in (cells_[0] if cells_ else ())}
+            paths = dict.fromkeys(values, "")
     columns: list[list[Cell]] = []
     for name in paths:
         column, cells, unit = figure_column(name, values[name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from os.path import realpath
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -148,7 +149,7 @@ def _faults_of_documents(discovery: Discovery) -> Mapping[str, list[str]]:
             # "rule ACME001 name ...": the fault of the rule, not of the document.
             name, fault = rules.get(message.split()[1], ""), message
         else:
-            file = FilePath(each.where.file).resolve()
+            file = FilePath(realpath(each.where.file))
             name = next((n for root, n in roots if file.is_relative_to(root)), "")
             fault = f"{each.where}: {each.code} {each.name}: {message}"
         if name and each.severity is Severity.ERROR and fault not in faults[name]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 import click
 
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path as FilePath
+
     from click.shell_completion import CompletionItem
 
     from trnspec.plugins.api import Kind, Registry
@@ -41,7 +42,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     "folder",
     cls=GroupedOption,
     group="Output",
-    type=click.Path(path_type=FilePath, file_okay=False),
+    type=NamedPath(file_okay=False),
     metavar="DIR",
     help="Write the schema of every kind to DIR/KIND.schema.json.",
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trnspec.plugins.selection import ONLY, REPORT, TRACEBACK
+from trnspec.text_table import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,7 @@ def plugins(only: tuple[str, ...] | None, *, traceback: bool | None = None) -> I
     """
     wanted = ONLY.set(only)
     traced = TRACEBACK.set(TRACEBACK.get() if traceback is None else traceback)
-    token = REPORT.set(lambda text: click.echo(f"trnspec: warning: {text}", err=True))
+    token = REPORT.set(lambda text: click.echo(f"trnspec: warning: {visible(text)}", err=True))
     try:
         yield
     finally:

@@ -10,10 +10,12 @@ from trnspec.cli.common import catalog_options
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.names import graph_for
+from trnspec.cli.prices import price_table, prices_of, unlisted
 from trnspec.cli.render import emit, format_option, width
 from trnspec.graph.facts import Fact, facts, group
 from trnspec.model.chip import Chip
 from trnspec.model.parts import CountRange
+from trnspec.model.source import Source
 from trnspec.quantities.quantity import render
 from trnspec.text_table import Block, Cell, Column, Table, padded, table, wrapped
 
@@ -72,6 +74,7 @@ def command(name: str, reasons: bool, format_: str, **options: Any) -> None:  # 
 
 def _about(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict[str, Any]:
     head = node.metadata
+    names = _numbered(graph, node, node_facts)
     return {
         "name": node.name,
         "kind": node.kind,
@@ -80,18 +83,20 @@ def _about(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict[st
         "source": None if head.source is None else head.source.name,
         "where": head.where,
         "note": head.note,
-        "sources": {name: _of_source(graph.named(name)) for name in _cited(node_facts) if name in graph},
+        "sources": {n: _of_source(s) for n in names if (s := graph.lookup(n, Source)) is not None},
     }
 
 
-def _of_source(node: Node[Any]) -> dict[str, str]:
+def _of_source(node: Node[Source]) -> dict[str, str]:
     spec = node.spec
     return {"title": node.metadata.title, "publisher": spec.publisher, "as_of": spec.as_of, "rank": spec.rank}
 
 
-def _cited(node_facts: Sequence[Fact]) -> dict[str, int]:
-    """The sources of some facts and of their conflicting values, numbered in the order in which they appear."""
-    names = (name for fact in node_facts for name in (fact.source, *(r.source for r in fact.conflicting)) if name)
+def _numbered(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict[str, int]:
+    """The sources of facts, of their conflicting values, and of prices, numbered in the order in which they appear."""
+    names = [name for fact in node_facts for name in (fact.source, *(r.source for r in fact.conflicting)) if name]
+    names += [name for _, name, _ in unlisted(graph, node)]
+    names += [quote.figure.source_name for quote in prices_of(graph, node)]
     return {name: number for number, name in enumerate(dict.fromkeys(names), 1)}
 
 
@@ -100,7 +105,7 @@ def _cited(node_facts: Sequence[Fact]) -> dict[str, int]:
 
 def _page(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons: bool) -> list[Block]:
     head = node.metadata
-    numbers = _cited(node_facts)
+    numbers = _numbered(graph, node, node_facts)
     blocks: list[Block] = [_summary(graph, node, node_facts)]
     more = [wrapped("also called  ", ", ".join(head.aliases), width())] if head.aliases else []
     more += [wrapped("note         ", head.note, width())] if head.note else []
@@ -124,6 +129,8 @@ def _page(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons:
         )
         rows = {s.at: [(_last(s.at), s.text, _of_total(s.value), s.parts)] for s in totals}
         blocks.append(table(names, list(_grouped(rows, {at: group(at) for at in rows}))))
+    prices = price_table(graph, node, numbers)
+    blocks += [] if prices is None else [prices]
     legend = [_legend(graph, number, name) for name, number in numbers.items()]
     if legend:
         blocks.append("\n".join(["sources", *legend]))
@@ -247,9 +254,9 @@ def interval(bounds: Interval, unit: Unit, digits: int) -> str:
 
 
 def _legend(graph: Graph, number: int, name: str) -> str:
-    if name not in graph:
+    node = graph.lookup(name, Source)
+    if node is None:
         return f"{number:>3}  {name}"
-    node = graph.named(name)
     return wrapped(
         f"{number:>3}  ", f"{name}: {node.metadata.title} ({node.spec.publisher}, {node.spec.rank})", width()
     )
@@ -273,6 +280,18 @@ def _data(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Table:
         for r in fact.conflicting:
             scope = ""
             rows.append((fact.at, r.says, r.verdict, *[None] * 4, scope, r.source, r.as_of, r.where, r.reason, ""))
+    for quote in prices_of(graph, node):
+        figure = quote.figure
+        numbers = (figure.value.value, *_ends(figure.interval), figure.value.dimension.base)
+        origin = (
+            figure.source_name,
+            figure.as_of,
+            figure.where or "",
+            quote.document.spec.term or "",
+            figure.note or "",
+        )
+        at = f"prices.{quote.type}.{quote.place}"
+        rows.append((at, figure.value.text, "adopted", *numbers, figure.scope, *origin))
     for total in _sums(graph, node):
         unit = None if isinstance(total.value, (int, CountRange)) else total.value.figures[0].value.dimension.base
         bounds = (*total.bounds, unit)

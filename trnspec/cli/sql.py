@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from trnspec.catalog.frames import library
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.help import GroupedCommand
 from trnspec.cli.render import emit, format_option
@@ -13,6 +15,8 @@ from trnspec.errors import UsageError
 from trnspec.text_table import Cell, Column, Table, table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
 
 
@@ -34,12 +38,40 @@ def command(statement: str, format_: str, **options: Any) -> None:
     There is a table for each kind (chips, servers, ultraservers, cores, links, clusters, models, sources) with a column
     for each path, and the tables figures and claims. A path is one name in double quotes: SELECT name,
     "memory.capacity" FROM chips. Numbers are in base units (B, B/s, FLOPS, s). 'SHOW TABLES' and 'DESCRIBE chips' list
-    tables and columns. Files cannot be read, and nothing can be written. Needs the extra: pip install 'trnspec[tables]'.
+    tables and columns. Files cannot be read, and nothing can be written. A query may take 30 s and 512 MB. Needs the extra: pip install 'trnspec[tables]'.
     """
-    result = load_catalog(**options).sql(statement)
+    catalog = load_catalog(**options)
+    for module in ("duckdb", "pyarrow"):
+        library(module)  # before the memory is limited
+    with _limited_memory():
+        result = catalog.sql(statement)
     if format_ == "json" and len(set(result.column_names)) < result.num_columns:
         raise UsageError("two columns have the same name; rename one with AS")
     emit(format_, lambda: [_table(result)] if result.num_rows else ["No rows."], lambda: _table(result))
+
+
+@contextmanager
+def _limited_memory() -> Iterator[None]:
+    """Limit the address space: DuckDB does not count a single large value, nor interrupt the function that makes it."""
+    try:
+        import resource
+
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123  # a pseudo file
+            present = int(file.read().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError):
+        yield  # another system
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limits = [present + _SPACE, *(each for each in (soft, hard) if each != resource.RLIM_INFINITY)]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+_SPACE = 2**31
+"""The address space of a query: its memory, that of the tables, and the stacks of threads."""
 
 
 def _table(result: pa.Table) -> Table:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trnspec.api import validate
+from trnspec.api import plugins, validate
+from trnspec.cache import observer
 from trnspec.cli.complete import codes
 from trnspec.cli.formats import Format
 from trnspec.cli.help import GroupedCommand, GroupedOption
@@ -22,6 +23,8 @@ from trnspec.output.reporters import render, use_color
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from trnspec.checks.runner import Checked
 
 
 @click.command(
@@ -86,6 +89,11 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Also resolve names in this catalog, and check it if no PATH is given; may be repeated.",
 )
+@click.option(
+    "--no-cache",
+    is_flag=True,
+    help="Check again, even if nothing has changed since the same run; TRNSPEC_NO_CACHE=1 does the same.",
+)
 def command(  # noqa: PLR0917  # one parameter for each option
     paths: tuple[str, ...],
     format_: str,
@@ -94,6 +102,7 @@ def command(  # noqa: PLR0917  # one parameter for each option
     severity: tuple[str, ...],
     catalogs: tuple[str, ...],
     table: bool,  # noqa: FBT001  # click passes it by name
+    no_cache: bool,  # noqa: ARG001, FBT001  # it is looked for before anything is imported
 ) -> None:
     """Check catalog files and all documents that refer to them.
 
@@ -122,7 +131,20 @@ def command(  # noqa: PLR0917  # one parameter for each option
     text = render(checked.report, format_, color=color, texts=checked.texts, when=_now())
     if text:
         click.echo(text, color=color)
-    sys.exit(0 if checked.report.ok else 1)
+    status = 0 if checked.report.ok else 1
+    if format_ in _REPEATABLE and not table and not _is_incomplete(checked):
+        observer.store(sys.argv[1:], f"{text}\n" if text else "", status)
+    sys.exit(status)
+
+
+_REPEATABLE = ("text", "json", "sarif", "github")
+"""The formats whose output depends on nothing but the documents: JUnit XML has the time of the run."""
+
+
+def _is_incomplete(checked: Checked) -> bool:
+    """Whether a plugin or a rule failed, which another run need not repeat."""
+    failed = any(record.warning for record in plugins().records)
+    return failed or any(d.code == "TRN900" for d in checked.report.diagnostics)
 
 
 def _hold_something(folders: tuple[FilePath, ...]) -> None:

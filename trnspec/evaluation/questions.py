@@ -34,6 +34,7 @@ DispatchDtype = Literal["bf16", "fp8"]
 Offload = Literal["none", "optimizer", "activations", "weights"]
 ServingFrameworkName = Literal["nxd-inference", "transformers-neuronx", "optimum-neuron", "vllm", "trtllm", "sglang"]
 OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"]
+PriceType = Literal["on-demand", "spot", "capacity-block", "reserved"]
 FrameworkName = Literal["megatron", "torchtitan", "nxd", "deepspeed", "llm-foundry"]
 
 
@@ -523,5 +524,29 @@ class StepSchedule(Schedule):
         default=None,
         metadata=_schedule(
             'Rate between a rank and its host per direction, such as "16 GB/s"; required to offload.', "GB/s"
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class Prices(Question):
+    """The price of a server: that of the catalog for a type and a region, or one that is given."""
+
+    price: str | None = field(
+        default=None,
+        metadata=axis(
+            'Price of one server, such as "21.50 USD/h".', "USD/h", group="Price", unset="that of the catalog"
+        ),
+    )
+    price_type: PriceType = field(
+        default="on-demand", metadata=axis("The way the server is bought: which price of the catalog.", group="Price")
+    )
+    region: str | None = field(
+        default=None,
+        metadata=axis(
+            "Region or availability zone of the price, such as us-east-2.",
+            "REGION",
+            group="Price",
+            unset="us-east-1 if there is a price, else the newest of another region",
         ),
     )

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class UnresolvedError(UnknownNameError):
-    """A reference to a document that does not exist. TRN201 reports it, so a rule that raises it is skipped."""
+    """A reference that does not resolve. TRN201 or TRN202 reports it, so a rule that raises it is skipped."""
 
 
 @frozen(eq=False)
@@ -83,13 +83,19 @@ class Graph:
         """The node that a reference names; ``UnresolvedError`` when there is none."""
         node = self.find(ref)
         if node is None:
-            raise UnresolvedError(f"no document is named {ref.name!r}")
+            kind = "document" if ref.target is None else ref.target.__name__
+            raise UnresolvedError(f"no {kind} is named {ref.name!r}")
         return node
 
     def find(self, ref: Ref[T]) -> Node[T] | None:
-        """The node that a reference names, or ``None``."""
-        name = self.aliases.get(ref.name)
-        return None if name is None else self.nodes[name]
+        """The node that a reference names; ``None`` when there is none, or it is of another kind."""
+        return self.lookup(ref.name, ref.target)
+
+    def lookup(self, name: str, target: type[T] | None = None) -> Node[T] | None:
+        """The node of a name or an alias; ``None`` when there is none, or its spec is not of the class ``target``."""
+        own = self.aliases.get(name)
+        node = None if own is None else self.nodes[own]
+        return node if node is None or target is None or isinstance(node.spec, target) else None
 
     def named(self, name: str) -> Node[Any]:
         """The node of that name or alias.
@@ -102,9 +108,16 @@ class Graph:
             raise UnknownNameError(f"no document is named {name!r}" + (f"; {hint}" if hint else ""))
         return self.nodes[self.aliases[name]]
 
+    @functools.cached_property
+    def _of(self) -> dict[type, tuple[Node[Any], ...]]:
+        """The results of :meth:`of`."""
+        return {}
+
     def of(self, spec: type[T]) -> tuple[Node[T], ...]:
         """The nodes whose spec is of a class, or of a class derived from it, by name."""
-        return tuple(sorted((n for n in self if isinstance(n.spec, spec)), key=lambda n: n.name))
+        if spec not in self._of:
+            self._of[spec] = tuple(sorted((n for n in self if isinstance(n.spec, spec)), key=lambda n: n.name))
+        return self._of[spec]
 
     def replace(self, name: str, spec: Any) -> Graph:
         """The same graph with another spec under ``name``; every reference to it sees the new one."""
@@ -202,7 +215,9 @@ MOST_KNOWN = 6
 
 def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
     for path, target, ref in references(node):
-        target_node = graph.find(ref)
+        target_node: Node[Any] | None = graph.lookup(ref.name)
+        if target_node is not None and isinstance(target_node.spec, target):
+            continue
         place: Place = node.document.place(path)
         kind = target.__name__
         named: tuple[Node[Any], ...] = graph.of(target)
@@ -218,7 +233,7 @@ def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
             hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.metadata.aliases)])
             hint = hint or _unknown_hint(kind, ref.name, named)
             yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
-        elif not isinstance(target_node.spec, target):
+        else:
             message = f"{ref.name!r} is a {target_node.kind}; a {kind} is expected here"
             hint = f"known: {', '.join(names[:6])}" if names else ""
             yield NodeProblem(

@@ -23,9 +23,7 @@ def chips_of(graph: Graph, node: Node[Any]) -> frozenset[str]:
     if isinstance(spec, Chip):
         return frozenset({node.name})
     if isinstance(spec, Core):
-        return frozenset(
-            c.name for c in graph.of(Chip) if c.spec.cores is not None and graph.find(c.spec.cores.core) is node
-        )
+        return _chips_of_cores(graph).get(node.name, frozenset())
     if isinstance(spec, Server):
         chip = graph.find(spec.chips.chip)
         return frozenset() if chip is None else frozenset({chip.name})
@@ -33,6 +31,17 @@ def chips_of(graph: Graph, node: Node[Any]) -> frozenset[str]:
         server = graph.find(spec.servers.server)
         return frozenset() if server is None else chips_of(graph, server)
     return frozenset()
+
+
+@lru_cache(maxsize=8)
+def _chips_of_cores(graph: Graph) -> Mapping[str, frozenset[str]]:
+    """The chips by the name of their core."""
+    chips: dict[str, frozenset[str]] = {}
+    for chip in graph.of(Chip):
+        core = None if chip.spec.cores is None else graph.find(chip.spec.cores.core)
+        if core is not None:
+            chips[core.name] = chips.get(core.name, frozenset()) | {chip.name}
+    return chips
 
 
 def about(graph: Graph, source: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import frozen
 
@@ -23,6 +23,8 @@ from trnspec.yaml import read_file
 
 if TYPE_CHECKING:
     from trnspec.model.document import Node
+
+T = TypeVar("T")
 
 
 def shipped_graph(load_all: Callable[[], Graph]) -> Graph:
@@ -70,6 +72,10 @@ class _Nodes(Mapping[str, "Node[Any]"]):
             return None
         return node if node.name == name else None
 
+    def in_folder(self, folder: str) -> tuple[Node[Any], ...]:
+        """The documents in a folder of the catalog, by name."""
+        return tuple(self[name] for name, file in sorted(self._files.items()) if file.parent.name == folder)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.full.nodes)
 
@@ -102,6 +108,13 @@ class _Graph(Graph):
         """Names and aliases with the name of the document."""
         assert isinstance(self.nodes, _Nodes)
         return _Aliases(self.nodes)
+
+    def of(self, spec: type[T]) -> tuple[Node[T], ...]:
+        """The nodes of a class, by name; those of prices are in one folder, which is all that is read for them."""
+        if spec is spec_of("Price"):
+            assert isinstance(self.nodes, _Nodes)
+            return self.nodes.in_folder(BUILTIN["Price"][0])
+        return super().of(spec)
 
     @property
     def units(self) -> UnitTable:

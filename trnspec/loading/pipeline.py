@@ -19,9 +19,10 @@ from trnspec.model.document import API_VERSION, Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Place, Problem
+from trnspec.yaml.text import BIDI, name_of, unsafe_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.plugins.api import Kind, Registry
     from trnspec.quantities.units import UnitTable
@@ -64,11 +65,21 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
         return Reading(document, None, tuple(problems), name, target)
     kind, problem = _kind(document, data, registry)
     if kind is None:
-        return Reading(document, None, (*problems, *([problem] if problem else [])), name, target)
+        if problem is not None and problem.code == "TRN102":
+            # Without a kind, what the document lacks otherwise is reported in the same run.
+            problems += [problem, *(p for p in _missing_envelope(document, data) if p.message != problem.message)]
+        elif problem is not None:
+            problems.append(problem)
+        return Reading(document, None, tuple(problems), name, target)
     node: Node[Any] | None
     document = upgrade(document, kind.spec)
     data = document.data or {}
     problems = list(document.problems)
+    if unsafe := _unsafe(document, data):
+        problems += unsafe
+        paths = frozenset(p.path for p in unsafe)
+        data = _without(data, paths)
+        document = evolve(document, data=data, rejected=document.rejected | paths)
     try:
         node = structure(kind.name, kind.spec, document, data, registry.units)
     except StructureError as error:
@@ -80,11 +91,48 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
     return Reading(document, node, tuple(problems), name, target)
 
 
+def _unsafe(document: Document, data: Mapping[str, Any]) -> list[Problem]:
+    """The control characters that a document writes as escapes, and those that reorder text."""
+    if "\\" not in document.text and not BIDI.search(document.text):
+        return []
+    problems = []
+    for path, key, character in unsafe_texts(dict(data)):
+        what = "The key" if key else f"The text at {dotted(path)}"
+        message = f"{what} holds a control character: {name_of(character)}."
+        problems.append(Problem("TRN003", message, document.place(path, key=key), "delete it", path))
+    return problems
+
+
+def _without(value: Any, paths: frozenset[Path], path: Path = ()) -> Any:
+    """Plain data without the values at some paths; an item of a list becomes ``None``, as with the reader."""
+    if isinstance(value, dict):
+        inside = ((key, (*path, key), item) for key, item in value.items())
+        return {key: _without(item, paths, at) for key, at, item in inside if at not in paths}
+    if isinstance(value, list):
+        items = (((*path, index), item) for index, item in enumerate(value))
+        return [None if at in paths else _without(item, paths, at) for at, item in items]
+    return value
+
+
 def _name(document: Document) -> str:
     """The name by which others refer to a document, also to an invalid one: such a reference is not dangling."""
     metadata = (document.data or {}).get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else os.path.splitext(os.path.basename(document.file))[0]  # noqa: PTH119, PTH122  # many files
+
+
+def _missing_envelope(document: Document, data: Mapping[str, Any]) -> Iterator[Problem]:
+    """The keys that a document of any kind lacks; of what its spec lacks only its kind could inform."""
+    metadata = data.get("metadata", {})
+    for above, keys, present in ((), _ENVELOPE, data), (("metadata",), ("name", "title"), metadata):
+        for key in keys if isinstance(present, dict) else ():
+            if key not in present and (*above, key) not in document.rejected:
+                place = document.place(above)
+                what = dotted(above) or "the document"
+                yield Problem("TRN102", f"{what} has no {key!r}", place, f"add {key}", above)
+
+
+_ENVELOPE = ("api_version", "kind", "metadata", "spec")
 
 
 def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tuple[Kind | None, Problem | None]:
@@ -134,7 +182,8 @@ def _valid_part(
     if isinstance(data.get("metadata"), dict):
         data["metadata"] = {**assumed["metadata"], **data["metadata"]}
     drops = [u.drop for u in unsound if u.missing not in assumed.get(".".join(map(str, u.drop)), ())]
-    rest, positions = prune(kind.spec, data, [*drops, *_rejected_by_reader(document)])
+    rejected = [p for p in _rejected_by_reader(document) if p[:1] != ("metadata",) or p[1:] not in _ASSUMED_METADATA]
+    rest, positions = prune(kind.spec, data, [*drops, *rejected])
     problems = [u.problem for u in unsound if u.problem is not None]
     if rest is None:
         return None, problems
@@ -143,6 +192,9 @@ def _valid_part(
     except StructureError:
         return None, problems
     return evolve(node, positions=positions), problems
+
+
+_ASSUMED_METADATA = (("name",), ("title",))
 
 
 def _rejected_by_reader(document: Document) -> Iterable[Path]:
@@ -223,10 +275,15 @@ def link(readings: Iterable[Reading], *, shadow_broken: bool = True) -> tuple[Gr
     return graph, diagnostics
 
 
+_REPEATED = ("TRN005", "TRN055")
+"""The codes of problems with the second of two keys."""
+
+
 def _diagnostic(problem: Problem, document: Document) -> Diagnostic:
     text = text_at(document, problem)
     where = Location(document.file, problem.place, problem.path, text)
-    see = (Location(document.file, problem.see, problem.path, "the first one"),) if problem.see else ()
+    first = "the first one" if problem.code in _REPEATED else ""
+    see = (Location(document.file, problem.see, problem.path, first),) if problem.see else ()
     return Diagnostic(problem.code, Severity.ERROR, problem.message, where, problem.hint, see)
 
 

@@ -76,6 +76,10 @@ _MENTIONED = re.compile(r"""^[ \t]*\[?[ \t]*["']?tool["']?[ \t]*(?:[]=]|\.[ \t]*
 """The possible beginning of a table ``tool.trnspec``; most projects have none, and are not parsed."""
 
 
+_MOST_BYTES = 1_000_000
+"""The size of the largest file of settings that is read."""
+
+
 def find(start: FilePath) -> Settings:
     """The settings for a folder: the nearest ``trnspec.toml`` or ``[tool.trnspec]`` at or above it.
 
@@ -98,12 +102,16 @@ def find(start: FilePath) -> Settings:
 
 def _load(file: FilePath) -> dict[str, Any]:
     try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise UsageError(f"{file}: it has more than {_MOST_BYTES:,} bytes")
         text = file.read_text(encoding="utf-8")
         if file.name == "pyproject.toml" and not _MENTIONED.search(text):
             return {}
         import tomllib
 
         return tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"{file}: it is nested too deeply") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: {error}") from error
 

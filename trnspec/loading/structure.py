@@ -17,15 +17,17 @@ from cattrs import ClassValidationError, Converter, IterableValidationError
 from cattrs.errors import AttributeValidationNote, CattrsError, ForbiddenExtraKeysError, IterableValidationNote
 
 from trnspec.errors import QuantityError
-from trnspec.model.annotations import NAME_PATTERN, Least, Measures, Pattern
+from trnspec.model.annotations import NAME_PATTERN, Least, Measures, Pattern, Rounded
 from trnspec.model.document import API_VERSION, Claim, Metadata, Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import ObjectShape
+from trnspec.model.reflection import ObjectShape, spread
+from trnspec.model.rounded import RoundedCount, rounded
 from trnspec.model.sourced import Origin, SourcedCount, SourcedText, origin_of, sourced
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Json, Path
+from trnspec.yaml.text import UNSAFE
 
 if TYPE_CHECKING:
     from trnspec.quantities.units import Dimension
@@ -43,6 +45,14 @@ def _exactly(cls: type, words: str) -> Hook:
     return hook
 
 
+def _text(value: Any, _: Any) -> str:
+    if type(value) is not str:
+        raise ValueError(f"{value!r} is not a text")
+    if UNSAFE.search(value):
+        raise ValueError(f"{value!r} holds a control character")
+    return value
+
+
 def _number(value: Any, _: Any) -> float:
     if type(value) not in (int, float):
         raise ValueError(f"{value!r} is not a number")
@@ -53,6 +63,10 @@ def _match(pattern: Pattern, value: str) -> str:
     # fullmatch would need every pattern to cover the whole text; '$' alone lets a final newline through.
     if not re.search(pattern.regex, value) or (value.endswith("\n") and pattern.regex.endswith("$")):
         raise ValueError(f"{value!r} is not {pattern.words}")
+    if pattern.longest is not None and len(value) > pattern.longest:
+        raise ValueError(f"{value!r} has more than {pattern.longest} characters")
+    if pattern.paths is not None:
+        spread(value)
     return value
 
 
@@ -91,9 +105,10 @@ def _annotated(annotation: Any, converter: _FigureConverter) -> Hook:
     inner = converter.get_structure_hook(base)
     patterns = [m for m in marks if isinstance(m, Pattern)]
     least = [m.value for m in marks if isinstance(m, Least)]
+    may_be_rounded = any(isinstance(m, Rounded) for m in marks)
 
     def hook(value: Any, _: Any) -> Any:
-        value = inner(value, base)
+        value = rounded(value) if may_be_rounded and type(value) is str else inner(value, base)
         for pattern in patterns:
             _match(pattern, value)
         for bound in least:
@@ -131,10 +146,16 @@ def _quantity(units: UnitTable) -> Hook:
     return hook
 
 
-def _ref(value: Any, _: Any) -> Ref[Any]:
-    if type(value) is not str:
-        raise ValueError(f"{value!r} is not a name")
-    return Ref(_match(NAME_PATTERN, value))
+def _ref(annotation: Any) -> Hook:
+    (target,) = get_args(annotation)
+    kind = target if isinstance(target, type) else None
+
+    def hook(value: Any, _: Any) -> Ref[Any]:
+        if type(value) is not str:
+            raise ValueError(f"{value!r} is not a name")
+        return Ref(_match(NAME_PATTERN, value), kind)
+
+    return hook
 
 
 def _tuple(annotation: Any, converter: Converter) -> Hook:
@@ -174,6 +195,8 @@ def _choice(annotation: Any) -> Hook:
 def _int_or_str(value: Any, _: Any) -> int | str:
     if type(value) not in (int, str):
         raise ValueError(f"{value!r} is neither a whole number nor a text")
+    if type(value) is str:
+        _text(value, str)
     return value  # type: ignore[no-any-return]  # narrowed by the line above
 
 
@@ -227,7 +250,7 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     converter = _FigureConverter(units, detailed=detailed)
     factories: tuple[tuple[Callable[[Any], bool], Any], ...] = (
         (attrs.has, _object),
-        (_of_origin(Ref), lambda _: _ref),
+        (_of_origin(Ref), _ref),
         (_of_origin(tuple), _tuple),
         (_of_origin(Mapping), _mapping),
         (_of_origin(Literal), _choice),
@@ -237,7 +260,7 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     for predicate, factory in factories:
         converter.register_structure_hook_factory(predicate, factory)
     converter.register_structure_hook(int, _exactly(int, "a whole number"))
-    converter.register_structure_hook(str, _exactly(str, "a text"))
+    converter.register_structure_hook(str, _text)
     converter.register_structure_hook(bool, _exactly(bool, "true or false"))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook(Quantity, _quantity(units))
@@ -249,6 +272,7 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     converter.register_unstructure_hook(Figure, _plain_figure)
     for cls, plain_cls in ((SourcedCount, int), (SourcedText, str)):
         converter.register_unstructure_hook(cls, _plain_sourced(plain_cls))
+    converter.register_unstructure_hook(RoundedCount, _plain_rounded)
     return converter
 
 
@@ -273,6 +297,10 @@ def _plain_sourced(cls: type) -> Callable[[Any], Any]:
         return {"value": cls(value), **_plain_object(Origin)(value.origin)}
 
     return hook
+
+
+def _plain_rounded(value: RoundedCount) -> Any:
+    return value.text if value.origin is None else {"value": value.text, **_plain_object(Origin)(value.origin)}
 
 
 def _plain_figure(figure: Figure) -> Any:

@@ -22,10 +22,23 @@ class Measures:
 
 @frozen
 class Pattern:
-    """The regular expression that a text must match (valid in ECMA-262 and Python), and its description."""
+    """The regular expression that a text must match (valid in ECMA-262 and Python), and its description.
+
+    Attributes:
+        regex: The regular expression.
+        words: The description.
+        longest: The most characters; ``None`` for no limit of its own.
+        paths: The most paths that the text may name, of a text with alternatives in braces.
+    """
 
     regex: str
     words: str
+    longest: int | None = None
+    paths: int | None = None
+
+
+MOST_PATHS = 64
+"""The most paths that one text with alternatives in braces may name."""
 
 
 @frozen
@@ -33,6 +46,11 @@ class Least:
     """The minimum of a number."""
 
     value: int
+
+
+@frozen
+class Rounded:
+    """A count that may be written as publishers round it: ``70.6 B``."""
 
 
 @frozen

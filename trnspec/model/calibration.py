@@ -366,6 +366,42 @@ class KernelRoof:
 
 
 @frozen(kw_only=True)
+class Learned:
+    """How much the rows of a fit narrow a parameter.
+
+    Attributes:
+        name: The parameter. Example: matmul
+        share: 0x where the value is that of the prior, 1x where the rows determine it completely. Example: 0.7x
+    """
+
+    SOURCED: ClassVar[bool] = False
+
+    __repr__ = short_repr
+
+    name: Text
+    share: Ratio
+
+
+@frozen(kw_only=True)
+class Prior:
+    """What a fit assumed before its rows.
+
+    Attributes:
+        calibration: The calibration it started from; typical values when left out. Example: trainium1-neuron
+        values: The values before the rows.
+        learned: What the rows add to each parameter.
+    """
+
+    SOURCED: ClassVar[bool] = False
+
+    __repr__ = short_repr
+
+    calibration: Text | None = None
+    values: Achieved
+    learned: tuple[Learned, ...] = ()
+
+
+@frozen(kw_only=True)
 class Calibration:
     """What was achieved on a chip with some software.
 
@@ -385,6 +421,7 @@ class Calibration:
         first: The same of the time to the first token.
         groups: The same by scale, models and phase, for groups with enough rows.
         roofs: Of kernels: what each achieves.
+        prior: What the fit assumed before its rows, and what they add.
         rows: Hashes of the fitted rows, by their content. Example: 0a1b2c3d 4e5f6071
     """
 
@@ -409,4 +446,5 @@ class Calibration:
     first: Spread | None = None
     groups: tuple[Group, ...] = ()
     roofs: tuple[KernelRoof, ...] = ()
+    prior: Prior | None = None
     rows: RowHashes | None = None

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
 from attrs import field, frozen
 
-from trnspec.model.annotations import Name, Pattern, Text
+from trnspec.model.annotations import MOST_PATHS, Name, Pattern, Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
 from trnspec.quantities.units import UNITS, UnitTable
@@ -17,7 +17,12 @@ API_VERSION = "trnspec/v1"
 
 PathText = Annotated[
     str,
-    Pattern(r"^spec(\.[A-Za-z0-9_{},-]+)+$", "a path such as spec.memory.bandwidth or spec.peak.dense.{bf16,fp16}"),
+    Pattern(
+        r"^spec(\.([A-Za-z0-9_-]+|\{[A-Za-z0-9_-]+(,[A-Za-z0-9_-]+)*\}))+$",
+        "a path such as spec.memory.bandwidth or spec.peak.dense.{bf16,fp16}",
+        longest=200,
+        paths=MOST_PATHS,
+    ),
 ]
 CodeText = Annotated[str, Pattern(r"^[A-Z]{2,8}[0-9]{2,4}$", "a code such as TRN402")]
 
@@ -93,6 +98,8 @@ class Claim:
         where: The place in the source. Example: line 45
         verdict: The decision; it may be left out while the claim and the adopted figure overlap.
         reason: The reason for the verdict. A verdict other than "agrees" needs one.
+        scope: The quantity that a claim of other scope gives: a formula of figures, which is checked, or its name in words.
+            Example: spec.links.bandwidth / 2
     """
 
     SOURCED: ClassVar[bool] = False
@@ -103,6 +110,7 @@ class Claim:
     where: Text | None = None
     verdict: Verdict | None = None
     reason: Text | None = None
+    scope: Text | None = None
 
     __repr__ = short_repr
 

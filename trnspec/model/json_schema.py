@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.annotations import NAME_PATTERN, Pattern
 from trnspec.model.document import API_VERSION, Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
@@ -32,6 +32,7 @@ from trnspec.model.reflection import (
     shape_of,
 )
 from trnspec.model.renames import is_group, renames
+from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.model.sourced import Origin
 from trnspec.quantities.quantity import pattern
 from trnspec.quantities.units import UNITS, Dimension, UnitTable, units_of
@@ -137,7 +138,7 @@ class _Definitions:
         return {"$ref": f"#/$defs/{self._names[key]}"}
 
 
-def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: C901  # one branch for each shape
+def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch for each shape
     schema: Schema = {}
     if isinstance(shape, ObjectShape):
         schema = definitions.refer(shape.cls, shape.cls.__name__, lambda: _object(shape, definitions))
@@ -147,11 +148,10 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: C901  #
     elif isinstance(shape, RefShape):
         schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {shape.target.__name__}"}
     elif isinstance(shape, TextShape):
-        schema = {"type": "string"}
-        if shape.pattern:
-            schema["pattern"] = shape.pattern.regex
+        schema = {"type": "string", **_limits(shape.pattern)}
     elif isinstance(shape, NumberShape):
-        schema = {"type": "integer" if shape.whole else "number"}
+        rounded: Schema = {"type": ["integer", "string"], "pattern": ROUNDED.regex}
+        schema = rounded if shape.rounded else {"type": "integer" if shape.whole else "number"}
         if shape.least is not None:
             schema["minimum"] = shape.least
     elif isinstance(shape, FlagShape):
@@ -165,6 +165,14 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: C901  #
     elif isinstance(shape, EitherShape):
         schema = {"anyOf": [_schema(o, definitions) for o in shape.options]}
     return schema
+
+
+def _limits(pattern: Pattern | None) -> Schema:
+    """The limits of a text. ``maxPaths`` is a keyword of trnspec, which other validators ignore."""
+    if pattern is None:
+        return {}
+    limits = {"pattern": pattern.regex, "maxLength": pattern.longest, "maxPaths": pattern.paths}
+    return {keyword: limit for keyword, limit in limits.items() if limit is not None}
 
 
 def _object(shape: ObjectShape, definitions: _Definitions) -> Schema:
@@ -241,6 +249,8 @@ def example_of(shape: Shape, text: str) -> Any:
     if isinstance(shape, ListShape):
         return [example_of(shape.item, text)]
     if isinstance(shape, NumberShape):
+        if shape.rounded and not text.isdigit():
+            return text
         try:
             return int(text) if shape.whole else float(text)
         except ValueError:

@@ -12,6 +12,7 @@ BUILTIN = {
     "Server": ("servers", "server"),
     "UltraServer": ("ultraservers", "ultraserver"),
     "Cluster": ("clusters", "cluster"),
+    "Price": ("prices", "price"),
     "Model": ("models", "transformers.model"),
     "Calibration": ("calibrations", "calibration"),
     "Measurements": ("measured", "measurements"),

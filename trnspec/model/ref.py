@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from attrs import frozen
+from attrs import field, frozen
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -15,9 +15,11 @@ class Ref(Generic[T_co]):
 
     Attributes:
         name: The name, or an alias, of the other document.
+        target: The class of its spec; ``None`` allows every kind. A graph resolves the reference to no other kind.
     """
 
     name: str
+    target: type | None = field(default=None, eq=False, repr=False)
 
     def __str__(self) -> str:
         return self.name

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import attrs
 from attrs import field, frozen
 
-from trnspec.model.annotations import Extensive, Least, Measures, Pattern
+from trnspec.model.annotations import MOST_PATHS, Extensive, Least, Measures, Pattern, Rounded
 from trnspec.model.document import Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
@@ -50,10 +50,11 @@ class TextShape:
 
 @frozen
 class NumberShape:
-    """A number; ``whole`` allows integers only."""
+    """A number; ``whole`` allows integers only, ``rounded`` also texts such as ``70.6 B``."""
 
     whole: bool
     least: int | None = None
+    rounded: bool = False
 
 
 @frozen
@@ -147,7 +148,8 @@ def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0912  # one branch for
         shape = FlagShape()
     elif annotation in (int, float):
         least = [m.value for m in marks if isinstance(m, Least)]
-        shape = NumberShape(annotation is int, least[0] if least else None)
+        rounded = any(isinstance(m, Rounded) for m in marks)
+        shape = NumberShape(annotation is int, least[0] if least else None, rounded)
     elif origin is Ref and isinstance(get_args(annotation)[0], type):
         shape = RefShape(get_args(annotation)[0])
     elif origin is Literal and all(isinstance(word, str) for word in get_args(annotation)):
@@ -308,7 +310,7 @@ def spread(text: str) -> list[Path]:
     """The paths that a text with alternatives names: ``spec.peak.dense.{bf16,fp16}`` names two.
 
     Raises:
-        ValueError: The braces do not match.
+        ValueError: The braces do not match, or there are more than :data:`MOST_PATHS` paths.
     """
     paths: list[Path] = [()]
     for step in _steps(text):
@@ -316,6 +318,8 @@ def spread(text: str) -> list[Path]:
         if "{" in inside or "}" in inside:
             raise ValueError(f"the braces in {text!r} do not match")
         words = [step] if inside is step else inside.split(",")
+        if len(paths) * len(words) > MOST_PATHS:
+            raise ValueError(f"{text!r} names more than {MOST_PATHS} paths")
         paths = [(*path, int(word) if word.isdigit() else word) for path in paths for word in words]
     return paths
 

@@ -52,7 +52,9 @@ T = TypeVar("T", int, str)
 
 def sourced(value: T, origin: Origin) -> T:
     """A count or a text with its origin."""
-    result: Any = SourcedCount(value) if isinstance(value, int) else SourcedText(value)
+    result: Any = value  # a rounded count has a place for it
+    if not isinstance(value, SourcedCount):
+        result = SourcedCount(value) if isinstance(value, int) else SourcedText(value)
     result.origin = origin
     return result  # type: ignore[no-any-return]  # of a subclass of T
 

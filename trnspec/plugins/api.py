@@ -7,6 +7,7 @@ trnspec registers its own kinds, rules, evaluators, exporters, reporters and com
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
@@ -108,6 +109,8 @@ def rule(id: str, name: str, *, over: type | None = None, severity: Severity = S
 
     def decorate(check: R) -> Rule:
         doc = inspect.getdoc(check)
+        if not doc and sys.flags.optimize > 1:
+            doc = "No explanation: Python was started with -OO, which removes docstrings."
         if not doc:
             raise TypeError(f"the rule {id} has no docstring; write one, it is the rule's explanation")
         return Rule(Code(id, name, severity, doc), over, check)

@@ -16,6 +16,7 @@ COMMANDS = {
     "eval": "Run an evaluator: step time, serving latency, memory, cost and more.",
     "calibrate": "Fit achieved efficiencies of a chip to measurements.",
     "measurements": "Write tables of measurements from logs and result files.",
+    "measure": "Measure kernels and collectives of an accelerator, and compare them with its figures.",
     "query": "Print the documents of a kind that satisfy a condition.",
     "sql": "Query the tables of the catalog in SQL.",
     "export": "Print a document in the format of another program, or as a picture.",

@@ -29,7 +29,7 @@ from trnspec.plugins.api import (
 )
 from trnspec.plugins.entry_points import CORE, GROUP, EntryPoint, Outcome, imported
 from trnspec.plugins.entry_points import installed as installed_entries
-from trnspec.plugins.failures import described, print_traceback
+from trnspec.plugins.failures import described, print_traceback, seconds_of
 from trnspec.plugins.selection import REPORT, Choice, chosen
 from trnspec.plugins.validation import invalid_kinds, invalid_values
 
@@ -123,12 +123,7 @@ def limit(environ: dict[str, str] | os._Environ[str] = os.environ) -> float:
     Raises:
         UsageError: The variable is not a number above 0.
     """
-    text = environ.get("TRNSPEC_PLUGIN_SECONDS", "").strip()
-    if not text:
-        return SECONDS
-    if not re.fullmatch(r"\d+(\.\d*)?|\.\d+", text) or not 0 < float(text) <= 3600:
-        raise UsageError(f"TRNSPEC_PLUGIN_SECONDS is a number of seconds above 0 and up to 3600, not {text!r}")
-    return float(text)
+    return seconds_of("TRNSPEC_PLUGIN_SECONDS", SECONDS, environ)
 
 
 def entries() -> list[EntryPoint]:

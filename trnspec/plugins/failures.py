@@ -1,18 +1,89 @@
-"""Errors raised by code of a plugin: one line that names the plugin, and the traceback on request."""
+"""Containment of code of a plugin: where its output goes, how long it may take, and how its errors are reported.
+
+An error is one line that names the plugin, with the traceback on request.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
+import threading
 import traceback
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING
 
+from trnspec.errors import UsageError
 from trnspec.plugins.selection import TRACEBACK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
     from traceback import FrameSummary
     from typing import Any
+
+
+RULE_SECONDS = 10.0
+"""How long one call of a rule of a plugin may take, unless TRNSPEC_RULE_SECONDS is set."""
+
+
+class TimeLimitError(BaseException):
+    """Code of a plugin took too long. Not an ``Exception``, so that the plugin does not catch it by accident."""
+
+
+def seconds_of(variable: str, usual: float, environ: Mapping[str, str] = os.environ) -> float:
+    """A limit in seconds: that of an environment variable, or the usual one.
+
+    Raises:
+        UsageError: The variable is not a number above 0 and up to 3600.
+    """
+    text = environ.get(variable, "").strip()
+    if not text:
+        return usual
+    if not re.fullmatch(r"\d+(\.\d*)?|\.\d+", text, re.ASCII) or not 0 < float(text) <= 3600:
+        raise UsageError(f"{variable} is a number of seconds above 0 and up to 3600, not {text!r}")
+    return float(text)
+
+
+@contextmanager
+def contained(seconds: float | None = None) -> Iterator[None]:
+    """A context for code of a plugin: what it prints goes to standard error, and it has a limited time.
+
+    Standard output belongs to the result of the command. Both apply in the main thread only: standard output is one for
+    all threads, and the limit needs a signal. The limit also needs a system with interval timers, and does not interrupt
+    a C function that does not return.
+
+    Args:
+        seconds: The limit; ``None`` for none.
+
+    Raises:
+        TimeLimitError: The code took longer.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with redirect_stdout(sys.stderr), _time_limit(seconds):
+        yield
+
+
+@contextmanager
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    import signal
+
+    if seconds is None or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def expire(_signal: int, _frame: object) -> None:
+        raise TimeLimitError(f"it took longer than {seconds:g} s")
+
+    handler = signal.signal(signal.SIGALRM, expire)
+    remaining, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        # A timer of the caller, such as that of a test runner, runs on.
+        signal.setitimer(signal.ITIMER_REAL, remaining, interval)
+        signal.signal(signal.SIGALRM, handler)
 
 
 def described(error: BaseException) -> str:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
 from trnspec.yaml.document import Lines, Problems
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.yaml.document import Json, Path
 
 # Not allowed by YAML, or (U+0085, U+2028, U+2029) a line break for some parsers only.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -21,6 +27,14 @@ INVISIBLE = re.compile(
 
 BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Characters among them that reorder the text on the screen, also in comments and quotes."""
+
+UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+"""Characters that no text of a document may hold, also not as an escape: a terminal obeys them, or XML cannot hold them.
+
+Tabs and line feeds are allowed.
+"""
 
 _MARKS = (
     (b"\x00\x00\xfe\xff", "UTF-32"),
@@ -100,6 +114,21 @@ def clean(text: str, problems: Problems) -> str:
     if text and text[-1] not in "\r\n":
         problems.add("TRN053", "The last line has no line end.", lines.place(len(text)), "end it with a line feed")
     return _SURROGATES.sub(lambda m: "\ufffd" * len(m.group()), text)
+
+
+def unsafe_texts(value: Json, path: Path = ()) -> Iterator[tuple[Path, bool, str]]:
+    """Every text of plain data that holds an unsafe character: its path, whether it is a key, and the character."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if match := UNSAFE.search(key):
+                yield (*path, key), True, match.group()
+            else:
+                yield from unsafe_texts(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from unsafe_texts(item, (*path, index))
+    elif isinstance(value, str) and (match := UNSAFE.search(value)):
+        yield path, False, match.group()
 
 
 def bidi(text: str, lines: Lines, problems: Problems) -> None:

@@ -7,6 +7,7 @@ import json
 import random
 import subprocess
 import sys
+import time
 
 import pytest
 from catalogs import KNOWN, document, graph, source
@@ -307,3 +308,58 @@ def test_the_same_bytes_in_another_process() -> None:
     }
 
     assert {freeze(whole(), "2026.11").encode() + b"\n"} == seen
+
+
+@pytest.mark.parametrize(
+    "name", ["2026.13", "2026.00", "9999.99", "2026.1", "2026.11.", "2026.11." + "1" * 5000, "2026.11\n"]
+)
+def test_no_name_of_an_edition(name) -> None:
+    with pytest.raises(UsageError, match="year and month"):
+        editions.named(name)
+
+
+FREEZER = """
+import pathlib, sys, time
+from trnspec.catalog.versions import editions
+from trnspec.errors import EditionError
+
+folder, name, text, mark = pathlib.Path(sys.argv[1]), *sys.argv[2:]
+create = editions.create
+def slow(*args):
+    create(*args)
+    pathlib.Path(mark).touch()
+    time.sleep(0.5)
+editions.create = slow
+editions.write(folder, name, text)
+"""
+
+
+@pytest.mark.parametrize("name", ["2027.01", "2026.12"])
+def test_two_freezes_at_once(tmp_path, name) -> None:
+    """One process is in the middle of a freeze while this one freezes another edition, or other contents."""
+    folder, mark = tmp_path / "editions", tmp_path / "mark"
+    first = subprocess.Popen([sys.executable, "-c", FREEZER, folder, "2026.12", "one", mark], env=environment())
+    while not mark.exists() and first.poll() is None:
+        time.sleep(0.01)
+    if name == "2026.12":
+        with pytest.raises(EditionError, match="frozen with other contents"):
+            write(folder, name, "two")
+    else:
+        write(folder, name, "two")
+
+    assert 0 == first.wait(60)
+    assert {"2026.12": "one", "2027.01": "two"} == {"2027.01": "two"} | {
+        f.stem: f.read_text() for f in folder.glob("*.json")
+    }
+    assert {f.stem for f in folder.glob("*.json")} == editions.released(folder).keys()
+    assert {f.name for f in folder.iterdir()} == {*(f"{n}.json" for n in editions.released(folder)), RELEASED}
+
+
+def test_an_edition_with_a_control_character_is_not_read() -> None:
+    """A document that was frozen holds none, so its hashes are of no help here."""
+    node = graph(source("page", "2024-01-01")).named("page")
+    text = freeze(Graph({"page": node}), "2026.11").replace("The page page", "The \\u001b page")
+    entries = [{**e["document"]} for e in json.loads(text)["documents"]]
+
+    with pytest.raises(EditionError, match="control character"):
+        read(editions._text("2026.11", entries), KNOWN)

@@ -33,6 +33,7 @@ from trnspec.model.reflection import (
     spread,
     value_at,
 )
+from trnspec.model.rounded import count_of
 from trnspec.model.source import Rank, Source
 from trnspec.quantities.quantity import Quantity, agrees, parse
 from trnspec.yaml import Path
@@ -169,7 +170,7 @@ class _Dated:
         """Every source that the document refers to, as (date, name)."""
         for _, target, ref in references(self.node):
             source = self.graph.find(ref)
-            if target is Source and source is not None and isinstance(source.spec, Source):
+            if target is Source and source is not None:
                 yield end(source.spec.as_of), source.name
 
     @functools.cached_property
@@ -182,8 +183,8 @@ class _Dated:
         return claims
 
     def _source(self, name: str) -> Source | None:
-        node = self.graph.nodes.get(self.graph.aliases.get(name, ""))
-        return node.spec if node is not None and isinstance(node.spec, Source) else None
+        node = self.graph.lookup(name, Source)
+        return None if node is None else node.spec
 
     def _date(self, name: str) -> str:
         source = self._source(name)
@@ -304,7 +305,8 @@ def _typed(says: int | str, shape: Shape, units: UnitTable) -> Quantity | int | 
         except QuantityError:
             return None
     if isinstance(shape, NumberShape):
-        return says if isinstance(says, int) and (shape.least is None or says >= shape.least) else None
+        count = count_of(says) if shape.rounded else says
+        return count if isinstance(count, int) and (shape.least is None or count >= shape.least) else None
     if isinstance(shape, ChoiceShape):
         return says if says in shape.words else None
     if isinstance(shape, TextShape):

@@ -8,15 +8,15 @@ file is also in ``RELEASED`` next to the editions, which is reviewed like code.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from trnspec.atomic_write import create, locked
+from trnspec.atomic_write import write as write_files
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import EditionError, UnknownNameError, UsageError
 from trnspec.graph.graph import Graph, build, references
@@ -27,6 +27,8 @@ from trnspec.short_repr import short_repr
 from trnspec.yaml import Document
 
 if TYPE_CHECKING:
+    from pathlib import Path as FilePath
+
     from trnspec.model.document import Node
     from trnspec.plugins.api import Registry
 
@@ -39,7 +41,7 @@ FOLDER = "editions"
 RELEASED = "RELEASED"
 """The file next to the editions with the hash of each, in the format of ``sha256sum -c``."""
 
-_NAME = re.compile(r"[0-9]{4}\.[0-9]{2}(\.[0-9]+)?", re.ASCII)
+_NAME = re.compile(r"[0-9]{4}\.(0[1-9]|1[0-2])(\.[0-9]{1,6})?", re.ASCII)
 _LINE = re.compile(r"([0-9a-f]{64})  (\S+)\.json")
 
 
@@ -283,22 +285,33 @@ def write(folder: FilePath, name: str, text: str) -> FilePath:
         EditionError: An edition of that name exists with other contents; it is not changed.
     """
     named(name)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from error
+    with locked(folder):
+        _write(folder, name, text.encode())
+    return folder / f"{name}.json"
+
+
+def _write(folder: FilePath, name: str, contents: bytes) -> None:
+    """Writes an edition and its hash; no other process writes to the folder meanwhile."""
     file = folder / f"{name}.json"
-    contents = text.encode()
-    existing = file.read_bytes() if file.exists() else None
     hashes = released(folder)
-    if (existing is not None and existing != contents) or hashes.get(name, _digest(contents)) != _digest(contents):
-        raise EditionError(
-            f"edition {name} is frozen with other contents; use another name, such as {_next(folder, name)}"
-        )
-    if existing is None:
-        _write(file, contents)
+    frozen = EditionError(
+        f"edition {name} is frozen with other contents; use another name, such as {_next(folder, name)}"
+    )
+    if hashes.get(name, _digest(contents)) != _digest(contents):
+        raise frozen
+    try:
+        create(file, contents)
+    except FileExistsError:
+        if file.read_bytes() != contents:
+            raise frozen from None
     if name not in hashes:
         hashes[name] = _digest(contents)
         lines = (f"{hashes[n]}  {n}.json\n" for n in sorted(hashes, key=lambda n: [int(p) for p in n.split(".")]))
-        _write(folder / RELEASED, "".join(lines).encode())
-    return file
+        write_files({folder / RELEASED: "".join(lines).encode()})
 
 
 def _next(folder: FilePath, name: str) -> str:
@@ -306,21 +319,3 @@ def _next(folder: FilePath, name: str) -> str:
     stem = ".".join(name.split(".")[:2])
     number = 1 + max((int(n.split(".")[2]) for n in taken if n.startswith(f"{stem}.")), default=0)
     return f"{stem}.{number}"
-
-
-def _write(file: FilePath, contents: bytes) -> None:
-    """Writes atomically: a temporary file in the same folder, flushed to disk before it is renamed."""
-    import tempfile
-
-    number, temporary = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    try:
-        with os.fdopen(number, "wb") as stream:
-            stream.write(contents)
-            stream.flush()
-            os.fsync(stream.fileno())
-        # mkstemp creates files that only the owner can read.
-        FilePath(temporary).chmod(0o644)
-        FilePath(temporary).replace(file)
-    except BaseException:
-        FilePath(temporary).unlink(missing_ok=True)
-        raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -154,11 +155,19 @@ def _causes(site: Site, other: Site, graph: Graph) -> list[Explanation]:
 
 def _multiples(site: Site, graph: Graph) -> Iterator[tuple[tuple[Site, ...], bool]]:
     """The counts of the sums that contain a path, each with whether the path is the total."""
-    here = (site.node.name, site.path)
-    for skeleton in sums(graph):
-        for term in skeleton.terms:
-            if skeleton.across or not term.counts or any(count.value is None for count in term.counts):
-                continue
-            for end in (skeleton.total, term.part):
-                if (end.node.name, end.path) == here:
-                    yield term.counts, end is skeleton.total
+    by_path = _multiples_of.get(graph)
+    if by_path is None:
+        by_path = _multiples_of[graph] = {}
+        for skeleton in sums(graph):
+            for term in skeleton.terms:
+                if skeleton.across or not term.counts or any(count.value is None for count in term.counts):
+                    continue
+                for end in (skeleton.total, term.part):
+                    multiple = (term.counts, end is skeleton.total)
+                    by_path.setdefault((end.node.name, end.path), []).append(multiple)
+    yield from by_path.get((site.node.name, site.path), ())
+
+
+_multiples_of: weakref.WeakKeyDictionary[Graph, dict[tuple[str, Path], list[tuple[tuple[Site, ...], bool]]]] = (
+    weakref.WeakKeyDictionary()
+)

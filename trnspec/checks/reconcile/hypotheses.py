@@ -18,6 +18,7 @@ from attrs import frozen
 from trnspec.checks.reconcile.lookalikes import lookalikes
 from trnspec.checks.reconcile.sites import Site, Term
 from trnspec.graph.graph import Graph
+from trnspec.plugins.failures import RULE_SECONDS, contained, seconds_of
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension, Unit
 
@@ -132,8 +133,11 @@ def extra_hypotheses(hypotheses: tuple[Callable[[Case], Iterator[Explanation]], 
 
 def _guarded(hypothesis: Callable[[Case], Iterator[Explanation]], case: Case) -> list[Explanation]:
     try:
-        return list(hypothesis(case))
-    except Exception as error:  # noqa: BLE001  # an exception in a plugin must not hide the finding
+        with contained(seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)):
+            return list(hypothesis(case))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  # an exception in a plugin must not hide the finding
         name = f"{hypothesis.__module__}.{getattr(hypothesis, '__qualname__', hypothesis)}"
         return [Explanation("failed", f"unknown; the hypothesis {name} failed: {type(error).__name__}: {error}")]
 

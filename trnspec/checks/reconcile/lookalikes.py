@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import weakref
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
+    from trnspec.model.document import Node
     from trnspec.yaml import Path
 
 RATES = ("peak", "tensor_peak")
@@ -100,8 +102,28 @@ def _rate(path: Path) -> bool:
 
 def _neighbours(site: Site, graph: Graph) -> Iterator[Lookalike]:
     """The figure at the same path of other documents of the kind: another generation, another size."""
-    others = [(n.name, figure_at(n, site.path)) for n in graph.of(type(site.node.spec)) if n.name != site.node.name]
-    yield from _grouped("neighbour", [(name, other.value) for name, other in others if isinstance(other, Figure)])
+    for alike in _figures_at(graph, type(site.node.spec), site.path).values():
+        if len(alike) <= MOST_SHARED + 1:  # one of them may be the document itself
+            yield from _grouped("neighbour", [(name, value) for name, value in alike if name != site.node.name])
+
+
+_figures: weakref.WeakKeyDictionary[Graph, dict[tuple[type, Path], dict[Fraction, list[tuple[str, Quantity]]]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _figures_at(graph: Graph, spec: type, path: Path) -> dict[Fraction, list[tuple[str, Quantity]]]:
+    """The figures of all documents of a kind at a path, with the names of the documents, by value."""
+    figures = _figures.setdefault(graph, {})
+    if (spec, path) not in figures:
+        by_value: dict[Fraction, list[tuple[str, Quantity]]] = {}
+        nodes: tuple[Node[Any], ...] = graph.of(spec)
+        for node in nodes:
+            figure = figure_at(node, path)
+            if isinstance(figure, Figure):
+                by_value.setdefault(figure.value.value, []).append((node.name, figure.value))
+        figures[spec, path] = by_value
+    return figures[spec, path]
 
 
 def _claims(site: Site, suspect: Site) -> Iterator[Lookalike]:

@@ -253,12 +253,20 @@ def _in_ultraserver(chip: Node[Chip], graph: Graph) -> bool:
     return any(True for _ in _ultraservers_of(chip, graph))
 
 
+_ultraservers: weakref.WeakKeyDictionary[Graph, dict[str, list[Node[UltraServer]]]] = weakref.WeakKeyDictionary()
+
+
 def _ultraservers_of(chip: Node[Chip], graph: Graph) -> Iterator[Node[UltraServer]]:
     """The UltraServers of a chip."""
-    for ultraserver in graph.of(UltraServer):
-        server = _find(graph, ultraserver.spec.servers.server)
-        if server is not None and _find(graph, server.spec.chips.chip) is chip:
-            yield ultraserver
+    by_chip = _ultraservers.get(graph)
+    if by_chip is None:
+        by_chip = _ultraservers[graph] = {}
+        for ultraserver in graph.of(UltraServer):
+            server = _find(graph, ultraserver.spec.servers.server)
+            part = None if server is None else _find(graph, server.spec.chips.chip)
+            if part is not None:
+                by_chip.setdefault(part.name, []).append(ultraserver)
+    yield from by_chip.get(chip.name, ())
 
 
 def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relation]:

@@ -12,7 +12,8 @@ from trnspec.errors import QuantityError
 from trnspec.graph.graph import at, figure_at
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import dotted
+from trnspec.model.reflection import NumberShape, dotted, shape_at
+from trnspec.model.rounded import count_of, interval_of
 from trnspec.quantities.quantity import Interval, Quantity, parse
 from trnspec.yaml import Path
 
@@ -39,7 +40,11 @@ class Site:
     def value(self) -> Quantity | int | None:
         """The value; ``None`` if there is none, or if a claim states a word."""
         if self.claim is not None:
-            return _parsed(self.node.claims[self.claim].says, self.node.units)
+            says = self.node.claims[self.claim].says
+            shape = shape_at(type(self.node.spec), self.path[1:]) if isinstance(says, str) else None
+            if isinstance(shape, NumberShape):
+                return count_of(says)
+            return _parsed(says, self.node.units)
         value = figure_at(self.node, self.path)
         if isinstance(value, Figure):
             return value.value
@@ -52,7 +57,7 @@ class Site:
         if isinstance(value, Quantity):
             return value.interval
         assert value is not None  # a relation has only sites with a value
-        return Interval.point(Fraction(value))
+        return interval_of(value)
 
     @property
     def loose(self) -> Interval:

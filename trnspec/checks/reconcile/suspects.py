@@ -10,10 +10,11 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from fractions import Fraction
+from heapq import heapify, heappop, heappush
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.reconcile.sites import Relation, Site
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
 
 Key = tuple[str, Path, int | None]
 """The identity of a site."""
@@ -94,26 +96,116 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
     sound = Counter(key for r in relations if r.holds for key in {s.key for s in r.sites})
     if failing:
         sound.update(formulas)
+    candidates: dict[Key, _Candidate] = {}
+    for number, relation in enumerate(failing):
+        doubted = _doubted(relation, graph).key
+        for key, site in {s.key: s for s in relation.sites}.items():
+            if key not in candidates:
+                candidates[key] = _Candidate(site, sound[key])
+            candidates[key].add(number, relation, doubted=key == doubted)
+    heap = [rank for candidate in candidates.values() if (rank := candidate.rank(graph)) is not None]
+    heapify(heap)
     result: list[Suspect] = []
-    while failing:
-        broken: dict[Key, list[Relation]] = {}
-        for relation in failing:
-            for key in {site.key for site in relation.sites}:
-                broken.setdefault(key, []).append(relation)
-        sites = {s.key: s for r in failing for s in r.sites}
-        fixed = {key: m for key, site in sites.items() if (m := _fixed(site, broken[key]))}
-        totals = {_doubted(r, graph).key for r in failing}
-        gains = {k: len(fixed[k]) - sound[k] for k in fixed}
-        most = max(gains.values())
-        usual = {
-            k
-            for k, gain in gains.items()
-            if gain == most and graph is not None and _is_usual(sites[k], fixed[k], graph)
-        }
-        key = max(fixed, key=lambda k: (gains[k], k in usual, k in totals, -sound[k], k[0], str(k[1:])))
-        result.append(Suspect(sites[key], tuple(sorted(fixed[key], key=lambda r: r.is_claim))))
-        failing = [r for r in failing if r not in fixed[key]]
+    while heap:
+        rank = heappop(heap)
+        candidate = rank.candidate
+        if rank.version != candidate.version:
+            continue  # some of its relations were explained since
+        explained = candidate.fixed()
+        result.append(Suspect(candidate.site, tuple(sorted(explained.values(), key=lambda r: r.is_claim))))
+        changed: dict[Key, _Candidate] = {}
+        for number, relation in explained.items():
+            doubted = _doubted(relation, graph).key
+            for key in {s.key for s in relation.sites}:
+                changed[key] = candidates[key]
+                candidates[key].remove(number, doubted=key == doubted)
+        # Only these candidates have another rank; their old entries of the heap are skipped.
+        for other in changed.values():
+            if (following := other.rank(graph)) is not None:
+                heappush(heap, following)
     return result
+
+
+@define(eq=False)
+class _Candidate:
+    """A site of failing relations.
+
+    Attributes:
+        site: The figure or count.
+        sound: The number of relations that use it and hold.
+        failing: The relations that another value would fix, by number, under the interval of that value.
+        doubted: The number of failing relations whose doubted site it is.
+        version: Counts the changes.
+    """
+
+    site: Site
+    sound: int
+    failing: dict[Interval, dict[int, Relation]] = field(factory=dict)
+    doubted: int = 0
+    version: int = 0
+
+    def add(self, number: int, relation: Relation, *, doubted: bool) -> None:
+        """Add a failing relation."""
+        self.doubted += doubted
+        expected = relation.expects(self.site)
+        if expected is not None:
+            self.failing.setdefault(expected, {})[number] = relation
+
+    def remove(self, number: int, *, doubted: bool) -> None:
+        """Remove a failing relation that is explained."""
+        self.version += 1
+        self.doubted -= doubted
+        for expected, group in self.failing.items():
+            if group.pop(number, None) is not None:
+                if not group:
+                    del self.failing[expected]
+                break
+
+    def _fitting(self) -> list[Interval]:
+        """The expected values that one other value of the site, with as many digits, would meet: most relations."""
+        value = self.site.value
+        half = value.ulp * value.unit.factor / 2 if isinstance(value, Quantity) else Fraction(0)
+        widened = {
+            e: Interval(max(e.low - half, Fraction(0)), None if e.high is None else e.high + half) for e in self.failing
+        }
+        best: list[Interval] = []
+        most = 0
+        # The number of overlapping intervals is largest at the lower end of one of them.
+        for start in dict.fromkeys(
+            w.low if isinstance(value, Quantity) else Fraction(ceil(w.low)) for w in widened.values()
+        ):
+            fitting = [e for e, w in widened.items() if start in w]
+            number = sum(len(self.failing[e]) for e in fitting)
+            if number > most:
+                best, most = fitting, number
+        return best
+
+    def fixed(self) -> dict[int, Relation]:
+        """The most relations that one other value would fix, by number in ascending order."""
+        return dict(sorted((n, r) for e in self._fitting() for n, r in self.failing[e].items()))
+
+    def rank(self, graph: Graph | None) -> _Rank | None:
+        """The present rank; ``None`` where no value fixes any relation."""
+        fitting = self._fitting()
+        if not fitting:
+            return None
+        gain = sum(len(self.failing[e]) for e in fitting) - self.sound
+        usual = graph is not None and _is_usual(self.site, fitting, graph)
+        name, *rest = self.site.key
+        order = (gain, usual, self.doubted > 0, -self.sound, name, str(tuple(rest)))
+        return _Rank(order, self.version, self)
+
+
+@frozen(eq=False)
+class _Rank:
+    """A position in the order of the candidates, the most likely first."""
+
+    order: tuple[int, bool, bool, int, str, str]
+    version: int
+    candidate: _Candidate
+
+    def __lt__(self, other: _Rank) -> bool:
+        return self.order > other.order
 
 
 def _doubted(relation: Relation, graph: Graph | None) -> Site:
@@ -133,31 +225,25 @@ def _doubted(relation: Relation, graph: Graph | None) -> Site:
     return claim if dates[0] < dates[1] else adopted
 
 
-def _is_usual(site: Site, failing: list[Relation], graph: Graph) -> bool:
+def _is_usual(site: Site, expected: list[Interval], graph: Graph) -> bool:
     """Whether a count would be fixed by the value that most other documents of the kind have at its path."""
     if not isinstance(site.value, int):
         return False
-    others = [figure_at(n, site.path) for n in graph.of(type(site.node.spec)) if n.name != site.node.name]
-    counts = Counter(int(other) for other in others if isinstance(other, int))
-    wanted = [e for r in failing if (e := r.expects(site)) is not None]
-    fitting = sum(n for value, n in counts.items() if all(Fraction(value) in w for w in wanted))
+    counts = _counts_at(graph, type(site.node.spec), site.path)
+    own = figure_at(site.node, site.path)
+    if isinstance(own, int):
+        counts = counts - Counter([int(own)])
+    fitting = sum(n for value, n in counts.items() if all(Fraction(value) in e for e in expected))
     return len(counts) > 0 and site.value not in counts and 2 * fitting > counts.total()
 
 
-def _fixed(site: Site, failing: list[Relation]) -> list[Relation]:
-    """The most of these relations that one other value of the site, with as many digits, would fix."""
-    value = site.value
-    expected: list[tuple[Relation, Interval]] = []
-    for relation in failing:
-        wanted = relation.expects(site)
-        if wanted is not None:
-            half = value.ulp * value.unit.factor / 2 if isinstance(value, Quantity) else Fraction(0)
-            low = max(wanted.low - half, Fraction(0))
-            expected.append((relation, Interval(low, None if wanted.high is None else wanted.high + half)))
-    best: list[Relation] = []
-    # The number of overlapping intervals is largest at the lower end of one of them.
-    for start in {e.low if isinstance(value, Quantity) else Fraction(ceil(e.low)) for _, e in expected}:
-        fitting = [r for r, e in expected if start in e]
-        if len(fitting) > len(best):
-            best = fitting
-    return best
+_counts: weakref.WeakKeyDictionary[Graph, dict[tuple[type, Path], Counter[int]]] = weakref.WeakKeyDictionary()
+
+
+def _counts_at(graph: Graph, spec: type, path: Path) -> Counter[int]:
+    """How many documents of a kind have each count at a path."""
+    counts = _counts.setdefault(graph, {})
+    if (spec, path) not in counts:
+        nodes: tuple[Node[Any], ...] = graph.of(spec)
+        counts[spec, path] = Counter(int(v) for n in nodes if isinstance(v := figure_at(n, path), int))
+    return counts[spec, path]

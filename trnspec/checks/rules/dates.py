@@ -160,6 +160,82 @@ def superseded_by_older(graph: Graph) -> Iterator[Finding]:
                 break
 
 
+_DATE_IN_TEXT = re.compile(r"(?<![\w-])((?:19|20)[0-9]{2}-[0-9]{2}(?:-[0-9]{2})?)(?![\w-])")
+
+
+@rule("TRN315", "impossible-date-of-change", over=object)
+def impossible_date_of_change(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A date in a reason that is in the future or not in the calendar, or that lies outside of the change it explains.
+
+    Why:
+        "The publisher lowered the rate in 2023-04" explains why a claim of 2023-02 is superseded by a figure of
+        2024-02: the change happened between the two. A date before the claim or after the figure is a slip, in the
+        reason or in a source.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: neuron-trn1-2023-02
+            verdict: superseded
+            reason: The vendor lowered the rate in 2022-04.  #! TRN315
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          peak: {dense: {bf16: 190 TFLOPS}}
+          memory: {capacity: 32 GiB}
+        claims:
+          - at: spec.peak.dense.bf16
+            says: 210 TFLOPS
+            source: neuron-trn1-2023-02
+            verdict: superseded
+            reason: The vendor lowered the rate in 2023-04.
+        ```
+
+    Source:
+        The definition of the verdict: it was true at its date, and its publisher has changed it since.
+    """
+    today = date.today().isoformat()  # noqa: DTZ011  # pages are dated without a time zone
+    for index, claim in enumerate(node.claims):
+        path: Path = (*node.claim_path(index), "reason")
+        for stated in _DATE_IN_TEXT.findall(claim.reason or ""):
+            if not _is_in_calendar(stated):
+                yield Finding(path, f"{stated} is not a date", "a month from 01 to 12, a day of that month")
+                continue
+            if compared(stated, today) > 0:
+                yield Finding(path, f"{stated} is in the future; today is {today}", "correct the date")
+                continue
+            said = _source(graph, claim.source)
+            ends = [_source(graph, source_of(node, p)) for p in claimed_paths(claim.at)[:1]]
+            if claim.verdict != "superseded" or said is None or not ends or ends[0] is None:
+                continue
+            before = said.spec.dating == "exact" and compared(stated, said.spec.as_of) < 0
+            if before or compared(stated, ends[0].spec.as_of) > 0:
+                message = f"{stated} is not between {said.spec.as_of}, the claim, and {ends[0].spec.as_of}, the adopted figure"
+                see = (at(said, ("spec", "as_of")), at(ends[0], ("spec", "as_of")))
+                yield Finding(path, message, "correct the date of the change, or that of a source", see)
+
+
+def _is_in_calendar(text: str) -> bool:
+    try:
+        date.fromisoformat(text if text.count("-") > 1 else f"{text}-01")
+    except ValueError:
+        return False
+    return True
+
+
 @rule("TRN309", "two-values-of-one-source")
 def two_values_of_one_source(graph: Graph) -> Iterator[Finding]:
     """Two values of one source for one path that exclude each other, not at two named places of it.
@@ -240,7 +316,7 @@ class _Entry:
             return False
         if isinstance(one, Quantity) and isinstance(two, Quantity):
             return one.dimension == two.dimension and not one.interval.overlaps(two.interval)
-        return isinstance(one, int) and isinstance(two, int) and one != two
+        return isinstance(one, int) and isinstance(two, int) and not self.site.interval.overlaps(other.site.interval)
 
 
 @rule("TRN310", "older-than-the-product")

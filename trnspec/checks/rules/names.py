@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from trnspec.model.core import Core
+from trnspec.model.link import Link
 from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
 
@@ -88,3 +91,42 @@ def family_not_name(server: Node[Server], graph: Graph) -> Iterator[Finding]:
     if family is not None and dot and family.name != stem:
         message = f"the family is {family.name}, but the name of the server begins with {stem}"
         yield Finding(("spec", "family", "name"), message, f"write {stem}, or rename the server")
+
+
+_VERSION = re.compile(r"(?<![a-z0-9])v[0-9]+(?:\.[0-9]+)?(?![a-z0-9])")
+
+
+@rule("TRN207", "version-not-name", over=object)
+def version_not_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A core or a link whose version is not that of its name.
+
+    Why:
+        ``neuronlink-v3`` is NeuronLink of version v3. With another version its figures are taken for those of another
+        generation.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Link
+        metadata: {name: example-v3, title: Example}
+        spec: {connects: chips, version: v2}  #! TRN207
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Link
+        metadata: {name: example-v3, title: Example}
+        spec: {connects: chips, version: v3}
+        ```
+
+    Source:
+        The Neuron pages, which name cores and links by their version.
+    """
+    if not isinstance(node.spec, (Core, Link)):
+        return
+    named = _VERSION.findall(node.name)
+    version = _VERSION.findall((node.spec.version or "").lower())
+    if named and version and not set(named) & set(version):
+        message = f"the version is {node.spec.version}, but the name of the document has {named[0]}"
+        yield Finding(("spec", "version"), message, f"write {named[0]}, or rename the document")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from trnspec.checks.reconcile.relations import EVERY_RATE
@@ -327,6 +327,11 @@ def rates_of_one_engine(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         tensor = _rate(chip, ("spec", "tensor_peak", kind, dtype))
         if tensor is not None and _rate(chip, ("spec", "peak", kind, dtype)) is not None:
             groups.setdefault((kind, tensor.value), []).append(dtype)
+        elif kind == "sparse":
+            # Without a rate of the tensor engines: sparsity is the same gain for types of one dense rate.
+            dense, sparse = _rate(chip, ("spec", "peak", "dense", dtype)), _rate(chip, ("spec", "peak", kind, dtype))
+            if dense is not None and sparse is not None:
+                groups.setdefault((kind, dense.value), []).append(dtype)
     for (kind, _), dtypes in groups.items():
         rates = {dtype: rate for dtype in dtypes if (rate := _rate(chip, ("spec", "peak", kind, dtype))) is not None}
         agreeing = {
@@ -414,22 +419,23 @@ def order_of_generations(graph: Graph) -> Iterator[Finding]:
     Source:
         The Neuron pages, which call Trainium2 the third generation of accelerators.
     """
-    counted: dict[str, list[tuple[int, int, Node[Chip]]]] = {}
+    counted: dict[str, dict[tuple[int, int], list[Node[Chip]]]] = {}
     for chip in graph.of(Chip):
         generation, source = chip.spec.generation, chip.metadata.source
         page = None if source is None else graph.find(source)
         if generation is None or generation.training is None or generation.accelerator is None or page is None:
             continue
         publisher = getattr(page.spec, "publisher", "")
-        counted.setdefault(publisher, []).append((generation.training, generation.accelerator, chip))
+        # Chips with equal numbers are compared once.
+        numbers = (generation.training, generation.accelerator)
+        counted.setdefault(publisher, {}).setdefault(numbers, []).append(chip)
     for chips in counted.values():
-        chips.sort(key=lambda c: (c[0], c[2].name))
-        for one, other in combinations(chips, 2):
-            if one[0] < other[0] and one[1] >= other[1]:
+        for one, other in combinations(sorted(chips), 2):
+            for earlier, later in product(chips[one], chips[other]) if one[0] < other[0] and one[1] >= other[1] else ():
                 path: Path = ("spec", "generation")
                 message = (
-                    f"training generation {other[0]} ({other[2].name}) is accelerator {other[1]}, "
-                    f"training generation {one[0]} ({one[2].name}) is accelerator {one[1]}"
+                    f"training generation {other[0]} ({later.name}) is accelerator {other[1]}, "
+                    f"training generation {one[0]} ({earlier.name}) is accelerator {one[1]}"
                 )
-                see = (at(one[2], path, text=one[2].name),)
-                yield Finding(path, message, "both numbers grow with time", see, other[2])
+                see = (at(earlier, path, text=earlier.name),)
+                yield Finding(path, message, "both numbers grow with time", see, later)

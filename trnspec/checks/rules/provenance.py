@@ -14,7 +14,17 @@ from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.totals import disagreement
 from trnspec.diagnostics import Severity
 from trnspec.errors import QuantityError
-from trnspec.model.reflection import dotted, shape_at
+from trnspec.model.reflection import (
+    ChoiceShape,
+    FigureShape,
+    ListShape,
+    NumberShape,
+    ObjectShape,
+    TextShape,
+    dotted,
+    shape_at,
+)
+from trnspec.model.rounded import count_of
 from trnspec.model.source import Source
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Quantity, parse
@@ -23,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
+    from trnspec.model.document import Claim, Node
+    from trnspec.yaml import Path
 
 
 @rule("TRN301", "unsourced-figure", over=object)
@@ -103,26 +114,30 @@ def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         The design of trnspec: a claim and its figure have the same path.
     """
-    from trnspec.model.reflection import ChoiceShape, FigureShape, ListShape, NumberShape, ObjectShape, TextShape
-
     for index, claim in enumerate(node.claims):
         base = node.claim_path(index)
         paths = claimed_paths(claim.at)
-        if not paths:
-            yield Finding((*base, "at"), f"{claim.at!r} is not a path", "the braces do not match")
-        for path in paths:
-            shape = shape_at(type(node.spec), path[1:])
-            if shape is None:
-                yield Finding((*base, "at"), f"a {node.kind} has no {dotted(path)}", "the path is misspelt")
-            elif isinstance(shape, FigureShape):
-                try:
-                    parse(str(claim.says), shape.dimension, node.units)
-                except QuantityError as error:
-                    yield Finding((*base, "says"), f"{error} (a claim on {dotted(path)})", error.hint)
-            elif isinstance(shape, NumberShape) and not isinstance(claim.says, int):
-                yield Finding((*base, "says"), f"{claim.says!r} is not a count", f"{dotted(path)} is a count: write 16")
-            elif not isinstance(shape, (ChoiceShape, FigureShape, ListShape, NumberShape, ObjectShape, TextShape)):
-                yield Finding((*base, "at"), f"{dotted(path)} cannot have claims", "claims are about figures")
+        if missing := [dotted(path) for path in paths if shape_at(type(node.spec), path[1:]) is None]:
+            yield Finding((*base, "at"), f"a {node.kind} has no {' and no '.join(missing)}", "the path is misspelt")
+        # One finding, also for a claim about several figures.
+        if fault := next((f for path in paths if (f := _misplaced(node, claim, path)) is not None), None):
+            key, message, hint = fault
+            yield Finding((*base, key), message, hint)
+
+
+def _misplaced(node: Node[Any], claim: Claim, path: Path) -> tuple[str, str, str] | None:
+    """What is wrong with a claim on a path: the key of the claim, a message and a hint; ``None`` if nothing is."""
+    shape = shape_at(type(node.spec), path[1:])
+    if isinstance(shape, FigureShape):
+        try:
+            parse(str(claim.says), shape.dimension, node.units)
+        except QuantityError as error:
+            return "says", f"{error} (a claim on {dotted(path)})", error.hint
+    elif isinstance(shape, NumberShape) and count_of(claim.says) is None:
+        return "says", f"{claim.says!r} is not a count", f"{dotted(path)} is a count: write 16"
+    elif shape is not None and not isinstance(shape, (ChoiceShape, ListShape, NumberShape, ObjectShape, TextShape)):
+        return "at", f"{dotted(path)} cannot have claims", "claims are about figures"
+    return None
 
 
 @rule("TRN303", "conflict-without-verdict")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.graph.composition import chips, count_path, parts, servers
 from trnspec.graph.fabrics import shape
 from trnspec.graph.graph import Graph, at
+from trnspec.model.chip import Chip
 from trnspec.model.reflection import dotted
+from trnspec.model.server import Server
+from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.parse import parse
@@ -233,6 +237,7 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding(where, message, "add a verdict and a reason", (at(node, path, text=str(built)),))
 
 
+@lru_cache(maxsize=1024)
 def _parsed(text: str, members: int) -> Shape | None:
     """The shape that the words describe; ``None`` for other words, for instance a list of neighbours."""
     for nodes in (members, None):
@@ -243,9 +248,68 @@ def _parsed(text: str, members: int) -> Shape | None:
     return None
 
 
+@lru_cache(maxsize=1024)  # many servers have the same topology, and the same words for it
 def _difference(built: Shape, claimed: Shape) -> str:
     from trnspec.topology.compare import difference
 
     if built.nodes != claimed.nodes:
         return f"{built.nodes:,} chips against {claimed.nodes:,}"
     return difference(built.build(), claimed.build())
+
+
+@rule("TRN504", "link-of-another-chip")
+def link_of_another_chip(graph: Graph) -> Iterator[Finding]:
+    """A chip and the fabric of a server that name different links.
+
+    Why:
+        The fabric of a server consists of the links of its chips. Where the two documents name different links, one of them
+        names that of another generation, and the rate of a chip is computed from the wrong one.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          fabric: {link: neuronlink-v4}  #! TRN504
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          fabric: {link: neuronlink-v3}
+        ```
+
+    Source:
+        AWS Neuron documentation, the architecture pages of Trainium1 to 3, which name the link once for chip and server.
+    """
+    systems: dict[str, list[Node[Any]]] = {}
+    nodes: list[Node[Any]] = [*graph.of(Server), *graph.of(UltraServer)]
+    for node in nodes:
+        counted = chips(graph, node)
+        if counted is not None and node.spec.fabric is not None:
+            systems.setdefault(counted[1].name, []).append(node)
+    for chip in graph.of(Chip):
+        links = chip.spec.links
+        if links is None:
+            continue
+        differing = [
+            n for n in systems.get(chip.name, ()) if graph.find(n.spec.fabric.link) is not graph.find(links.link)
+        ]
+        others = {n.spec.fabric.link.name for n in differing}
+        if len(differing) > 1 and len(others) == 1 and len(differing) == len(systems[chip.name]):
+            message = (
+                f"the links of {chip.name} are {links.link}, but {', '.join(others)} in {len(differing)} systems of it"
+            )
+            see = tuple(at(n, ("spec", "fabric", "link")) for n in differing)
+            yield Finding(("spec", "links", "link"), message, f"{', '.join(others)}?", see[:3], chip)
+            continue
+        for node in differing:
+            message = f"the fabric of {node.name} consists of {node.spec.fabric.link}, but {chip.name} has {links.link}"
+            see = (at(chip, ("spec", "links", "link")),)
+            yield Finding(("spec", "fabric", "link"), message, f"{links.link}?", see, node)

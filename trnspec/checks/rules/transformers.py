@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -12,10 +13,12 @@ from attrs import evolve
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at
 from trnspec.model.reflection import NumberShape, ObjectShape, dotted, leaves
+from trnspec.model.rounded import RoundedCount
 from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import active_parameters, parameters, sizes
 from trnspec.model.transformers.model import Model
 from trnspec.plugins.api import Finding, rule
+from trnspec.quantities.quantity import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,8 +28,12 @@ if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.yaml import Path
 
-BELOW, ABOVE = 1.2, 1.35
-"""How far a count may lie below and above the size in a name: 2.65 billion are called 3b, and 1.32 billion 1b."""
+NAMED = {1: (1.2, 1.35), 2: (1.08, 1.08)}
+"""How far a count may lie below and above the size in a name, by its digits: 2.65 billion are called 3b, 1.32 billion 1b,
+and 64.9 billion 70b."""
+
+NAMED_WELL = (1.03, 1.03)
+"""The same for three digits and more: 356 million are called 350m."""
 _SIZE = re.compile(
     r"(?<![a-z0-9.])(?P<active>a)?(?P<number>[0-9]+(?:\.[0-9]+)?)(?P<unit>[mbt])(?P<experts>-[0-9]+e)?(?![a-z0-9.])"
 )
@@ -90,14 +97,20 @@ def parameter_count(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     spec = model.spec
     if spec.parameters is None or any(contradictions(spec)):
         return
-    counts = (("total", spec.parameters.total, parameters), ("active", spec.parameters.active, active_parameters))
+    counts = (
+        ("total", spec.parameters.total, parameters),
+        ("active", spec.parameters.active, active_parameters),
+        ("non_embedding", spec.parameters.non_embedding, _but_embedding),
+    )
+    exact = True
     for name, stated, formula in counts:
 
         def count(other: Model, formula: Callable[[Dimensions], float] = formula) -> int:
             return int(formula(sizes(other)))
 
-        if stated is None or stated == count(spec):
+        if stated is None or isinstance(stated, RoundedCount) or stated == count(spec):
             continue
+        exact = False
         message = f"{name} is {stated:,}, but the dimensions give {count(spec):,}, {stated - count(spec):+,}"
         causes = dict.fromkeys(words for words, other in _others(spec, count) if other == stated)
         # Dimensions are small multiples of powers of two: the likeliest correction has the smallest odd factor.
@@ -110,6 +123,49 @@ def parameter_count(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         where: Path = ("parameters", name) if causes or not places else next(iter(places))
         see = tuple(at(model, ("spec", *path)) for path in [("parameters", name), *places] if path != where)
         yield Finding(("spec", *where), message, f"likely cause: {' or '.join(hints)}" if hints else "", see)
+    if exact:
+        yield from _coarse(model)
+
+
+def _but_embedding(d: Dimensions) -> float:
+    return parameters(d) - d.embedding - (0 if d.tied else d.head)
+
+
+def _differing(spec: Model) -> Iterator[tuple[str, RoundedCount, int]]:
+    """The rounded counts of a model that its dimensions contradict: name, printed, and counted."""
+    if spec.parameters is None:
+        return
+    formulas = {"total": parameters, "active": active_parameters, "non_embedding": _but_embedding}
+    for name, formula in formulas.items():
+        stated = getattr(spec.parameters, name)
+        if not isinstance(stated, RoundedCount):
+            continue
+        counted = int(formula(sizes(spec)))
+        # Publishers round active parameters with the embedding, of which a token reads one row, or without it.
+        scopes = {counted, counted - spec.vocabulary * spec.hidden} if name == "active" else {counted}
+        if not any(stated.interval.overlaps(Interval.point(Fraction(n))) for n in scopes):
+            yield name, stated, counted
+
+
+def _coarse(model: Node[Model]) -> Iterator[Finding]:
+    """The finding for rounded counts; reported at a dimension if twice or half of that one alone gives them all."""
+    spec = model.spec
+    differing = list(_differing(spec))
+    if not differing:
+        return
+    name, stated, counted = differing[0]
+    fitting = [
+        (path, value)
+        for path, present in _counts(spec).items()
+        for value in (present * 2, present // 2 if present % 2 == 0 else 0)
+        if value and not any(contradictions(other := _with(spec, path, value))) and not any(_differing(other))
+    ]
+    message = f"{name} is {stated}, but the dimensions give {counted:,}, {counted / stated:.3g} times as many"
+    hint = " or ".join(f"{value:,} for {dotted(path)}" for path, value in fitting[:3])
+    where: Path = fitting[0][0] if len(fitting) == 1 else ("parameters", name)
+    places: list[Path] = [path for path, _ in fitting] + [("parameters", n) for n, _, _ in differing]
+    see = tuple(at(model, ("spec", *path)) for path in places if path != where)
+    yield Finding(("spec", *where), message, f"likely cause: a wrong dimension: {hint}" if hint else "", see)
 
 
 @rule("TRN406", "impossible-dimensions", over=Model)
@@ -173,8 +229,9 @@ def size_in_name(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     """A model whose name has another size than its dimensions give.
 
     Why:
-        Most models have their parameters in their name, such as 70b, or 235b-a22b with the active ones. The figure is
-        coarse: 3b is printed for 2.7 to 3.2 billion. A count that lies further away has a wrong dimension.
+        Most models have their parameters in their name, such as 70b, or 235b-a22b with the active ones, the embedding
+        left out or not. The figure is coarse: 3b is printed for 2.7 to 3.2 billion, and 70b for 65. A count that lies
+        further away has a wrong dimension.
 
     Example:
         ```yaml
@@ -221,7 +278,9 @@ def size_in_name(model: Node[Model], graph: Graph) -> Iterator[Finding]:
             active = bool(match["active"] or match["experts"])
             count = int(active_parameters(counted) if active else parameters(counted))
             printed = float(match["number"]) * {"m": 1e6, "b": 1e9, "t": 1e12}[match["unit"]]
-            if printed / BELOW <= count <= printed * ABOVE:
+            below, above = NAMED.get(len(match["number"].replace(".", "")), NAMED_WELL)
+            embedding = model.spec.vocabulary * model.spec.hidden if active else 0
+            if printed / below <= count and count - embedding <= printed * above:
                 continue
             what = "active parameters" if active else "parameters"
             message = (

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.hypotheses import number
+from trnspec.checks.reconcile.relations import claimed_paths
+from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import Severity
 from trnspec.model.reflection import FigureShape, dotted, shape_at
 from trnspec.plugins.api import Finding, rule
+from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.yaml import Path
 
 
 @rule("TRN601", "decimal-memory", severity=Severity.WARNING, over=object)
@@ -76,3 +81,61 @@ def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 
 
 _DECIMAL = frozenset({"kB", "MB", "GB", "TB", "PB", "EB"})
+
+
+_FIELD_UNIT = re.compile(r"In(MiB|GiB|KiB|GB|TB|MB|Mbps|Gbps|MBps|Ghz)\b")
+_SPELLED = {"MBps": "MB/s", "Ghz": "GHz"}
+
+DECIMALS = 1000
+"""Fields of records are whole numbers, or have up to three decimals."""
+
+
+@rule("TRN611", "unit-not-of-its-field", over=object)
+def unit_not_of_its_field(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A figure from a field of a record that has no such number in the unit that the field is named after.
+
+    Why:
+        ``InstanceStorageInfo.TotalSizeInGB`` is a whole number of GB. 7,600 GiB are 8,160.4 GB, so that the unit was copied
+        wrongly; 7.6 TB are right.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: ec2-api-moto-5.2.1}
+        spec:
+          chips: {chip: trainium2, count: 1}
+          local_storage: {value: 475 GiB, where: InstanceStorageInfo.TotalSizeInGB}  #! TRN611
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: ec2-api-moto-5.2.1}
+        spec:
+          chips: {chip: trainium2, count: 1}
+          local_storage: {value: 475 GB, where: InstanceStorageInfo.TotalSizeInGB}
+        ```
+
+    Source:
+        Amazon EC2 API Reference, DescribeInstanceTypes.
+    """
+    figures: list[tuple[Path, Quantity, str | None]] = [
+        (path, figure.value, figure.where) for path, figure in graph.figures(node).items()
+    ]
+    for index, claim in enumerate(node.claims):
+        for path in claimed_paths(claim.at)[:1] if claim.where and claim.verdict != "rounded" else ():
+            said = Site(node, path, index).value
+            if isinstance(said, Quantity):
+                figures.append(((*node.claim_path(index), "says"), said, claim.where))
+    for path, quantity, where in figures:
+        field = _FIELD_UNIT.search(where or "")
+        if field is None:
+            continue
+        unit = parse(f"1 {_SPELLED.get(field[1], field[1])}", None, node.units)
+        number = quantity.value / unit.value if unit.dimension is quantity.dimension else None
+        if number is None or (number * DECIMALS).denominator != 1:
+            shown = "nothing" if number is None else f"{float(number):,.7g}"
+            message = f"{quantity} is from a field in {field[1]}, but is {shown} in that unit"
+            yield Finding(path, message, f"is {field[1]} meant?")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec.checks.reconcile.relations import claimed_paths, sums
 from trnspec.checks.reconcile.sites import Site
 from trnspec.errors import QuantityError
+from trnspec.graph.formulas import value_of
 from trnspec.model.reflection import dotted
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError, evaluate
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
     from trnspec.quantities.units import UnitTable
     from trnspec.yaml import Path
 
@@ -114,6 +116,78 @@ _OPERATOR = re.compile(r"(?<=[0-9A-Za-z%)] )[x*/+\u00d7](?= )")
 _NUMBER = re.compile(r"(?<![0-9A-Za-z.,])[0-9][0-9,]*(?:\.[0-9]+)?")
 _RESULT = re.compile(r"\s*((?:~ ?)?[0-9][0-9,]*(?:\.[0-9]+)?(?: (?!per )[A-Za-zµ]+(?:/[A-Za-zµ]+)*)?)")
 _CLAUSE = re.compile(r"(?:[;:.,(]\s|\()")
+
+
+@rule("TRN314", "value-not-of-its-scope", over=object)
+def value_not_of_its_scope(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A claim of other scope whose value is not that of the quantity it is said to give.
+
+    Why:
+        ``other-scope`` states that a source is right, but gives another quantity than this attribute: one direction, one
+        chip, the engines of the host too. ``scope`` names that quantity; where it is a formula of figures, the claim must
+        have its value. Otherwise the claim has a wrong digit, or another verdict.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          memory: {capacity: 96 GiB}
+          dma: {engines: 128, host_engines: 4}
+        claims:
+          - at: spec.dma.engines
+            says: 134  #! TRN314
+            source: neuron-driver-fca19f7
+            verdict: other-scope
+            scope: spec.dma.engines + spec.dma.host_engines
+            reason: The driver counts the engines of the host too.
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          memory: {capacity: 96 GiB}
+          dma: {engines: 128, host_engines: 4}
+        claims:
+          - at: spec.dma.engines
+            says: 132
+            source: neuron-driver-fca19f7
+            verdict: other-scope
+            scope: spec.dma.engines + spec.dma.host_engines
+            reason: The driver counts the engines of the host too.
+        ```
+
+    Source:
+        The definition of the verdict: it is right, but for another quantity than this attribute.
+    """
+    for index, claim in enumerate(node.claims):
+        if claim.scope is None:
+            continue
+        base = node.claim_path(index)
+        if claim.verdict != "other-scope":
+            message = (
+                f"scope is only stated of a claim with the verdict other-scope, not {claim.verdict or 'without one'}"
+            )
+            yield Finding((*base, "scope"), message, "correct the verdict, or remove scope")
+            continue
+        try:
+            expected = value_of(claim.scope, node, graph)
+        except FormulaError as error:
+            if "spec." in claim.scope:
+                yield Finding((*base, "scope"), str(error), "write for instance: spec.links.bandwidth / 2")
+            continue  # a name in words
+        for path in claimed_paths(claim.at)[:1]:
+            said = Site(node, path, index)
+            if said.value is not None and not expected.overlaps(said.interval):
+                low = expected.low
+                unit = said.value if isinstance(said.value, Quantity) else None
+                shown = f"{float(low):,.6g}" if unit is None else render(low, unit.unit, unit.digits + 1, node.units)
+                message = f"the claim is {said.value}, but its scope, {claim.scope}, is {shown}"
+                yield Finding((*base, "says"), message, "correct the claim, a figure of its scope, or the verdict")
 
 
 @rule("TRN313", "false-arithmetic")

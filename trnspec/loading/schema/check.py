@@ -17,7 +17,7 @@ from jsonschema.validators import extend
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import QuantityError
 from trnspec.model.annotations import NAME_PATTERN
-from trnspec.model.json_schema import document_schema
+from trnspec.model.json_schema import document_schema, field_docs
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,
@@ -32,7 +32,9 @@ from trnspec.model.reflection import (
     TextShape,
     dotted,
     shape_in_document,
+    spread,
 )
+from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Path, Place, Problem
@@ -87,6 +89,15 @@ def _pattern(_: Any, regex: str, instance: Any, __: Any) -> Iterator[ValidationE
         yield ValidationError(f"{instance!r} does not match {regex!r}")
 
 
+def _max_paths(_: Any, __: Any, instance: Any, schema: Mapping[str, Any]) -> Iterator[ValidationError]:
+    # A text that does not match the pattern is reported for that.
+    if isinstance(instance, str) and re.search(schema["pattern"], instance):
+        try:
+            spread(instance)
+        except ValueError as error:
+            yield ValidationError(str(error))
+
+
 def _is_integer(_: Any, value: Any) -> bool:
     # JSON Schema accepts 8.0 as an integer; a typed program would get a float.
     return type(value) is int
@@ -101,7 +112,7 @@ def _required(_: Any, required: list[str], instance: Any, __: Any) -> Iterator[V
 _extend: Any = extend  # not annotated in jsonschema
 _VALIDATOR = _extend(
     Draft202012Validator,
-    {"pattern": _pattern, "required": _required},
+    {"pattern": _pattern, "required": _required, "maxPaths": _max_paths},
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
 )
 
@@ -125,7 +136,7 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
             if key not in known:
                 yield _unknown_key(document, path, key, known)
     elif error.validator == "required":
-        yield from _missing(schema, instance, document, path)
+        yield from _missing(schema, instance, document, path, spec)
     elif isinstance(figure, FigureShape) and not (figure is shape and isinstance(error.instance, dict)):
         yield _bad_figure(document, path, figure.dimension, error.instance, units)
     elif isinstance(shape, FigureShape):
@@ -135,6 +146,8 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
                 yield from _translate(inner, spec, document, units)
     else:
         yield _bad_value(document, path, shape, error)
+        if error.instance is None and _is_required(spec, path):
+            yield from _missing_below(shape, document, path, document.place(path), path)
 
 
 def _unknown_key(document: Document, path: Path, key: str, known: list[str]) -> Unsound:
@@ -151,7 +164,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _missing(
-    schema: Mapping[str, Any], instance: Mapping[str, Any], document: Document, path: Path
+    schema: Mapping[str, Any], instance: Mapping[str, Any], document: Document, path: Path, spec: type
 ) -> Iterator[Unsound]:
     for key in schema["required"]:
         if key in instance or not document.rejected.isdisjoint(((*path, key), (*path, "<<"))):
@@ -162,6 +175,29 @@ def _missing(
         value = schema["properties"][key].get("const") or doc
         hint = f"add {key}: {value}" if value else f"add {key}"
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
+        below = shape_in_document(spec, (*path, key))
+        yield from _missing_below(below, document, (*path, key), place, path)
+
+
+def _is_required(spec: type, path: Path) -> bool:
+    above = shape_in_document(spec, path[:-1])
+    return len(path) == 1 or (isinstance(above, ObjectShape) and above.fields[str(path[-1])].required)
+
+
+def _missing_below(
+    shape: Shape | None, document: Document, path: Path, place: Place | None, present: Path
+) -> Iterator[Unsound]:
+    """The required keys of a mapping that is missing itself, so that one run reports all that a document needs."""
+    if not isinstance(shape, ObjectShape):
+        return
+    docs = field_docs(shape.cls)
+    for name, member in shape.fields.items():
+        if member.required:
+            doc = docs.get(name, ("", None))[0]
+            hint = f"add {name}: {doc}" if doc else f"add {name}"
+            message = f"{_name(path)} has no {name!r}"
+            yield Unsound(Problem("TRN102", message, place, hint, present), present, name)
+            yield from _missing_below(member.shape, document, (*path, name), place, present)
 
 
 def _bad_figure(document: Document, path: Path, dimension: Dimension | None, value: Any, units: UnitTable) -> Unsound:
@@ -204,15 +240,23 @@ _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TR
 
 def _bad_value(document: Document, path: Path, shape: Shape | None, error: ValidationError) -> Unsound:
     value = error.instance
-    code = {"pattern": "TRN105", "minimum": "TRN106", "enum": "TRN104", "const": "TRN104"}.get(
-        str(error.validator), "TRN103"
-    )
+    code = _VALUE_CODES.get(str(error.validator), "TRN103")
     expected = _expected(shape, error)
     hint = _type_hint(shape, value) if code == "TRN103" else ""
     if code == "TRN104" and isinstance(value, str):
         hint = did_you_mean(value, _choices(error))
     message = f"{_show(value)} at {dotted(path)} is not {expected}" if path else f"the document is not {expected}"
     return Unsound(Problem(code, message, document.place(path), hint, path), path)
+
+
+_VALUE_CODES = {
+    "pattern": "TRN105",
+    "maxLength": "TRN105",
+    "maxPaths": "TRN105",
+    "minimum": "TRN106",
+    "enum": "TRN104",
+    "const": "TRN104",
+}
 
 
 def _type_hint(shape: Shape | None, value: Any) -> str:
@@ -225,6 +269,8 @@ def _type_hint(shape: Shape | None, value: Any) -> str:
         hint = "write a list in brackets, also with one item"
     elif isinstance(shape, NumberShape) and isinstance(value, float) and value.is_integer():
         hint = f"write {int(value)}"
+    elif isinstance(shape, NumberShape) and shape.rounded:
+        hint = "write the digits, or the rounded number with K, M, B or T"
     elif isinstance(shape, (NumberShape, FlagShape)) and isinstance(value, str):
         hint = "write it without quotes"
     return hint
@@ -235,14 +281,18 @@ def _choices(error: ValidationError) -> list[str]:
     return [str(v) for v in value] if isinstance(value, list) else [str(value)]
 
 
-def _expected(shape: Shape | None, error: ValidationError) -> str:  # one branch for each shape
+def _expected(shape: Shape | None, error: ValidationError) -> str:  # noqa: C901  # one branch for each shape
     words = "allowed by the schema"
     if error.validator in ("enum", "const"):
         words = "one of " + ", ".join(_choices(error)) if error.validator == "enum" else _choices(error)[0]
     elif isinstance(shape, TextShape):
         words = shape.pattern.words if shape.pattern and isinstance(error.instance, str) else "a text"
+        if error.validator == "maxLength":
+            words = f"a text of at most {error.validator_value} characters"
+        elif error.validator == "maxPaths":
+            words = f"a text that names at most {error.validator_value} paths"
     elif isinstance(shape, NumberShape):
-        words = "a whole number" if shape.whole else "a number"
+        words = ROUNDED.words if shape.rounded else "a whole number" if shape.whole else "a number"
         if error.validator == "minimum":
             words = f"at least {shape.least}"
     elif isinstance(shape, (ObjectShape, MapShape)) or (shape is None and error.validator_value == "object"):

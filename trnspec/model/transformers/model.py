@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from attrs import frozen
 
-from trnspec.model.annotations import Count, Text
+from trnspec.model.annotations import Count, Least, Rounded, Text
+from trnspec.model.document import PathText
+from trnspec.model.ref import Ref
 from trnspec.short_repr import short_repr
 
 
@@ -173,19 +175,42 @@ class Experts:
     dense_layers: Count | None = None
 
 
+ParameterCount = Annotated[int, Least(1), Rounded()]
+"""A number of parameters: exact, or as a publisher rounds it."""
+
+
 @frozen(kw_only=True)
 class Parameters:
-    """Parameter counts as published, exact; checked against the dimensions.
+    """Parameter counts as published, exact or rounded (``70.6 B``, ``671B``); checked against the dimensions.
 
     Attributes:
         total: All parameters, a tied matrix counted once. Example: 8030261248
-        active: Active parameters: those used for one token. Example: 12879925248
+        active: Active parameters: those used for one token; a rounded number may leave out the embedding. Example: 37B
+        non_embedding: All parameters without the embedding and the output matrix. Example: 6.53B
     """
 
     __repr__ = short_repr
 
-    total: Count | None = None
-    active: Count | None = None
+    total: ParameterCount | None = None
+    active: ParameterCount | None = None
+    non_embedding: ParameterCount | None = None
+
+
+@frozen(kw_only=True)
+class Base:
+    """The model whose dimensions a model has, as its publisher states: a predecessor, or the model it was trained from.
+
+    Attributes:
+        model: The other model. Example: llama-3.1-70b
+        differs: The dimensions that differ from those of the other model; all others are the same. Example: spec.context
+    """
+
+    SOURCED: ClassVar[bool] = False
+
+    __repr__ = short_repr
+
+    model: Ref[Model]
+    differs: tuple[PathText, ...] = ()
 
 
 @frozen(kw_only=True)
@@ -214,6 +239,7 @@ class Model:
             of the last one, with a matrix that joins the hidden state with the embedding of the next token. Example: 1
         precision: The number format the weights are published in. Example: bf16
         parameters: Parameter counts as published.
+        base: A model with the same dimensions, apart from those listed; both are checked against each other.
     """
 
     __repr__ = short_repr
@@ -240,3 +266,4 @@ class Model:
     mtp: Count | None = None
     precision: Text | None = None
     parameters: Parameters | None = None
+    base: Base | None = None

@@ -12,7 +12,7 @@ from trnspec.errors import TrnspecError, UsageError
 from trnspec.output.exporters.exported import Export
 from trnspec.plugins.api import loaded
 from trnspec.plugins.discovery import installed
-from trnspec.plugins.failures import described, print_traceback
+from trnspec.plugins.failures import contained, described, print_traceback
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
@@ -64,10 +64,11 @@ def _run(chosen: Exporter, function: Function, *args: Any) -> Export:
     name = f"the exporter {chosen.name} of {installed().registry.provider(chosen)}"
     call = loaded(name, function)
     try:
-        result = call(*args)
-    except TrnspecError:
+        with contained():
+            result = call(*args)
+    except (TrnspecError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         print_traceback(error)
         raise UsageError(f"{name} failed: {described(error)}") from error
     if not isinstance(result, Export):

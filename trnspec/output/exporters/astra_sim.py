@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from trnspec.model.link import Link
 from trnspec.output.exporters.ledger import Ledger, in_unit
 from trnspec.output.exporters.wiring import BETWEEN, Wiring, either, fabrics, latency, out_of_part, wiring
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Ring, Torus
@@ -65,7 +66,11 @@ def export(node: Node[Any], graph: Graph) -> Export:
 
 def _known(ledger: Ledger, index: int, dimension: _Dimension) -> Fraction:
     if dimension.rate is None:
-        link = ledger.graph.nodes[ledger.graph.aliases[dimension.link]]
+        link = ledger.graph.lookup(dimension.link, Link)
+        if link is None:
+            raise ledger.refused(
+                "unknown-figure", f"bandwidth[{index}] needs the link {dimension.link}, which is not known"
+            )
         raise ledger.unknown(f"bandwidth[{index}]", link, *either("bandwidth"))
     return dimension.rate
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec.output.exporters.ledger import Ledger
 from trnspec.output.exporters.svg import link_text
 from trnspec.output.exporters.wiring import Wiring, wiring
+from trnspec.text_table import escape, visible
 from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def export(node: Node[Any], graph: Graph) -> Export:
     network = wiring(ledger)
     fabric = network.shape.build()
     legend = "\\l".join(_escaped(link_text(network, c)) for c in network.classes)
-    lines = [f"// {line}" for line in (*(f"Assumption: {a}" for a in ledger.assumptions), *_figures(ledger))]
+    lines = [f"// {escape(line)}" for line in (*(f"Assumption: {a}" for a in ledger.assumptions), *_figures(ledger))]
     lines += [
         f"graph {_quoted(node.name)} {{",
         f'  graph [label={_quoted(node.metadata.title)}, labelloc=t, fontname=Helvetica, fontsize=18, tooltip="{legend}"]',
@@ -91,7 +92,7 @@ def _name(fabric: Fabric, vertex: int) -> str:
 
 
 def _escaped(words: str) -> str:
-    return words.replace("\\", "\\\\").replace('"', '\\"')
+    return visible(words).replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
 
 
 def _quoted(words: str) -> str:

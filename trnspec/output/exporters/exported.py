@@ -7,6 +7,7 @@ from typing import Literal
 from attrs import frozen
 
 from trnspec.errors import TrnspecError
+from trnspec.text_table import in_markdown
 
 Reason = Literal["unknown-figure", "no-chips", "no-fabric", "not-expressible"]
 
@@ -82,7 +83,7 @@ class Export:
 def markdown(export: Export, title: str) -> str:
     """The assumptions of an export and the figures it uses, as a Markdown page to store next to it."""
     lines = [f"# {title}", "", "## Assumptions", ""]
-    lines += [f"- {f'`{a.field}`: ' if a.field else ''}{a.says}" for a in export.assumptions] or ["None."]
+    lines += [f"- {f'`{a.field}`: ' if a.field else ''}{in_markdown(a.says)}" for a in export.assumptions] or ["None."]
     lines += ["", "## Figures", "", "| field | figure | document | at | source | date |", "|---|---|---|---|---|---|"]
     lines += [
         f"| `{u.field}` | {u.text} | {u.of} | {u.at} | {u.source or 'derived'} | {u.as_of} |" for u in export.used

@@ -43,13 +43,13 @@ def export_all(graph: Graph) -> Export:
 def _export(graph: Graph, nodes: list[Node[Any]]) -> Export:
     reader = _Reader(graph)
     documents = [reader.document(node, ()) for node in nodes]
-    cited = {name: _source(graph, name) for name in sorted(reader.cited)}
+    found = {name: graph.lookup(name, Source) for name in sorted(reader.cited)}
+    cited = {name: _source(node) for name, node in found.items() if node is not None}
     text = json.dumps({"form": FORM, "documents": documents, "sources": cited}, indent=2)
     return Export(text + "\n")
 
 
-def _source(graph: Graph, name: str) -> dict[str, Any]:
-    node = graph.named(name)
+def _source(node: Node[Source]) -> dict[str, Any]:
     spec = node.spec
     about = {"title": node.metadata.title, "publisher": spec.publisher, "as_of": spec.as_of, "dating": spec.dating}
     more = {"rank": spec.rank, "address": spec.address, "version": spec.version, "note": spec.note}
@@ -100,7 +100,7 @@ class _Reader:
 
     def _reference(self, name: str, shape: RefShape, of: tuple[Node[Any], dict[Path, Stated], tuple[str, ...]]) -> Any:
         own = self._own(name)
-        target = self.graph.nodes.get(own)
+        target: Node[Any] | None = self.graph.lookup(own, shape.target)
         if target is None:
             return name
         if isinstance(target.spec, Source):

@@ -30,9 +30,10 @@ def export(node: Node[Any], graph: Graph) -> Export:
         ExportError: It declares no fabric, or has more than :data:`MOST` chips.
     """
     ledger = Ledger(graph, node, "svg")
+    chips, _ = ledger.chip()
+    if chips > MOST:
+        raise ledger.refused("not-expressible", f"a picture shows at most {MOST:,} chips; it has {chips:,}")
     network = wiring(ledger)
-    if network.chips > MOST:
-        raise ledger.refused("not-expressible", f"a picture shows at most {MOST:,} chips; it has {network.chips:,}")
     classes = {**_COLOURS, **{c.kind: _COLOURS.get(c.kind, "a") for c in network.classes}}
     drawn = _drawn(network, classes)
     boxes = [k for k in drawn.keys if k.cls == "group"]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from trnspec.text_table import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -58,7 +60,7 @@ _MOST_LETTERS = 76
 
 def text_of(value: object) -> str:
     """A text escaped for XML, between tags and in quotes."""
-    return str(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    return visible(str(value)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def num(value: float) -> str:

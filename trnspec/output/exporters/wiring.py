@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from trnspec.graph import composition
 from trnspec.graph.fabrics import shape as shape_of
+from trnspec.model.link import Link
 from trnspec.quantities.quantity import choose_unit, render
 from trnspec.quantities.units import Dimension
 from trnspec.topology.fabric import TopologyError
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 WITHIN, BETWEEN, DIRECT = "within", "between", "direct"
 """The classes of links: within a server, between servers, and direct links that bypass the switches."""
+
+MOST_LINKS = 2**18
+"""The most links of a fabric that is exported."""
 
 HALF = "both directions are taken to carry the same, so one carries half"
 
@@ -94,7 +98,7 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
         rated: Whether to read the rates.
 
     Raises:
-        ExportError: It has no chips, or declares no fabric.
+        ExportError: It has no chips, declares no fabric, or has more than :data:`MOST_LINKS` links.
         TopologyError: The declaration contradicts itself.
     """
     count, chip = ledger.chip()
@@ -107,6 +111,10 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
     if shape.nodes != count:
         message = f"the declared {topology.shape} has {shape.nodes} chips, and {ledger.node.name} has {count}"
         raise TopologyError(message)
+    links = _links(shape)
+    if links > MOST_LINKS:
+        message = f"an export lists every link, at most {MOST_LINKS:,}; it has {links:,}"
+        raise ledger.refused("not-expressible", message)
     if servers > 1:
         ledger.assume("", "chips are numbered server by server, and in a grid row by row, the last dimension fastest")
     kinds = {WITHIN: inner}
@@ -137,6 +145,13 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
     )
     names = tuple(level.name for level in topology.levels)
     return Wiring(shape, classes, chip.name, count // servers, servers, server.name, names)
+
+
+def _links(shape: Shape) -> int:
+    """The number of links, without building them; of a switched fabric, those of one link per chip and switch."""
+    if isinstance(shape, Switched):
+        return shape.chips * len(shape.levels) + shape.chips // 2 * len(shape.peers)
+    return shape.links
 
 
 def systems(ledger: Ledger) -> tuple[int, Node[Any]]:
@@ -243,7 +258,7 @@ def out_of_part(ledger: Ledger, field: str, at: str, declared: Declared) -> Frac
 
 def latency(ledger: Ledger, field: str, link_name: str | None) -> Fraction:
     """The latency of a link in seconds; 0 if none is published, so that times are lower bounds."""
-    link = None if link_name is None else ledger.graph.nodes.get(ledger.graph.aliases.get(link_name, ""))
+    link = None if link_name is None else ledger.graph.lookup(link_name, Link)
     figure = None if link is None else ledger.find(link, "latency")
     if figure is None:
         ledger.assume(field, f"no latency of {link_name or 'the link'} is known; with 0, times are lower bounds")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.plugins.api import loaded
 from trnspec.plugins.discovery import installed
-from trnspec.plugins.failures import described, print_traceback
+from trnspec.plugins.failures import contained, described, print_traceback
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,10 +55,11 @@ def render(
     name = f"the reporter {chosen.name} of {registry.provider(chosen)}"
     run = loaded(name, chosen.run)
     try:
-        text = run(report, color=color, width=width, texts=texts, docs=docs, when=when)
-    except TrnspecError:
+        with contained():
+            text = run(report, color=color, width=width, texts=texts, docs=docs, when=when)
+    except (TrnspecError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         print_traceback(error)
         raise UsageError(f"{name} failed: {described(error)}") from error
     if not isinstance(text, str):

@@ -45,8 +45,8 @@ def page(docs: str, code: str) -> str:
 
 
 def documents(report: Report) -> int:
-    """The number of documents checked, of all kinds."""
-    return sum(report.checked.values())
+    """The number of documents checked, of all kinds; those with an error that leaves them out of the graph included."""
+    return max(report.files, sum(report.checked.values()))
 
 
 def plural(count: int, noun: str) -> str:

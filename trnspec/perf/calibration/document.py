@@ -106,6 +106,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
     lines += ["  groups:", *map(_group, labelled)] if labelled else []
     lines += ["  roofs:"] if roofs else []
     lines += map(_roof, roofs)
+    lines += _prior(result)
     lines += ["  rows: >-", *_wrapped(sorted(set(hashes)))] if hashes else []
     return "\n".join(lines) + "\n"
 
@@ -115,6 +116,19 @@ def _protocol(protocol: Protocol) -> str:
     cells |= {name: _time(getattr(protocol, name)) for name in ("call", "hop", "network_hop")}
     cells |= {name: _share(value) for name in ("link", "network", "own") if (value := getattr(protocol, name))}
     return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
+
+
+def _prior(result: Fitted) -> list[str]:
+    if not result.learned:
+        return []
+    return [
+        "  prior:",
+        *([f"    calibration: {result.prior.name}"] if result.prior.name else []),
+        "    values:",
+        *(f"      {name}: {text}" for name, text in printed_priors(result).items()),
+        "    learned:",
+        *(f"      - {{name: {each.name}, share: {_plain(round(each.share, 3))}x}}" for each in result.learned),
+    ]
 
 
 def _group(group: GroupErrors) -> str:
@@ -157,6 +171,12 @@ def printed_values(fitted: Fitted) -> dict[str, str]:
     if not isinstance(fitted, FittedServing):
         return achieved(fitted.efficiency, fitted.names)
     return achieved(SimpleNamespace(**asdict(fitted.efficiency) | asdict(fitted.serving)), fitted.names)
+
+
+def printed_priors(fitted: Fitted) -> dict[str, str]:
+    """The figures before the rows, as printed."""
+    values = SimpleNamespace(**{each.name: each.prior for each in fitted.learned})
+    return achieved(values, tuple(each.name for each in fitted.learned))
 
 
 def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:

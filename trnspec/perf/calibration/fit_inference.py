@@ -15,6 +15,8 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_training import Fitted, Holdout, holdout_masks
 from trnspec.perf.calibration.limits import limits
+from trnspec.perf.calibration.prior import TYPICAL as NO_PRIOR
+from trnspec.perf.calibration.prior import Learned, Prior, is_share, posterior
 from trnspec.perf.calibration.solver import fit_parameters, selected, stacked
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
@@ -55,9 +57,6 @@ ROOFS: dict[str, dict[str, float]] = {
     "experts": {"attention": 0.5, "cache": 1.0, "weights": 0.3, "request": 0.5},
 }
 """Residuals of parameters that kernels, or other models, determine better than few rows, in place of :data:`WEIGHT`."""
-
-SHARES = frozenset({"weights", "cache", "single_core", "padding", "matmul", "attention"})
-"""Parameters between 0 and 1; the others are positive."""
 
 WEIGHT = 0.1
 """As in training, the residual of a parameter that is off by a factor of e."""
@@ -173,10 +172,12 @@ class Solved:
     Attributes:
         serving: The serving efficiency.
         hop: Time of a step of a collective [s], which the machine has.
+        learned: What the rows add to the prior, by parameter.
     """
 
     serving: Serving
     hop: float
+    learned: tuple[Learned, ...] = field(default=(), repr=False)
 
     def times(self, data: Runs) -> tuple[Any, Any]:
         """The computed times per output token and times to first token [s]."""
@@ -202,27 +203,29 @@ class FittedServing(Fitted):
         return Solved(self.serving, self.efficiency.hop)
 
 
-def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") -> FittedServing:
+def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model", prior: Prior = NO_PRIOR) -> FittedServing:
     """Fits serving efficiency to cases, and for held-out errors to the cases outside each group.
 
     Args:
         cases: The measurements.
         holdout: What is held out together, see :func:`trnspec.perf.calibration.fit_training.holdout_masks`.
+        prior: What is known before the rows.
 
     Raises:
         UsageError: Too few rows, rows of too few chips, or scipy is not installed.
     """
     data = runs(cases)
-    if len(cases) < LEAST:
-        raise UsageError(f"{len(cases)} rows are too few to fit; expected at least {LEAST}")
+    least = _least(prior)
+    if len(cases) < least:
+        raise UsageError(f"{len(cases)} rows are too few to fit; expected at least {least}")
     timed = data.ttft > 0.0
     scales = data.plan.tp * data.plan.pp
-    solved = fitted(data)
+    solved = fitted(data, prior)
     serving = solved.serving
     tpot, first = solved.times(data)
     held_tpot, held_ttft = np.empty(len(cases)), np.empty(len(cases))
     for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
-        held_tpot[mask], held_ttft[mask] = fitted(data.rows(~mask)).times(data.rows(mask))
+        held_tpot[mask], held_ttft[mask] = fitted(data.rows(~mask), prior).times(data.rows(mask))
     efficiency = Efficiency(
         matmul=float(serving.matmul),
         attention=float(serving.attention),
@@ -232,13 +235,14 @@ def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model") ->
         step=float(serving.step),
     )
     ttft = None
-    if timed.sum() >= LEAST:
+    of_both: dict[str, Any] = {"prior": prior, "learned": solved.learned}
+    if timed.sum() >= least:
         measured = data.ttft[timed]
         errors = (first[timed] / measured - 1.0, held_ttft[timed] / measured - 1.0)
-        ttft = Fitted(efficiency, *errors, _of_prompts(data), scales=scales[timed])
-    names = (*_free(data), *_of_prompts(data))
+        ttft = Fitted(efficiency, *errors, _of_prompts(data, prior), scales=scales[timed], **of_both)
     errors = (tpot / data.tpot - 1.0, held_tpot / data.tpot - 1.0)
-    return FittedServing(efficiency, *errors, names, serving, ttft, scales=scales)
+    names = _names(data, prior)
+    return FittedServing(efficiency, *errors, names, serving, ttft, scales=scales, **of_both)
 
 
 def _free(data: Runs) -> tuple[str, ...]:
@@ -257,19 +261,32 @@ def _free(data: Runs) -> tuple[str, ...]:
     return tuple(name for name in TOKEN if used.get(name, True))
 
 
-def _of_prompts(data: Runs) -> tuple[str, ...]:
+def _least(prior: Prior) -> int:
+    return 1 if prior.name else LEAST
+
+
+def _of_prompts(data: Runs, prior: Prior) -> tuple[str, ...]:
     """The further parameters that the times to first token depend on; none where too few rows have one."""
-    if (data.ttft > 0.0).sum() < LEAST:
+    if (data.ttft > 0.0).sum() < _least(prior):
         return ()
     spilled = ((data.plan.flash == 0.0) & (data.ttft > 0.0)).any()
     return tuple(name for name in FIRST if name != "score_passes" or spilled)
 
 
-def fitted(data: Runs) -> Solved:
-    """Fits times per token and times to first token together; prefill interrupts decoding."""
+def _names(data: Runs, prior: Prior) -> tuple[str, ...]:
+    return prior.named({*_free(data), *_of_prompts(data, prior)}, TOKEN | FIRST)
+
+
+def fitted(data: Runs, prior: Prior = NO_PRIOR) -> Solved:
+    """Fits times per token and times to first token together; prefill interrupts decoding.
+
+    Args:
+        data: The rows; without any the result is the prior.
+        prior: What is known before the rows.
+    """
     timed = data.ttft > 0.0
-    prompts = _of_prompts(data)
-    typical = {name: (TOKEN | FIRST)[name] for name in (*_free(data), *prompts)}
+    typical = prior.centers(_names(data, prior), TOKEN | FIRST)
+    firsts_count = bool(_of_prompts(data, prior))
 
     def solved(parameters: dict[str, float]) -> Solved:
         return Solved(Serving(**{n: x for n, x in parameters.items() if n != "hop"}), parameters.get("hop", 0.0))
@@ -277,10 +294,14 @@ def fitted(data: Runs) -> Solved:
     def log_errors(parameters: dict[str, float]) -> Any:
         tokens, firsts = solved(parameters).times(data)
         errors = np.log(tokens / data.tpot)
-        return np.concatenate([errors, np.log(firsts[timed] / data.ttft[timed])]) if prompts else errors
+        return np.concatenate([errors, np.log(firsts[timed] / data.ttft[timed])]) if firsts_count else errors
 
+    if not len(data.tpot):
+        return solved(typical)
     roofs = ROOFS["experts" if (data.model.routed > 0.0).any() else "dense"]
-    parameters, _ = fit_parameters(
-        typical, SHARES, log_errors, WEIGHT, limits(data.chips), weights=roofs, tolerance=TOLERANCE
-    )
-    return solved(parameters)
+    weights = prior.residuals(tuple(typical), roofs, WEIGHT)
+    shares = frozenset(filter(is_share, typical))
+    centers = {name: min(max(value, 1e-9), 1.0 - 1e-9) if name in shares else value for name, value in typical.items()}
+    parameters, jacobian = fit_parameters(centers, shares, log_errors, weights, limits(data.chips), tolerance=TOLERANCE)
+    known = posterior(tuple(typical), jacobian, typical, [weights[n] for n in typical])
+    return attrs.evolve(solved(parameters), learned=tuple(known.learned(parameters)))

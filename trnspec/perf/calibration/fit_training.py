@@ -12,6 +12,8 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.model.calibration import SHARES
 from trnspec.perf.calibration.limits import KERNELS, kernel, limits
+from trnspec.perf.calibration.prior import TYPICAL as NO_PRIOR
+from trnspec.perf.calibration.prior import Learned, Posterior, Prior, posterior, scale
 from trnspec.perf.calibration.solver import bounded, minimize, selected, stacked, unbounded
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
@@ -91,11 +93,13 @@ class Pooled:
         common: The common value of each fitted parameter: the logit of a share, the logarithm of others.
         own: What is added to it, by chip or era and parameter.
         causal: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`.
+        posterior: Their uncertainty; ``None`` without a fit.
     """
 
     common: Mapping[str, float]
     own: Mapping[tuple[str, str], float] = field(factory=dict)
     causal: float = 1.0
+    posterior: Posterior | None = field(default=None, repr=False, eq=False)
 
     def of(self, chip: str = "", era: str = "") -> Efficiency:
         """The efficiency of a chip and an era; without rows of them it is that which all have in common."""
@@ -107,6 +111,13 @@ class Pooled:
             low, high = ends[name]
             values[name] = min(max(bounded(at, share=share), low), high)
         return Efficiency(**values, causal=self.causal)
+
+    def learned(self, chip: str = "", era: str = "") -> tuple[Learned, ...]:
+        """What the rows add to the parameters of a chip and an era."""
+        if self.posterior is None:
+            return ()
+        efficiency = self.of(chip, era)
+        return tuple(self.posterior.learned({n: getattr(efficiency, n) for n in self.common}, (chip, era)))
 
 
 @frozen
@@ -219,6 +230,8 @@ class Fitted:
         pooled: What chips and eras have in common and of their own.
         scales: Ranks of each row of ``held_out``.  In the interval every number of ranks has the same weight, so that
             many rows of one server do not set the width for large systems.
+        prior: What was known before the rows.
+        learned: What the rows add to it, by parameter.
     """
 
     efficiency: Efficiency
@@ -227,11 +240,17 @@ class Fitted:
     names: tuple[str, ...]
     scales: Any = field(kw_only=True)
     pooled: Pooled = field(default=Pooled({}), kw_only=True, repr=False)
+    prior: Prior = field(default=NO_PRIOR, kw_only=True, repr=False)
+    learned: tuple[Learned, ...] = field(default=(), kw_only=True, repr=False)
 
     def of(self, chip: str, era: str = "", mask: Any = ...) -> Self:
         """The same fit, with the efficiency of a chip and an era, and some of the held-out rows."""
         return attrs.evolve(
-            self, efficiency=self.pooled.of(chip, era), held_out=self.held_out[mask], scales=self.scales[mask]
+            self,
+            efficiency=self.pooled.of(chip, era),
+            held_out=self.held_out[mask],
+            scales=self.scales[mask],
+            learned=self.pooled.learned(chip, era),
         )
 
     def with_errors(self, errors: Any, scales: Any) -> Self:
@@ -273,7 +292,7 @@ def quantile(values: Any, groups: Any, share: float) -> float:
     return float(np.interp(share * weights.sum(), middles, values[order]))
 
 
-def fit(cases: Sequence[Case], holdout: Holdout = "model", eras: Sequence[str] = ()) -> Fitted:
+def fit(cases: Sequence[Case], holdout: Holdout = "model", eras: Sequence[str] = (), prior: Prior = NO_PRIOR) -> Fitted:
     """Fits efficiency to cases, and for held-out errors to the cases outside each group.
 
     Passes over attention scores are fitted to the rows without flash attention, which compute all scores.
@@ -282,23 +301,29 @@ def fit(cases: Sequence[Case], holdout: Holdout = "model", eras: Sequence[str] =
         cases: The measurements.
         holdout: What is held out together, see :func:`holdout_masks`.
         eras: The eras that are distinguished, see :func:`era_of`.
+        prior: What is known before the rows.
 
     Raises:
         UsageError: Too few rows, rows of too few chips, or scipy is not installed.
     """
     data = batch(cases, eras)
-    if len(cases) < 3:
-        raise UsageError(f"{len(cases)} rows are too few to fit; expected at least 3")
-    pooled = solved(data)
+    least = 1 if prior.name else LEAST
+    if len(cases) < least:
+        raise UsageError(f"{len(cases)} rows are too few to fit; expected at least {least}")
+    pooled = solved(data, prior=prior)
     errors = data.times(pooled) / data.seconds - 1.0
     held_out = np.array(errors)
     for mask in holdout_masks(data.groups, [c.system.chip for c in cases], holdout):
         unseen = data.rows(mask)
-        held_out[mask] = unseen.times(solved(data.rows(~mask), pooled)) / unseen.seconds - 1.0
+        held_out[mask] = unseen.times(solved(data.rows(~mask), pooled, prior)) / unseen.seconds - 1.0
     return Fitted(
-        pooled.of(), errors, held_out, _free(data), pooled=pooled,
+        pooled.of(), errors, held_out, tuple(pooled.common), pooled=pooled, prior=prior, learned=pooled.learned(),
         scales=data.plan.tp * data.plan.pp * data.plan.dp * data.plan.cp,
     )  # fmt: skip
+
+
+LEAST = 3
+"""Least number of rows of a fit without a calibration as its prior."""
 
 
 def holdout_masks(groups: Sequence[str], chips: Sequence[str], holdout: Holdout) -> list[Any]:
@@ -366,15 +391,16 @@ def _share_of(dtype: str) -> str:
     return "matmul_fp4" if dtype.endswith("fp4") else "matmul_fp8" if dtype.endswith(("fp8", "int8")) else "matmul"
 
 
-def solved(data: Batch, begin: Pooled | None = None) -> Pooled:
+def solved(data: Batch, begin: Pooled | None = None, prior: Prior = NO_PRIOR) -> Pooled:
     """The best efficiency of each chip and era.
 
     Args:
-        data: The rows.
+        data: The rows; without any the result is the prior.
         begin: Where the search begins: the result of a fit to more rows.
+        prior: What is known before the rows.
     """
     causal = 0.0 if (data.plan.flash == 0.0).any() else 1.0
-    names = _free(data)
+    names = prior.named(_free(data), TYPICAL)
     own = [
         (label, name)
         for kind, parameters in OWN.items()
@@ -385,18 +411,21 @@ def solved(data: Batch, begin: Pooled | None = None) -> Pooled:
     ]
     # The chips of a fit may have different best kernels: the limit of each applies to its own value.
     ends, weights = limits(), data.weights
-    typical = np.array([unbounded(TYPICAL[name], share=name in SHARES) for name in names])
+    values = prior.centers(names, TYPICAL)
+    typical = np.array([scale(name, value) - kernel(prior.chip, name) for name, value in values.items()])
     low, high = (np.array([unbounded(ends[n][end], share=n in SHARES) for n in names]) for end in (0, 1))
     center = np.concatenate([typical, np.zeros(len(own))])
     measured = set(data.labels("chip")) <= set(KERNELS)
-    pull = np.array(
-        [KERNEL_WEIGHT if measured and name == "matmul" else WEIGHT for name in names] + [OWN_WEIGHT] * len(own)
-    )
+    pulls = prior.residuals(names, {"matmul": KERNEL_WEIGHT} if measured else {}, WEIGHT)
+    pull = np.array([*(pulls[name] for name in names), *[OWN_WEIGHT] * len(own)])
     bounds = np.concatenate([low, np.full(len(own), -_FARTHEST)]), np.concatenate([high, np.full(len(own), _FARTHEST)])
 
     def pooled(at: Any) -> Pooled:
         common = dict(zip(names, map(float, at), strict=False))
         return Pooled(common, dict(zip(own, map(float, at[len(names) :]), strict=True)), causal)
+
+    if not len(data.seconds):
+        return pooled(center)
 
     def residuals(at: Any) -> Any:
         return np.concatenate([weights * np.log(data.times(pooled(at)) / data.seconds), pull * (at - center)])
@@ -407,10 +436,11 @@ def solved(data: Batch, begin: Pooled | None = None) -> Pooled:
     else:
         # Where launches are shorter than computation, a fit does not depend on them: it also begins with long ones.
         slow = [np.log(_LAUNCHES) if n in ("forward", "backward") else t for n, t in zip(names, typical, strict=True)]
-        starts = [center, np.concatenate([slow, np.zeros(len(own))])]
+        starts = [center] if prior.name else [center, np.concatenate([slow, np.zeros(len(own))])]
     most = None if begin is None else _STEPS
     results = [minimize(residuals, start, bounds, tolerance=_TOLERANCE, most=most) for start in starts]
-    return pooled(min(results, key=lambda r: float(r.cost)).x)
+    best = min(results, key=lambda r: float(r.cost))
+    return attrs.evolve(pooled(best.x), posterior=posterior((*names, *own), best.jac, values, pull))
 
 
 _STEPS = 6

@@ -214,7 +214,7 @@ def _launch(row: Record, assumptions: list[str]) -> Launch:
 
 
 def _server(graph: Graph, text: str, assumptions: list[str]) -> str:
-    """The system that a description names: ``2x p5.48xlarge`` is ``p5.48xlarge*2``.
+    """The system that a description names: ``2x p5.48xlarge`` is ``p5.48xlarge*2``, and the name of a document itself.
 
     Raises:
         UsageError: The description names no known server, or the catalog has no document of it.
@@ -222,7 +222,7 @@ def _server(graph: Graph, text: str, assumptions: list[str]) -> str:
     lower_text = text.lower()
     if "not stated" in lower_text:
         raise UsageError("the row does not state the instance type")
-    name = document_name(graph, SERVERS, text, assumptions)
+    name = document_name(graph, SERVERS, text, assumptions) or (text if text in graph else None)
     if name is None:
         raise UsageError(f"{text!r} does not state the instance type")
     count = _COUNT.match(lower_text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -81,7 +82,7 @@ def records(path: Path, graph: Graph | None = None) -> list[Record]:
         raise UsageError(f"{path}: no measurements; expected a CSV table with a column named kind")
     rows = table.rows
     for node in () if graph is None else graph.of(Measurements):
-        if path.resolve() == (Path(node.document.file).parent / node.spec.data).resolve():
+        if realpath(path) == realpath(Path(node.document.file).parent / node.spec.data):
             rows = used_rows(node.spec, table)
     return [dict(row.cells) for row in rows]
 
@@ -199,6 +200,8 @@ def hardware(
         RefusalError: The chips cannot be taken evenly from whole servers.
     """
     name = stated_name(graph, text, of) or document_name(graph, HARDWARE, text, assumptions)
+    if name is None and text in graph:
+        name = text
     if name is None:
         raise UsageError(f"unknown hardware {text!r}")
     unit = lower(graph, name)

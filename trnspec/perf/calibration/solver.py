@@ -55,31 +55,29 @@ def fit_parameters(
     typical: Mapping[str, float],
     shares: frozenset[str],
     log_errors: Callable[[dict[str, float]], Any],
-    weight: float,
+    weights: Mapping[str, float],
     limits: Mapping[str, tuple[float, float]],
     *,
-    weights: Mapping[str, float] = {},
     tolerance: float = 1e-8,
-) -> tuple[dict[str, float], float]:
+) -> tuple[dict[str, float], Any]:
     """Parameters that minimize errors of the logarithm of time and the distance from typical values.
 
     Args:
         typical: Parameters with their typical values, where the search begins.
         shares: Parameters between 0 and 1; the others are positive.
         log_errors: Function from parameters to log(computed / measured), one per row.
-        weight: Residual of a parameter that is off its typical value by a factor of e.
+        weights: Residual of each parameter that is off its typical value by a factor of e.
         limits: The least and the largest value of each parameter; see :mod:`trnspec.perf.calibration.limits`.
-        weights: Residuals of single parameters in place of ``weight``.
         tolerance: Relative change of the cost at which the search ends.
 
     Returns:
-        The parameters, and the cost.
+        The parameters, and the derivatives of all residuals by their logarithms or logits.
 
     Raises:
         UsageError: scipy is not installed.
     """
     begin = np.array([unbounded(value, share=name in shares) for name, value in typical.items()])
-    bounds = [[unbounded(limits[name][end], share=name in shares) for name in typical] for end in (0, 1)]
+    bounds = [[_end(limits[name][end], share=name in shares) for name in typical] for end in (0, 1)]
 
     def parameters(at: Any) -> dict[str, float]:
         return {name: float(bounded(float(x), share=name in shares)) for name, x in zip(typical, at, strict=True)}
@@ -87,10 +85,15 @@ def fit_parameters(
     def residuals(at: Any) -> Any:
         return np.concatenate([log_errors(parameters(at)), each * (at - begin)])
 
-    each = np.array([weights.get(name, weight) for name in typical])
+    each = np.array([weights[name] for name in typical])
     low, high = np.array(bounds)
     result = minimize(residuals, begin, (low, high), tolerance)
-    return parameters(result.x), float(result.cost)
+    return parameters(result.x), result.jac
+
+
+def _end(limit: float, *, share: bool) -> Any:
+    """A limit as :func:`unbounded`; a share of 0 or 1 limits nothing."""
+    return np.copysign(np.inf, limit - 0.5) if share and limit in (0.0, 1.0) else unbounded(limit, share=share)
 
 
 def unbounded(value: Any, *, share: bool) -> Any:

@@ -137,7 +137,7 @@ def _splits(cases: Sequence[AnyCase]) -> Iterator[tuple[list[AnyCase], list[AnyC
 def _refitted(cases: Sequence[AnyCase], fitted: Fitted) -> Efficiency | Pooled | Solved:
     steps = [c for c in cases if isinstance(c, Case)]
     return (
-        solved(batch(steps), fitted.pooled)
+        solved(batch(steps), fitted.pooled, fitted.prior)
         if steps
-        else solved_serving(runs([c for c in cases if isinstance(c, InferenceCase)]))
+        else solved_serving(runs([c for c in cases if isinstance(c, InferenceCase)]), fitted.prior)
     )

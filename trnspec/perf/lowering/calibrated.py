@@ -213,6 +213,7 @@ def calibrated(  # what a calibration is chosen by
     era: str = "",
     *,
     experts: bool | None = None,
+    without: Collection[str] = (),
 ) -> Calibrated:
     """The calibration to use.
 
@@ -228,6 +229,7 @@ def calibrated(  # what a calibration is chosen by
         framework: The framework that runs, such as ``megatron``; empty for any.
         era: The era of its release; empty for the newest.
         experts: Whether the model has experts; ``None`` for any.
+        without: Calibrations that ``auto`` does not choose.
 
     Raises:
         UnknownNameError: No calibration of that name; the message suggests the nearest.
@@ -239,7 +241,7 @@ def calibrated(  # what a calibration is chosen by
     wanted = _Wanted(chip, framework, era, experts)
     nodes = graph.of(Calibration)
     if name == "auto":
-        own = [n for n in nodes if n.spec.of == of]
+        own = [n for n in nodes if n.spec.of == of and n.name not in without]
         chips = nearest(graph, chip, {n.spec.chip.name for n in own})
         if not chips:
             reason = f"no calibration of {chip} for {of}: no losses, so that times are lower bounds"

@@ -125,7 +125,8 @@ def write(name: str, kind: str, into: FilePath) -> FilePath:
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder} exists already; nothing was written")
     try:
-        scratch = into / mkdtemp(prefix=".trnspec-", dir=into)
+        # Absolute: with a relative folder, the result of mkdtemp is relative to it before Python 3.12.
+        scratch = FilePath(mkdtemp(prefix=".trnspec-", dir=into.absolute()))
     except OSError as error:
         raise UsageError(f"{into} cannot be written to: {error.strerror}") from error
     try:

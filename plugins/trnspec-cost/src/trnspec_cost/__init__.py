@@ -1,15 +1,10 @@
-"""The cost of a run, for trnspec: the document kind ServerPrice, published prices, and one evaluator."""
+"""The cost of a run, for trnspec: one evaluator, which computes with the prices of the catalog."""
 
-from pathlib import Path
-
-from trnspec import Evaluator, Kind, Plugin
-from trnspec_cost.price import ServerPrice
+from trnspec import Evaluator, Plugin
 
 plugin = Plugin(
     name="cost",
     api=1,
-    kinds=(Kind("ServerPrice", "prices", ServerPrice),),
-    catalogs=(Path(__file__).parent / "catalog",),
     evaluators=(
         Evaluator(
             "cost", "Cost of the servers of a run, with source and date of the price.", "trnspec_cost.evaluate:cost"

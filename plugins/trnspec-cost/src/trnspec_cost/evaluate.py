@@ -1,4 +1,4 @@
-"""The evaluator cost: price x servers x time; a price is a catalog figure with a source and a date."""
+"""The evaluator cost: price x servers x time; a price is a catalog figure with type, region, source and date."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec import Answer, Assumption, Dimension, Evaluation, QuantityError, RefusalError, UsageError, UsedFigure
-from trnspec.evaluation.questions import Question, System, axis, like
+from trnspec import Answer, Assumption, Evaluation, UsageError
+from trnspec.evaluation.questions import Prices, System, axis, like
+from trnspec.evaluators.prices import hourly_price
 from trnspec.graph.composition import servers
-from trnspec.quantities.quantity import parse
-from trnspec_cost.price import ServerPrice, Terms
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from trnspec import Catalog, DocumentView, Interval, Stated
+    from trnspec import Catalog, DocumentView, Interval
 
 _ON = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 _HOUR = 3600.0
@@ -25,7 +24,7 @@ _MILLION = 1e6
 
 
 @frozen(kw_only=True, slots=False)
-class CostQuestion(Question):
+class CostQuestion(Prices):
     """The inputs of the evaluator."""
 
     on: str = field(metadata=like(System, "on"))
@@ -38,23 +37,13 @@ class CostQuestion(Question):
         default=None,
         metadata=axis("Tokens processed in the run, for the cost per million tokens.", "TOKENS", group="Workload"),
     )
-    price: str | None = field(
-        default=None,
-        metadata=axis(
-            'Price of one server, such as "21.50 USD/h".', "USD/h", group="Price", unset="that of the catalog"
-        ),
-    )
-    terms: Terms = field(default="on-demand", metadata=axis("Pricing terms.", group="Price"))
-    region: str | None = field(
-        default=None, metadata=axis("Region, if the catalog has prices of several.", "REGION", group="Price")
-    )
 
 
 def cost(catalog: Catalog, question: CostQuestion) -> Evaluation:
     """Compute the cost of the servers of a run.
 
-    The price is that of a ServerPrice document, with source and date, or the one given. Storage, data transfer and taxes
-    are not included. Without a price there is no answer.
+    The price is that of the catalog for a type and a region, with source and date, or the one given. Storage, data
+    transfer and taxes are not included. Without a price there is no answer.
 
     Args:
         catalog: The catalog.
@@ -62,28 +51,32 @@ def cost(catalog: Catalog, question: CostQuestion) -> Evaluation:
 
     Raises:
         UsageError: The time is missing or given twice, or an input is out of range.
-        RefusalError: ``unknown-figure``: no price is published or given. ``ambiguous``: several are published.
+        RefusalError: ``unknown-figure``: no price of this type and region is known or given.
 
     Examples:
         Four Trn1 servers for ten hours:
 
             trnspec eval cost --on 'trn1.32xlarge*4' --hours 10
 
-        The cost per million tokens, at a given price:
+        Spot instances in a region, and the cost per million tokens:
 
-            trnspec eval cost --on 'trn1.32xlarge*4' --hours 10 --price '21.50 USD/h' --tokens 2e9
+            trnspec eval cost --on trn2.48xlarge --hours 10 --price-type spot --region us-east-2 --tokens 2e9
+
+        At a given price:
+
+            trnspec eval cost --on 'trn1.32xlarge*4' --hours 10 --price '21.50 USD/h'
 
     Source:
         Cost = price x servers x time.
     """
     q = question
-    on, hours, step_time, steps, price = q.on, q.hours, q.step_time, q.steps, q.price
-    terms, region, tokens = q.terms, q.region, q.tokens
-    server, number, chips = _servers(catalog, on)
-    time, assumed_time = _hours(hours, step_time, steps)
+    server, number, chips = _servers(catalog, q.on)
+    time, assumed_time = _hours(q.hours, q.step_time, q.steps)
+    tokens = q.tokens
     if tokens is not None and tokens <= 0:
         raise UsageError(f"tokens: more than 0 is expected, not {tokens:g}")
-    value, interval, figures_used, assumed = _price(catalog, server, price, terms, region)
+    price = hourly_price(catalog.graph, server.node, q)
+    value, interval = price.value, price.interval
     rented = number * time
     answers = [
         _answer("cost", value, interval, rented, "USD", "interval: rounding of the price"),
@@ -97,16 +90,16 @@ def cost(catalog: Catalog, question: CostQuestion) -> Evaluation:
         )
     assumptions = [
         assumed_time,
-        assumed,
+        price.assumption,
         Assumption("excluded", "not counted", "storage, data transfer, taxes, idle and start-up time"),
     ]
     return Evaluation(
         evaluator="cost",
-        title=f"{number:,} x {server.name} for {time:,.6g} h, {terms}",
+        title=f"{number:,} x {server.name} for {time:,.6g} h, {q.price_type if q.price is None else 'given price'}",
         inputs=q.values(),
         answers=tuple(answers),
         assumptions=tuple(a for a in assumptions if a is not None),
-        figures_used=figures_used,
+        figures_used=price.figures_used,
     )
 
 
@@ -143,55 +136,6 @@ def _hours(hours: float | None, step_time: float | None, steps: int | None) -> t
     if not math.isfinite(time):
         raise UsageError("step_time x steps is out of range")
     return time, Assumption("time", f"{steps:,} steps of {step_time:g} s", "no time between steps")
-
-
-def _price(
-    catalog: Catalog, server: DocumentView, given: str | None, terms: str, region: str | None
-) -> tuple[Fraction, Interval, tuple[UsedFigure, ...], Assumption | None]:
-    """The price of one server in USD/h, its interval, the figure used, and the assumption made."""
-    if given is not None:
-        try:
-            quantity = parse(given, Dimension.PRICE)
-        except QuantityError as error:
-            raise UsageError(f"price: {error}" + (f"; {error.hint}" if error.hint else "")) from error
-        return quantity.value, quantity.interval, (), Assumption("price", f"{given} per server", "the caller")
-    prices = [
-        (catalog[node.name], figure)
-        for node in catalog.graph.of(ServerPrice)
-        if node.spec.server.name in (server.name, *server.aliases)
-        and node.spec.terms == terms
-        and region in (None, node.spec.region)
-        and (figure := catalog[node.name].figures.get("hourly")) is not None
-    ]
-    where = f" in {region}" if region else ""
-    if not prices:
-        raise RefusalError(
-            "unknown-figure",
-            f"the catalog has no {terms} price of {server.name}{where}",
-            place=f"{server.name} {terms}",
-            hint='give price, such as "21.50 USD/h", or add a document of kind ServerPrice',
-        )
-    if len(prices) > 1:
-        regions = ", ".join(sorted(p.node.spec.region or "no region" for p, _ in prices))
-        raise RefusalError(
-            "ambiguous",
-            f"the catalog has {len(prices)} {terms} prices of {server.name}{where}: {regions}",
-            place="region",
-            hint="give the region",
-        )
-    document, figure = prices[0]
-    return figure.value.value, figure.interval, (_basis(figure),), _where(document)
-
-
-def _where(price: DocumentView) -> Assumption:
-    region = price.node.spec.region
-    return Assumption("region", region or "not published", f"the price {price.name}")
-
-
-def _basis(figure: Stated) -> UsedFigure:
-    conflicting = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
-    source = figure.source_name or f"derived: {figure.derived}"
-    return UsedFigure(figure.of, figure.at, figure.value.text, source, figure.as_of, conflicting)
 
 
 def _answer(name: str, value: Fraction, price: Interval, factor: float, unit: str, note: str) -> Answer:

@@ -1,0 +1,121 @@
+"""Rules of plugins that end the process, print, or do not end: each is a finding, and the others run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from attrs import evolve
+from catalogs import KNOWN, document, source
+from running import ROOT, environment
+
+from trnspec.checks.runner import check
+from trnspec.errors import UsageError
+from trnspec.loading.pipeline import read
+from trnspec.plugins.api import API, Finding, Plugin, Registry, rule
+from trnspec.plugins.failures import seconds_of
+from trnspec.yaml import read_text
+
+CHIP = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 32 GiB}}", "source: page")
+
+
+class Boom(BaseException):
+    """Not an Exception."""
+
+
+def checked(*rules, target: bool = True):
+    """The findings of rules of a plugin over a chip; of trnspec only its kinds are used."""
+    core = evolve(KNOWN.plugins[0], rules=())
+    known = Registry.of([core, Plugin(name="evil", api=API, rules=rules)])
+    texts = [(CHIP, "part.yaml", target), (source("page", "2024-01-01"), "page.yaml", False)]
+    report = check([read(read_text(t, f), known, target=k) for t, f, k in texts], known).report
+    return {(d.code, d.where.file) for d in report.diagnostics}
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), GeneratorExit(), Boom(), RecursionError(), MemoryError()])
+def test_what_ends_a_rule_does_not_end_the_run(error) -> None:
+    @rule("EVIL001", "evil-end", over=object)
+    def ends(node, graph):
+        """Ends."""
+        yield Finding((), "before")
+        raise error
+
+    @rule("EVIL002", "evil-rest")
+    def rest(graph):
+        """Runs."""
+        for node in graph:
+            yield Finding((), "after", node=node)
+
+    expected = {("EVIL001", "part.yaml"), ("TRN900", "part.yaml"), ("EVIL002", "part.yaml")}
+
+    assert checked(ends, rest) == expected
+
+
+def test_an_interrupt_is_passed_on() -> None:
+    @rule("EVIL001", "evil-interrupt")
+    def interrupts(graph):
+        """Interrupts."""
+        raise KeyboardInterrupt
+        yield
+
+    with pytest.raises(KeyboardInterrupt):
+        checked(interrupts)
+
+
+def test_what_a_rule_prints_is_no_output(capsys) -> None:
+    @rule("EVIL001", "evil-print")
+    def prints(graph):
+        """Prints."""
+        print("noise")  # noqa: T201
+        return iter(())
+
+    assert checked(prints) == set()
+    assert ("", "noise\n") == tuple(capsys.readouterr())
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no interval timers")
+def test_a_rule_without_end(monkeypatch) -> None:
+    """It is stopped once, for all documents; the report says so even where the document is not checked."""
+
+    @rule("EVIL001", "evil-loop", over=object)
+    def loops(node, graph):
+        """Does not end."""
+        while True:
+            try:
+                time.sleep(0.001)
+            except Exception:  # noqa: BLE001
+                continue
+        yield
+
+    monkeypatch.setenv("TRNSPEC_RULE_SECONDS", "0.05")
+    handler = signal.getsignal(signal.SIGALRM)
+    began = time.monotonic()
+
+    assert checked(loops, target=True) == {("TRN900", "<catalog>")}
+    assert time.monotonic() - began < 2
+    assert (handler, (0.0, 0.0)) == (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL))
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "x", "nan", "3601", "1e9", "\u0663"])
+def test_limits_that_are_none(text) -> None:
+    with pytest.raises(UsageError, match="TRNSPEC_RULE_SECONDS is a number of seconds"):
+        seconds_of("TRNSPEC_RULE_SECONDS", 1.0, {"TRNSPEC_RULE_SECONDS": text})
+
+
+def test_without_docstrings(tmp_path) -> None:
+    """Python drops them with -OO; rules need none then."""
+    file = ROOT / "catalog" / "links" / "efa-v3.yaml"
+    done = subprocess.run(
+        [sys.executable, "-OO", "-m", "trnspec", "--no-plugins", "validate", file, "--format", "json"],
+        cwd=tmp_path,
+        env=environment(PYTHONPATH=os.pathsep.join(sys.path)),
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert (0, b"") == (done.returncode, done.stderr)

@@ -1,0 +1,117 @@
+"""The command line in a hostile environment: loops of links, empty names, closed output, large settings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from running import ROOT, Here, command, environment
+
+from trnspec.api import validate
+from trnspec.plugins.api import API, Plugin, Registry
+from trnspec.plugins.scaffold.writer import write
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("TRNSPEC_PLUGINS", "none")
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def test_a_loop_of_links(tmp_path) -> None:
+    """With two catalogs of plugins, whose files are told apart by their real paths."""
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    (mine / "links").mkdir(parents=True)
+    (other / "links").mkdir(parents=True)
+    shutil.copy(ROOT / "catalog" / "links" / "efa-v3.yaml", other / "links")
+    (mine / "links" / "a.yaml").symlink_to("b.yaml")
+    (mine / "links" / "b.yaml").symlink_to("a.yaml")
+    from trnspec.builtin import plugin
+
+    known = Registry.of([plugin, Plugin(name="other", api=API, catalogs=(other,))])
+
+    assert validate([str(mine)], registry=known).report.lines() == {("TRN001", 0)}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("export", "svg", "trn2.48xlarge", "--output", ""),
+        ("schema", "--all", ""),
+        ("show", "trainium2", "--catalog", ""),
+        ("show", "trainium2", "--overlay", ""),
+        ("validate", ""),
+        ("validate", "--catalog", ""),
+    ],
+)
+def test_empty_names(here, args) -> None:
+    result = here(*args)
+
+    assert (2, "") == (result.status, result.out)
+    assert result.err.splitlines()[-1].endswith("the name of a file or a folder is empty")
+    assert list(here.folder.iterdir()) == [here.folder / ".git"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("select = " + "[" * 100_000, "nested too deeply"),
+        ("x = " + "{a=" * 100_000, "nested too deeply"),
+        ("#" * 1_000_001, "more than 1,000,000 bytes"),
+        ('select = ["TRN\u0000"]', "trnspec.toml"),
+    ],
+)
+def test_settings(here, text, words) -> None:
+    (here.folder / "trnspec.toml").write_text(text)
+    result = here("list")
+
+    assert (2, "") == (result.status, result.out)
+    assert words in result.err
+    assert 1 == len(result.err.splitlines())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the descriptor")
+def test_standard_output_is_closed(tmp_path) -> None:
+    """What cannot be written is an error; what writes nothing there succeeds."""
+    run = lambda *args: subprocess.run(  # noqa: E731
+        ["sh", "-c", '"$@" >&-', "sh", *command("--no-plugins", *args)],
+        cwd=tmp_path,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+    listed, exported = run("list", "links"), run("export", "svg", "trn2.48xlarge", "--output", "a.svg")
+
+    assert (2, b"trnspec: standard output: it is closed\n") == (listed.returncode, listed.stderr)
+    assert (0, True) == (exported.returncode, (tmp_path / "a.svg").is_file())
+
+
+def test_a_new_plugin_in_a_relative_folder(tmp_path, monkeypatch) -> None:
+    (tmp_path / "rel").mkdir()
+    monkeypatch.chdir(tmp_path)
+    write("acme", "rules", Path("rel"))
+
+    assert {"rel", "rel/trnspec-acme"} == {
+        str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if "trnspec-acme/" not in str(p)
+    }
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to a read-only folder")
+def test_a_read_only_folder(here) -> None:
+    here.folder.chmod(0o555)
+    result = here("export", "svg", "trn2.48xlarge", "--output", "a.svg")
+    here.folder.chmod(0o755)
+
+    assert (2, "trnspec: a.svg: Permission denied\n") == (result.status, result.err)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk(here) -> None:
+    result = here("export", "svg", "trn2.48xlarge", "--output", "/dev/full")
+
+    assert (2, "trnspec: /dev/full: No space left on device\n") == (result.status, result.err)

@@ -1,0 +1,181 @@
+"""Hostile documents: each gives a finding at its line, and every command goes on with the rest."""
+
+from __future__ import annotations
+
+import json
+import string
+
+import pytest
+from catalogs import KNOWN, document, source
+from running import Here
+
+from trnspec.api import validate
+from trnspec.checks.runner import check
+from trnspec.graph.graph import Graph
+from trnspec.loading.pipeline import link, read
+from trnspec.model.annotations import MOST_PATHS
+from trnspec.model.ref import Ref
+from trnspec.model.reflection import spread
+from trnspec.model.source import Source
+from trnspec.yaml import read_text
+
+HEAD = "api_version: trnspec/v1\nkind: Chip\nmetadata:\n  name: part\n  title: T\n  source: page\n"
+SPEC = "spec: {peak: {dense: {bf16: 190 TFLOPS}}, memory: {capacity: 32 GiB}}\n"
+CLAIM = "claims:\n  - at: %s\n    says: 32 GiB\n    source: page\n"
+
+
+def found(text: str) -> set[tuple[str, int]]:
+    """The findings in a document, as (code, line); the source ``page`` exists."""
+    readings = [read(read_text(text, "part.yaml"), KNOWN)]
+    readings += [read(read_text(source("page", "2024-01-01"), "page.yaml"), KNOWN, target=False)]
+    return check(readings, KNOWN).report.lines()
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        "spec" + ".{a,b}" * 16,
+        "spec" + ".{a,b}" * 33,
+        "spec.peak.dense.{" + ",".join(f"a{n}" for n in range(MOST_PATHS + 1)) + "}",
+        "spec." + "a" * 200,
+        '"spec.{{a}}"',
+        '"spec.memory.{capacity"',
+        '"spec.memory.capacity}"',
+        '"spec.{memory.capacity}"',
+        '"spec.memory.{}"',
+        "spec.memory.capacity,bandwidth",
+    ],
+)
+def test_paths(at) -> None:
+    """A text that names too many paths, or whose braces do not match, is one error, also in waivers and overrides."""
+    waiver = f"  allow:\n    - at: {at}\n      code: TRN401\n      reason: x\n"
+    overrides = f"  overrides:\n    - {at}\n"
+
+    assert found(HEAD + SPEC + CLAIM % at) == {("TRN105", 9)}
+    assert found(HEAD + waiver + SPEC) >= {("TRN105", 8)}
+    assert found(HEAD + overrides + SPEC) == {("TRN105", 8)}
+
+
+def test_as_many_paths_as_are_allowed() -> None:
+    at = "spec.{" + ",".join((string.ascii_letters + string.digits + "-_")[:MOST_PATHS]) + "}"
+
+    assert len(spread(at)) == MOST_PATHS
+    assert found(HEAD + SPEC + CLAIM % at) == {("TRN302", 9)}  # one finding for all of them
+
+
+@pytest.mark.parametrize("text", ["spec" + ".{a,b}" * 24, "spec.{a", "spec.a}", "spec.{a}b", "spec.{{a}}"])
+def test_spread_is_bounded(text) -> None:
+    with pytest.raises(ValueError, match=r"braces|names more"):
+        spread(text)
+
+
+@pytest.mark.parametrize(
+    ("lines", "findings"),
+    [
+        (['  note: "a\\e[31mb"'], {("TRN003", 7)}),
+        (['  note: "a\\x9bb"', '  where: "\\u202e"'], {("TRN003", 7), ("TRN003", 8)}),
+        (['  note: "a\\rb"', '  "\\x7f": 1'], {("TRN003", 7), ("TRN003", 8)}),
+        (["  note: a\u202eb"], {("TRN003", 7), ("TRN054", 7)}),
+        (['  note: "tab \\t and line \\n"', "  where: |", "    two", "    lines"], set()),
+        (['  note: "an umlaut \\u00e4"'], set()),
+    ],
+)
+def test_control_characters(lines, findings) -> None:
+    """They are errors as escapes too, and reach no node; tabs and line ends are text."""
+    text = HEAD + "".join(f"{line}\n" for line in lines) + SPEC
+
+    assert found(text) == findings
+    node = read(read_text(text), KNOWN).node
+    assert node is not None
+    assert (node.metadata.note is None) == bool(findings)
+
+
+@pytest.mark.parametrize("where", ["name", "title", "says"])
+def test_a_control_character_in_a_required_text(where) -> None:
+    text = HEAD.replace("title: T", 'title: "T\\e"') if where == "title" else HEAD
+    text = text.replace("name: part", 'name: "part\\e"') if where == "name" else text
+    text += SPEC + (CLAIM % "spec.memory.capacity").replace("32 GiB", '"32 GiB\\e"' if where == "says" else "32 GiB")
+    lines = {"name": 4, "title": 5, "says": 10}
+
+    assert ("TRN003", lines[where]) in found(text)
+    assert {code for code, _ in found(text)} <= {"TRN003", "TRN604"}
+
+
+def _graph(*texts: str) -> Graph:
+    return link([read(read_text(text, f"file-{i}.yaml"), KNOWN) for i, text in enumerate(texts)])[0]
+
+
+def test_a_reference_resolves_only_to_its_kind() -> None:
+    chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 32 GiB}}", "source: other")
+    graph = _graph(chip, document("Chip", "other", "spec: {peak: {}, memory: {capacity: 32 GiB}}"))
+    ref = graph.named("part").metadata.source
+
+    assert ref == Ref("other")  # references are compared by name
+    assert ref.target is Source
+    assert graph.find(ref) is None
+    assert graph.lookup("other") is graph.find(Ref("other")) is graph.named("other")
+    assert graph.lookup("other", Source) is None
+
+
+WRONG = """api_version: trnspec/v1
+kind: Server
+metadata: {name: odd, title: T, source: llama-3.1-8b}
+spec:
+  chips: {chip: neuroncore-v3, count: 16}
+  fabric: {link: trainium2, topology: {shape: torus, dimensions: [4, 4]}}
+  network: {link: trainium2, bandwidth: {value: 3.2 Tbps, source: neuronlink-v3}}
+claims:
+  - {at: spec.network.bandwidth, says: 3 Tbps, source: trainium2, verdict: unresolved, reason: x}
+"""
+
+COMMANDS = [
+    "show odd", "show odd --format json", "show odd --reasons", "compare odd trn2.48xlarge", "tree odd", "export json odd",
+    "export svg odd", "export dot odd", "export astra-sim odd", "export calculon odd", "export llm-analysis odd", "source",
+    "query server", "list servers", "audit odd", "eval roofline --on odd --matmul 64x64x64",
+    "eval collective --kind all-reduce --on odd --size 1GB", "show odd --as-of 2024-12", "edition freeze 2099.01",
+    "check odd network.bandwidth 3Tbps",
+]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_no_command_breaks_on_references_to_other_kinds(tmp_path, monkeypatch, capsys) -> None:
+    """Every reference of the document names a document of another kind."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "odd.yaml").write_text(WRONG)
+    monkeypatch.setenv("TRNSPEC_PLUGINS", "none")
+    here = Here(tmp_path, monkeypatch, capsys)
+    errors = {
+        (f["code"], f["line"]) for f in json.loads(here("validate", "mine", "--format", "json").out)["diagnostics"]
+    }
+
+    assert errors == {("TRN202", 3), ("TRN202", 5), ("TRN202", 6), ("TRN202", 7), ("TRN202", 9)}
+    for command in COMMANDS:
+        result = here(*command.split(), "--catalog", "mine")
+        assert result.status in (0, 1, 2), command
+        assert "Error:" not in result.err.replace("Error: Invalid value", ""), (command, result.err)
+        assert "broke" not in result.err, (command, result.err)
+
+
+def test_documents_with_references_to_other_kinds_are_shown(tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "odd.yaml").write_text(WRONG)
+    monkeypatch.setenv("TRNSPEC_PLUGINS", "none")
+    here = Here(tmp_path, monkeypatch, capsys)
+
+    assert 0 == here("show", "odd", "--catalog", ".").status
+    assert {} == json.loads(here("export", "json", "odd", "--catalog", ".").out)["sources"]
+
+
+def test_a_name_of_another_kind_stops_no_rule(tmp_path) -> None:
+    """A chip takes the name of a shipped server: the rules over the graph still check everything else."""
+    (tmp_path / "chip.yaml").write_text(HEAD.replace("part", "trn3-gen1-server").replace("page", "llama-3.1-8b") + SPEC)
+    (tmp_path / "two.yaml").write_text(
+        (HEAD + SPEC + CLAIM % "spec.memory.capacity")
+        .replace("page", "neuron-trn1-2026-08")
+        .replace("says: 32", "says: 33")
+    )
+    lines = validate([str(tmp_path)]).report.lines()
+
+    assert {code for code, _ in lines} >= {"TRN202", "TRN303"}
+    assert "TRN900" not in {code for code, _ in lines}

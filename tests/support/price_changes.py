@@ -1,0 +1,60 @@
+"""Slips in documents of prices, made one at a time: wrong factors, and the price or the name of another server."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from mutations import Change
+
+from trnspec.graph.prices import TYPES, quotes, region_of
+from trnspec.model.price import Price
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+
+FACTORS = {"price x10": Decimal(10), "price x0.1": Decimal("0.1"), "price x1000": Decimal(1000)}
+KINDS = (*FACTORS, "another server's price", "another server", "another type")
+
+
+def price_changes(graph: Graph) -> Iterator[Change]:
+    """Every slip of these kinds in the prices of a catalog.
+
+    A price is replaced by that of another server of the same type only where the two differ by more than 5 %: list
+    prices of two dates or regions do.
+    """
+    for price in graph.of(Price):
+        for place, figure in price.spec.hourly.items():
+            path = ("spec", "hourly", place)
+            number = Decimal(figure.value.text.split()[0].replace(",", ""))
+            for kind, factor in FACTORS.items():
+                yield Change(kind, price.name, ((path, f"{number * factor:f} USD/h"),), (figure.value.text,))
+            for text in _others(graph, price, place):
+                yield Change("another server's price", price.name, ((path, text),), (figure.value.text,))
+        server = graph.node(price.spec.server)
+        for other in sorted({graph.node(p.spec.server).name for p in graph.of(Price)} - {server.name}):
+            edit = ((("spec", "server"), other),)
+            yield Change("another server", price.name, edit, (server.name,))
+        for other in TYPES:
+            if other != price.spec.type:
+                yield Change("another type", price.name, ((("spec", "type"), other),), (price.spec.type,))
+
+
+def _others(graph: Graph, price: Node[Price], place: str) -> Iterator[str]:
+    """The prices of other servers of the same type in the same region, or anywhere if there are none."""
+    own = float(price.spec.hourly[place].value)
+    nodes = [p for p in graph.of(Price) if p.spec.type == price.spec.type and p.spec.server != price.spec.server]
+    for exact in (True, False):
+        texts = {
+            q.figure.value.text
+            for p in nodes
+            for q in quotes(graph, graph.node(p.spec.server), p.spec.type)
+            if not exact or q.region == (region_of(place) or place)
+        }
+        different = sorted(t for t in texts if not 0.95 < float(t.split()[0].replace(",", "")) / own < 1 / 0.95)
+        if different:
+            yield from different
+            return

@@ -1,0 +1,309 @@
+"""Models compared with the models that they are built on, with their family, and with the usual sizes of hardware."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from trnspec.diagnostics import Severity
+from trnspec.graph.graph import at
+from trnspec.model.reflection import ChoiceShape, NumberShape, ObjectShape, dotted, leaves, shape_at, spread, value_at
+from trnspec.model.sourced import origin_of
+from trnspec.model.transformers.contradictions import contradictions, layers_of
+from trnspec.model.transformers.model import Model
+from trnspec.plugins.api import Finding, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.yaml import Path
+
+_NOT_DIMENSIONS = ("parameters", "base", "precision")
+
+
+@rule("TRN408", "differs-from-base", over=Model)
+def differs_from_base(model: Node[Model], graph: Graph) -> Iterator[Finding]:
+    """A dimension that differs from that of the model named as base, or is listed as differing and is the same.
+
+    Why:
+        Llama 3.3 has the dimensions of Llama 3.1, and Qwen3-VL those of Qwen3: publishers state so. Where two documents of
+        such models differ in a dimension that is not listed, one of them has a wrong one.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: example, title: Example}
+        spec:
+          layers: 40  #! TRN408
+          hidden: 4096
+          vocabulary: 128256
+          context: 131072
+          positions: rotary
+          embeddings: untied
+          norm: rms
+          attention: {heads: 32, kv_heads: 8, head_size: 128}
+          feed_forward: {width: 14336, form: gated}
+          base: {model: llama-3-8b, differs: [spec.context]}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: example, title: Example}
+        spec:
+          layers: 32
+          hidden: 4096
+          vocabulary: 128256
+          context: 131072
+          positions: rotary
+          embeddings: untied
+          norm: rms
+          attention: {heads: 32, kv_heads: 8, head_size: 128}
+          feed_forward: {width: 14336, form: gated}
+          base: {model: llama-3-8b, differs: [spec.context]}
+        ```
+
+    Source:
+        The model cards of Llama 3.3 and Qwen3-VL, which name the model that they are built on.
+    """
+    base = model.spec.base
+    other = None if base is None else graph.find(base.model)
+    if base is None or other is None or not isinstance(other.spec, Model):
+        return
+    listed = [(index, path) for index, text in enumerate(base.differs) for path in spread(text)]
+    own, others = _dimensions(model.spec), _dimensions(other.spec)
+    for path in {**own, **others}:
+        one, two = own.get(path), others.get(path)
+        if one == two or any(("spec", *path)[: len(differing)] == differing for _, differing in listed):
+            continue
+        message = f"{dotted(path)} is {_shown(one)}, but {_shown(two)} in {other.name}, which has the same dimensions"
+        hint = f"correct one of the two, or list spec.{dotted(path)} in base.differs"
+        place: Path = ("spec", *path) if one is not None else ("spec", "base", "model")
+        yield Finding(place, message, hint, (at(other, ("spec", *path)),))
+    for index, path in listed:
+        if shape_at(Model, path[1:]) is not None and _below(own, path[1:]) == _below(others, path[1:]):
+            message = f"{dotted(path)} is listed as differing from {other.name}, but is the same"
+            see = tuple(at(n, path) for n in (model, other) if value_at(n.spec, path[1:]) is not None)
+            yield Finding(("spec", "base", "differs", index), message, "correct one of the two, or remove it", see)
+
+
+def _dimensions(spec: Model) -> dict[Path, int | str]:
+    return {
+        path: value
+        for path, shape, value in leaves(spec, ObjectShape(Model), ())
+        if isinstance(shape, (NumberShape, ChoiceShape)) and path[0] not in _NOT_DIMENSIONS
+    }
+
+
+def _below(values: dict[Path, int | str], path: Path) -> dict[Path, int | str]:
+    return {p: v for p, v in values.items() if p[: len(path)] == path}
+
+
+def _shown(value: int | str | None) -> str:
+    return "absent" if value is None else f"{value:,}" if isinstance(value, int) else value
+
+
+_SHARED: tuple[Path, ...] = (
+    ("vocabulary",),
+    ("context",),
+    ("norms",),
+    ("segments",),
+    ("attention", "head_size"),
+    ("attention", "window"),
+    *(("attention", "latent", part) for part in ("rank", "nope_size", "rope_size", "value_size")),
+    *(("attention", "indexer", part) for part in ("keys", "size")),
+    *(("recurrence", part) for part in ("key_size", "value_size", "key_heads", "kernel")),
+    ("experts", "shared"),
+)
+"""The dimensions that models of one family usually share, whatever their size."""
+
+_SIZED = re.compile(r"a?[0-9]+(\.[0-9]+)?(x[0-9]+)?[mbt]")
+
+_SIZES = frozenset(
+    {"nano", "mini", "small", "base", "medium", "large", "xl", "super", "ultra", "scout", "maverick", "lightning"}
+)
+"""Words for the size of a model."""
+
+OTHERS = 2
+"""How many other models of a family must agree."""
+
+
+@rule("TRN409", "odd-one-of-family", over=Model, severity=Severity.WARNING)
+def odd_one_of_family(model: Node[Model], graph: Graph) -> Iterator[Finding]:
+    """A dimension that no other model of the family has, while the others agree.
+
+    Why:
+        The sizes of a family share tokenizer, context and size of a head, so that a value of one model alone is most likely
+        a slip. Where it is right, its own place in the source shows that it was read:
+        ``context: {value: 262144, where: config.json}``.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: qwen3-72b, title: Example}
+        spec:
+          layers: 80
+          hidden: 8192
+          vocabulary: 152936  #! TRN409
+          context: 40960
+          positions: rotary
+          embeddings: untied
+          norm: rms
+          attention: {heads: 64, kv_heads: 8, head_size: 128}
+          feed_forward: {width: 29568, form: gated}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: qwen3-72b, title: Example}
+        spec:
+          layers: 80
+          hidden: 8192
+          vocabulary: 151936
+          context: 40960
+          positions: rotary
+          embeddings: untied
+          norm: rms
+          attention: {heads: 64, kv_heads: 8, head_size: 128}
+          feed_forward: {width: 29568, form: gated}
+        ```
+
+    Source:
+        The technical reports of Qwen2.5, Qwen3 and Llama 3, which print these dimensions once for all sizes.
+    """
+    family = family_of(model.name)
+    relatives = [n for n in graph.of(Model) if n.name != model.name and family_of(n.name) == family]
+    if len(relatives) < OTHERS:
+        return
+    for path in _SHARED:
+        own = value_at(model.spec, path)
+        counts = Counter(v for n in relatives if (v := value_at(n.spec, path)) is not None)
+        if own is None or own in counts or not counts or min(counts.values()) < OTHERS or _was_read(own):
+            continue
+        usual, number = counts.most_common(1)[0]
+        message = f"{dotted(path)} is {own:,}, but {usual:,} in {number} other models of the family {family}"
+        hint = f"{usual:,}? if {own:,} is right, name its place in the source with where"
+        see = tuple(at(n, ("spec", *path)) for n in relatives if value_at(n.spec, path) == usual)
+        yield Finding(("spec", *path), message, hint, see[:3])
+
+
+def family_of(name: str) -> str:
+    """The family of a model: its name up to the size."""
+    words = name.split("-")
+    sized = [i for i, word in enumerate(words) if _SIZED.fullmatch(word) or word in _SIZES]
+    return "-".join(words[: sized[0]] if sized else words)
+
+
+def _was_read(value: Any) -> bool:
+    origin = origin_of(value)
+    return origin is not None and (origin.where is not None or origin.source is not None or origin.note is not None)
+
+
+UNIT = 8
+"""Widths are multiples of 8: processors load and multiply so many elements at once."""
+
+POSITIONS = 2
+"""Rows of positions that RoBERTa has in addition to its context."""
+
+_WIDTHS: tuple[Path, ...] = (
+    ("hidden",),
+    ("context",),
+    ("attention", "head_size"),
+    ("attention", "value_size"),
+    ("attention", "window"),
+    *(("attention", "latent", part) for part in ("query_rank", "rank", "nope_size", "rope_size", "value_size")),
+    *(("attention", "indexer", part) for part in ("keys", "size")),
+    *(("recurrence", part) for part in ("key_size", "value_size")),
+    ("feed_forward", "width"),
+    *(("experts", part) for part in ("width", "shared_width", "latent")),
+)
+
+PERIODS = range(2, 9)
+"""Layers of two kinds alternate with such a period: every second to every eighth layer differs."""
+
+
+@rule("TRN410", "unusual-dimension", over=Model, severity=Severity.WARNING)
+def unusual_dimension(model: Node[Model], graph: Graph) -> Iterator[Finding]:
+    """A dimension of a model that no published model has, and that processors compute badly.
+
+    Why:
+        Hidden sizes, widths, sizes of heads and contexts are multiples of 8; windowed layers follow a pattern; latent
+        attention has as many heads of keys as of queries. A dimension that differs has a wrong digit. Where it is right,
+        its own place in the source shows that it was read.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: example, title: Example}
+        spec:
+          layers: 32
+          hidden: 4096
+          vocabulary: 128256
+          context: 8192
+          positions: rotary
+          embeddings: untied
+          norm: rms
+          attention: {heads: 32, kv_heads: 8, head_size: 128}
+          feed_forward: {width: 14335, form: gated}  #! TRN410
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Model
+        metadata: {name: example, title: Example}
+        spec:
+          layers: 32
+          hidden: 4096
+          vocabulary: 128256
+          context: 8192
+          positions: rotary
+          embeddings: untied
+          norm: rms
+          attention: {heads: 32, kv_heads: 8, head_size: 128}
+          feed_forward: {width: 14336, form: gated}
+        ```
+
+    Source:
+        NVIDIA: Matrix Multiplication Background User's Guide, section 2, for multiples of 8 elements.
+    """
+    spec = model.spec
+    for path in _WIDTHS:
+        value = value_at(spec, path)
+        rest = value % UNIT if isinstance(value, int) else 0
+        if rest and not (path == ("context",) and rest == POSITIONS) and not _was_read(value):
+            near = round(value / UNIT) * UNIT
+            yield _unusual(path, f"{value:,} is not a multiple of {UNIT}", f"{near:,}?")
+    if any(contradictions(spec)):
+        return
+    attention, attended = spec.attention, layers_of(spec)[0]
+    windowed = attention.windowed
+    if windowed is not None and windowed < attended and not _was_read(windowed):
+        alternating = {n for p in PERIODS for n in (attended // p, ceil(attended / p))}
+        if not alternating & {windowed, attended - windowed}:
+            message = f"{windowed} of {attended} layers have a window, which no pattern of layers gives"
+            yield _unusual(("attention", "windowed"), message, "every second, third, ... layer has or lacks one")
+    latent = attention.latent
+    if latent is None:
+        return
+    if attention.kv_heads not in (1, attention.heads):
+        message = f"latent attention has {attention.heads} heads, of queries and of keys, not {attention.kv_heads}"
+        yield _unusual(("attention", "kv_heads"), message, f"{attention.heads}, or 1")
+    sizes = (latent.nope_size, latent.value_size, latent.nope_size + latent.rope_size, latent.rope_size)
+    if attention.head_size not in sizes:
+        message = f"the size of a head is {attention.head_size}, but the parts of a key have {sizes[0]} and {sizes[3]}"
+        yield _unusual(("attention", "head_size"), message, f"{sizes[0]}, or {sizes[2]} with the position")
+
+
+def _unusual(path: Path, message: str, hint: str) -> Finding:
+    return Finding(("spec", *path), message, hint)

@@ -1,0 +1,426 @@
+"""Prices: of the right server, in proportion to each other, plausible, and not out of date."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trnspec.checks.reconcile.prices import likely_cause, market
+from trnspec.diagnostics import Severity
+from trnspec.graph.graph import at
+from trnspec.graph.prices import region_of
+from trnspec.graph.provenance import source_of
+from trnspec.model.price import UNSTATED, Price
+from trnspec.plugins.api import Finding, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.yaml import Path
+
+STALE = 18
+"""Months after which a price is stale, before the newest price of the catalog."""
+
+
+@rule("TRN801", "price-not-of-its-server", over=Price)
+def price_not_of_its_server(price: Node[Price], graph: Graph) -> Iterator[Finding]:
+    """A document of prices whose name is not that of its server and type, or whose regions cannot be regions.
+
+    Why:
+        The name of the file, its server and its type say the same. Where they differ, the prices of one server are
+        attributed to another. A region that is misspelt is never found.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn2.48xlarge  #! TRN801
+          type: spot
+          hourly:
+            US East: 3.5 USD/h  #! TRN801
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn1.32xlarge
+          type: spot
+          hourly:
+            us-west-2: 3.5 USD/h
+        ```
+
+    Source:
+        The naming of prices in trnspec: SERVER-TYPE, and more words where there are several. Regions: Amazon EC2 User
+        Guide, Regions and Zones.
+    """
+    spec = price.spec
+    server = graph.find(spec.server)
+    names = {spec.server.name} if server is None else {server.name, *server.metadata.aliases}
+    if not any(price.name == f"{n}-{spec.type}" or price.name.startswith(f"{n}-{spec.type}-") for n in names):
+        is_of_server = any(price.name.startswith(f"{n}-") for n in names)
+        key, value = ("type", spec.type) if is_of_server else ("server", spec.server.name)
+        message = f"the {key} is {value}, but the name of the document is {price.name}"
+        yield Finding(("spec", key), message, f"name it {spec.server.name}-{spec.type}, or correct spec.{key}")
+    for group in ("hourly", "observed"):
+        for place in getattr(spec, group):
+            if place != UNSTATED and region_of(place) is None:
+                hint = f"write us-east-1, us-east-1a, or {UNSTATED} if the source names no region"
+                yield Finding(("spec", group, place), f"{place!r} is not a region", hint, key=True)
+    if spec.status == "unlisted" and spec.hourly:
+        message = f"the status is unlisted, but there are prices of {', '.join(spec.hourly)}"
+        yield Finding(("spec", "status"), message, "remove the status, or the prices")
+
+
+def _violations(graph: Graph, code: str) -> Iterator[Finding]:
+    for one in market(graph).contradictions:
+        if one.code != code:
+            continue
+        offer, other = one.one, one.other
+        cause = likely_cause(one, market(graph).offers)
+        bounds = "" if one.bounds is None else f"expected {one.bounds[0]:,.4g} to {one.bounds[1]:,.4g} USD/h"
+        if code == "TRN808":
+            message = f"{offer} is to the last digit the price of another server: {other}"
+            see = () if other is None else (other.site.location,)
+        elif other is None:
+            message = f"{offer} is implausible for {one.why}: {bounds}"
+            see = (at(offer.server, ("spec", "chips")),)
+        else:
+            message = f"{offer} does not agree with {other}: {bounds}, by {one.why}"
+            see = (other.site.location,)
+        yield Finding(offer.site.place, message, f"likely cause: {cause}" if cause else "", see, offer.document)
+
+
+@rule("TRN802", "price-out-of-proportion")
+def price_out_of_proportion(graph: Graph) -> Iterator[Finding]:
+    """A price that is not in proportion to that of another server with the same chip.
+
+    Why:
+        The sizes of a family cost as many times more as they have chips, or processors and memory where these grow by
+        another factor: in one price list the ratio of two prices is between those of their resources, within 3 %. Between
+        families with the same chip it is within 1.5 per chip. Lists of two dates may differ by 2, regions by 1.75.
+
+    Example:
+        ```yaml
+        # file: prices/trn1.2xlarge-on-demand-example.yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.2xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn1.2xlarge
+          type: on-demand
+          hourly:
+            eu-north-1: 1.3975 USD/h
+        # file: prices/trn1.32xlarge-on-demand-example.yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn1.32xlarge
+          type: on-demand
+          hourly:
+            eu-north-1: 11.18 USD/h  #! TRN802
+        ```
+
+    Instead:
+        ```yaml
+        # file: prices/trn1.2xlarge-on-demand-example.yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.2xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn1.2xlarge
+          type: on-demand
+          hourly:
+            eu-north-1: 1.3975 USD/h
+        # file: prices/trn1.32xlarge-on-demand-example.yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn1.32xlarge
+          type: on-demand
+          hourly:
+            eu-north-1: 22.36 USD/h
+        ```
+
+    Source:
+        The price lists of AWS of 2025-04 to 2026-10: inf1, inf2, trn1 and p5 by size; trn1n and trn1.
+    """
+    yield from _violations(graph, "TRN802")
+
+
+@rule("TRN803", "price-differs-too-much")
+def price_differs_too_much(graph: Graph) -> Iterator[Finding]:
+    """A price of a server that differs too much from another of the same type: of another region, date or term.
+
+    Why:
+        On-demand prices of two regions differ by at most 1.75, and prices of two dates by at most 2; the largest change
+        known is the one of June 2025, by 44 %. Where several servers are sold in two regions, the ratio is about the same
+        for all.
+        Spot prices are between 0.09 and 1 of the on-demand price.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn2.48xlarge-capacity-block-example, title: Example, source: neuron-availability-survey-2026-10}
+        spec:
+          server: trn2.48xlarge
+          type: capacity-block
+          term: 24 h
+          hourly:
+            us-east-2: 357.60 USD/h  #! TRN803
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn2.48xlarge-capacity-block-example, title: Example, source: neuron-availability-survey-2026-10}
+        spec:
+          server: trn2.48xlarge
+          type: capacity-block
+          term: 24 h
+          hourly:
+            us-east-2: 35.76 USD/h
+        ```
+
+    Source:
+        The price lists of AWS of 2025-04 to 2026-10, in 15 regions.
+    """
+    yield from _violations(graph, "TRN803")
+
+
+@rule("TRN804", "price-types-disagree")
+def price_types_disagree(graph: Graph) -> Iterator[Finding]:
+    """A price that does not agree with one of another type, or a spot price outside its published range.
+
+    Why:
+        A spot price is never above the on-demand price of its region, nor below 0.09 of it; a reserved instance costs
+        between 0.25 and 1 of it, a capacity block between 0.25 and 1.25.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn1.32xlarge
+          type: spot
+          hourly:
+            us-west-2: 36.774 USD/h  #! TRN804
+            us-west-2a: 3.6774 USD/h  #! TRN804
+          observed:
+            us-west-2a: {days: 30, low: 6.1428 USD/h, high: 6.5 USD/h}
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn1.32xlarge
+          type: spot
+          hourly:
+            us-west-2: 3.6774 USD/h
+            us-west-2a: 3.6774 USD/h
+          observed:
+            us-west-2a: {days: 30, low: 2.1428 USD/h, high: 6.5 USD/h}
+        ```
+
+    Source:
+        Amazon EC2 pricing: spot instances cost up to 90 % less than on demand, savings plans up to 72 % less.
+    """
+    yield from _violations(graph, "TRN804")
+    for price in graph.of(Price):
+        for place, own in price.spec.observed.items():
+            path: Path = ("spec", "observed", place)
+            names = [n for n in ("low", "mean", "high") if getattr(own, n) is not None]
+            figures = [(n, getattr(own, n).value) for n in names]
+            if [v.value for _, v in figures] != sorted(v.value for _, v in figures):
+                text = ", ".join(f"{n} {v}" for n, v in figures)
+                yield Finding((*path, "low"), f"the range of {place} is not in order: {text}", node=price)
+            elif place in price.spec.hourly:
+                value = price.spec.hourly[place].value
+                bounds = own.low.value.interval, own.high.value.interval
+                if not (value.interval.overlaps(bounds[0]) or value.value >= own.low.value.value) or not (
+                    value.interval.overlaps(bounds[1]) or value.value <= own.high.value.value
+                ):
+                    message = f"{value} is outside the range of {own.days} days: {own.low.value} to {own.high.value}"
+                    see = (at(price, path, key=True, text="the range"),)
+                    yield Finding(("spec", "hourly", place), message, "correct the price, or the range", see, price)
+
+
+@rule("TRN805", "implausible-price")
+def implausible_price(graph: Graph) -> Iterator[Finding]:
+    """A price per chip that is far from that of every known chip of this rate.
+
+    Why:
+        On-demand prices of accelerators are between 3 and 25 USD/h for a dense 16-bit rate of 1 PFLOPS, over eight
+        generations of chips. A price outside 1.5 to 30 has a wrong decimal point, or is that of another server.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn3-gen1-server-on-demand, title: Example, source: neuron-availability-survey-2026-10}
+        spec:
+          server: trn3-gen1-server
+          type: on-demand
+          hourly:
+            us-east-1: 0.12 USD/h  #! TRN805
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn3-gen1-server-on-demand, title: Example, source: neuron-availability-survey-2026-10}
+        spec:
+          server: trn3-gen1-server
+          type: on-demand
+          hourly:
+            us-east-1: 40.00 USD/h
+        ```
+
+    Source:
+        The price lists of AWS of 2025-04 to 2026-10 over the peak rates of the catalogs.
+    """
+    yield from _violations(graph, "TRN805")
+
+
+@rule("TRN806", "two-prices")
+def two_prices(graph: Graph) -> Iterator[Finding]:
+    """Two documents with different prices of one server, region, type, term and date.
+
+    Why:
+        One price is adopted; the other is a claim on it with a verdict. Otherwise an evaluator would use either.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: karpenter-pricing-2026-07}
+        spec:
+          server: trn1.32xlarge
+          type: on-demand
+          hourly:
+            us-east-1: 24.50 USD/h  #! TRN806
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: karpenter-pricing-2026-07}
+        spec:
+          server: trn1.32xlarge
+          type: on-demand
+          hourly:
+            us-east-1: 21.50 USD/h
+        ```
+
+    Source:
+        The design of trnspec: one value is adopted; the conflicting values are claims with a verdict and a reason.
+    """
+    yield from _violations(graph, "TRN806")
+
+
+@rule("TRN808", "copied-price")
+def copied_price(graph: Graph) -> Iterator[Finding]:
+    """A price that is to the last digit that of a server with other chips, or with another number of them.
+
+    Why:
+        Rows of a price list are swapped easily, and the price of another server is often a plausible one. Prices with three
+        digits or more are not equal by chance.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn2.48xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn2.48xlarge
+          type: spot
+          hourly:
+            us-east-1: 4.1506 USD/h  #! TRN808
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn2.48xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        spec:
+          server: trn2.48xlarge
+          type: spot
+          hourly:
+            us-east-1: 14.1506 USD/h
+        ```
+
+    Source:
+        The price lists of AWS of 2025-04 to 2026-10, in which no two such servers have equal prices.
+    """
+    yield from _violations(graph, "TRN808")
+
+
+@rule("TRN807", "stale-price", over=Price, severity=Severity.INFO)
+def stale_price(price: Node[Price], graph: Graph) -> Iterator[Finding]:
+    """A price that is more than 18 months older than the newest price of the catalog.
+
+    Why:
+        Prices change: in June 2025 by up to 44 %. A cost computed with an old price is wrong without any sign of it.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: ec2-capacity-blocks-2024}
+        spec:
+          server: trn1.32xlarge
+          type: on-demand
+          hourly:
+            us-east-1: 21.50 USD/h  #! TRN807
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Price
+        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: karpenter-pricing-2026-07}
+        spec:
+          server: trn1.32xlarge
+          type: on-demand
+          hourly:
+            us-east-1: 21.50 USD/h
+        ```
+
+    Source:
+        The price lists of AWS of 2025-04 and 2025-06.
+    """
+    newest = max((d for node in graph.of(Price) for d in _dates(graph, node).values()), default="")
+    for place, date in _dates(graph, price).items():
+        age = _months(newest) - _months(date)
+        if age > STALE:
+            message = f"the price of {place} is of {date}, {age} months before the newest price of the catalog"
+            yield Finding(("spec", "hourly", place), message, "look for a newer price list")
+
+
+def _dates(graph: Graph, price: Node[Price]) -> dict[str, str]:
+    """The date of each adopted price, by place."""
+    sources = {place: source_of(price, ("spec", "hourly", place)) for place in price.spec.hourly}
+    found = {place: graph.find(ref) for place, ref in sources.items() if ref is not None}
+    return {place: source.spec.as_of for place, source in found.items() if source is not None}
+
+
+def _months(date: str) -> int:
+    """Months since the year 0; a year alone counts as its end, so that a price is not called stale too early."""
+    year, month, *_ = (*date.split("-"), "12")
+    return 12 * int(year) + int(month)

@@ -1,0 +1,232 @@
+"""``trnspec measure``: measures the accelerator of the user, and compares it with its figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trnspec.cli.common import load_catalog
+from trnspec.cli.complete import documents
+from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.measure.comparison import Compared
+    from trnspec.measure.device import Device
+    from trnspec.measure.kernels import Cells
+    from trnspec.perf.calibration.measurements import Skipped
+
+PARTS = ("gemm", "copy", "attention", "layer", "collective")
+"""What can be measured."""
+
+KINDS = {"gemm": "matmul", "copy": "op", "attention": "attention", "layer": "op", "collective": "collective"}
+"""The kind of the rows of each."""
+
+
+def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
+    return click.option(*names, cls=GroupedOption, group=group, **more)
+
+
+@click.command(
+    "measure",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec measure --out mine --name lab-h200", "Measure the GPU, and write a measurement set into a catalog:"),
+        ("trnspec measure --device cpu --ranks 2", "Try it on a processor, in seconds:"),
+    ),
+)
+@_option("--device", group="Measurements", type=click.Choice(["cuda", "cpu"]), help="What to measure; a GPU if any.")
+@_option(
+    "--only",
+    group="Measurements",
+    multiple=True,
+    type=click.Choice(PARTS),
+    help="Measure only this; may be repeated.",
+)
+@_option(
+    "--small",
+    group="Measurements",
+    is_flag=True,
+    help="Small shapes and few repetitions: seconds, not minutes; always so on a processor.",
+)
+@_option(
+    "--ranks",
+    group="Measurements",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Ranks of collectives; below 2 there are none.  [default: the GPUs of the machine]",
+)
+@_option(
+    "--chip",
+    group="Hardware",
+    metavar="NAME",
+    shell_complete=documents("chips"),
+    help="The chip of the catalog that the device is; by the name of the device when left out.",
+)
+@_option(
+    "--server",
+    group="Hardware",
+    metavar="NAME",
+    shell_complete=documents("servers"),
+    help="The server of the catalog, for collectives: dgx-h200.",
+)
+@_option(
+    "--calibration",
+    group="Hardware",
+    metavar="NAME",
+    default="auto",
+    help="The calibration to compare with; none for the published figures alone.  [default: auto]",
+)
+@_option("--out", group="Output", metavar="DIR", help="Write tables and documents into this catalog folder.")
+@_option("--name", group="Output", metavar="NAME", default="measured", help="Names begin with it.  [default: measured]")
+@_option("--force", group="Output", is_flag=True, help="Overwrite existing files.")
+@_option(
+    "--format",
+    "form",
+    group="Output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How the comparison is printed.  [default: text]",
+)
+@_option("--catalog", group="Catalog", metavar="DIR", help="Also resolve names in this catalog.")
+def command(**options: Any) -> None:
+    """Measure kernels, a layer and collectives on an accelerator with PyTorch.
+
+    Measured are matrix multiplications by shape and precision, copies of device memory, attention in prefill and decoding,
+    a layer of a decoder forward and backward with its memory, and collectives where there are several devices. Each time is the
+    median of batches between device events, after a warm-up. The result is a measurement set with driver, clocks and
+    versions, which `trnspec validate`, `trnspec eval accuracy --data` and `trnspec calibrate` read, and a comparison with the
+    figures of the chip and the calibration in use.
+    """
+    from datetime import UTC, datetime
+
+    from trnspec._version import __version__
+    from trnspec.atomic_write import write
+    from trnspec.measure.comparison import compare
+    from trnspec.measure.device import chip_of, device_of
+    from trnspec.measure.tables import Origin, completed, files
+    from trnspec.model.annotations import NAME_PATTERN
+
+    if not re.fullmatch(NAME_PATTERN.regex, options["name"]):
+        raise UsageError(f"--name: {options['name']!r} is not {NAME_PATTERN.words}")
+    catalog = load_catalog(catalog=options["catalog"])
+    server = _server(catalog, options["server"])
+    device = device_of(options["device"])
+    chip = chip_of(catalog.graph, device, options["chip"])
+    origin = Origin(
+        name=options["name"], date=f"{datetime.now(UTC):%Y-%m-%d}", device=device, hardware=chip or device.name,
+        server=server, chip=chip, version=__version__,
+    )  # fmt: skip
+    if options["out"]:
+        _check_free(FilePath(options["out"]), options)
+    measured = _measured(device, options)
+    tables = {kind: completed(kind, rows, origin) for kind, rows in measured.items()}
+    written = files(FilePath(options["out"]), tables, origin) if options["out"] else {}
+    write(written)
+    compared, skipped = compare(catalog.graph, tables, options["calibration"])
+    if options["form"] == "json":
+        click.echo(_json(device, chip, tables, compared, skipped, list(written)))
+        return
+    _print(device, chip, tables, compared, skipped)
+    for path in sorted(written):
+        click.echo(f"wrote {path}")
+
+
+def _server(catalog: Catalog, name: str | None) -> str:
+    from trnspec.model.server import Server
+
+    if name is None:
+        return ""
+    known = next((n.name for n in catalog.graph.of(Server) if name in (n.name, *n.metadata.aliases)), None)
+    if known is None:
+        raise UnknownNameError(f"--server: no server is named {name!r}")
+    return known
+
+
+def _check_free(folder: FilePath, options: Mapping[str, Any]) -> None:
+    """Reports files that exist before the measurement, which may take minutes."""
+    names = [folder / "sources" / f"{options['name']}.yaml"]
+    names += [folder / "measured" / f"{options['name']}-{kind}.csv" for kind in sorted({*KINDS.values()})]
+    existing = [path for path in names if path.exists()]
+    if existing and not options["force"]:
+        raise UsageError(f"{existing[0]} exists; --force overwrites it")
+
+
+def _measured(device: Device, options: Mapping[str, Any]) -> dict[str, list[Cells]]:
+    """The rows of each kind."""
+    from trnspec.cli.progress import bar
+    from trnspec.measure.collectives import collectives
+    from trnspec.measure.kernels import attention, copies, gemms
+    from trnspec.measure.layer import layers
+    from trnspec.measure.shapes import FULL, SMALL
+
+    shapes = SMALL if options["small"] or device.kind == "cpu" else FULL
+    parts = options["only"] or PARTS
+    functions = {"gemm": gemms, "copy": copies, "attention": attention, "layer": layers}
+    rows: dict[str, list[Cells]] = {}
+    with bar() as advance:
+        for i, part in enumerate(parts):
+            advance(i, len(parts))
+            if part in functions:
+                rows.setdefault(KINDS[part], []).extend(functions[part](device, shapes))
+            else:
+                rows.setdefault(KINDS[part], []).extend(collectives(device, shapes, options["ranks"] or device.count))
+        advance(len(parts), len(parts))
+    return rows
+
+
+def _print(
+    device: Device,
+    chip: str,
+    tables: Mapping[str, Sequence[Cells]],
+    compared: Sequence[Compared],
+    skipped: Sequence[Skipped],
+) -> None:
+    count = sum(map(len, tables.values()))
+    click.echo(f"{device.name}: {count} rows, chip {chip or 'unknown: state it with --chip'}")
+    for name, value in device.facts.items():
+        click.echo(f"  {name:<18}{value}")
+    click.echo("")
+    click.echo(f"{'':<20}{'':<8}{'rows':>6}{'best':>9}{'median':>9}  {'of the':<20}calibration")
+    for each in compared:
+        known = ""
+        if each.error is not None and each.bias is not None and each.inside is not None:
+            known = f"{each.calibration}: {each.error:.0%} off ({each.bias:+.0%}), {each.inside:.0%} inside"
+        click.echo(
+            f"{each.what:<20}{each.precision:<8}{each.rows:>6}{each.best:>9.1%}{each.median:>9.1%}  "
+            f"{each.against:<20}{known or 'none'}"
+        )
+    reasons = Counter(row.reason for row in skipped)
+    for reason, rows in reasons.items():
+        click.echo(f"  not compared: {rows} {'row' if rows == 1 else 'rows'}: {reason}")
+
+
+def _json(  # the parts of the document
+    device: Device,
+    chip: str,
+    tables: Mapping[str, Sequence[Cells]],
+    compared: Sequence[Compared],
+    skipped: Sequence[Skipped],
+    written: Sequence[FilePath],
+) -> str:
+    from attrs import asdict
+
+    return json.dumps(
+        {
+            "device": {"kind": device.kind, "name": device.name, "count": device.count, "facts": dict(device.facts)},
+            "chip": chip or None,
+            "rows": [dict(row) for rows in tables.values() for row in rows],
+            "compared": [asdict(each) for each in compared],
+            "skipped": [asdict(each) for each in skipped],
+            "wrote": sorted(map(str, written)),
+        },
+        indent=2,
+    )

@@ -1,0 +1,105 @@
+"""The prices of servers: which are known, by type, region and date, and which one a question means."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, get_args
+
+from attrs import frozen
+
+from trnspec.graph.provenance import Stated, figures
+from trnspec.model.document import Node  # read at run time
+from trnspec.model.price import UNSTATED, Price, PriceType
+from trnspec.short_repr import short_repr
+
+if TYPE_CHECKING:
+    from trnspec.graph.graph import Graph
+    from trnspec.model.server import Server
+
+_PLACE = re.compile(r"(?P<region>[a-z]{2}(?:-[a-z]+)+-[0-9]+)(?P<zone>[a-z]?)")
+TYPES: tuple[PriceType, ...] = get_args(PriceType)
+"""The types of prices in the order in which they are listed."""
+
+USUAL_REGION = "us-east-1"
+"""The region whose price is used if none is given and there is one; most publishers list it first."""
+
+
+def region_of(place: str) -> str | None:
+    """The region of a region or an availability zone: ``us-east-2c`` is in ``us-east-2``; ``None`` for other texts."""
+    match = _PLACE.fullmatch(place)
+    return None if match is None else match["region"]
+
+
+@frozen
+class Quote:
+    """One price of a server.
+
+    Attributes:
+        document: The document that states it.
+        place: The region or availability zone, or ``unstated``.
+        figure: The price per hour, with source and date.
+    """
+
+    document: Node[Price]
+    place: str
+    figure: Stated
+
+    __repr__ = short_repr
+
+    @property
+    def type(self) -> PriceType:
+        """The way the server is bought."""
+        return self.document.spec.type
+
+    @property
+    def region(self) -> str:
+        """The region; ``unstated`` if the source names none."""
+        return region_of(self.place) or self.place
+
+    def __str__(self) -> str:
+        term = f" of {self.document.spec.term}" if self.document.spec.term else ""
+        place = "no region stated" if self.place == UNSTATED else self.place
+        return f"{self.figure.value} {self.type}{term} ({place}, {self.figure.as_of})"
+
+
+def price_documents(graph: Graph, server: Node[Server]) -> tuple[Node[Price], ...]:
+    """The prices of a server, by type and name."""
+    of = (n for n in graph.of(Price) if graph.find(n.spec.server) is server)
+    return tuple(sorted(of, key=lambda n: (TYPES.index(n.spec.type), n.name)))
+
+
+def quotes(
+    graph: Graph, server: Node[Server], type: PriceType | None = None, region: str | None = None
+) -> tuple[Quote, ...]:
+    """The known prices of a server, by type; within a type in the order in which :func:`chosen` prefers them.
+
+    Args:
+        graph: The catalog.
+        server: The server.
+        type: Only prices of this type.
+        region: Only prices of this region, or of this availability zone.
+    """
+    known = [
+        Quote(node, place, stated[f"hourly.{place}"])
+        for node in price_documents(graph, server)
+        if type in (None, node.spec.type)
+        for stated in (figures(graph, node),)
+        for place in node.spec.hourly
+        if region in (None, place, region_of(place))
+    ]
+    return tuple(sorted(known, key=_preference))
+
+
+def _preference(quote: Quote) -> tuple[object, ...]:
+    """By type; then the usual region, a stated region; then the newest date, the lowest price."""
+    newest = tuple(-int(part) for part in (*quote.figure.as_of.split("-"), "0", "0")[:3] if part)
+    usual = (quote.region != USUAL_REGION, quote.place == UNSTATED)
+    return (TYPES.index(quote.type), *usual, newest, quote.figure.value.value, quote.document.name, quote.place)
+
+
+def chosen(graph: Graph, server: Node[Server], type: PriceType, region: str | None = None) -> Quote | None:
+    """The price of a server to compute with; ``None`` if none is known.
+
+    Of several it is that of us-east-1, else of another stated region; then the newest, then the lowest.
+    """
+    return next(iter(quotes(graph, server, type, region)), None)

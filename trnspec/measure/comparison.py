@@ -1,0 +1,117 @@
+"""How measured rows compare with the published figures of the chip, and with the calibration in use."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from trnspec.errors import TrnspecError
+from trnspec.perf.calibration.measured_kernels import chip_of
+from trnspec.perf.calibration.measurements import Skipped, dtype_of
+from trnspec.perf.calibration.scorers import score
+from trnspec.perf.lowering.lower import lower
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trnspec.graph.graph import Graph
+    from trnspec.measure.kernels import Cells
+    from trnspec.perf.calibration.score import Scored
+
+AGAINST = {"matmul": "peak", "attention": "peak or bandwidth", "op": "bandwidth", "collective": "lower bound"}
+"""What the ideal time of a kind of rows comes from."""
+
+
+@frozen(kw_only=True)
+class Compared:
+    """The rows of one kind, precision and phase.
+
+    Attributes:
+        what: The quantity.
+        against: What a share is of.
+        precision: The precision; empty for collectives.
+        rows: Rows that could be compared.
+        best: The largest share of the ideal: ideal over measured time.
+        median: The median share.
+        calibration: The calibration in use; empty without one.
+        error: Median absolute error of the calibration; ``None`` without one.
+        bias: Median of computed over measured time by the calibration minus 1.
+        inside: Share of the rows inside its interval.
+    """
+
+    what: str
+    against: str
+    precision: str
+    rows: int
+    best: float
+    median: float
+    calibration: str = ""
+    error: float | None = None
+    bias: float | None = None
+    inside: float | None = None
+
+
+def compare(
+    graph: Graph, tables: Mapping[str, Sequence[Cells]], calibration: str = "auto"
+) -> tuple[list[Compared], list[Skipped]]:
+    """Each group of rows against the catalog, and the rows that it cannot compute.
+
+    Args:
+        graph: The catalog.
+        tables: The completed rows by kind.
+        calibration: The name of the calibration, ``auto`` or ``none``.
+    """
+    groups: dict[tuple[str, str, str], list[Scored]] = {}
+    skipped: list[Skipped] = []
+    layers: list[Cells] = []
+    for kind, rows in tables.items():
+        # A layer is several kernels, whose time no formula of one kernel gives: its rate is compared with the peak rate.
+        alone = {row["id"]: row for row in rows if not row.get("op", "").startswith("layer")}
+        layers += [row for row in rows if row["id"] not in alone]
+        scored = score(graph, {kind: [*map(dict, alone.values())]}, calibration=calibration)[kind] if alone else []
+        for each in scored:
+            if isinstance(each, Skipped):
+                skipped.append(each)
+            else:
+                row = alone[each.id]
+                what = row.get("op") or row.get("collective") or each.part
+                groups.setdefault((kind, what, row.get("precision", "")), []).append(each)
+    of_layers, unknown = _layers(graph, layers)
+    return [*(_compared(key, some) for key, some in groups.items()), *of_layers], [*skipped, *unknown]
+
+
+def _layers(graph: Graph, rows: Sequence[Cells]) -> tuple[list[Compared], list[Skipped]]:
+    """The rates of layers against the peak rate of the chip."""
+    shares: dict[tuple[str, str], list[float]] = {}
+    skipped: list[Skipped] = []
+    for row in rows:
+        try:
+            system = lower(graph, chip_of(graph, row["hardware"], []))
+            peak = system.rate(dtype_of(row["precision"], system)) * system.ranks_per_chip
+        except TrnspecError as error:
+            skipped.append(Skipped(row["id"], str(error.args[0] if error.args else error)))
+            continue
+        shares.setdefault((row["op"], row["precision"]), []).append(float(row["tflops_per_chip"]) * 1e12 / peak)
+    return [
+        Compared(what=what, against="peak", precision=precision, rows=len(some), best=max(some), median=median(some))
+        for (what, precision), some in shares.items()
+    ], skipped
+
+
+def _compared(key: tuple[str, str, str], some: Sequence[Scored]) -> Compared:
+    kind, what, precision = key
+    shares = [s.ideal / s.measured for s in some]
+    known: list[Any] = [s for s in some if s.calibrated is not None]
+    own: dict[str, Any] = {}
+    if known:
+        errors = [s.calibrated / s.measured - 1.0 for s in known]
+        own = {
+            "calibration": known[0].calibration, "error": median(map(abs, errors)), "bias": median(errors),
+            "inside": sum(s.low <= s.measured <= s.high for s in known) / len(known),
+        }  # fmt: skip
+    return Compared(
+        what=what, against=AGAINST[kind], precision=precision, rows=len(some), best=max(shares), median=median(shares),
+        **own,
+    )  # fmt: skip

@@ -1,0 +1,183 @@
+"""A measurement set: a table of rows for each kind, with its Measurements document, and the source of all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.loading.measured import is_stated
+from trnspec.measure.device import Device
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from trnspec.measure.kernels import Cells
+
+_US, _GBPS, _MIB = "unit: us", "unit: GB/s", "unit: MiB"
+_NUMBER = "holds: number"
+
+_COLUMNS: Mapping[str, tuple[str, str]] = {
+    "kind": ("what the row measures", ""),
+    "id": ("name of the row", ""),
+    "op": ("what ran", ""),
+    "phase": ("prefill or decode", ""),
+    "model": ("what was multiplied", ""),
+    "hardware": ("hardware, as the driver or the catalog names it", ""),
+    "n_chips": ("chips in use", _NUMBER),
+    "ranks": ("ranks", _NUMBER),
+    "cores": ("logical cores in use", _NUMBER),
+    "precision": ("arithmetic", ""),
+    "kv_precision": ("type of the KV cache", ""),
+    "m": ("rows of the left operand", _NUMBER),
+    "n": ("columns of the right operand", _NUMBER),
+    "k": ("inner dimension", _NUMBER),
+    "batch": ("sequences of a batch", _NUMBER),
+    "q_len": ("queries of a sequence", _NUMBER),
+    "kv_len": ("keys of a sequence", _NUMBER),
+    "heads": ("attention heads", _NUMBER),
+    "kv_heads": ("KV heads", _NUMBER),
+    "head_dim": ("size of a head", _NUMBER),
+    "causal": ("whether the mask is causal", "holds: yes-no"),
+    "collective": ("the collective", ""),
+    "size_bytes": ("the buffer", "unit: B"),
+    "dtype": ("type of an element", ""),
+    "shape": ("bytes that are copied; of a layer batch, tokens, hidden size, heads, KV heads and width", ""),
+    "time_us": ("time per call", _US),
+    "tflops_per_chip": ("achieved rate per chip", "unit: TFLOPS"),
+    "achieved": ("achieved rate: bytes read and written over the time", _NUMBER),
+    "unit": ("unit of the achieved rate", ""),
+    "algbw_GBps": ("buffer over time", _GBPS),
+    "busbw_GBps": ("bus bandwidth, as nccl-tests defines it", _GBPS),
+    "bytes": ("bytes of operands and results, each counted once", "unit: B"),
+    "peak_mib": ("largest allocated memory, forward and backward, weights included", _MIB),
+    "saved_mib": ("activations kept for the backward computation", _MIB),
+    "framework": ("software", ""),
+    "framework_version": ("its version", ""),
+    "kernel": ("kernel or library", ""),
+    "launch": ("how calls were launched", ""),
+    "source": ("the program that measured", ""),
+    "note": ("how the value was obtained", ""),
+}
+"""The columns of all tables, in order: meaning, and unit or form."""
+
+TITLES = {
+    "matmul": "Matrix multiplications",
+    "attention": "Attention in prefill and decoding",
+    "op": "Copies of device memory and layers of a decoder",
+    "collective": "Collectives",
+}
+"""What the table of a kind has."""
+
+
+@frozen(kw_only=True)
+class Origin:
+    """What all tables of a set have in common.
+
+    Attributes:
+        name: Their names begin with it; the name of the source.
+        date: The day of the measurement.
+        device: The device.
+        hardware: The name of the chip in the catalog, or of the device.
+        server: The name of the server in the catalog, for collectives; empty if unknown.
+        chip: The chip in the catalog; empty if it has none.
+        version: The version of trnspec.
+    """
+
+    name: str
+    date: str
+    device: Device
+    hardware: str
+    server: str
+    chip: str
+    version: str
+
+
+def completed(kind: str, rows: Sequence[Cells], origin: Origin) -> list[Cells]:
+    """The rows of a kind with the cells that all have."""
+    of_collective = kind == "collective"
+    common = {
+        "kind": kind,
+        "hardware": origin.server if of_collective and origin.server else origin.hardware,
+        "n_chips": "1",
+        "framework": "nccl" if of_collective else "torch",
+        "framework_version": origin.device.facts.get("PyTorch", ""),
+        # Calls follow each other, as in nccl-tests, so that the host is ahead of a collective.
+        "launch": "queued, as by nccl-tests" if of_collective else "eager",
+        "source": f"trnspec measure {origin.version}, {origin.date}",
+    }
+    if of_collective and origin.device.kind != "cuda":
+        common["framework"] = "gloo"
+    return [
+        common | row | {"id": f"{origin.name}-{row['id']}"} | ({"n_chips": row["ranks"]} if of_collective else {})
+        for row in rows
+    ]
+
+
+def table(rows: Sequence[Cells]) -> str:
+    """The rows as CSV, with the columns that some row has."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, columns(rows), restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def columns(rows: Sequence[Cells]) -> list[str]:
+    """The columns that some row has, in order."""
+    return [name for name in _COLUMNS if any(is_stated(row.get(name, "")) for row in rows)]
+
+
+def files(folder: Path, tables: Mapping[str, Sequence[Cells]], origin: Origin) -> dict[Path, bytes]:
+    """The files of a set: tables and documents by kind, and the source.
+
+    Args:
+        folder: A catalog.
+        tables: The completed rows by kind.
+        origin: What they have in common.
+    """
+    texts = {folder / "sources" / f"{origin.name}.yaml": "\n".join(_source(origin))}
+    for kind, rows in tables.items():
+        if rows:
+            stem = folder / "measured" / f"{origin.name}-{kind}"
+            texts[stem.with_name(f"{stem.name}.csv")] = table(rows)
+            texts[stem.with_name(f"{stem.name}.yaml")] = "\n".join(_document(kind, rows, origin))
+    return {path: text.encode() for path, text in texts.items()}
+
+
+def _source(origin: Origin) -> Iterator[str]:
+    yield from ("api_version: trnspec/v1", "kind: Source", "metadata:", f"  name: {origin.name}")
+    yield f"  title: {json.dumps(f'Own measurements on {origin.device.name}')}"
+    yield from ("spec:", "  publisher: own measurements", f"  as_of: {origin.date}", "  rank: third-party")
+    yield f"  version: {json.dumps(f'trnspec {origin.version}')}"
+    yield f"  note: {json.dumps(_facts(origin))}"
+    yield ""
+
+
+def _facts(origin: Origin) -> str:
+    return "; ".join(f"{name} {value}" for name, value in {"device": origin.device.name, **origin.device.facts}.items())
+
+
+def _document(kind: str, rows: Sequence[Cells], origin: Origin) -> Iterator[str]:
+    yield from ("api_version: trnspec/v1", "kind: Measurements", "metadata:", f"  name: {origin.name}-{kind}")
+    yield f"  title: {json.dumps(f'{TITLES[kind]}, {origin.device.name}')}"
+    yield f"  source: {origin.name}"
+    yield f"  note: {json.dumps(_facts(origin))}"
+    yield from ("spec:", f"  data: {origin.name}-{kind}.csv", f"  of: {kind}", "  framework: PyTorch")
+    yield f"  version: {json.dumps(origin.device.facts.get('PyTorch', 'unknown'))}"
+    yield "  licence: own measurements"
+    known = {origin.hardware: origin.chip, origin.server: origin.server}
+    yield "  hardware:"
+    yield from (
+        f"    {json.dumps(text)}: {json.dumps(known.get(text, ''))}" for text in sorted({r["hardware"] for r in rows})
+    )
+    yield "  columns:"
+    for name in columns(rows):
+        meaning, form = _COLUMNS[name]
+        yield f"    {name}: {{meaning: {json.dumps(meaning)}{', ' if form else ''}{form}}}"
+    yield "  unstated: [temperature, L2 residency]"
+    yield ""

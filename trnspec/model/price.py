@@ -1,0 +1,70 @@
+"""The kind Price: the hourly prices of a server by region, for one way of buying it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from attrs import field, frozen
+
+from trnspec.model import fields
+from trnspec.model.annotations import Count, Text
+from trnspec.model.ref import Ref
+from trnspec.model.server import Server
+from trnspec.short_repr import short_repr
+
+PriceType = Literal["on-demand", "spot", "capacity-block", "reserved"]
+"""The way a server is bought."""
+
+UNSTATED = "unstated"
+"""The key of a price whose source names no region."""
+
+
+@frozen(kw_only=True)
+class PriceRange:
+    """The prices of one place over some days, up to the date of the source.
+
+    Attributes:
+        days: The number of days. Example: 30
+        low: The lowest price. Example: 8.9914 USD/h
+        mean: The mean. Example: 12.9692 USD/h
+        high: The highest price. Example: 15.3679 USD/h
+    """
+
+    __repr__ = short_repr
+
+    days: Count
+    low: fields.Price
+    mean: fields.Price | None = None
+    high: fields.Price
+
+
+@frozen(kw_only=True)
+class Price:
+    """The prices of a server for one type of purchase. The date of a price is that of its source.
+
+    A former price is a claim with the verdict "superseded"; its date is that of its own source.
+
+    Attributes:
+        server: The server. Example: trn1.32xlarge
+        type: The way it is bought. Example: on-demand
+        currency: The currency of all prices, which is also in their unit. Taxes are not included.
+        term: The duration of a capacity block or of a reservation, if it is known. Example: 24 h
+        status: Whether the publisher sells the server this way; "unlisted" if a source states that there is no price.
+        hourly: Price of one server per hour, by region or availability zone; "unstated" if the source names none.
+        observed: The range of changing prices over the days before, by region or availability zone.
+        note: A remark for readers.
+    """
+
+    __repr__ = short_repr
+
+    KIND: ClassVar[str] = "Price"
+
+    server: Ref[Server]
+    type: PriceType
+    currency: Literal["USD"] = "USD"
+    term: Text | None = None
+    status: Literal["listed", "unlisted"] = "listed"
+    hourly: Mapping[str, fields.Price] = field(factory=dict)
+    observed: Mapping[str, PriceRange] = field(factory=dict)
+    note: Text | None = None
