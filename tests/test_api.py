@@ -22,7 +22,9 @@ from trnspec.yaml import read_file
 KNOWN = registry()
 FILES = sorted(f.relative_to(ROOT / "catalog").as_posix() for f in (ROOT / "catalog").rglob("*.yaml"))
 # The first two of each kind, and some of all.
-SOME = sorted({*FILES[::20], *(f for i, f in enumerate(FILES) if FILES[max(i - 2, 0)].split("/")[0] != f.split("/")[0])})
+SOME = sorted(
+    {*FILES[::20], *(f for i, f in enumerate(FILES) if FILES[max(i - 2, 0)].split("/")[0] != f.split("/")[0])}
+)
 
 
 @pytest.fixture
