@@ -64,3 +64,23 @@ def test_query_and_eval(site) -> None:
     assert ["plain-rack"] == [row["name"] for row in found["rows"]]
     assert rack["answers"]
     assert rack["answers"] == servers["answers"]
+
+
+def test_new(site) -> None:
+    """A kind of a plugin has a command with the options of its class, inherited ones included."""
+    text = out(
+        site,
+        "new",
+        "tilechip",
+        "--name",
+        "tile-2",
+        "--source",
+        "neuron-trn2-2026-08",
+        "--scratch",
+        "1 GiB",
+        "--memory.capacity",
+        "8 GiB",
+    )
+
+    assert "kind: TileChip\n" in text
+    assert "  scratch: 1 GiB\n" in text

@@ -1,4 +1,4 @@
-"""``trnspec new``: documents made from options and from files of other programs."""
+"""``trnspec new``: documents from options and prompts, and from files of other programs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,39 @@ from typing import Any
 
 import click
 
+from trnspec.cli.formats import known
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.suggest import Group
 from trnspec.errors import UsageError
 
 
-@click.group("new", cls=Group)
+class Kinds(Group):
+    """A command for each kind of document, those of plugins included, and those that read other files."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the kinds in lower case, in the order of the catalog."""
+        return list(dict.fromkeys([name.lower() for name in known(ctx).kinds] + super().list_commands(ctx)))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a kind; one of this module takes precedence."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        registry = known(ctx)
+        kind = next((k for name, k in registry.kinds.items() if name.lower() == cmd_name), None)
+        if kind is None:
+            return None
+        from trnspec.cli.new_document import kind_command
+
+        return kind_command(kind, registry)
+
+
+@click.group("new", cls=Kinds)
 def command() -> None:
-    """Write a new document of the catalog."""
+    """Write a new document of the catalog.
+
+    The options of a kind are its fields: trnspec new chip --help lists them.
+    """
 
 
 @command.command(
@@ -24,7 +49,7 @@ def command() -> None:
     cls=GroupedCommand,
     examples=(
         ("trnspec new model --from config.json --name my-model", "A model of the Hugging Face Hub, printed:"),
-        ("trnspec new model --from config.json --name my-model --out models/my-model.yaml", "Written to a file:"),
+        ("trnspec new model --from config.json --name my-model --output models/my-model.yaml", "Written to a file:"),
         ("trnspec eval memory --model config.json --on trn2.48xlarge --seq 4096", "Without a document:"),
     ),
 )
@@ -52,7 +77,15 @@ def command() -> None:
     metavar="NAME",
     help="The source document that the figures are taken from.",
 )
-@click.option("--out", cls=GroupedOption, group="Output", metavar="FILE", help="Write to this file; it must not exist.")
+@click.option(
+    "--output",
+    "--out",
+    "out",
+    cls=GroupedOption,
+    group="Output",
+    metavar="FILE",
+    help="Write to this file; it must not exist.",
+)
 def model_(file: str, name: str | None, title: str | None, source: str | None, out: str | None) -> None:
     """Write the document of a model from the config.json of the Hugging Face Hub.
 

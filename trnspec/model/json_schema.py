@@ -56,7 +56,7 @@ def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
     definitions = _Definitions(table)
     properties: Schema = {
         "api_version": {"const": API_VERSION, "description": "The version of the document format."},
-        "kind": {"const": kind, "description": _summary(spec)},
+        "kind": {"const": kind, "description": summary(spec)},
         "metadata": _schema(shape_of(Metadata), definitions),
         "spec": _spec(spec, definitions),
         "claims": {
@@ -69,7 +69,7 @@ def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
         "$schema": DIALECT,
         "$id": f"urn:trnspec:schema:v1:{kind.lower()}",
         "title": kind,
-        "description": _summary(spec),
+        "description": summary(spec),
         "type": "object",
         "required": ["api_version", "kind", "metadata", "spec"],
         "additionalProperties": False,
@@ -182,7 +182,7 @@ def _object(shape: ObjectShape, definitions: _Definitions) -> Schema:
     return {
         "type": "object",
         "title": re.sub(r"(?<=[a-z])(?=[A-Z])", " ", shape.cls.__name__),
-        "description": _summary(shape.cls),
+        "description": summary(shape.cls),
         "required": [f.name for f in shape.fields.values() if f.required],
         "additionalProperties": False,
         "properties": properties,
@@ -282,7 +282,8 @@ def any_pattern(table: UnitTable = UNITS) -> str:
     return "|".join(pattern(d, table) for d in Dimension)
 
 
-def _summary(cls: type) -> str:
+def summary(cls: type) -> str:
+    """The first paragraph of the docstring of a class."""
     return " ".join((inspect.getdoc(cls) or "").split("\n\n", 1)[0].split())
 
 

@@ -134,7 +134,7 @@ def test_what_it_is_not(text, message) -> None:
         ),
         (
             {"MemoryInfo": {"SizeInMiB": -1}},
-            "MemoryInfo.SizeInMiB: the number is out of bounds; expected one from 0 to 10^15 with at most nine decimals",
+            "MemoryInfo.SizeInMiB: the number is out of bounds; expected one from 0 to 10^15 with at most 17 decimals",
         ),
         (
             {"GpuInfo": {"Gpus": [{"Name": "a\x1b[2J"}]}},

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from trnspec.model.document_text import document_text
+from trnspec.model.ref import Ref
 from trnspec.model.transformers.model import Model
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
-_WIDTH = 120
 _FIRST = ("form", "layers", "hidden", "vocabulary", "context", "positions", "embeddings", "norm")
 
 
@@ -45,13 +46,7 @@ def model_document(
         metadata["where"] = where
     if notes:
         metadata["note"] = " ".join(note if note.endswith(".") else f"{note}." for note in notes)
-    lines = [
-        "# yaml-language-server: $schema=../../schemas/v1/model.schema.json",
-        "api_version: trnspec/v1",
-        "kind: Model",
-    ]
-    lines += ["metadata:", *_block(metadata, "  "), "spec:", *_block(_stated(spec), "  ")]
-    return "\n".join(lines) + "\n"
+    return document_text("Model", metadata, _stated(spec), "../../schemas/v1/model.schema.json")
 
 
 def _stated(value: Any) -> dict[str, Any]:
@@ -60,36 +55,7 @@ def _stated(value: Any) -> dict[str, Any]:
     for field in attrs.fields(type(value)):
         item = getattr(value, field.name)
         if item is not None and (field.default is attrs.NOTHING or item != field.default):
-            fields[field.name] = _stated(item) if attrs.has(type(item)) else item
+            nested = attrs.has(type(item)) and not isinstance(item, Ref)
+            fields[field.name] = _stated(item) if nested else item
     first = _FIRST if isinstance(value, Model) else ()
     return {key: fields.pop(key) for key in first if key in fields} | fields
-
-
-def _block(fields: Mapping[str, Any], indent: str) -> Iterator[str]:
-    for key, value in fields.items():
-        flow = f"{indent}{key}: {_flow(value)}"
-        if isinstance(value, dict) and len(flow) > _WIDTH:
-            yield f"{indent}{key}:"
-            yield from _block(value, indent + "  ")
-        else:
-            yield flow
-
-
-def _flow(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
-    return str(value) if isinstance(value, int) else _scalar(str(value))
-
-
-def _scalar(text: str) -> str:
-    """A text without quotes where YAML reads it as the same text."""
-    plain = text[:1].isalnum() and not any(
-        mark in text for mark in (": ", " #", "[", "]", "{", "}", ",", '"', "\n", "\\")
-    )
-    number = text.replace(".", "").replace("-", "").replace("_", "").isdigit()
-    words = text.lower() in {"true", "false", "yes", "no", "on", "off", "null"}
-    if plain and not number and not words and not text.endswith(":"):
-        return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'

@@ -42,7 +42,8 @@ def ec2() -> None:
 @ec2.command("audit")
 @_options
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--new", "only_new", is_flag=True, help="Only contradictions that the catalog does not record.")
+@click.option("--new", "only_new", is_flag=True, help="Print only contradictions that the catalog does not record.")
+@click.option("--strict", is_flag=True, help="Exit with 1 for contradictions that the catalog records, too.")
 @click.option("-v", "--verbose", is_flag=True, help="List agreements too, and the accelerators of each missing type.")
 def audit_(  # noqa: PLR0913, PLR0917  # one parameter for each option
     file: str | None,
@@ -53,12 +54,13 @@ def audit_(  # noqa: PLR0913, PLR0917  # one parameter for each option
     catalog: str | None,
     format_: str,
     only_new: bool,  # noqa: FBT001  # click passes it by name
+    strict: bool,  # noqa: FBT001  # the same
     verbose: bool,  # noqa: FBT001  # the same
 ) -> None:
     """Compare the output of DescribeInstanceTypes with the catalog.
 
     FILE is what `aws ec2 describe-instance-types` printed, or - for standard input; with --region the API is queried.
-    Exit status: 0 clean, 1 contradictions, 2 misuse.
+    Exit status: 0 no contradictions, or only such as the catalog records; 1 others, with --strict any; 2 misuse.
     """
     from trnspec.api import registry
     from trnspec.checks.reconcile.hypotheses import extra_hypotheses
@@ -74,7 +76,7 @@ def audit_(  # noqa: PLR0913, PLR0917  # one parameter for each option
         click.echo(reporting.data(result, origin, only_new=only_new))
     else:
         click.echo(reporting.text(result, origin, verbose=verbose, only_new=only_new))
-    sys.exit(1 if (result.unrecorded if only_new else result.contradictions) else 0)
+    sys.exit(1 if (result.contradictions if strict else result.unrecorded) else 0)
 
 
 @ec2.command("import")

@@ -17,7 +17,9 @@ from trnspec.graph.totals import total
 from trnspec.model.chip import Chip
 from trnspec.model.server import Server
 from trnspec.model.source import Source
+from trnspec.model.sourced import origin_of
 from trnspec_ec2.causes import causes
+from trnspec_ec2.reading import INSTANCE_TYPE
 from trnspec_ec2.statements import EFA, NOT_EFA, Device, Part, Statement, Target, devices, distinct, statements
 
 if TYPE_CHECKING:
@@ -134,6 +136,7 @@ def audit(records: Iterable[Record], graph: Graph) -> Audit:
     lacking: list[Lacking] = []
     omissions: list[tuple[str, str]] = []
     others = 0
+    graph = _of_ec2(graph)
     for record in sorted(records, key=lambda r: r.name):
         parts = Parts.of(record.name, graph)
         listed = devices(record.data)
@@ -155,6 +158,12 @@ def audit(records: Iterable[Record], graph: Graph) -> Audit:
         omissions=tuple(omissions),
         others=others,
     )
+
+
+def _of_ec2(graph: Graph) -> Graph:
+    """A graph without the servers that are not instance types, which explain nothing in a record of EC2."""
+    others = {n.name for n in graph.of(Server) if not INSTANCE_TYPE.fullmatch(n.name)}
+    return Graph({name: node for name, node in graph.nodes.items() if name not in others}) if others else graph
 
 
 _FOLLOWS = {"peak": {"card-peak", "cards"}, "performance-cards": {"performance"}}
@@ -215,7 +224,9 @@ class Parts:
             source = value.source or node.metadata.source
             name = "derived" if value.derived is not None else source.name if source else ""
             return Adopted(value.value, str(value), value.interval, node.name, target.path, name, self.date(name))
-        name = node.metadata.source.name if node.metadata.source else ""
+        origin = origin_of(value)
+        source = (origin.source if origin is not None else None) or node.metadata.source
+        name = source.name if source else ""
         text = value.name if isinstance(value, Ref) else str(value)
         interval = Interval.point(value) if isinstance(value, int) else None
         return Adopted(value, text, interval, node.name, target.path, name, self.date(name))
@@ -290,7 +301,9 @@ def _agrees(statement: Statement, adopted: Adopted, parts: Parts) -> bool:
         return same and adopted.interval is not None and says.interval.overlaps(adopted.interval)
     if isinstance(says, int):
         return adopted.interval is not None and Fraction(says) in adopted.interval
-    return says.casefold() == str(adopted.value).casefold()
+    said, stated = says.casefold(), str(adopted.value).casefold()
+    # The catalog may state the model after its maker: "Intel Xeon Platinum 8488C".
+    return said == stated or (statement.id == "cpu" and stated.startswith(f"{said} "))
 
 
 def _dimension(adopted: Adopted) -> Any:

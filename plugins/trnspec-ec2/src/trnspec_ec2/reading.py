@@ -20,7 +20,8 @@ WANTED = "what `aws ec2 describe-instance-types --output json` prints is expecte
 MOST_BYTES = 256 * 2**20
 """The largest input; all types of all of EC2 are about 6 MB."""
 
-_TYPE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}\.[a-z0-9][a-z0-9-]{0,31}")
+INSTANCE_TYPE = re.compile(r"[a-z0-9][a-z0-9-]{0,31}\.[a-z0-9][a-z0-9-]{0,31}")
+"""The form of the name of an instance type."""
 
 COUNT = "a whole number"
 NUMBER = "a number"
@@ -39,9 +40,18 @@ SHAPE: Mapping[str, Any] = {
     "InstanceType": TEXT,
     "VCpuInfo": {"DefaultVCpus": COUNT, "DefaultCores": COUNT, "DefaultThreadsPerCore": COUNT},
     "MemoryInfo": {"SizeInMiB": COUNT},
-    "ProcessorInfo": {"SustainedClockSpeedInGhz": NUMBER},
+    "ProcessorInfo": {"Manufacturer": TEXT, "SustainedClockSpeedInGhz": NUMBER},
     "InstanceStorageInfo": {"TotalSizeInGB": COUNT, "Disks": [{"Count": COUNT, "SizeInGB": COUNT}]},
-    "EbsInfo": {"EbsOptimizedInfo": {"MaximumBandwidthInMbps": COUNT}},
+    "EbsInfo": {
+        "EbsOptimizedInfo": {
+            "BaselineBandwidthInMbps": COUNT,
+            "BaselineThroughputInMBps": NUMBER,
+            "BaselineIops": COUNT,
+            "MaximumBandwidthInMbps": COUNT,
+            "MaximumThroughputInMBps": NUMBER,
+            "MaximumIops": COUNT,
+        },
+    },
     "NetworkInfo": {
         "NetworkPerformance": TEXT,
         "MaximumNetworkCards": COUNT,
@@ -162,7 +172,7 @@ def _record(data: Any, place: str, file: str) -> Record:
         _wrong(at, f"the record has no InstanceType; it has {_keys(data)}")
     taken = _taken(data, SHAPE, place, file)
     name = taken["InstanceType"]
-    if not _TYPE.fullmatch(name):
+    if not INSTANCE_TYPE.fullmatch(name):
         _not_expected(_at(file, place, "InstanceType"), name, "a type such as trn1.2xlarge")
     return Record(name, taken, place or name)
 
@@ -191,6 +201,12 @@ _LONGEST = 100
 _LARGEST = 10**15
 """More than any count and size of the API: a pebibyte is 2**30 MiB."""
 
+_DECIMALS = 17
+"""Decimals of a number; those of binary fractions that the API computes, such as 40.333333333333336."""
+
+_KEPT = 9
+"""Decimals that are kept."""
+
 
 def _plain(value: Any, shape: str, place: str, file: str) -> Any:
     if isinstance(value, float):
@@ -205,9 +221,11 @@ def _plain(value: Any, shape: str, place: str, file: str) -> Any:
         _not_expected(_at(file, place), value, shape)
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
         exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
-        if not isinstance(exponent, int) or exponent < -9 or not 0 <= value < _LARGEST:
-            wanted = "expected one from 0 to 10^15 with at most nine decimals"
+        if not isinstance(exponent, int) or exponent < -_DECIMALS or not 0 <= value < _LARGEST:
+            wanted = f"expected one from 0 to 10^15 with at most {_DECIMALS} decimals"
             _wrong(_at(file, place), "the number is out of bounds", wanted)
+        if isinstance(value, Decimal) and exponent < -_KEPT:
+            value = round(value, _KEPT)
     return value
 
 

@@ -40,12 +40,13 @@ def text(result: Audit, origin: Origin, *, verbose: bool = False, only_new: bool
     Args:
         result: The result of the audit.
         origin: Where the records come from.
-        verbose: Whether to list agreements too, and each type that the catalog lacks.
+        verbose: Whether to list agreements too, each type that the catalog lacks, and the causes that arithmetic suggests
+            where the catalog records a reason.
         only_new: Whether to leave out the contradictions that the catalog records.
     """
     lines: list[str] = []
     for compared in result.unrecorded if only_new else result.contradictions:
-        lines += [*_contradiction(compared, origin), ""]
+        lines += [*_contradiction(compared, origin, verbose=verbose), ""]
     if result.omissions:
         lines.append("Types of the catalog whose record lists no accelerator:")
         lines += [f"  {name}  {chips} in the catalog" for name, chips in result.omissions] + [""]
@@ -81,7 +82,10 @@ def _location(compared: Compared) -> str:
     return f"({adopted.name} {adopted.path}: {adopted.text})"
 
 
-def _contradiction(compared: Compared, origin: Origin) -> Iterator[str]:
+_MOST_CAUSES = 3
+
+
+def _contradiction(compared: Compared, origin: Origin, *, verbose: bool) -> Iterator[str]:
     adopted = compared.adopted
     assert adopted is not None  # only what is stated can be contradicted
     yield f"{compared.type}  {compared.statement.title}"
@@ -95,8 +99,9 @@ def _contradiction(compared: Compared, origin: Origin) -> Iterator[str]:
         )
         yield from _wrapped("  known     ", recorded)
     # Where a reason is recorded, the hypotheses from arithmetic alone are guesses.
-    label = "  perhaps   " if compared.known is not None and compared.known.reason else "  cause     "
-    for index, cause in enumerate(compared.causes):
+    guesses = compared.known is not None and compared.known.reason
+    label = "  perhaps   " if guesses else "  cause     "
+    for index, cause in enumerate(compared.causes[: _MOST_CAUSES * (verbose or not guesses)]):
         yield from _wrapped(label if index == 0 else "        or  ", cause.sentence)
     if not compared.causes and compared.known is None:
         yield "  cause     none of the usual causes closes the gap"

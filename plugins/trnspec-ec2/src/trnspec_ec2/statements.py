@@ -158,6 +158,11 @@ def _host(data: Mapping[str, Any]) -> Iterator[Statement]:
         targets = _of("server", "host.memory")
         where = "MemoryInfo.SizeInMiB"
         yield Statement(id="host-memory", title="host memory", says=says, where=where, targets=targets)
+    maker = data.get("ProcessorInfo", {}).get("Manufacturer")
+    if maker is not None:
+        where = "ProcessorInfo.Manufacturer"
+        targets = _of("server", "host.cpu")
+        yield Statement(id="cpu", title="maker of the processor", says=maker, where=where, targets=targets)
     clock = data.get("ProcessorInfo", {}).get("SustainedClockSpeedInGhz")
     if clock is not None:
         where = "ProcessorInfo.SustainedClockSpeedInGhz"
@@ -326,12 +331,29 @@ def _storage(data: Mapping[str, Any]) -> Iterator[Statement]:
         where = "InstanceStorageInfo.Disks"
         says = printed(sum(sizes), "GB")
         yield Statement(id="disks", title="local disks, added", says=says, where=where, targets=targets)
-    most = data.get("EbsInfo", {}).get("EbsOptimizedInfo", {}).get("MaximumBandwidthInMbps")
-    if most is not None:
-        yield Statement(
-            id="ebs",
-            title="bandwidth to block storage",
-            says=printed(most, "Mbps"),
-            where="EbsInfo.EbsOptimizedInfo.MaximumBandwidthInMbps",
-            targets=_of("server", "network.storage"),
-        )
+    ebs = data.get("EbsInfo", {}).get("EbsOptimizedInfo", {})
+    for key, id_, title, unit, path in _EBS:
+        if key in ebs:
+            says = printed(ebs[key], unit)
+            targets = _of("server", f"network.{path}")
+            where = f"EbsInfo.EbsOptimizedInfo.{key}"
+            # The bandwidth in MB/s repeats that in Mbit/s, so it adds nothing.
+            adds = unit != "MB/s"
+            yield Statement(id=id_, title=title, says=says, where=where, targets=targets, adds=adds)
+
+
+_EBS = (
+    ("MaximumBandwidthInMbps", "ebs", "bandwidth to block storage", "Mbps", "storage"),
+    ("MaximumThroughputInMBps", "ebs-throughput", "throughput to block storage", "MB/s", "storage"),
+    ("MaximumIops", "ebs-iops", "operations on block storage", "IOPS", "storage_iops"),
+    ("BaselineBandwidthInMbps", "ebs-baseline", "baseline to block storage", "Mbps", "storage_baseline"),
+    (
+        "BaselineThroughputInMBps",
+        "ebs-baseline-throughput",
+        "baseline throughput to block storage",
+        "MB/s",
+        "storage_baseline",
+    ),
+    ("BaselineIops", "ebs-baseline-iops", "baseline of operations on block storage", "IOPS", "storage_iops_baseline"),
+)
+"""The values for block storage: key, identifier, title, unit, and the field of ``network``."""

@@ -1,0 +1,61 @@
+"""The text of a document: YAML as it is written by hand, small mappings on one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trnspec.model.ref import Ref
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_WIDTH = 120
+
+
+def document_text(kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any], schema: str = "") -> str:
+    """The text of a document.
+
+    Args:
+        kind: Its kind.
+        metadata: Its metadata; values are texts, numbers, flags, and lists and mappings of these.
+        spec: Its specification, likewise.
+        schema: The path of its JSON Schema, for editors.
+    """
+    lines = [f"# yaml-language-server: $schema={schema}"] if schema else []
+    lines += ["api_version: trnspec/v1", f"kind: {kind}"]
+    lines += ["metadata:", *_block(metadata, "  "), "spec:", *_block(spec, "  ")]
+    return "\n".join(lines) + "\n"
+
+
+def _block(fields: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for key, value in fields.items():
+        flow = f"{indent}{key}: {_flow(value)}"
+        if isinstance(value, dict) and len(flow) > _WIDTH:
+            yield f"{indent}{key}:"
+            yield from _block(value, indent + "  ")
+        else:
+            yield flow
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, Ref):
+        return value.name
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, (int, float)) else _scalar(str(value))
+
+
+def _scalar(text: str) -> str:
+    """A text without quotes where YAML reads it as the same text."""
+    plain = text[:1].isalnum() and not any(
+        mark in text for mark in (": ", " #", "[", "]", "{", "}", ",", '"', "\n", "\\")
+    )
+    number = text.replace(".", "").replace("-", "").replace("_", "").isdigit()
+    words = text.lower() in {"true", "false", "yes", "no", "on", "off", "null"}
+    if plain and not number and not words and not text.endswith(":"):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
