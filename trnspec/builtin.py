@@ -103,6 +103,16 @@ plugin = Plugin(
             rows=True,
         ),
         Evaluator(
+            "plan-train",
+            "Systems, counts and layouts of a training run: time, cost and energy.",
+            "trnspec.evaluators.planning.training:run",
+        ),
+        Evaluator(
+            "plan-serve",
+            "Systems and their number that serve a request rate within limits of TTFT and TPOT.",
+            "trnspec.evaluators.planning.serving:run",
+        ),
+        Evaluator(
             "memory",
             "Memory per rank, whether it fits, and changes that fit.",
             "trnspec.evaluators.memory:run",

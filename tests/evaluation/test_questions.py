@@ -112,7 +112,7 @@ def of_all() -> list[tuple[str, object]]:
     return [(e.name, i) for e in builtin.evaluators for i in inputs(e.load(), e.name)]
 
 
-OF_ITS_OWN = {("inference", "framework"), ("collective", "framework")}
+OF_ITS_OWN = {("inference", "framework"), ("collective", "framework"), ("plan-serve", "framework")}
 """Frameworks of training, of serving and libraries of collectives are different sets."""
 
 

@@ -73,6 +73,58 @@ def test_nothing_faster_was_missed() -> None:
     assert [row["step_time"] for row in rows(found)] == sorted(times)[:5]
 
 
+@pytest.mark.parametrize(
+    ("model", "on", "batch"),
+    [
+        ("llama-3.1-70b", "trn3-gen2-ultraserver*4", 2048),  # 144 chips, 2,304 ranks
+        ("deepseek-v3", "trn2-ultraserver*16", 4096),  # 61 layers
+    ],
+)
+def test_counts_that_are_not_powers_of_two(model, on, batch) -> None:
+    found = run(CAT, model=model, on=on, seq=8192, global_batch=batch, microbatch=(1,), schedule=("1f1b",), top=1)
+    (row,) = rows(found)
+
+    assert row["tp"] * row["pp"] * row["dp"] * row["cp"] == int(found.title.split(", ")[-1].split()[0].replace(",", ""))
+    assert found["feasible"] > 0
+
+
+def test_stages_of_different_length_are_evaluated() -> None:
+    """61 layers over 4 stages."""
+    found = run(CAT, model="deepseek-v3", on="trn2-ultraserver*16", seq=4096, global_batch=4096, pp=(4,), zero=(1,),
+                microbatch=(1,), schedule=("1f1b",), top=1)  # fmt: skip
+    (row,) = rows(found)
+
+    assert (row["pp"], row["uneven"], row["zero"]) == (4, True, 1)
+
+
+def test_fixed_options_limit_the_search() -> None:
+    question = {"model": "llama-3.2-1b", "on": "trn1.2xlarge*2", "seq": 1024, "global_batch": 8, "top": 500}
+    everything = rows(run(CAT, **question))
+    limited = rows(run(CAT, **question, tp=(2,), dp=(2,), recompute=("none",)))
+
+    assert limited == [r for r in everything if (r["tp"], r["dp"], r["recompute"]) == (2, 2, "none")]
+    assert limited
+
+
+@pytest.mark.parametrize(
+    ("question", "changed"),
+    [
+        ({"model": "llama-3.2-1b", "on": "trn1.2xlarge", "seq": 1023, "global_batch": 7, "microbatch": (2,)},
+         {"global_batch": 6}),
+        ({"model": "llama-3.1-70b", "on": "trn1.32xlarge", "seq": 4096, "global_batch": 256}, {"on": "trn1.32xlarge*4"}),
+    ],
+)  # fmt: skip
+def test_what_would_be_feasible(question, changed) -> None:
+    """Each suggestion has an answer."""
+    with pytest.raises(RefusalError) as refused:
+        run(CAT, **question)
+    suggested = [dict(s.inputs) for s in refused.value.suggestions]
+
+    assert [{k: v for k, v in s.items() if question.get(k) != v} for s in suggested] == [changed]
+    for inputs in suggested:
+        assert run(CAT, **inputs)["feasible"] > 0
+
+
 def test_selective_recompute_is_evaluated_where_it_saves_memory() -> None:
     """A third kind of recompute without flash attention; with it there are no stored scores."""
     question = {"model": "llama-3.2-1b", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import attrs
 import pytest
 from engine_catalogs import everything
 
@@ -55,6 +56,14 @@ def test_shares_of_the_published_figures():
     assert ("h200-nccl-2026-collectives", 1) == (found["all_reduce"].calibration, found["all_reduce"].rows)
     ideal, _ = compare(everything(), tables(), "none")
     assert {""} == {each.calibration for each in ideal}
+
+
+def test_hardware_is_any_document_of_the_catalog():
+    """A chip whose name no table has used."""
+    rows = completed("op", ROWS["op"][:1], attrs.evolve(ORIGIN, hardware="trainium1"))
+    (one,), skipped = compare(everything(), {"op": rows}, "none")
+    # A rank is one of two cores: half of the bandwidth.
+    assert ([], pytest.approx(3840 / 410)) == (skipped, one.best)
 
 
 def test_the_chip_of_a_device():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import partial
 from pathlib import Path as FilePath
@@ -17,7 +18,7 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.calibration.fit_training import Fitted, Holdout
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured_training import Case
     from trnspec.perf.calibration.measurements import Record, Skipped
     from trnspec.perf.calibration.prior import Prior
+    from trnspec.perf.collectives.library import Library
 
     AnyCase = Case | InferenceCase
 
@@ -171,7 +173,9 @@ def command(
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])
     if options["pool"]:
-        _check_options(options, "--pool, whose rows borrow from each other")
+        for name, usual in (("prior", "auto"), ("format", "text")):
+            if options[name] not in (usual, "none"):
+                raise UsageError(f"--{name} is not an option of --pool, whose rows borrow from each other")
         from trnspec.cli.calibrate_pooled import fit_pooled_rows
 
         if options["out"]:
@@ -182,7 +186,6 @@ def command(
     if software is None:
         raise UsageError("missing option --software")
     if of == "collectives":
-        _check_options(options, "collectives, whose chips borrow from each other")
         _collectives(catalog, files, chips, only, options | {"software": software})
         return
     cases, skipped = _cases(catalog, rows, of, chips, only)
@@ -191,12 +194,6 @@ def command(
     _fit_and_write(
         catalog, rows, cases, skipped, files, targets, {**options, "of": of, "chips": chips, "software": software}
     )
-
-
-def _check_options(options: Mapping[str, Any], of: str) -> None:
-    for name, usual in (("prior", "auto"), ("format", "text")):
-        if options[name] not in (usual, "none"):
-            raise UsageError(f"--{name} is not an option of {of}")
 
 
 def _fit_and_write(  # noqa: PLR0917  # the rows, and where they go
@@ -232,7 +229,8 @@ def _fit_and_write(  # noqa: PLR0917  # the rows, and where they go
         hashes = _hashes(rows, cases)
         _write(fits, targets, cases, others, more, hashes, of=of, data=data, software=software, **about)
     if options["format"] == "json":
-        click.echo(json_report(fits, cases, skipped, [str(path) for path in targets.values()], every=options["every"]))
+        wrote = [str(path) for path in targets.values()]
+        click.echo(json.dumps(json_report(fits, cases, skipped, wrote, every=options["every"]), indent=2))
     elif targets:
         click.echo("")
         for target in targets.values():
@@ -288,9 +286,11 @@ def _collectives(
     options = {**options, "framework": framework}
     own = [c for c in cases if c.framework == framework and (not chips or c.system.chip in chips)]
     targets = _targets(catalog, own, "collectives", options) if options["out"] else {}
-    every = fit_collectives(cases, framework, partial(nearest, catalog.graph))
+    priors = _libraries(catalog, own, options)
+    every = fit_collectives(cases, framework, partial(nearest, catalog.graph), priors)
     fits = {chip: fitted for chip, fitted in every.items() if not chips or chip in chips}
-    for chip, fitted in fits.items():
+    as_text = options["format"] == "text"
+    for chip, fitted in fits.items() if as_text else ():
         click.echo(chip)
         print_fit({"model": fitted}, fitted.cases, skipped, every=options["every"])
         click.echo("")
@@ -308,8 +308,34 @@ def _collectives(
             beyond=(fitted.elsewhere(),), groups=fitted.groups(), hashes=[each for c in fitted.cases for each in row_hashes(c.row)],
         ).encode()  # fmt: skip
     write(texts)
-    for target in texts:
-        click.echo(f"wrote {target}")
+    if as_text:
+        for target in texts:
+            click.echo(f"wrote {target}")
+    else:
+        wrote = [str(target) for target in texts]
+        reports = {
+            chip: json_report({"model": fitted}, fitted.cases, skipped, wrote, every=options["every"])
+            for chip, fitted in fits.items()
+        }
+        click.echo(json.dumps(reports, indent=2))
+    for fitted in fits.values():
+        warn_undetermined(fitted, len(fitted.cases))
+
+
+def _libraries(
+    catalog: Catalog, cases: Sequence[CollectiveCase], options: dict[str, Any]
+) -> dict[str, tuple[Prior, Library]]:
+    """By chip the nearest calibration of the framework that was not fitted to one of the rows, and its protocols."""
+    from trnspec.perf.calibration.measurements import row_hashes
+    from trnspec.perf.calibration.prior import library_of
+
+    hashes = [each for case in cases for each in row_hashes(case.row)]
+    framework, era = options["framework"], "".join(options["eras"][:1])
+    found = {
+        chip: library_of(catalog.graph, chip, options["prior"], framework=framework, era=era, hashes=hashes)
+        for chip in sorted({case.system.chip for case in cases})
+    }
+    return {chip: known for chip, known in found.items() if known is not None}
 
 
 def _catalog(folders: tuple[str, ...]) -> Catalog:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -68,19 +67,15 @@ def print_fit(
 
 def _print_learned(fitted: Fitted) -> None:
     """Each parameter, the prior, and how much the rows narrow it."""
-    from trnspec.perf.calibration.document import printed_priors, printed_values
+    from trnspec.perf.calibration.document import printed_learned
 
     prior = fitted.prior
     click.echo(f"prior: {prior.name or 'typical values'}" + (f"; {prior.relation}" if prior.relation else ""))
     click.echo("")
     click.echo(f"{'achieved':<22}{'':>12}{'prior':>12}{'learned':>10}")
-    before = printed_priors(fitted)
-    learned = {each.name: each for each in fitted.learned}
-    for name, value in printed_values(fitted).items():
-        if name in learned:
-            click.echo(f"  {name:<20}{value:>12}{before[name]:>12}{learned[name].share:>10.0%}  {learned[name].origin}")
-        else:
-            click.echo(f"  {name:<20}{value:>12}")
+    for name, value, before, each in printed_learned(fitted):
+        added = "" if each is None else f"{before:>12}{each.share:>10.0%}  {each.origin}"
+        click.echo(f"  {name:<20}{value:>12}{added}")
 
 
 def print_skipped(skipped: Sequence[Skipped]) -> None:
@@ -107,13 +102,13 @@ def warn_undetermined(fitted: Fitted, rows: int) -> None:
 
 def json_report(
     fits: Mapping[Holdout, Fitted],
-    cases: Sequence[AnyCase],
+    cases: Sequence[AnyCase | CollectiveCase],
     skipped: Sequence[Skipped],
     wrote: Sequence[str],
     *,
     every: bool,
-) -> str:
-    """The JSON text of a fit.
+) -> dict[str, Any]:
+    """A fit as JSON.
 
     Args:
         fits: The fit by what was held out; their parameters are the same.
@@ -122,12 +117,14 @@ def json_report(
         wrote: The files written.
         every: Whether to list the fitted rows.
     """
-    from trnspec.perf.calibration.document import printed_values
+    from trnspec.perf.calibration.document import printed_learned
+    from trnspec.perf.calibration.fit_collectives import FittedLibrary
     from trnspec.perf.calibration.fit_inference import FittedServing
     from trnspec.perf.calibration.measured_inference import InferenceCase
 
     first = next(iter(fits.values()))
-    texts = printed_values(first)
+    texts = {name: text for name, text, *_ in printed_learned(first)}
+    phase = "tpot" if isinstance(first, FittedServing) else "collective" if isinstance(first, FittedLibrary) else "step"
     document: dict[str, Any] = {
         "rows": len(cases),
         "skipped": [{"id": row.id, "reason": row.reason} for row in skipped],
@@ -139,7 +136,7 @@ def json_report(
             }
             for each in first.learned
         ],
-        "errors": [*_errors(fits, "step" if not isinstance(first, FittedServing) else "tpot")],
+        "errors": _errors(fits, phase),
         "wrote": list(wrote),
     }  # fmt: skip
     served = {holdout: f.ttft for holdout, f in fits.items() if isinstance(f, FittedServing) and f.ttft is not None}
@@ -152,7 +149,7 @@ def json_report(
             }
             for case, error, held_out in zip(cases, first.errors, first.held_out, strict=False)
         ]  # fmt: skip
-    return json.dumps(document, indent=2)
+    return document
 
 
 def _errors(fits: Mapping[Holdout, Fitted], phase: str) -> list[dict[str, Any]]:

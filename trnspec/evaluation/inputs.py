@@ -33,7 +33,7 @@ RESERVED = (
 )
 """Names that the command line uses itself."""
 
-GROUPS = ("Workload", "System", "Parallelism", "Precision", "Schedule")
+GROUPS = ("Workload", "Goal", "System", "Parallelism", "Precision", "Schedule", "Reliability", "Price")
 """Groups of inputs, in the order in which help shows them; other groups follow."""
 
 _NOUNS = {str: "a text", int: "a whole number", float: "a finite number", bool: "true or false"}

@@ -47,6 +47,7 @@ _SCALES: dict[str, tuple[Scale, ...]] = {
     "tokens/s": _decimal("tokens/s", "", "k", "M", "G", "T"),
     "J": (*_decimal("J", "m", "", "k"), (3.6e6, "kWh"), (3.6e9, "MWh"), (3.6e12, "GWh")),
     "W": _decimal("W", "m", "", "k", "M", "G"),
+    "USD": ((1.0, "USD"), (1e6, "M USD")),
 }
 _FROM = {"h": 7200.0, "d": 172800.0}
 """The least for which a unit is used, where that is not one of it."""
@@ -145,7 +146,7 @@ def measure(value: Value | None, unit: str = "", within: Scale | None = None, di
     if isinstance(value, str):
         return f"{value} {unit}".rstrip()
     size, symbol = within or scale([value], unit)
-    if unit == "USD":
+    if symbol == "USD":
         shown = _money(value, _places(value, digits))
     else:
         shown = number(value if size == 1 else value / size, digits)
@@ -185,7 +186,10 @@ def printed(answer: Answer) -> Printed:
     places = _supported(low, shown, high, _DIGITS if answer.kind else _MOST_DIGITS)
 
     def text(x: float) -> str:
-        return _money(x, places) if answer.unit == "USD" else _rounded(x, places, shown or largest)
+        if symbol == "USD" and not answer.kind:
+            return _money(x, places)
+        # Digits that a prediction does not have are zeros.
+        return _rounded(round(x, places) if answer.kind and places < 0 else x, places, shown or largest)
 
     if low is not None and high is not None:
         return Printed(
@@ -195,7 +199,7 @@ def printed(answer: Answer) -> Printed:
     assert end is not None
     if text(end) == text(shown):
         return Printed(f"{sign} {text(shown)} {symbol}".rstrip())
-    return Printed(f"{text(shown)} {symbol}".rstrip(), f"{words} {text(end)} {symbol}".rstrip())
+    return Printed(f"{mark(answer)}{text(shown)} {symbol}".rstrip(), f"{words} {text(end)} {symbol}".rstrip())
 
 
 def bound(answer: Answer, size: float) -> str:

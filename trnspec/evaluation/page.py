@@ -43,11 +43,23 @@ _BAR = 20
 _AGREES = re.compile(r", agrees\b")
 _JSON = "--format json"
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
-_UPPER_CASE = {"mfu": "MFU", "hfu": "HFU", "ttft": "TTFT", "tpot": "TPOT", "kv": "KV", "hbm": "HBM", "flops": "FLOPs"}
+_UPPER_CASE = {
+    "mfu": "MFU",
+    "hfu": "HFU",
+    "ttft": "TTFT",
+    "tpot": "TPOT",
+    "kv": "KV",
+    "mtbf": "MTBF",
+    "hbm": "HBM",
+    "flops": "FLOPs",
+}
 _SYNONYMS = {"time to first token": "TTFT", "time per output token": "TPOT"}
 _SUMMARY_ENTRIES = 6
 _SUMMARY_ANSWERS = 3
-_MAIN = ("step_time", "mfu", "time_to_first_token", "time_per_output_token", "throughput")
+_MAIN = (
+    *("run_time", "run_cost", "in_time", "step_time", "mfu"),
+    *("time_to_first_token", "time_per_output_token", "million_tokens", "throughput"),
+)
 """The answers that a summary prefers, whatever their order."""
 _DETAILS = ("memory", "total", "capacity", "fits")
 """The answers that the line ``fits`` of a summary combines."""

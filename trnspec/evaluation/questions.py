@@ -21,6 +21,7 @@ import attrs
 from attrs import field, frozen
 
 from trnspec.evaluation.inputs import AXIS, Axis, fields_of
+from trnspec.model.price import PriceType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +35,6 @@ DispatchDtype = Literal["bf16", "fp8"]
 Offload = Literal["none", "optimizer", "activations", "weights"]
 ServingFrameworkName = Literal["nxd-inference", "transformers-neuronx", "optimum-neuron", "vllm", "trtllm", "sglang"]
 OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"]
-PriceType = Literal["on-demand", "spot", "capacity-block", "reserved"]
 FrameworkName = Literal["megatron", "torchtitan", "nxd", "deepspeed", "llm-foundry"]
 
 
@@ -550,3 +550,26 @@ class Prices(Question):
             unset="us-east-1 if there is a price, else the newest of another region",
         ),
     )
+
+
+@frozen(kw_only=True, slots=False)
+class Confidence(Question):
+    """How certain a plan must be."""
+
+    confidence: float = field(
+        default=0.5,
+        metadata=axis(
+            "Least probability of meeting the goals, from the intervals of the times.",
+            "SHARE",
+            group="Goal",
+            minimum=0.01,
+            maximum=0.99,
+        ),
+    )
+
+
+@frozen(kw_only=True, slots=False)
+class Listed(Question):
+    """How many results are listed."""
+
+    top: int = field(default=10, metadata=axis("Number of results to list.", "RESULTS", group="Output", minimum=1))

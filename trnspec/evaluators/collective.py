@@ -12,6 +12,7 @@ from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import CalibratedSystem, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
 from trnspec.perf.calibration.fit_collectives import collective_inputs
+from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.collectives import closed_forms, library
 from trnspec.perf.collectives.bounds import Bound, bound
 from trnspec.perf.collectives.groups import Group
@@ -28,7 +29,7 @@ from trnspec.perf.collectives.timing import (
     stage_of,
     time_plan,
 )
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, with_nearest
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import collective_time, machine
@@ -233,7 +234,9 @@ def _measured(
     measured = _protocols(known, system, q, count, size)
     if not measured:
         return Calibrated(), ()
-    return known.of_collective(q.kind, collective_inputs(system, size, float(count))), measured
+    at = known.of_collective(q.kind, collective_inputs(system, size, float(count)))
+    row = nearest_row(catalog.graph, known.name, {"size": max(size, 1.0), "ranks": float(count)}, collective=q.kind)
+    return with_nearest(at, row), measured
 
 
 def _protocols(

@@ -68,3 +68,16 @@ def test_the_evidence_of_an_answer(catalog):
     assert evidence.page == "docs/explanation/accuracy.md"
     assert "nearest row" in str(found)
     assert evidence.nearest.id.split("-")[0] in text
+
+
+def test_a_measured_collective():
+    """Of the same collective where the fit has one, by size and ranks; the answer names it."""
+    graph, name = shipped().graph, "trainium2-nccom-2026-collectives"
+    found = nearest_row(graph, name, {"size": 2.0**20, "ranks": 64.0}, collective="all-reduce")
+    (row,) = [row for row in records(DATA.with_name(f"{found.set}.csv"), graph) if row["id"] == found.id]
+    assert ("all_reduce", str(2**20), ()) == (row["collective"], row["size_bytes"], found.differences)
+    other = nearest_row(graph, name, {"size": 2.0**20, "ranks": 64.0}, collective="all-to-all")
+    assert [("kind", "all-to-all")] == [(o.input, o.value) for o in other.differences]
+    answer = trnspec.evaluate("collective", shipped(), kind="all-reduce", size="1 MiB", on="trn2.48xlarge", ranks=16)
+    assert [("ranks", 16.0)] == [(o.input, o.value) for o in answer.evidence.nearest.differences]
+    assert any("nearest row" in str(part) for part in page(answer))

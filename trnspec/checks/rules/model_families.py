@@ -209,7 +209,7 @@ def _was_read(value: Any) -> bool:
 
 
 UNIT = 8
-"""Widths are multiples of 8: processors load and multiply so many elements at once."""
+"""Widths are multiples of 8: processors load and multiply that number of elements at once."""
 
 POSITIONS = 2
 """Rows of positions that RoBERTa has in addition to its context."""

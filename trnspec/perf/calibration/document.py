@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from trnspec.perf.calibration.fit_training import Fitted
     from trnspec.perf.calibration.groups import GroupErrors
+    from trnspec.perf.calibration.prior import Learned
     from trnspec.perf.calibration.transfer import Beyond
     from trnspec.perf.collectives.library import Protocol
 
@@ -127,7 +128,7 @@ def _prior(result: Fitted) -> list[str]:
         "    values:",
         *(f"      {name}: {text}" for name, text in printed_priors(result).items()),
         "    learned:",
-        *(f"      - {{name: {each.name}, share: {_plain(round(each.share, 3))}x}}" for each in result.learned),
+        *(f"      - {{name: {_text(each.name)}, share: {_plain(round(each.share, 3))}x}}" for each in result.learned),
     ]
 
 
@@ -177,6 +178,23 @@ def printed_priors(fitted: Fitted) -> dict[str, str]:
     """The figures before the rows, as printed."""
     values = SimpleNamespace(**{each.name: each.prior for each in fitted.learned})
     return achieved(values, tuple(each.name for each in fitted.learned))
+
+
+def printed_learned(fitted: Fitted) -> list[tuple[str, str, str, Learned | None]]:
+    """Each parameter with its value and that of the prior, as printed, and what the rows add.
+
+    Names of parameters of a protocol begin with its name.
+    """
+    fields = ObjectShape(Achieved).fields
+    values, priors = printed_values(fitted), printed_priors(fitted)
+    learned = {each.name: each for each in fitted.learned}
+    lines = [(name, text, priors.get(name, ""), learned.get(name)) for name, text in values.items()]
+    for name, each in learned.items():
+        if name not in values:
+            # A protocol's own part is a share, its other figures have the names of those of a chip.
+            shape = fields["link" if (last := name.split()[-1]) == "own" else last].shape
+            lines.append((name, _figure(each.value, shape), _figure(each.prior, shape), each))
+    return lines
 
 
 def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:

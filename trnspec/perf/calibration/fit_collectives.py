@@ -20,6 +20,7 @@ from trnspec.perf.calibration.fit_training import COVERAGE, Fitted
 from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.calibration.limits import COLLECTIVE
 from trnspec.perf.calibration.measured_collectives import CollectiveCase
+from trnspec.perf.calibration.prior import TYPICAL, Learned, Prior, posterior
 from trnspec.perf.calibration.solver import minimize
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of
@@ -199,6 +200,20 @@ def solved(rows: Rows, prior: Library, weight: float) -> Library:
     Raises:
         UsageError: scipy is not installed.
     """
+    return _with(prior, _minimum(rows, prior, weight).x)
+
+
+def learned(rows: Rows, prior: Library, weight: float) -> tuple[Library, tuple[Learned, ...]]:
+    """The same, and what the rows add to each parameter."""
+    result = _minimum(rows, prior, weight)
+    library = _with(prior, result.x)
+    names = [f"{owner.name} {name}" if isinstance(owner, Protocol) else name for owner, name in _parameters(prior)]
+    before, after = (dict(zip(names, np.exp(at), strict=True)) for at in (_vector(prior), result.x))
+    known = posterior(names, result.jac, before, [weight] * len(names))
+    return library, tuple(known.learned(after))
+
+
+def _minimum(rows: Rows, prior: Library, weight: float) -> Any:
     begin = _vector(prior)
     limits = [COLLECTIVE[name] for _, name in _parameters(prior)]
     low, high = (np.log([getattr(limit, end) for limit in limits]) for end in ("low", "high"))
@@ -206,8 +221,7 @@ def solved(rows: Rows, prior: Library, weight: float) -> Library:
     def residuals(at: Any) -> Any:
         return np.concatenate([np.log(times(_with(prior, at), rows) / rows.seconds), weight * (at - begin)])
 
-    result = minimize(residuals, begin, (low, high), _TOLERANCE)
-    return _with(prior, result.x)
+    return minimize(residuals, begin, (low, high), _TOLERANCE)
 
 
 @frozen(kw_only=True)
@@ -227,12 +241,19 @@ class FittedLibrary(Fitted):
     @property
     def low(self) -> float:
         """Measured over computed time of held-out rows at the lower end of the interval."""
-        return _ends(self.held_out)[0]
+        return self._drawn()[0]
 
     @property
     def high(self) -> float:
         """The same, at the upper end."""
-        return _ends(self.held_out)[1]
+        return self._drawn()[1]
+
+    def _drawn(self) -> tuple[float, float]:
+        """The ends of the interval, drawn towards those of the prior where there are few rows."""
+        rows = len(self.held_out)
+        both = GroupErrors("collective", "", "", rows, rows, 0.0, 0.0, *_ends(self.held_out))
+        drawn = self.prior.drawn(both, GROUP)
+        return drawn.low, drawn.high
 
     def groups(self) -> list[GroupErrors]:
         """The errors of held-out rows over the network; within servers by size: latency, switch of protocols, and rate."""
@@ -299,6 +320,7 @@ def fit_collectives(
     cases: Sequence[CollectiveCase],
     framework: str,
     nearest: Callable[[str, Collection[str]], Sequence[str]] = lambda _, among: sorted(among),
+    priors: Mapping[str, tuple[Prior, Library]] = {},
 ) -> dict[str, FittedLibrary]:
     """Fits the library of a framework, one fit for each chip that has enough rows.
 
@@ -307,6 +329,7 @@ def fit_collectives(
             on one chip only, those of others show how libraries transfer.
         framework: A name in :data:`LIBRARIES`.
         nearest: Function from a chip and others to those whose calibration it would get, the first first.
+        priors: By chip the calibration from which its fit starts, in place of the pooled fit, and its protocols.
 
     Raises:
         UsageError: Unknown framework, too few rows, or scipy is not installed.
@@ -317,7 +340,7 @@ def fit_collectives(
     for case in cases:
         if case.framework == framework:
             by_chip.setdefault(case.system.chip, []).append(case)
-    by_chip = {chip: some for chip, some in by_chip.items() if len(some) >= LEAST}
+    by_chip = {chip: some for chip, some in by_chip.items() if len(some) >= LEAST or chip in priors}
     if not by_chip:
         raise UsageError(f"too few rows of {framework}; expected at least {LEAST} of a chip")
     bases = _bases(cases, framework)
@@ -325,9 +348,11 @@ def fit_collectives(
     pooled = _pooled(data, framework, bases)
     results = {}
     for chip, some in by_chip.items():
-        rows, prior = data[chip], _prior(pooled, bases.get(chip))
-        library = solved(rows, prior, OWN)
-        held_out = np.empty(len(some))
+        before, start = priors.get(chip, (TYPICAL, bases.get(chip)))
+        rows, prior = data[chip], _prior(pooled, start)
+        library, added = learned(rows, prior, OWN)
+        # Rows of one size cannot be held out by size; what is known without them is the prior.
+        held_out = times(prior, rows) / rows.seconds - 1.0
         for mask in _folds([c.size for c in some]):
             held_out[mask] = times(solved(rows.only(~mask), prior, OWN), rows.only(mask)) / rows.seconds[mask] - 1.0
         beyond = []
@@ -351,6 +376,8 @@ def fit_collectives(
             _LIBRARY,
             scales=np.array([c.ranks for c in some]),
             library=library,
+            prior=before,
+            learned=added,
             cases=tuple(some),
             beyond=np.concatenate(beyond) if beyond else np.empty(0),
         )

@@ -15,6 +15,7 @@ from trnspec.loading.measured import table_of, used_rows
 from trnspec.model.calibration import Calibration
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
+from trnspec.perf.calibration.measured_collectives import KINDS
 from trnspec.perf.calibration.measurements import integer, model_of, row_hashes
 
 if TYPE_CHECKING:
@@ -36,9 +37,12 @@ class _Row:
     set: str
     model: str
     inputs: Mapping[str, float]
+    collective: str = ""
 
 
-def nearest_row(graph: Graph, calibration: str, inputs: Mapping[str, float], model: str = "") -> Nearest | None:
+def nearest_row(
+    graph: Graph, calibration: str, inputs: Mapping[str, float], model: str = "", collective: str = ""
+) -> Nearest | None:
     """The row of a fit with the least sum of the logarithms of the ratios of inputs; of equals one of the same model.
 
     Args:
@@ -46,6 +50,7 @@ def nearest_row(graph: Graph, calibration: str, inputs: Mapping[str, float], mod
         calibration: The name of the calibration.
         inputs: By the names of :class:`trnspec.model.calibration.FittedOn`.
         model: The name of the model.
+        collective: The collective; rows of another one count only where the fit has none of it.
 
     Returns:
         The row; ``None`` where no table of the catalog has rows of the fit.
@@ -53,13 +58,16 @@ def nearest_row(graph: Graph, calibration: str, inputs: Mapping[str, float], mod
     rows = _rows(graph, calibration)
     if not rows:
         return None
-    nearest = min(rows, key=lambda row: (_distance(inputs, row.inputs), row.model != model))
+    nearest = min(
+        rows, key=lambda row: (row.collective != collective, _distance(inputs, row.inputs), row.model != model)
+    )
     outside = [
         Outside(input=name, value=value, low=nearest.inputs[name], high=nearest.inputs[name], factor=factor)
         for name, value in inputs.items()
         if name in nearest.inputs and (factor := _factor(value, nearest.inputs[name])) >= FAR
     ]
-    other = [Outside(input="model", value=model, low=nearest.model)] if model and nearest.model != model else []
+    names = (("model", model, nearest.model), ("kind", collective, nearest.collective))
+    other = [Outside(input=name, value=text, low=known) for name, text, known in names if text and known != text]
     return Nearest(id=nearest.id, set=nearest.set, differences=(*sorted(outside, key=lambda o: -o.factor), *other))
 
 
@@ -92,6 +100,8 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
             cells = dict(row.cells)
             if not fitted.isdisjoint(row_hashes(cells)):
                 key = cells.get("model", "")
+                if cells.get("kind") == "collective":
+                    models[key] = None
                 if key not in models:
                     models[key] = _model(graph, cells)
                 known = models[key]
@@ -99,7 +109,8 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
                 if known is not None:
                     inputs["parameters"] = known[1]
                 name = key if known is None else known[0]
-                found.append(_Row(row.id, document.spec.data.removesuffix(".csv"), name, inputs))
+                collective = KINDS.get(cells.get("collective", ""), "")
+                found.append(_Row(row.id, document.spec.data.removesuffix(".csv"), name, inputs, collective))
     return tuple(found)
 
 
@@ -120,6 +131,10 @@ def _inputs(row: Record) -> Iterator[tuple[str, float]]:
         except TrnspecError:
             return default
 
+    if row.get("kind") == "collective":
+        yield "size", at("size_bytes")
+        yield "ranks", at("ranks") or at("n_chips")
+        return
     yield from ((name, at(name, 1.0)) for name in ("tp", "pp", "ep"))
     if row.get("kind") == "train":
         yield "cp", at("cp", 1.0)

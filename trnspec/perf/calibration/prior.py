@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.groups import GroupErrors
+    from trnspec.perf.collectives.library import Library
+    from trnspec.perf.lowering.calibrated import Calibrated
 
 WIDTH = 1.0
 """Width of a parameter of a prior that fewer than :data:`SEVERAL` fits have: a factor of e, as about a typical value."""
@@ -222,8 +224,7 @@ def prior_of(  # what a calibration is chosen by
     """
     if name == "none":
         return TYPICAL
-    rows = set(hashes)
-    used = {n.name for n in graph.of(Calibration) if n.spec.rows and not rows.isdisjoint(n.spec.rows.split())}
+    used = _fitted_to(graph, hashes)
     known = calibrated(graph, chip, of, name, framework, era, experts=experts, without=used)
     if not known.name:
         return TYPICAL
@@ -233,13 +234,31 @@ def prior_of(  # what a calibration is chosen by
     spread = _spread(graph, of, used)
     phase = "step" if of == "training" else "tpot"
     ends = {phase: (known.low, known.high)} | ({} if known.ttft_interval is None else {"ttft": known.ttft_interval})
+    prior = _named(known, node.spec.chip.name)
+    return attrs.evolve(prior, values=values, widths={n: spread.get(n, WIDTH) for n in values}, ends=ends)
+
+
+def library_of(
+    graph: Graph, chip: str, name: str = "auto", *, framework: str, era: str = "", hashes: Collection[str] = ()
+) -> tuple[Prior, Library] | None:
+    """The same for collectives: the prior, and the protocols of the library; ``None`` without a calibration of the framework."""
+    if name == "none":
+        return None
+    known = calibrated(graph, chip, "collectives", name, framework, era, without=_fitted_to(graph, hashes))
+    if known.library is None or (name == "auto" and known.framework != framework):
+        return None
+    return attrs.evolve(_named(known, chip), ends={"collective": (known.low, known.high)}), known.library
+
+
+def _fitted_to(graph: Graph, hashes: Collection[str]) -> set[str]:
+    """The calibrations that were fitted to one of some rows."""
+    rows = set(hashes)
+    return {n.name for n in graph.of(Calibration) if n.spec.rows and not rows.isdisjoint(n.spec.rows.split())}
+
+
+def _named(known: Calibrated, chip: str) -> Prior:
     return Prior(
-        name=known.name,
-        relation=known.evidence.reason if known.evidence.kind == "transferred" else "",
-        chip=node.spec.chip.name,
-        values=values,
-        widths={n: spread.get(n, WIDTH) for n in values},
-        ends=ends,
+        name=known.name, chip=chip, relation=known.evidence.reason if known.evidence.kind == "transferred" else ""
     )
 
 

@@ -12,6 +12,7 @@ import attrs
 from attrs import frozen
 
 from trnspec.errors import QuantityError, UsageError
+from trnspec.evaluation.inputs import fields_of
 from trnspec.evaluation.questions import Question, Software
 from trnspec.evaluation.result import Assumption
 from trnspec.quantities.quantity import Qualifier, parse
@@ -195,9 +196,14 @@ def size(text: str, name: str, whole: float | None = None) -> float:
 
 
 def resolved(question: Q) -> Q:
-    """A question with every unstated input that a framework sets: by its framework, or the default without one."""
+    """A question with every unstated input that a framework sets: by its framework, or the default without one.
+
+    An input of several values stays unstated: a search evaluates all of them.
+    """
     default = profile(_framework(question))
-    unstated = {n: getattr(default, n) for n in SETTINGS if getattr(question, n, 0) is None}
+    cls: Any = type(question)
+    one_value = {one.name for one in fields_of(cls) if not one.many}
+    unstated = {n: getattr(default, n) for n in SETTINGS if n in one_value and getattr(question, n) is None}
     return attrs.evolve(question, **unstated) if unstated else question  # type: ignore[misc]  # subclasses are attrs classes
 
 

@@ -1,0 +1,44 @@
+"""Amounts with a suffix."""
+
+from __future__ import annotations
+
+import pytest
+
+from trnspec.errors import UsageError
+from trnspec.evaluators.planning.amounts import amount, duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("60d", 60 * 86400.0), ("1.5 h", 5400.0), ("10min", 600.0), ("90s", 90.0), ("2w", 14 * 86400.0), ("1e3h", 3.6e6)],
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert duration(text, "deadline") == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("10T", 1e13),
+        ("300B", 3e11),
+        ("300b tokens", 3e11),
+        ("2.5M", 2.5e6),
+        ("1e12", 1e12),
+        ("512", 512.0),
+        ("15 T", 1.5e13),
+    ],
+)
+def test_amounts(text: str, value: float) -> None:
+    assert amount(text, "tokens", "tokens") == value
+
+
+@pytest.mark.parametrize("text", ["", "d", "60", "60 days ago", "-1d", "0d", "1e999d", "1,000h", "inf"])
+def test_not_a_duration(text: str) -> None:
+    with pytest.raises(UsageError, match="deadline: a duration above 0"):
+        duration(text, "deadline")
+
+
+@pytest.mark.parametrize("text", ["", "T", "10X", "10 apples", "-1T", "0", "1,000", "nan", "10TT"])
+def test_not_an_amount(text: str) -> None:
+    with pytest.raises(UsageError, match="tokens: a number above 0"):
+        amount(text, "tokens", "tokens")

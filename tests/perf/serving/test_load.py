@@ -1,0 +1,119 @@
+"""The queueing model of a replica against a discrete-event simulation."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trnspec.perf.serving.load import MOST_UTILIZED, Loaded, Replica, highest_rate, loaded
+
+
+def simulated(
+    replica: Replica, rate: float, requests: int, seed: int, lengths: str = "equal"
+) -> tuple[list[float], list[float]]:
+    """TTFT and TPOT of requests: prompts first, one at a time; else a decode step of all running requests."""
+    draw = random.Random(seed)
+    clock, next_arrival = 0.0, draw.expovariate(rate)
+    waiting: deque[float] = deque()
+    running: list[list[float]] = []  # arrival of the first token, remaining tokens, output
+    ttft, tpot = [], []
+    while len(tpot) < requests:
+        while next_arrival <= clock:
+            waiting.append(next_arrival)
+            next_arrival += draw.expovariate(rate)
+        if waiting and len(running) < replica.most:
+            arrived = waiting.popleft()
+            clock += replica.prompt
+            ttft.append(clock + replica.first - arrived)
+            output = replica.output - 1 if lengths == "equal" else 1 + draw.expovariate(1 / (replica.output - 2))
+            running.append([clock, math.ceil(output), math.ceil(output)])
+        elif running:
+            clock += float(replica.steps[len(running) - 1])
+            for one in running:
+                one[1] -= 1
+            for first, _, output in [r for r in running if r[1] <= 0]:
+                tpot.append((clock - first) / output)
+            running = [r for r in running if r[1] > 0]
+        else:
+            clock = next_arrival
+    warm = requests // 10
+    return ttft[warm:], tpot[warm:]
+
+
+def replica(
+    prompt: float = 0.08, base: float = 0.01, each: float = 0.0005, most: int = 64, output: int = 200
+) -> Replica:
+    steps = base + each * np.arange(1.0, most + 1.0)
+    return Replica(prompt=prompt, prompt_squared=prompt**2, first=0.0, steps=steps, output=float(output))
+
+
+def percentile(values: list[float], which: float) -> float:
+    return float(np.percentile(values, which))
+
+
+@pytest.mark.parametrize(("utilization", "error"), [(0.3, 0.15), (0.6, 0.15), (0.8, 0.3)])
+@pytest.mark.parametrize(
+    "made",
+    [replica(), replica(prompt=0.3, output=100), replica(prompt=0.01, base=0.02, each=0.0, output=300)],
+    ids=["balanced", "long-prompts", "reading-weights"],
+)
+def test_percentiles_are_those_of_a_simulation(made: Replica, utilization: float, error: float) -> None:
+    """Median and 95th percentile; near saturation the wait for a place is rare and long, so its percentile is not compared."""
+    rate = utilization * made.saturation
+    state = loaded(made, rate)
+    assert isinstance(state, Loaded)
+    ttft, tpot = simulated(made, rate, 3000, seed=5)
+
+    for which in (50, 95) if utilization < 0.7 else (50,):
+        assert state.ttft(which) == pytest.approx(percentile(ttft, which), rel=error, abs=0.01)
+    assert state.tpot(95) == pytest.approx(percentile(tpot, 95), rel=error + 0.02)
+    assert state.tpot(50) == pytest.approx(percentile(tpot, 50), rel=error)
+
+
+def test_the_distribution_of_outputs_matters_little() -> None:
+    """Running requests depend on the mean output length only."""
+    made = replica()
+    rate = 0.6 * made.saturation
+    state = loaded(made, rate)
+    assert state is not None
+    _, tpot = simulated(made, rate, 4000, seed=8, lengths="exponential")
+
+    assert state.tpot(50) == pytest.approx(percentile(tpot, 50), rel=0.15)
+
+
+def test_no_steady_state_beyond_saturation() -> None:
+    made = replica()
+
+    assert loaded(made, made.saturation) is None
+    assert loaded(made, 0.99 * made.saturation) is not None
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.02, 0.9), st.floats(0.02, 0.9), st.floats(50.0, 99.0))
+def test_more_requests_take_longer(first: float, second: float, which: float) -> None:
+    made = replica()
+    low, high = sorted((first, second))
+    less, more = (loaded(made, share * made.saturation) for share in (low, high))
+    assert less is not None
+    assert more is not None
+
+    assert less.ttft(which) <= more.ttft(which) * (1 + 1e-9)
+    assert less.tpot(which) <= more.tpot(which) * (1 + 1e-9)
+
+
+def test_the_highest_rate_meets_the_limits_and_no_higher_one_does() -> None:
+    made = replica()
+    limits = {"ttft": 0.5, "tpot": 0.03, "percentile": 95.0}
+    rate = highest_rate(made, **limits)
+    at, above = loaded(made, rate), loaded(made, 1.02 * rate)
+    assert at is not None
+
+    assert (at.ttft(95) <= 0.5, at.tpot(95) <= 0.03) == (True, True)
+    assert above is None or above.ttft(95) > 0.5 or above.tpot(95) > 0.03 or above.utilization > MOST_UTILIZED
+    assert highest_rate(made, ttft=0.01, tpot=1.0, percentile=95.0) == 0.0

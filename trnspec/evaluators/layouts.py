@@ -1,0 +1,213 @@
+"""The layouts of a training step that a search evaluates, and the fastest of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from trnspec.evaluation.questions import (
+    Degrees,
+    ExpertDispatch,
+    Kernels,
+    Parallelism,
+    PipelineSchedule,
+    Recompute,
+    Schedule,
+    Software,
+    StepSchedule,
+    TrainingParallelism,
+    TrainingPrecision,
+    ZeroStage,
+    like,
+)
+from trnspec.evaluators import training
+from trnspec.perf.sweep.batch import Top, sweep
+from trnspec.perf.training.estimator import prepare
+from trnspec.perf.work.layout import Layout
+
+if TYPE_CHECKING:
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.perf.sweep.batch import Kept, SweepResult
+    from trnspec.perf.training.estimator import Estimator
+
+CHUNKS = (2, 4, 8)
+"""The model chunks per stage with which the interleaved schedule is evaluated."""
+MOST_CONTEXT = 64
+"""The most context-parallel ranks that are evaluated where no degree is given."""
+EVALUATED = "divisors of the number of ranks"
+"""Which degrees are evaluated where none is given."""
+
+_ALL = "all that divide the ranks"
+
+
+@frozen(kw_only=True, slots=False)
+class LayoutChoices(Software, TrainingPrecision, Kernels, ExpertDispatch):
+    """What a layout may be: each input limits the search to some values, or leaves them all."""
+
+    tp: tuple[int, ...] | None = field(default=None, metadata=like(Parallelism, "tp", unset=_ALL))
+    pp: tuple[int, ...] | None = field(default=None, metadata=like(Degrees, "pp", unset=_ALL))
+    dp: tuple[int, ...] | None = field(default=None, metadata=like(Degrees, "dp", unset="the remaining ranks"))
+    cp: tuple[int, ...] | None = field(
+        default=None, metadata=like(TrainingParallelism, "cp", unset=f"{_ALL}, up to {MOST_CONTEXT}")
+    )
+    ep: tuple[int, ...] | None = field(default=None, metadata=like(Degrees, "ep", unset="all that divide the experts"))
+    expert_tp: int | None = field(default=None, metadata=like(TrainingParallelism, "expert_tp", unset="1 and tp"))
+    zero: tuple[ZeroStage, ...] | None = field(default=None, metadata=like(TrainingParallelism, "zero", unset="all"))
+    microbatch: tuple[int, ...] = field(default=(1, 2, 4, 8), metadata=like(Schedule, "microbatch"))
+    schedule: tuple[PipelineSchedule, ...] = field(default=("1f1b", "interleaved"), metadata=like(Schedule, "schedule"))
+    recompute: tuple[Recompute, ...] | None = field(
+        default=None,
+        metadata=like(Schedule, "recompute", unset="none and full, without flash attention also selective"),
+    )
+    overlap: bool | None = field(default=None, metadata=like(StepSchedule, "overlap"))
+
+    def estimator(self, catalog: Catalog, model: str, on: str, **system: Any) -> Estimator:
+        """The estimator of a model on a system, with the software of the question.
+
+        Args:
+            catalog: The catalog.
+            model: A model.
+            on: A system.
+            system: ``calibration``, ``era``, ``lnc``, ``chips``; see :func:`trnspec.perf.training.estimator.prepare`.
+        """
+        return prepare(
+            catalog.graph, model, on, dtype=self.dtype, framework=self.framework, reserve=self.reserve,
+            gathered_inputs=self.gathered_inputs, bucket=self.bucket, **system,
+        )  # fmt: skip
+
+
+@frozen
+class Found:
+    """The layouts that were found.
+
+    Attributes:
+        layouts: Time [s], memory of a rank [B] and layout, the fastest first.
+        evaluated: Number of layouts evaluated.
+        rejected: Number of those that are invalid or do not fit, by reason.
+        axes: The values of each axis.
+    """
+
+    layouts: tuple[tuple[float, float, Layout], ...]
+    evaluated: int
+    rejected: Counter[str]
+    axes: dict[str, Any]
+
+    def reasons(self) -> str:
+        """The number of rejected layouts by reason, as text."""
+        return ", ".join(f"{reason} {count:,}" for reason, count in self.rejected.most_common())
+
+
+def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int, top: int = 1) -> Found:
+    """Evaluate every layout that some choices leave, and keep the fastest that fit.
+
+    Degrees that are not given are the divisors of the ranks; data parallelism takes the remaining ranks. Stages have
+    different numbers of layers where these do not divide.
+
+    Args:
+        estimator: The model on a system.
+        choices: What a layout may be, frameworks resolved.
+        seq: Sequence length.
+        global_batch: Sequences per step.
+        top: Number of layouts to keep.
+    """
+    q = choices
+    axes = _axes(estimator, q, seq)
+    names = (
+        "overlap",
+        "flash",
+        "fused_loss",
+        "optimizer",
+        "imbalance",
+        "capacity_factor",
+        "dispatch_dtype",
+        "node_limit",
+    )
+    fixed: dict[str, Any] = {name: getattr(q, name) for name in names}
+    fixed |= {"seq": seq, "global_batch": global_batch, "uneven": True}
+    fixed |= training.dispatched(q, calibrated=bool(estimator.calibration.name))
+    # Four times as many, since with one replica all ZeRO stages are the same layout.
+    results = [sweep(estimator, keep=Top(4 * top), **fixed, **part) for part in _distinct(axes, q, estimator)]
+    rejected: Counter[str] = Counter()
+    for result in results:
+        rejected.update(result.rejected)
+    return Found(_best(results, estimator, top), sum(result.evaluated for result in results), rejected, axes)
+
+
+def divisors(number: int) -> list[int]:
+    """The divisors of a number, ascending."""
+    small = [n for n in range(1, int(number**0.5) + 1) if number % n == 0]
+    return small + [number // n for n in reversed(small) if n * n != number]
+
+
+def _axes(estimator: Estimator, q: LayoutChoices, seq: int) -> dict[str, Any]:
+    """The values of each axis."""
+    dims, of_ranks = estimator.dims, divisors(int(estimator.system.ranks))
+    experts = int(dims.experts)
+    axes: dict[str, Any] = {
+        "tp": q.tp or [n for n in of_ranks if dims.heads % n == 0],
+        "pp": q.pp or [n for n in of_ranks if n <= dims.layers + 2],
+        "cp": q.cp or [n for n in of_ranks if n <= MOST_CONTEXT and seq % n == 0],
+        "ep": q.ep or divisors(max(1, experts)),
+        "microbatch": q.microbatch,
+        "schedule": [pair for name in dict.fromkeys(q.schedule) for pair in _chunked(name)],
+        "zero": q.zero or (0, 1, 2, 3),
+        # With flash attention there are no stored scores that selective recompute could save.
+        "recompute": q.recompute or (("none", "full") if q.flash else ("none", "selective", "full")),
+        "sequence_parallel": (False, True),
+    }
+    if experts:
+        axes["expert_tp"] = (None, 1) if q.expert_tp is None else (q.expert_tp,)
+    return {name: list(dict.fromkeys(values)) for name, values in axes.items()}
+
+
+def _chunked(schedule: str) -> list[tuple[str, int]]:
+    return [(schedule, n) for n in CHUNKS] if schedule == "interleaved" else [(schedule, 1)]
+
+
+def _distinct(axes: dict[str, Any], q: LayoutChoices, estimator: Estimator) -> list[dict[str, Any]]:
+    """The choices in parts, so that no layout is evaluated twice: one stage has no schedule, one rank no split sequence.
+
+    Where data-parallel degrees are given, each combination of the others that leaves one of them is a part.
+    """
+    parts = []
+    for pp in ([1], [n for n in axes["pp"] if n > 1]):
+        for tp in ([1], [n for n in axes["tp"] if n > 1]):
+            choices = axes | {"tp": [n for n in tp if n in axes["tp"]], "pp": [n for n in pp if n in axes["pp"]]}
+            choices |= {"schedule": "1f1b"} if pp == [1] else {}
+            choices |= {"sequence_parallel": False} if tp == [1] else {}
+            choices |= {"expert_tp": None} if tp == [1] and None in axes.get("expert_tp", ()) else {}
+            if choices["tp"] and choices["pp"]:
+                parts.append(choices)
+    if q.dp is None:
+        return parts
+    ranks = int(estimator.system.ranks)
+    return [
+        part | {"tp": tp, "pp": pp, "cp": cp}
+        for part in parts
+        for tp in part["tp"]
+        for pp in part["pp"]
+        for cp in part["cp"]
+        if ranks % (tp * pp * cp) == 0 and ranks // (tp * pp * cp) in q.dp
+    ]
+
+
+def _best(results: list[SweepResult[Kept]], estimator: Estimator, top: int) -> tuple[tuple[float, float, Layout], ...]:
+    """Time, memory and layout of the fastest; of equal layouts the simplest."""
+    rows = [
+        (float(time), float(needs), layout)
+        for r in results
+        for (_, layout), time, needs in zip(r.layouts(), r.result.time, r.result.memory, strict=True)
+    ]
+    kept: dict[Layout, tuple[float, float, Layout]] = {}
+    for time, needs, found in sorted(rows, key=lambda row: row[0]):
+        layout = evolve(found, uneven=uneven(found, int(estimator.dims.layers)))
+        kept.setdefault(evolve(layout, zero=0) if layout.dp * layout.cp == 1 else layout, (time, needs, layout))
+    return tuple(kept.values())[:top]
+
+
+def uneven(layout: Layout, layers: int) -> bool:
+    """Whether the stages of a layout have different numbers of layers; embedding and output may count as one each."""
+    chunks = layout.pp * layout.interleave * (2 if layout.schedule in ("zbv", "v-half", "v-min") else 1)
+    return layout.pp > 1 and layers % chunks > 0 and (layers + 2) % chunks > 0

@@ -1,0 +1,54 @@
+"""Inputs with a suffix: numbers of tokens, durations and sums of money, as planners write them."""
+
+from __future__ import annotations
+
+import re
+
+from trnspec.errors import UsageError
+
+SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
+"""Seconds by unit of a duration."""
+MULTIPLES = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
+"""Factors by suffix of a number; B and G are both 10^9."""
+
+_NUMBER = r"(?P<number>\d+(?:\.\d+)?(?:[eE]\+?\d{1,2})?)"
+_DURATION = re.compile(rf"{_NUMBER}\s*(?P<unit>{'|'.join(SECONDS)})")
+_AMOUNT = re.compile(rf"{_NUMBER}\s*(?P<unit>[KMBGT]?)(?:\s*(?P<noun>[A-Za-z]+))?", re.IGNORECASE)
+
+
+def duration(text: str, name: str) -> float:
+    """A duration in seconds: ``60d``, ``1.5 h``, ``10min``.
+
+    Args:
+        text: The text.
+        name: The input, for messages.
+
+    Raises:
+        UsageError: The text is not a duration above 0.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    value = float(match["number"]) * SECONDS[match["unit"]] if match else 0.0
+    if not 0.0 < value < float("inf"):
+        units = ", ".join(SECONDS)
+        raise UsageError(f"{name}: a duration above 0 such as 60d is expected, not {text!r}; units are {units}")
+    return value
+
+
+def amount(text: str, name: str, noun: str) -> float:
+    """A number with a suffix: ``10T``, ``300B tokens``, ``2.5M``.
+
+    Args:
+        text: The text.
+        name: The input, for messages.
+        noun: The unit that may follow: ``tokens``.
+
+    Raises:
+        UsageError: The text is not a number above 0.
+    """
+    match = _AMOUNT.fullmatch(text.strip())
+    if match and match["noun"] and match["noun"].casefold() != noun.casefold():
+        match = None
+    value = float(match["number"]) * MULTIPLES[match["unit"].upper()] if match else 0.0
+    if not 0.0 < value < float("inf"):
+        raise UsageError(f"{name}: a number above 0 such as 10T is expected, not {text!r}; suffixes are K, M, B and T")
+    return value

@@ -1,0 +1,114 @@
+"""What a system costs to rent, and the power of its chips."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from trnspec.errors import QuantityError, UsageError
+from trnspec.evaluation.result import UsedFigure
+from trnspec.graph.composition import servers
+from trnspec.graph.prices import Quote, chosen
+from trnspec.quantities.quantity import parse
+from trnspec.quantities.units import Dimension
+
+if TYPE_CHECKING:
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.model.document import Node
+    from trnspec.model.price import PriceType
+    from trnspec.model.server import Server
+
+PREFERRED: tuple[PriceType, ...] = ("on-demand", "capacity-block", "spot")
+"""The type of price that is used where none is given: the first that is known."""
+
+_SYSTEM = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
+
+
+@frozen
+class Rent:
+    """The price of the servers of a system.
+
+    Attributes:
+        servers: Number of servers.
+        hourly: Price of all of them per hour [USD].
+        quote: The price of one; ``None`` if it was given.
+    """
+
+    servers: int
+    hourly: float
+    quote: Quote | None = field(default=None, repr=False)
+
+    @property
+    def figures_used(self) -> tuple[UsedFigure, ...]:
+        """The price as a catalog figure."""
+        if self.quote is None:
+            return ()
+        stated, document = self.quote.figure, self.quote.document
+        at = f"hourly.{self.quote.place}"
+        return (
+            UsedFigure(
+                document.name, at, str(stated.value), stated.source.name if stated.source else "", stated.as_of or ""
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.hourly / self.servers:,.2f} USD/h given" if self.quote is None else str(self.quote)
+
+
+def rented(catalog: Catalog, on: str) -> tuple[int, Node[Server]] | None:
+    """The servers that a system consists of; ``None`` for a chip.
+
+    Raises:
+        UsageError: The text is not a name and a count.
+    """
+    match = _SYSTEM.fullmatch(on.strip())
+    if match is None:
+        raise UsageError(f"on: a system and a count are expected, such as trn2.48xlarge*64, not {on!r}")
+    found = servers(catalog.graph, catalog[match["name"]].node)
+    if found is None:
+        return None
+    number, server = found
+    return number * int(match["count"] or 1), server
+
+
+def rent(
+    catalog: Catalog, on: str, *, type: PriceType | None = None, region: str | None = None, price: str | None = None
+) -> Rent | None:
+    """The price of the servers of a system per hour; ``None`` if none is known.
+
+    Args:
+        catalog: The catalog.
+        on: A server or an UltraServer, and how many.
+        type: The type of price; the first of :data:`PREFERRED` that is known if left out.
+        region: The region or availability zone.
+        price: The price of one server, instead of that of the catalog.
+
+    Raises:
+        UsageError: The price is not one.
+    """
+    found = rented(catalog, on)
+    if found is None:
+        return None
+    number, server = found
+    if price is not None:
+        try:
+            quantity = parse(price, Dimension.PRICE)
+        except QuantityError as error:
+            raise UsageError(f"price: {error}" + (f"; {error.hint}" if error.hint else "")) from error
+        return Rent(number, number * float(quantity.value))
+    for kind in (type,) if type else PREFERRED:
+        quote = chosen(catalog.graph, server, kind, region)
+        if quote is not None:
+            return Rent(number, number * float(quote.figure.value.value), quote)
+    return None
+
+
+def chip_power(catalog: Catalog, on: str) -> float | None:
+    """The maximum power of all chips of a system [W]; ``None`` if it is not published."""
+    match = _SYSTEM.fullmatch(on.strip())
+    if match is None:
+        return None
+    stated = catalog[match["name"]].figures.get("power")
+    return None if stated is None else int(match["count"] or 1) * float(stated.value.value)

@@ -1,0 +1,83 @@
+"""Goodput of a long run: failures, checkpoints and restarts.
+
+A run of ``T`` seconds of work on a system with a mean time between failures ``M`` writes a checkpoint, which takes ``C``
+seconds, after every ``t`` seconds of work. After a failure it restarts, which takes ``R`` seconds, and repeats the work
+since the last checkpoint. Failures are independent, with a constant rate.
+"""
+
+from __future__ import annotations
+
+import math
+
+from attrs import frozen
+
+CHIP_HOURS_PER_FAILURE = 16384 * 54 * 24 / 419
+"""Chip hours between interruptions of training, where none is given.
+
+Llama 3 405B on 16,384 H100 had 419 unexpected interruptions in 54 days (Grattafiori et al. 2024, arXiv 2407.21783, section
+3.3.4). Trainium: not published.
+"""
+
+
+@frozen(kw_only=True)
+class Goodput:
+    """The time of a run with its interruptions.
+
+    Attributes:
+        work: Time of the work alone [s].
+        total: Expected time of the run [s].
+        interval: Work between two checkpoints [s].
+        checkpoint: Time to write a checkpoint [s].
+        mtbf: Mean time between failures of the system [s].
+        failures: Expected number of failures.
+    """
+
+    work: float
+    total: float
+    interval: float
+    checkpoint: float
+    mtbf: float
+    failures: float
+
+    @property
+    def share(self) -> float:
+        """Work over the time of the run."""
+        return self.work / self.total
+
+
+def goodput(work: float, *, mtbf: float, checkpoint: float, restart: float) -> Goodput:
+    """The expected time of a run that writes checkpoints at the optimal interval.
+
+    Source:
+        Daly 2006, A higher order estimate of the optimum checkpoint interval for restart dumps, equations 20 (time of the
+        run) and 37 (interval).
+
+    Args:
+        work: Time of the work alone [s].
+        mtbf: Mean time between failures of the system [s].
+        checkpoint: Time to write a checkpoint, during which no work is done [s].
+        restart: Time from a failure to the first repeated work [s].
+    """
+    interval = optimal_interval(checkpoint, mtbf)
+    if checkpoint == 0.0 or interval >= work:
+        # The last checkpoint is the result; as if each part of the work had one.
+        interval = min(interval, work) if checkpoint else 0.0
+    per_work = math.expm1((interval + checkpoint) / mtbf) * mtbf / interval if interval else 1.0
+    # Rounding may make it shorter than the work.
+    total = max(work, math.exp(restart / mtbf) * per_work * work)
+    return Goodput(work=work, total=total, interval=interval, checkpoint=checkpoint, mtbf=mtbf, failures=total / mtbf)
+
+
+def optimal_interval(checkpoint: float, mtbf: float) -> float:
+    """The work between two checkpoints that makes the run shortest [s]; Daly 2006, equation 37.
+
+    Young's first-order interval is ``sqrt(2 C M)``.
+
+    Args:
+        checkpoint: Time to write a checkpoint [s].
+        mtbf: Mean time between failures of the system [s].
+    """
+    if checkpoint >= 2.0 * mtbf:
+        return mtbf
+    ratio = checkpoint / (2.0 * mtbf)
+    return math.sqrt(2.0 * checkpoint * mtbf) * (1.0 + math.sqrt(ratio) / 3.0 + ratio / 9.0) - checkpoint

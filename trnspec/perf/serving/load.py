@@ -1,0 +1,289 @@
+"""A replica under a load of requests that arrive at random: percentiles of TTFT and TPOT against the request rate.
+
+Requests arrive as a Poisson process. The server gives prompts precedence: it computes the prompts that have arrived, one
+after another, and otherwise runs decode steps for all running requests (continuous batching).
+
+- Prompts see an M/G/1 queue with vacations, which are the decode steps (Fuhrmann and Cooper 1985): the wait is that of the
+  queue without vacations, and independently of it the rest of a decode step.
+- Decoding is a processor-sharing queue whose rate depends on the number of running requests. The requests whose prompts are
+  of one busy period begin to decode together; output lengths are taken as geometric.
+
+The page docs/explanation/performance/load.md compares the percentiles with a simulation.
+
+Times are in s, rates in requests/s.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MOST_UTILIZED = 0.8
+"""The share of the rate at saturation up to which percentiles are used: beyond, they are off by more than 30 %."""
+MOST_QUEUED = 4
+"""Running and queued requests that are counted, as a multiple of those that can run."""
+
+_STEPS = 60
+_LARGE = 1e200
+_NEGLIGIBLE = 1e-12
+
+
+@frozen(kw_only=True, eq=False)
+class Replica:
+    """The times of one replica.
+
+    Attributes:
+        prompt: Time by which a mean prompt keeps the server busy [s].
+        prompt_squared: Mean square of that time [s^2].
+        first: Time from the end of the queue to the first token, beyond ``prompt`` [s].
+        steps: Time of a decode step with 1, 2, ... running requests [s]; shape (most,).
+        output: Mean output length [tokens].
+    """
+
+    prompt: float
+    prompt_squared: float
+    first: float
+    steps: Any = field(repr=False)
+    output: float
+
+    @classmethod
+    def of(cls, prompts: Sequence[float], steps: Mapping[int, float], *, first: float, output: float) -> Replica:
+        """A replica from some of its times.
+
+        Args:
+            prompts: Time of each of some prompts, which are equally likely [s].
+            steps: Time of a decode step by the number of running requests, up to the most [s]; linear in between.
+            first: As of the class.
+            output: As of the class.
+        """
+        numbers = sorted(steps)
+        return cls(
+            prompt=math.fsum(prompts) / len(prompts),
+            prompt_squared=math.fsum(p * p for p in prompts) / len(prompts),
+            first=first,
+            steps=np.interp(np.arange(1.0, numbers[-1] + 1.0), numbers, [steps[n] for n in numbers]),
+            output=output,
+        )
+
+    @property
+    def most(self) -> int:
+        """Requests that can run at the same time."""
+        return len(self.steps)
+
+    @property
+    def saturation(self) -> float:
+        """The request rate that the replica cannot exceed."""
+        decoded = max(self.output - 1.0, 0.0)
+        # All running: a request takes prompt + decoded steps / most of the time.
+        each = self.prompt + decoded * float(np.min(self.steps / np.arange(1.0, self.most + 1.0)))
+        return 1.0 / each
+
+    def slower(self, prompts: float, steps: float) -> Replica:
+        """The replica with longer times.
+
+        Args:
+            prompts: Factor of the times of prompts.
+            steps: Factor of the times of decode steps.
+        """
+        return Replica(
+            prompt=self.prompt * prompts,
+            prompt_squared=self.prompt_squared * prompts**2,
+            first=self.first * prompts,
+            steps=self.steps * steps,
+            output=self.output,
+        )
+
+
+@frozen(kw_only=True, eq=False)
+class Loaded:
+    """A replica at one request rate.
+
+    Attributes:
+        replica: The replica.
+        rate: Requests per second.
+        busy: Share of the time in which prompts are computed.
+        running: Mean number of running requests.
+        deviation: Its standard deviation.
+        numbers: Probability of 0, 1, 2, ... requests after their prompt, queued ones included.
+    """
+
+    replica: Replica
+    rate: float
+    busy: float
+    running: float
+    deviation: float
+    numbers: Any = field(repr=False)
+
+    @property
+    def utilization(self) -> float:
+        """The rate over that at saturation."""
+        return self.rate / self.replica.saturation
+
+    def ttft(self, percentile: float) -> float:
+        """A percentile of the time to first token [s].
+
+        Args:
+            percentile: From 0 to 100, without its ends.
+        """
+        share, replica = 1.0 - percentile / 100.0, self.replica
+        step = self._step(self.running) if self.running > 0.0 else 0.0
+        queue = self.rate * replica.prompt_squared / (2.0 * (1.0 - self.busy)) / self.busy if self.busy else 0.0
+        # The rest of a decode step is uniform; only arrivals outside of prompts meet one.
+        rests = (np.arange(_STEPS) + 0.5) / _STEPS * step
+        decoding = (1.0 - self.busy) * float(1.0 - self.numbers[0])
+        # A request that finds all places taken waits for one, as in a queue with as many servers.
+        full = float(self.numbers[replica.most :].sum())
+        freed = replica.most * (1.0 - self.busy) / (max(replica.output - 1.0, 1e-9) * float(replica.steps[-1]))
+
+        def longer(wait: float) -> float:
+            """Probability of a longer wait."""
+            tail = self.busy * np.exp(-np.maximum(wait - rests, 0.0) / queue) if queue else 0.0 * rests
+            met = float(np.where(wait < rests, 1.0, tail).mean())
+            alone = self.busy * math.exp(-wait / queue) if queue else 0.0
+            place = full * math.exp(-max(freed - self.rate, 0.0) * wait)
+            return place + (1.0 - full) * (decoding * met + (1.0 - decoding) * alone)
+
+        low, high = 0.0, step + queue + 1e-9
+        while longer(high) > share:
+            low, high = high, 2.0 * high
+        for _ in range(_STEPS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if longer(middle) > share else (low, middle)
+        return replica.prompt + replica.first + high
+
+    def tpot(self, percentile: float) -> float:
+        """A percentile of the time per output token of a request [s].
+
+        Mean and variance are those of the number of running requests and of the prompts that interrupt the request; the
+        distribution with these moments is taken as a gamma distribution.
+
+        Args:
+            percentile: From 0 to 100, without its ends.
+        """
+        decoded = max(self.replica.output - 1.0, 1.0)
+        step = self._step(self.running + 1.0)
+        varying = self._step(self.running + 1.0 + self.deviation) - step
+        # By Little's law; alone a request has the time of a step without others.
+        typical = max(self.running / (self.rate * decoded), float(self.replica.steps[0]))
+        behind, deviation = self._behind()
+        typical += behind / decoded
+        # Prompts arrive during decoding and during each other: a busy period that decoding begins.
+        interrupted = self.rate * self.replica.prompt_squared * step / decoded / (1.0 - self.busy) ** 3
+        spread = math.hypot(varying / (1.0 - self.busy), math.sqrt(interrupted), deviation / decoded)
+        return float(_gamma_quantiles(typical, spread, np.array([percentile / 100.0]))[0])
+
+    def _behind(self) -> tuple[float, float]:
+        """Mean and standard deviation of the time from the end of a prompt to the end of its busy period [s].
+
+        A prompt leaves behind those that arrived meanwhile (Pollaczek-Khinchine), each of which begins a busy period.
+        """
+        free, prompt = 1.0 - self.busy, self.replica.prompt
+        number = self.busy + self.rate**2 * self.replica.prompt_squared / (2.0 * free)
+        each = prompt / free
+        variance = self.replica.prompt_squared / free**3 - each**2
+        return number * each, math.sqrt(number * variance + number * (1.0 + number) * each**2)
+
+    def _step(self, running: float) -> float:
+        """The time of a decode step, between whole numbers of requests by interpolation."""
+        return float(np.interp(max(running, 1.0), np.arange(1.0, self.replica.most + 1.0), self.replica.steps))
+
+
+def _gamma_quantiles(mean: float, deviation: float, shares: Any) -> Any:
+    """Quantiles of a gamma distribution, by the approximation of Wilson and Hilferty 1931.
+
+    Args:
+        mean: Its mean.
+        deviation: Its standard deviation.
+        shares: The probabilities of a smaller value; shape (n,).
+    """
+    ninth = (deviation / mean) ** 2 / 9.0
+    normal = np.array([NormalDist().inv_cdf(float(share)) for share in shares])
+    return mean * np.maximum(1.0 - ninth + normal * math.sqrt(ninth), 0.0) ** 3
+
+
+def loaded(replica: Replica, rate: float) -> Loaded | None:
+    """A replica in the steady state at a request rate; ``None`` at or beyond saturation.
+
+    Args:
+        replica: The replica.
+        rate: Requests per second.
+    """
+    busy = rate * replica.prompt
+    if busy >= 1.0 or rate >= replica.saturation:
+        return None
+    numbers = _numbers(replica, rate, busy)
+    running = np.minimum(np.arange(len(numbers)), replica.most)
+    mean = float((numbers * running).sum())
+    deviation = math.sqrt(max(float((numbers * running**2).sum()) - mean**2, 0.0))
+    return Loaded(replica=replica, rate=rate, busy=busy, running=mean, deviation=deviation, numbers=numbers)
+
+
+def _numbers(replica: Replica, rate: float, busy: float) -> Any:
+    """Probability of 0, 1, 2, ... requests that decode or wait for a place.
+
+    While prompts are computed nothing is decoded. In the time of decoding, requests arrive in batches: those whose prompts
+    are of one busy period, whose number has a Borel distribution. As many requests leave a number as enter it from below.
+    """
+    most, decoded = replica.most, replica.output - 1.0
+    if decoded <= 0.0:
+        return np.array([1.0])
+    size = MOST_QUEUED * most + 1
+    larger = 1.0 - np.cumsum(_borel(busy, size))
+    larger = larger[: int(np.count_nonzero(larger > _NEGLIGIBLE)) or 1]
+    places = np.minimum(np.arange(1, size), most)
+    leaving = (places / (decoded * replica.steps[places - 1])).tolist()
+    backwards, width = rate * larger[::-1], len(larger)
+    shares = np.zeros(size + width)
+    # The numbers begin after as many zeros as there are batch sizes.
+    shares[width] = largest = 1.0
+    for number in range(size - 1):
+        share = float(backwards @ shares[number + 1 : number + 1 + width]) / leaving[number]
+        shares[width + number + 1] = share
+        if share < _NEGLIGIBLE * largest:
+            break
+        largest = max(largest, share)
+        if largest > _LARGE:
+            shares, largest = shares / _LARGE, largest / _LARGE
+    return shares[width:] / shares[width:].sum()
+
+
+def _borel(busy: float, size: int) -> Any:
+    """Probability of 0, 1, 2, ... prompts in a busy period; Borel 1942."""
+    counts = np.arange(1.0, float(size))
+    factorials = np.cumsum(np.log(counts))
+    logs = -busy * counts + (counts - 1.0) * np.log(np.maximum(busy * counts, 1e-300)) - factorials
+    return np.concatenate([[0.0], np.exp(logs)])
+
+
+def highest_rate(replica: Replica, *, ttft: float, tpot: float, percentile: float) -> float:
+    """The highest request rate at which both percentiles are within their limits; 0 if there is none.
+
+    It is at most :data:`MOST_UTILIZED` of that at saturation.
+
+    Args:
+        replica: The replica.
+        ttft: Limit of the time to first token [s].
+        tpot: Limit of the time per output token [s].
+        percentile: Of both, from 0 to 100.
+    """
+
+    def within(rate: float) -> bool:
+        state = loaded(replica, rate)
+        return state is not None and state.ttft(percentile) <= ttft and state.tpot(percentile) <= tpot
+
+    low, high = 0.0, MOST_UTILIZED * replica.saturation
+    if within(high):
+        return high
+    if not within(1e-6 * high):
+        return 0.0
+    for _ in range(24):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if within(middle) else (low, middle)
+    return low
