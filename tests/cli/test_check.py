@@ -49,3 +49,10 @@ def test_catalog_of_the_user(here, tmp_path):
 
     assert here("check", "acme", "memory.capacity", "32 GiB", "--catalog", str(tmp_path)).status == 0
     assert here("check", "acme", "memory.capacity", "32 GB", "--catalog", str(tmp_path)).status == 1
+
+
+def test_a_value_without_unit_has_a_hint(here):
+    result = here("check", "trn2.48xlarge", "memory.bandwidth", "46")
+
+    assert (2, "") == (result.status, result.out)
+    assert result.err.startswith('trnspec: "46" has no unit\nhint: units of bandwidth: ')

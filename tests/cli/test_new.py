@@ -146,6 +146,26 @@ def test_nothing_is_overwritten(here) -> None:
     assert "a.yaml exists; remove it, or name another file" in done.err
 
 
+def test_a_price(here) -> None:
+    """Its figures are a mapping: each has its region."""
+    done = here(
+        *(
+            "new",
+            "price",
+            "--name",
+            "trn1.32xlarge-spot",
+            "--source",
+            "karpenter-pricing-2026-07",
+            "--server",
+            "trn1.32xlarge",
+        ),
+        *("--type", "spot", "--hourly", "us-east-1=21.50 USD/h", "--hourly", "us-west-2=21.50 USD/h"),
+    )
+
+    assert (0, "") == (done.status, done.err)
+    assert "  hourly: {us-east-1: 21.50 USD/h, us-west-2: 21.50 USD/h}\n" in done.out
+
+
 def test_prompts(tmp_path, monkeypatch) -> None:
     """Only for what is required and missing, on a terminal; a wrong answer is asked for again."""
     monkeypatch.chdir(tmp_path)

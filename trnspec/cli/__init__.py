@@ -16,7 +16,7 @@ import click
 
 from trnspec._version import __version__
 from trnspec.cli.suggest import Group
-from trnspec.errors import TrnspecError, UsageError
+from trnspec.errors import QuantityError, TrnspecError, UsageError
 from trnspec.plugins.builtin_commands import COMMANDS
 
 if TYPE_CHECKING:
@@ -188,6 +188,8 @@ def main() -> None:
         from trnspec.text_table import visible
 
         click.echo(f"trnspec: {visible(str(error))}", err=True)
+        if isinstance(error, QuantityError) and error.hint:
+            click.echo(f"hint: {visible(error.hint)}", err=True)
         sys.exit(2)
     except OSError as error:
         # Click handles a closed pipe; what remains is a full disk, for instance.

@@ -5,7 +5,7 @@ from __future__ import annotations
 COMMANDS = {
     "validate": "Check catalog files and all documents that refer to them.",
     "check": "Compare a value with a figure of the catalog.",
-    "audit": "Print every disagreement between sources.",
+    "audit": "Compare what sources state of the same figures; compare a machine with the catalog.",
     "list": "List the documents of a kind, or of all kinds.",
     "show": "Print every figure of a document with interval, source and date.",
     "compare": "Print documents side by side, with ratios.",
