@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 from mutations import Change, changed, determined, sites
+from statement_changes import is_about_another
 
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
 from trnspec.checks.reconcile.sites import Site
@@ -245,7 +246,8 @@ def _sources(graph: Graph, node: Node[Any]) -> Iterator[Slip]:
         return
     for other in graph.of(type(node.spec)):
         page = other.metadata.source
-        if other.name != node.name and page is not None and page.name != source.name:
+        # The pages of drivers and tools are about every product.
+        if page is not None and page.name != source.name and is_about_another(page.name, source.name):
             yield Slip("source", node.name, ("metadata", "source"), source.name, page.name)
 
 
