@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test coverage mutants lint docs accuracy bench calibrations clean
+.PHONY: demo test coverage mutants fuzz lint docs accuracy bench calibrations clean
 
 demo: .venv/installed          ## validate the shipped catalog and show what it holds
 	$(BIN)/trnspec validate --table
@@ -15,6 +15,11 @@ coverage: .venv/developing     ## the tests that are not slow, and the gate on b
 
 mutants: .venv/mutating        ## the share of small changes to the code that the tests detect, in a sample; ARGS='--seed 2'
 	$(BIN)/python benchmarks/mutants.py $(ARGS)
+
+fuzz: .venv/developing         ## SECONDS of fuzzing (3600 by default), with atheris for a tenth of it where it can be installed
+	-$(BIN)/python -m pip install --quiet --group fuzz
+	$(BIN)/python tests/fuzz/coverage_guided.py $(or $(SECONDS),3600)
+	FUZZ_SECONDS=$(or $(SECONDS),3600) $(BIN)/python -m pytest tests/fuzz -s $(ARGS)
 
 lint: .venv/developing         ## ruff, mypy over the package and the plugins, the import layers
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ from attrs import evolve, field, frozen
 from trnspec.errors import UsageError
 from trnspec.short_repr import short_repr
 from trnspec.yaml import Place
+from trnspec.yaml.text import UNSAFE, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,6 +77,10 @@ def _offset(line: str, index: int) -> int:
     return len(line) + 1
 
 
+MOST_BYTES = 50_000_000
+"""The size of the largest table that is read."""
+
+
 def read_table(path: Path, name: str = "") -> MeasuredTable:
     """Reads a table of measurements.
 
@@ -84,13 +89,20 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
         name: The file as messages name it; the path itself by default.
 
     Raises:
-        UsageError: The file cannot be read, is not UTF-8, or a row has more cells than there are columns.
+        UsageError: The file cannot be read, is too large, is not UTF-8, holds a control character, or a row has more cells than there are columns.
     """
     try:
+        with path.open("rb") as file:
+            contents = file.read(MOST_BYTES + 1)
+        if len(contents) > MOST_BYTES:
+            raise UsageError(f"{name or path}: it has more than {MOST_BYTES:,} bytes")
         # Spreadsheets write a byte order mark.
-        text = path.read_bytes().decode("utf-8-sig")
+        text = contents.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{name or path}: cannot be read: {_reason(error)}") from error
+    if found := UNSAFE.search(text.replace("\r\n", "\n")):
+        line = text.count("\n", 0, text.index(found.group())) + 1
+        raise UsageError(f"{name or path}:{line}: a control character, {name_of(found.group())}")
     lines = tuple(text.splitlines())
     try:
         reader = csv.DictReader(text.splitlines(keepends=True), strict=True)

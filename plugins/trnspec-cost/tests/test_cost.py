@@ -89,7 +89,9 @@ def test_type_and_region_choose() -> None:
 
 
 def test_a_type_that_is_not_sold_is_refused_with_its_source() -> None:
-    with pytest.raises(RefusalError, match=r"no on-demand price of trn2\.48xlarge; none is listed .* spot .*") as caught:
+    with pytest.raises(
+        RefusalError, match=r"no on-demand price of trn2\.48xlarge; none is listed .* spot .*"
+    ) as caught:
         cost(CATALOG, on="trn2.48xlarge", hours=1.0)
     assert ("unknown-figure", "trn2.48xlarge on-demand") == (caught.value.reason, caught.value.place)
 

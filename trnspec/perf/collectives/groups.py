@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 MOST_RANKS = 2**20
-"""Ranks of a group, and of a fabric, up to which times are computed."""
+"""Ranks of a group up to which times are computed."""
+
+MOST_FABRIC_RANKS = 2**16
+"""Ranks of a fabric up to which times are computed: each of them is routed, with about 8 kB."""
 
 MOST_CHIPS = 256
 """Chips of a fabric that is neither a grid nor switched, whose routes are searched chip by chip."""
@@ -71,15 +74,17 @@ def group(system: System, size: int | None = None, stride: int = 1) -> Group:
             hint=f"at most {max(1, (total - 1) // stride + 1)}",
         )
     # Before anything is built whose size is that of the system.
-    large = max(n, unit)
-    if large > MOST_RANKS:
-        what = "a group" if n >= unit else f"a fabric of {system.name}"
-        raise RefusalError(
-            "too-large",
-            f"{what} has {large:,} ranks; the limit is {MOST_RANKS:,}",
-            place="ranks",
-            hint="use fewer ranks or chips",
-        )
+    for what, ranks_of, most in (
+        (f"a fabric of {system.name}", unit, MOST_FABRIC_RANKS),
+        ("a group", n, MOST_RANKS),
+    ):
+        if ranks_of > most:
+            raise RefusalError(
+                "too-large",
+                f"{what} has {ranks_of:,} ranks; the limit is {most:,}",
+                place="ranks",
+                hint="use fewer ranks or chips",
+            )
     ranks = tuple(range(0, n * stride, stride))
     first_group = _split(system, ranks)
     block = n * stride
@@ -138,6 +143,13 @@ def routes_of(system: System, of: Group) -> Routes:
             hint="declare the topology of the fabric, or use ranks within a declared one",
         )
     shape = None if level is None else level.shape
+    if shape is not None and shape.nodes * per_chip != unit:
+        raise RefusalError(
+            "unknown-topology",
+            f"the declared topology of {system.name} has {shape.nodes:,} chips, and its fabric has {unit // per_chip:,}",
+            place="on",
+            hint="trnspec validate reports such a topology (TRN501)",
+        )
     if shape is not None and not isinstance(shape, GridShape | Switched) and shape.nodes > MOST_CHIPS:
         raise RefusalError(
             "too-large",

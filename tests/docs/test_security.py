@@ -1,0 +1,45 @@
+"""docs/explanation/security.md: the limits it names are those of the code."""
+
+from __future__ import annotations
+
+from running import ROOT
+
+from trnspec.catalog.frames import SQL_MEMORY, SQL_RESULT, SQL_SECONDS
+from trnspec.checks.rules import topology
+from trnspec.cli import eval as eval_
+from trnspec.loading import measured, settings
+from trnspec.model.annotations import MOST_PATHS
+from trnspec.model.document import PathText
+from trnspec.output.exporters import svg, wiring
+from trnspec.perf.collectives import groups
+from trnspec.plugins import discovery, failures
+from trnspec.yaml import Limits
+
+LIMITS = {
+    "size of a document": f"{Limits().bytes // 1_000_000} MB",
+    "depth of a document": f"{Limits().depth}",
+    "keys and values of a document": f"{Limits().nodes:,}",
+    "one key or text": f"{Limits().scalar:,} characters",
+    "findings of one code that are listed, in reading a file": f"{Limits().problems}",
+    "a table of measurements": f"{measured.MOST_BYTES // 1_000_000} MB",
+    "integers": "64 bits",
+    "a path with alternatives, `{a,b}`": f"{PathText.__metadata__[0].longest} characters, {MOST_PATHS} paths",
+    "`trnspec.toml`, `pyproject.toml`": f"{settings._MOST_BYTES // 1_000_000} MB",
+    "chips of a topology that is built and compared": f"{topology.MOST_CHIPS:,}",
+    "links of a fabric that is exported": f"{wiring.MOST_LINKS:,}",
+    "chips of a picture": f"{svg.MOST:,}",
+    "ranks of a group, of a fabric": f"{groups.MOST_RANKS:,}, {groups.MOST_FABRIC_RANKS:,}",
+    "combinations of a sweep with one evaluation each": f"{eval_.MOST:,}",
+    "SQL": f"SELECT; {SQL_SECONDS:g} s, {SQL_MEMORY} MB, a result of {SQL_RESULT} MB",
+    "import of a plugin": f"{discovery.SECONDS:g} s (`TRNSPEC_PLUGIN_SECONDS`)",
+    "one call of a rule of a plugin": f"{failures.RULE_SECONDS:g} s (`TRNSPEC_RULE_SECONDS`)",
+    "waiting for another freeze in the same folder": "30 s",
+}
+
+
+def test_limits() -> None:
+    page = (ROOT / "docs" / "explanation" / "security.md").read_text("utf-8")
+    table = page.partition("## Limits")[2].partition("## How")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+
+    assert {row[0]: row[1] for row in rows} == LIMITS
