@@ -1,112 +1,19 @@
-"""The table "I want to add ..." of CONTRIBUTING.md: its files and tests exist, and each change of the core is made here.
+"""The table "I want to add ..." of CONTRIBUTING.md: each change of the core is made here.
 
 A trial copies the package, makes the change in the files that the row names and in no other, and runs the copy.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 
 import pytest
-from attrs import frozen
+from contributing_rows import ROWS
 from running import ROOT
 from scratch import Scratch
 
-from trnspec.plugins.scaffold.writer import KINDS, files
-
-REQUIRED = {
-    *("chip generation", "extensive figure", "hardware level (rack)", "kind", "rule", "code", "evaluator"),
-    *("evaluator option", "command", "exporter", "reporter", "unit"),
-}
-MOST_OTHERS = 2
-"""Files that a change touches, except the new one that it is about."""
-
-
-@frozen
-class Row:
-    """A row of the table.
-
-    Attributes:
-        what: What is added.
-        changed: The files of trnspec that change.
-        own: The new files, with NAME in their paths; where there are none, the first file that changes.
-        plugin: The files of a plugin.
-        tests: The tests that make the change.
-    """
-
-    what: str
-    changed: tuple[str, ...]
-    own: tuple[str, ...]
-    plugin: tuple[str, ...]
-    tests: tuple[str, ...]
-
-
-def rows() -> dict[str, Row]:
-    """The table, by the first column."""
-    section = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## I want to add ...\n", 1)[1].split("\n## ", 1)[0]
-    table = [line for line in section.splitlines() if line.startswith("| ")]
-    result = {}
-    for line in table[1:]:
-        what, core, plugin, tried = (cell.strip() for cell in line.strip("|").split(" | "))
-        paths = [p for p in re.findall(r"`([^`]+)`", core) if re.search(r"\.(py|md|yaml)$", p)]
-        own = tuple(p for p in paths if "NAME" in p)
-        changed = tuple(p for p in paths if "NAME" not in p)
-        in_plugin = tuple(p for p in re.findall(r"`([^`]+)`", plugin) if re.search(r"\.(py|yaml)$", p))
-        result[what] = Row(what, changed, own, in_plugin, tuple(re.findall(r"`(tests/[^`]+)`", tried)))
-    return result
-
-
-ROWS = rows()
-
-
-# The table.
-
-
-def test_every_row_is_there() -> None:
-    assert set() == REQUIRED - set(ROWS)
-
-
-@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.what)
-def test_files_of_a_row(row) -> None:
-    """They exist, those that are new are in folders that exist, and few change beside the one that the change is about."""
-    others = row.changed if row.own else row.changed[1:]
-
-    assert [] == [f for f in row.changed if not (ROOT / f).is_file()]
-    assert [] == [f for f in row.own if not (ROOT / f.partition("NAME")[0]).parent.is_dir()]
-    assert row.own + row.changed
-    assert len(others) <= MOST_OTHERS, others
-
-
-@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.what)
-def test_tests_of_a_row(row) -> None:
-    missing = []
-    for test in row.tests:
-        file, _, name = test.partition("::")
-        tree = ast.parse((ROOT / file).read_text("utf-8")) if (ROOT / file).is_file() else ast.Module([], [])
-        if name not in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}:
-            missing.append(test)
-
-    assert row.tests
-    assert [] == missing
-
-
-@pytest.mark.parametrize("row", [r for r in ROWS.values() if r.what in REQUIRED], ids=lambda row: row.what)
-def test_files_of_a_plugin(row) -> None:
-    """A row of which ``plugin new`` writes an example names the files of the example."""
-    written = {_renamed(name, kind) for kind in KINDS for name in files("name", kind)}
-
-    assert row.plugin
-    assert [] == [f for f in row.plugin if f not in written]
-    assert len([f for f in row.plugin if f.endswith(".py")]) <= MOST_OTHERS
-
-
-def _renamed(path: str, kind: str) -> str:
-    """A path of the example as the table has it."""
-    path = path.replace("trnspec_name/", "trnspec_NAME/")
-    return re.sub(r"name-[a-z0-9-]+\.yaml$", "NAME.yaml", path)
-
+from trnspec.plugins.scaffold.writer import files
 
 # The changes of the core.
 

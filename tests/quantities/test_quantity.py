@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 import subprocess
 import sys
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from quantity_texts import pairs, quantities
 
 from trnspec.errors import QuantityError, UsageError
 from trnspec.quantities.grammar import MAX_TEXT
@@ -25,7 +25,7 @@ from trnspec.quantities.quantity import (
     pattern,
     render,
 )
-from trnspec.quantities.units import MAX_SYMBOL, UNITS, Dimension, Unit
+from trnspec.quantities.units import UNITS, Dimension, Unit
 
 G, T, P, GI = 10**9, 10**12, 10**15, 2**30
 
@@ -262,143 +262,6 @@ def test_a_plugin_table_is_used() -> None:
     assert [bool(re.search(pattern(Dimension.BANDWIDTH, t), "32 GT/s")) for t in (table, UNITS)] == [True, False]
     with pytest.raises(QuantityError):
         parse("32 GT/s")
-
-
-# Properties of reading.
-
-
-@st.composite
-def numbers(draw: st.DrawFn) -> str:
-    """Any well formed number."""
-    whole = draw(st.integers(0, 10**18 - 1))
-    decimals = draw(st.none() | st.from_regex(r"[0-9]{1,15}", fullmatch=True))
-    exponent = draw(st.none() | st.integers(-30, 30))
-    text = f"{whole:,}" if draw(st.booleans()) else str(whole)
-    return text + (f".{decimals}" if decimals else "") + (f"e{exponent}" if exponent is not None else "")
-
-
-PREFIXES = ["", "~", "~ ", "<= ", "<=", "< ", "<", ">= ", ">=", "> ", ">", "up to ", "up-to ", "over "]
-
-
-@st.composite
-def texts(draw: st.DrawFn, dimension: Dimension | None = None) -> str:
-    """Any text that is a quantity."""
-    unit = draw(st.sampled_from(UNITS.spellings(dimension)))
-    return f"{draw(st.sampled_from(PREFIXES))}{draw(numbers())} {unit}"
-
-
-quantities = texts().map(parse)
-pairs = st.sampled_from(Dimension).flatmap(lambda d: st.tuples(texts(d), texts(d)))
-
-
-@given(texts())
-def test_every_form_is_read_back(text: str) -> None:
-    """Reading keeps the text, fits the budget, and gives equal values for equal texts."""
-    got = parse(text)
-    assert (str(got), parse(str(got)), len(text) <= MAX_TEXT) == (text, got, True)
-    assert pickle.loads(pickle.dumps(got)) == got
-    assert 1 <= got.min_digits <= got.digits
-
-
-@given(numbers(), st.sampled_from(UNITS.spellings()))
-def test_value_is_exact(number: str, unit: str) -> None:
-    """The number is the decimal that is printed, with no float in between."""
-    got = parse(f"{number} {unit}")
-    assert got.number == Fraction(number.replace(",", ""))
-    assert got.value == got.number * UNITS.unit(unit).factor
-    assert (got.number / got.ulp).denominator == 1
-
-
-@given(quantities)
-def test_value_in_interval_in_loose(got: Quantity) -> None:
-    """The interval contains the value, and the loose one contains the interval."""
-    assert got.value in got.interval
-    assert got.value in got.loose
-    assert got.loose.low <= got.interval.low
-    if got.interval.high is None:
-        assert got.loose.high is None
-    else:
-        assert got.loose.high is not None
-        assert got.interval.high <= got.loose.high
-    if got.digits == got.min_digits:
-        assert got.interval == got.loose
-    elif got.interval.high is not None:
-        assert got.loose.high != got.interval.high
-
-
-@given(numbers(), st.sampled_from(UNITS.spellings()))
-def test_interval_is_what_rounds_to_the_text(number: str, unit: str) -> None:
-    """The ends are half a unit of the last digit away, the lower one in and the upper one out."""
-    got = parse(f"{number} {unit}")
-    half = got.ulp * got.unit.factor / 2
-    interval = got.interval
-    assert (interval.low, interval.high) == (max(got.value - half, 0), got.value + half)
-    assert interval.low in interval
-    assert got.value + half not in interval
-
-
-# The pattern and the parser say the same.
-
-
-def _reads(text: str, dimension: Dimension) -> bool:
-    try:
-        parse(text, dimension)
-    except QuantityError:
-        return False
-    return True
-
-
-@pytest.mark.parametrize("dimension", Dimension)
-def test_pattern_takes_nothing_the_parser_refuses(dimension: Dimension) -> None:
-    """Every text made from the pattern is read."""
-
-    @settings(max_examples=40)
-    @given(st.from_regex(pattern(dimension), fullmatch=True))
-    def check(text: str) -> None:
-        assert parse(text, dimension).text == text
-
-    check()
-
-
-@given(texts(), st.data())
-def test_pattern_and_parser_agree_on_damaged_texts(text: str, data: st.DataObject) -> None:
-    """A text with a character put in, taken out or replaced is taken by both or by neither, for every dimension."""
-    at = data.draw(st.integers(0, len(text)))
-    cut = data.draw(st.integers(0, 2))
-    put = data.draw(
-        st.sampled_from(
-            ["", " ", "\n", ",", ".", "0", "9", "e", "-", "+", "~", "<", "=", "x", "/", "s", "B", "i", "µ", "٣"]
-        )
-    )
-    damaged = text[:at] + put + text[at + cut :]
-    dimension = data.draw(st.sampled_from(Dimension))
-    for one in {dimension, parse(text).dimension}:
-        assert bool(re.search(pattern(one), damaged)) == _reads(damaged, one)
-
-
-@example("5 GB\n")
-@example("5 GB\n\n")
-@given(st.text(max_size=20))
-def test_any_text_gives_a_quantity_or_our_error(text: str) -> None:
-    """No text makes the parser fail in any other way, and the pattern agrees with it."""
-    assert bool(re.search(pattern(Dimension.INFORMATION), text)) == _reads(text, Dimension.INFORMATION)
-
-
-def test_longest_text_fits_the_budget() -> None:
-    """The bounds in the pattern add up to the longest text that is looked at."""
-    longest = f"up to {'999' + ',999' * 5}.{'9' * 15}e-30 "
-    assert len(longest) + MAX_SYMBOL == MAX_TEXT
-    table = UNITS.with_units(Unit("L" * MAX_SYMBOL, Dimension.POWER, Fraction(1)))
-    text = longest + "L" * MAX_SYMBOL
-    assert parse(text, Dimension.POWER, table).text == text
-
-
-def test_pattern_is_plain_ecmascript() -> None:
-    """The pattern uses nothing that only Python knows, and is anchored at both ends."""
-    for dimension in Dimension:
-        text = pattern(dimension)
-        assert re.findall(r"\\[AZbB]|\(\?P|\(\?[aiLmsux<]|\(\?#|[*+?}]\+", text) == []
-        assert (text[0], text[-7:]) == ("^", r"$(?!\n)")
 
 
 # Intervals.

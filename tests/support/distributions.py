@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from running import Result, apart
+from running import Result, forked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,5 +44,4 @@ class Site:
 
     def run(self, *args: str | Path, **env: str) -> Result:
         """The command line in a process that finds what is installed here."""
-        path = os.pathsep.join(filter(None, [str(self.folder), os.environ.get("PYTHONPATH", "")]))
-        return apart(*args, cwd=self.folder, PYTHONPATH=path, **env)
+        return forked(*args, cwd=self.folder, path=self.folder, **env)

@@ -16,6 +16,7 @@ from trnspec import api
 from trnspec.loading import index
 from trnspec.loading.pipeline import Reading, read
 from trnspec.plugins.api import Registry
+from trnspec.testing import helpers
 from trnspec.yaml import Document, read_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +54,8 @@ def _read(document: Document, registry: Registry, *, target: bool = True, plugin
 
 
 def keep() -> None:
-    """Makes ``trnspec.load`` and the command line, in this process, use what was parsed before."""
-    api.read_file = _read_file  # type: ignore[assignment]
-    api.read = _read
-    index.read_file = _read_file  # type: ignore[assignment]
+    """Makes ``trnspec.load``, ``trnspec.testing`` and the command line, in this process, use what was parsed before."""
+    for module in (api, index, helpers):
+        module.read_file = _read_file  # type: ignore[attr-defined]
+    for module in (api, helpers):
+        module.read = _read  # type: ignore[attr-defined]

@@ -19,7 +19,8 @@ from trnspec.loading.structure import plain, structure
 from trnspec.model.document import Claim
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import FigureShape, NumberShape, ObjectShape, dotted, leaves
+from trnspec.model.reflection import FigureShape, NumberShape, ObjectShape, dotted, leaves, spread
+from trnspec.model.rounded import RoundedCount, interval_of
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.contradictions import contradictions
@@ -203,7 +204,8 @@ def determined(graph: Graph) -> dict[Place, set[str]]:
     ``sum``: it is a total, a part or a count of a relation between adopted figures;
     ``source``: another source says the same, with no verdict or with "agrees";
     ``ratio``: it is a printed ratio, with no verdict or with "agrees", or one of the two figures that it divides;
-    ``formula``: it is derived, by a formula that stands beside it;
+    ``formula``: it is derived, or a formula of other figures gives it;
+    ``base``: it is a dimension that a model has in common with the one it is built on;
     ``topology``: a declared topology gives it, or is given by it;
     ``parameters``: it is a parameter count, or a dimension that enters one.
 
@@ -216,7 +218,7 @@ def determined(graph: Graph) -> dict[Place, set[str]]:
                 found[site.node.name, site.path].add("source" if relation.is_claim else "sum")
     for node in graph:
         for path, figure in graph.figures(node).items():
-            if figure.derived is not None:
+            if figure.derived is not None or figure.check is not None:
                 found[node.name, path].add("formula")
         for place in _wired(node):
             found[place].add("topology")
@@ -224,6 +226,8 @@ def determined(graph: Graph) -> dict[Place, set[str]]:
             found[place].add("ratio")
         for place in _counted(node):
             found[place].add("parameters")
+        for place in _inherited(graph, node):
+            found[place].add("base")
     return dict(found)
 
 
@@ -238,15 +242,41 @@ def _divided(graph: Graph, node: Node[Chip]) -> Iterator[Place]:
 
 
 def _counted(node: Node[Any]) -> Iterator[Place]:
-    """The parameter counts of a model, and the dimensions of which one more gives another count, or none."""
+    """The parameter counts of a model, and the dimensions of which another value gives another count, or none.
+
+    The other value is one more where a count is exact, and twice as many where it is rounded.
+    """
     stated = node.spec.parameters if isinstance(node.spec, Model) else None
     if stated is None:
         return
-    counts = [c for n, c in (("total", parameters_of), ("active", active_parameters_of)) if getattr(stated, n)]
+    counts = [
+        (c, getattr(stated, n))
+        for n, c in (("total", parameters_of), ("active", active_parameters_of))
+        if getattr(stated, n)
+    ]
     for path, value in sites(node).items():
-        more = _with(node.spec, path[1:], value + 1)
-        if path[1] == "parameters" or any(contradictions(more)) or any(c(more) != c(node.spec) for c in counts):
+        if path[1] == "parameters":
             yield node.name, path
+            continue
+        for count, printed in counts:
+            rounded = isinstance(printed, RoundedCount)
+            other = _with(node.spec, path[1:], value * 2 if rounded else value + 1)
+            if any(contradictions(other)) or not interval_of(printed if rounded else count(node.spec)).overlaps(
+                Interval.point(Fraction(count(other)))
+            ):
+                yield node.name, path
+
+
+def _inherited(graph: Graph, node: Node[Any]) -> Iterator[Place]:
+    """The dimensions that a model has in common with its base, in both documents."""
+    base = node.spec.base if isinstance(node.spec, Model) else None
+    if base is None:
+        return
+    differing = tuple(path for text in base.differs for path in spread(text))
+    for path in sites(node):
+        if path[1] != "parameters" and not any(path[: len(other)] == other for other in differing):
+            yield node.name, path
+            yield graph.node(base.model).name, path
 
 
 def _with(spec: Any, path: Path, value: int) -> Any:

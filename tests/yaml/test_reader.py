@@ -329,6 +329,19 @@ def test_empty_values_stand_behind_their_colon(parser: Callable[[str], Any]) -> 
     assert document.data == {"a": None, "b": None, "c": None, "d": {"x": None, "y": None}}
 
 
+def test_keys_that_look_the_same() -> None:
+    """A ligature next to the letters it is made of, whatever other keys the mapping has."""
+    assert {("TRN055", 3, 1)} == found(read_text("plain: 0\nfile: 1\n\ufb01le: 2\nother: 3\n"))
+
+
+@PARSERS
+def test_an_alias_says_whether_its_anchor_is_before_it(parser: Callable[[str], Any]) -> None:
+    problems = read_text("a: &b 1\nc: *b\nd: *e\n", parser=parser).problems
+    assert [(2, "repeat the value here"), (3, "put the value in quotes if it is text")] == [
+        (p.place.line if p.place else 0, p.hint) for p in problems if p.message.startswith("Aliases")
+    ]
+
+
 # Budgets.
 
 

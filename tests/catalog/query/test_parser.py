@@ -164,6 +164,14 @@ def test_wide_characters_move_the_mark() -> None:
     assert "  " + " " * 15 + "^" == shown("c where a='日' ?")[2]
 
 
+def test_conditions_next_to_others_are_not_nested() -> None:
+    """Many in parentheses are no depth, and take none from those after them."""
+    many = " or ".join(["(known power)"] * (MAX_DEPTH + 50))
+    parse_query(f"chip where {many}")
+    with pytest.raises(QueryError, match="nested more than"):
+        parse_query(f"chip where {many} or {'not ' * MAX_DEPTH}known power")
+
+
 def test_budgets() -> None:
     deep = "not " * MAX_DEPTH
     with pytest.raises(QueryError, match="deep"):

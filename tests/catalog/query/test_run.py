@@ -262,6 +262,7 @@ def test_the_paths_of_the_page() -> None:
     ("text", "marked", "words"),
     [
         ("sever", "sever", "did you mean 'server'"),
+        ("chip where coers = 8", "coers", "did you mean 'core'"),
         ("chip where memory.capcity > 3 GB", "memory.capcity", "did you mean 'memory.capacity'"),
         ("chip where chips.count > 3", "chips.count", "Chip has no chips.count"),
         ("chip where other.shre > 3", "other.shre", "did you mean 'other.share'"),

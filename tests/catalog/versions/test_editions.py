@@ -194,6 +194,13 @@ def test_writing(tmp_path) -> None:
     assert {RELEASED, "2026.11.json", "2026.11.9.json", "2026.11.10.json"} == {f.name for f in folder.iterdir()}
 
 
+def test_the_next_name_follows_the_last(tmp_path) -> None:
+    for name in ("2026.11", "2026.11.1", "2026.11.2"):
+        write(tmp_path, name, freeze(whole(), name))
+    with pytest.raises(EditionError, match=r"such as 2026\.11\.3$"):
+        write(tmp_path, "2026.11", small())
+
+
 def test_an_edition_is_not_written_over(tmp_path) -> None:
     """The same once more is nothing; something else is refused and leaves all as it was."""
     file = write(tmp_path, "2026.11", small())

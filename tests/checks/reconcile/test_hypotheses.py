@@ -8,14 +8,12 @@ import attrs
 import pytest
 from rules_world import (
     BANDWIDTH,
-    FP32,
     PEAK,
     SERVER_PEAK,
     ULTRA_EFA,
     ULTRA_PEAK,
     bare,
     causes,
-    claim,
     efa,
     interval,
     of_server,
@@ -26,9 +24,8 @@ from rules_world import (
 )
 
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case, sentence
-from trnspec.checks.reconcile.lookalikes import MOST_SHARED
 from trnspec.checks.reconcile.relations import relations
-from trnspec.checks.reconcile.sites import Relation, Site, Term
+from trnspec.checks.reconcile.sites import Relation
 from trnspec.checks.reconcile.suspects import suspects
 from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import parse
@@ -386,172 +383,6 @@ def test_a_part_of_another_dimension_is_no_part():
     )
 
     assert explanations == {}
-
-
-# The figures of others.
-
-
-def test_the_dense_rate_stands_for_the_sparse_one():
-    explanations = causes("667 TFLOPS", "2,563 TFLOPS", at=("trainium2", "peak.sparse.bf16"), graph=bare())
-
-    assert explanations["dense-sparse"] == "this is the dense rate of bf16: 667 TFLOPS"
-
-
-def test_the_sparse_total_stands_for_the_dense_one():
-    part = of_server(server="trn2.48xlarge")
-    site = sites(bare(), "trn2.48xlarge", "stated.peak.dense.bf16")[0]
-    explanations = explain_case(Case(site, parse("41.0 PFLOPS"), (part.interval,), (part,), (), bare()))
-
-    assert [Explanation("dense-sparse", "this is the sparse rate of bf16: 16 x 2,563 TFLOPS")] == explanations
-
-
-def test_the_sparse_rate_of_another_type_is_not_named():
-    """Four types share the sparse rate; only that of the same type is explanations."""
-    explanations = [
-        e
-        for e in explain_case(_case(bare(), ("trainium2", "peak.dense.bf16"), "2,563 TFLOPS", "667 TFLOPS"))
-        if e.id == "dense-sparse"
-    ]
-
-    assert [Explanation("dense-sparse", "this is the sparse rate of bf16: 2,563 TFLOPS")] == explanations
-
-
-def _case(graph: Graph, at: tuple[str, str], printed: str, *wanted: str, **more: tuple[Term, ...]) -> Case:
-    expected = tuple(parse(w).interval for w in wanted)
-    return Case(sites(graph, *at)[0], parse(printed), expected, more.get("terms", ()), (), graph)
-
-
-def test_memory_has_no_sparse_rate():
-    """Host memory in the column of device memory is another row, not another kind of rate."""
-    explanations = causes("8,192 GiB", "6,144 GiB", at=("trn2-ultraserver", "stated.memory.capacity"), graph=bare())
-
-    assert "dense-sparse" not in explanations
-    assert explanations["swapped-row"] == "this is the figure of stated.host.memory: 8,192 GiB"
-
-
-def test_the_figure_of_another_row():
-    explanations = causes("47.5 TFLOPS", "190 TFLOPS", at=PEAK, graph=bare())
-
-    assert explanations["swapped-row"] == "this is the figure of fp32: 47.5 TFLOPS"
-
-
-def test_rows_that_share_a_figure_are_told_together():
-    explanations = [
-        e.sentence for e in explain_case(_case(bare(), FP32, "190 TFLOPS", "47.5 TFLOPS")) if e.id == "swapped-row"
-    ]
-
-    assert explanations == ["this is the figure of tf32 and 3 others: 190 TFLOPS"]
-
-
-@pytest.mark.parametrize("printed", ["100 TFLOPS", "380 GFLOPS"])
-def test_no_other_row(printed):
-    assert not {"swapped-row", "dense-sparse", "neighbour"} & set(causes(printed, "190 TFLOPS", at=PEAK, graph=bare()))
-
-
-def test_the_tensor_engines_alone():
-    explanations = causes("629.1 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
-
-    assert explanations["tensor-engine"] == "this is the rate of the tensor engines alone: 629.1 TFLOPS"
-
-
-def test_all_engines_where_the_tensor_engines_belong():
-    explanations = causes("667 TFLOPS", "629.1 TFLOPS", at=("trainium2", "tensor_peak.dense.bf16"), graph=bare())
-
-    assert explanations["tensor-engine"] == "this is the rate of all engines together: 667 TFLOPS"
-
-
-def test_a_total_of_the_tensor_engines_alone():
-    part = of_server(server="trn2.48xlarge")
-    explanations = causes(
-        "10,066 TFLOPS", part.interval, at=("trn2.48xlarge", "stated.peak.dense.bf16"), terms=[part], graph=bare()
-    )
-
-    assert explanations["tensor-engine"] == "this is the rate of the tensor engines alone: 16 x 629.1 TFLOPS"
-
-
-def test_tensor_engines_of_another_type_are_not_named():
-    explanations = causes("629.1 TFLOPS", "181 TFLOPS", at=("trainium2", "peak.dense.fp32"), graph=bare())
-
-    assert "tensor-engine" not in explanations
-
-
-def test_an_older_claim():
-    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", verdict="superseded", reason="Lowered.")
-    explanations = causes("210 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
-
-    assert (
-        explanations["older-claim"]
-        == "this is the value of neuron-trn1-2023-02 for peak.dense.bf16 (superseded): 210 TFLOPS"
-    )
-
-
-def test_sources_that_print_the_same_are_told_together():
-    graph = bare()
-    for source in ("neuron-trn1-2023-02", "neuron-trn1-2022-10", "neuron-trainium-2023-04"):
-        graph = claim(graph, "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", source=source, verdict="superseded")
-    explanations = causes("210 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
-
-    expected = "this is the value of neuron-trn1-2023-02 and 2 others for peak.dense.bf16 (superseded): 210 TFLOPS"
-    assert expected == explanations["older-claim"]
-
-
-def test_a_claim_does_not_explain_itself():
-    """The only source of a figure is no explanation of it."""
-    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS")
-    index = len(graph.named("trainium1").claims) - 1
-    own = Site(graph.named("trainium1"), sites(graph, *PEAK)[0].path, index)
-    relation = Relation(own, (Term((), sites(graph, *PEAK)[0]),), "another source")
-    (suspect,) = suspects([relation])
-
-    assert own.key == suspect.site.key
-    assert explain(suspect, graph) == []
-
-
-def test_a_claim_on_another_figure_is_no_older_claim():
-    graph = claim(bare(), "trainium1", "spec.peak.dense.int8", "420 TOPS")
-    explanations = causes("420 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
-
-    assert "older-claim" not in explanations
-
-
-def test_the_total_of_an_older_claim():
-    """16 x 210 TFLOPS is printed where the chip has 190 by now."""
-    graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", verdict="superseded", reason="Lowered.")
-    part = of_server(graph)
-    explanations = causes("3,360 TFLOPS", part.interval, at=sites(graph, *SERVER_PEAK)[0], terms=[part], graph=graph)
-
-    assert "older-claim" in explanations
-    assert explanations["older-claim"].endswith(": 16 x 210 TFLOPS")
-
-
-def test_a_neighbouring_generation():
-    explanations = causes("190 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
-
-    assert explanations["neighbour"] == "this is the figure of trainium1: 190 TFLOPS"
-
-
-def test_a_figure_that_many_documents_share_explains_nothing():
-    trainium1 = bare().named("trainium1")
-    for copies, reported in ((MOST_SHARED - 1, True), (MOST_SHARED, False)):
-        names = [f"copy-{i}" for i in range(copies)]
-        more = {n: attrs.evolve(trainium1, metadata=attrs.evolve(trainium1.metadata, name=n)) for n in names}
-        graph = Graph({**bare().nodes, **more})
-        explanations = causes("190 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=graph)
-
-        assert ("neighbour" in explanations) == reported
-
-
-def test_no_neighbour_has_it():
-    explanations = causes("200.0 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
-
-    assert "neighbour" not in explanations
-
-
-def test_a_neighbour_that_would_be_right_explains_nothing():
-    """trn2u.48xlarge has the same EFA as trn2.48xlarge: that it does is no reason for another figure."""
-    explanations = causes("3,100 Gbps", "3,200 Gbps", at=("trn2.48xlarge", "network.bandwidth"), graph=bare())
-
-    assert "neighbour" not in explanations
 
 
 # How they are explanations.

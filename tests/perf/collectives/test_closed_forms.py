@@ -234,3 +234,8 @@ def test_bisection_bounds_by_hand():
     assert 5.0 == c.bisection_bound("all-to-all", 10.0, 4.0, 2.0)
     assert 5.0 == c.bisection_bound("broadcast", 10.0, 4.0, 2.0)
     assert 0.0 == c.bisection_bound("all-reduce", 10.0, 1.0, 2.0)
+
+
+def test_shares_of_a_torus_with_an_axis_of_two():
+    """Over one link 2 / (2 - 1) x 1, over the two of a ring of four 4 / (4 - 1) x 2; nothing on an axis of one."""
+    assert (pytest.approx(3 / 7), pytest.approx(4 / 7), 0.0) == c.torus_shares((2.0, 4.0, 1.0), (10.0, 10.0, 10.0))

@@ -42,9 +42,11 @@ def takes(where, kind, algorithm, size=GIB, of=None):
 
 
 def test_every_system_of_the_catalog_is_tried():
+    """All that have a network; of some sizes only the name and the number of chips are known."""
     shipped = trnspec.load()
+    servers = {n for n, s in shipped.servers.items() if s.fabric is not None or s.network is not None}
 
-    assert {*shipped.servers, *shipped.ultraservers} <= {*SYSTEMS}
+    assert {*servers, *shipped.ultraservers} <= {*SYSTEMS}
 
 
 def test_the_systems_with_links_of_known_rates():
