@@ -175,6 +175,9 @@ def _missing(
         value = schema["properties"][key].get("const") or doc
         hint = f"add {key}: {value}" if value else f"add {key}"
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
+        if any(did_you_mean(other, [key]) for other in instance if other not in schema["properties"]):
+            # It is there under a misspelt key.
+            continue
         below = shape_in_document(spec, (*path, key))
         yield from _missing_below(below, document, (*path, key), place, path)
 
