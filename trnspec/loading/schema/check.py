@@ -184,7 +184,11 @@ def _missing(
 
 def _is_required(spec: type, path: Path) -> bool:
     above = shape_in_document(spec, path[:-1])
-    return len(path) == 1 or (isinstance(above, ObjectShape) and above.fields[str(path[-1])].required)
+    if len(path) == 1 or not isinstance(above, ObjectShape):
+        return len(path) == 1
+    # A former key is not among the fields.
+    member = above.fields.get(str(path[-1]))
+    return member is not None and member.required
 
 
 def _missing_below(
