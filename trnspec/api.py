@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation, Table
-    from trnspec.evaluation.sweep import Sweep
+    from trnspec.evaluation.sweeps.sweep import Sweep
     from trnspec.graph.graph import Graph
     from trnspec.plugins.api import Evaluator, Registry
     from trnspec.plugins.discovery import Discovery
@@ -309,9 +309,9 @@ def sweep(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Sweep:
     Raises:
         UsageError: As for :func:`evaluate`, or a list is empty, or a range or a figure is invalid.
     """
-    from trnspec.evaluation.figure_axes import figure_axes, with_figures
     from trnspec.evaluation.runner import resolved
-    from trnspec.evaluation.sweep import Sweep, combinations, values_of
+    from trnspec.evaluation.sweeps.figure_axes import figure_axes, with_figures
+    from trnspec.evaluation.sweeps.sweep import Sweep, combinations, values_of
 
     used, figures = _loaded(catalog), inputs.pop("vary", {})
     known = {one.name: one for one in resolved(*evaluator(name))[1]}

@@ -20,9 +20,9 @@ from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import emit, format_option, show, table_options, width
 from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
-from trnspec.evaluation.ranges import expanded
 from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
 from trnspec.evaluation.suggestion import command as suggested
+from trnspec.evaluation.sweeps.ranges import expanded
 from trnspec.plugins.api import Evaluator
 from trnspec.text_table import Column, csv, table
 
@@ -343,8 +343,8 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
 
     from trnspec.cli.eval_csv import flat, ranked
     from trnspec.evaluation.measures import measure
-    from trnspec.evaluation.sweep import combinations
-    from trnspec.evaluation.sweep_page import sweep_markdown, sweep_page
+    from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_page
+    from trnspec.evaluation.sweeps.sweep import combinations
     from trnspec.output.reporters.evaluation import refusal, sentence
 
     evaluator, given = request.evaluator, request.given

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.figure_axes import FigureValue
 from trnspec.evaluation.inputs import bound, inputs
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluation.result import Table as Rows
+from trnspec.evaluation.sweeps.figure_axes import FigureValue
 from trnspec.output.reporters.evaluation import cells, record
 from trnspec.text_table import Table, table
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from trnspec.cli.eval import EvalRequest
     from trnspec.evaluation.result import Evaluation
-    from trnspec.evaluation.sweep_page import Row
+    from trnspec.evaluation.sweeps.page import Row
 
 KIND = " kind"
 """The end of the name of a column that has the kind of evidence of an answer."""

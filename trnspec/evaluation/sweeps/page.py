@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from trnspec.evaluation.figure_axes import FigureValue
 from trnspec.evaluation.measures import bound, common, edge, mark, measure
 from trnspec.evaluation.page import BOUNDS, IDEAL, is_number, label
+from trnspec.evaluation.sweeps.figure_axes import FigureValue
 from trnspec.text_table import Block, Column, Number, Table, escape, markdown, table, wrapped
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.figure_axes import FigureValue
-from trnspec.evaluation.ranges import expanded
 from trnspec.evaluation.result import Evaluation, RefusalError, Value
+from trnspec.evaluation.sweeps.figure_axes import FigureValue
+from trnspec.evaluation.sweeps.ranges import expanded
 from trnspec.short_repr import abbreviated
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.assumptions import assumed, spaced
-from trnspec.evaluation.ranges import expanded
+from trnspec.evaluation.sweeps.ranges import expanded
 from trnspec.model.reflection import NumberShape
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import Dimension
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from trnspec.evaluation.assumptions import Assumed
     from trnspec.graph.graph import Graph
+    from trnspec.quantities.quantity import Quantity
 
 
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?\s*[A-Za-z%]", re.ASCII)
@@ -42,12 +43,16 @@ class FigureValue(str):
     @classmethod
     def of(cls, one: Assumed) -> FigureValue:
         """The value of an assumption."""
-        value = cls(one.value)
-        value.unit = ""
         if isinstance(one.path.shape, NumberShape):
-            value.number = int(one.value.replace(",", ""))
+            value = cls(one.value)
+            value.number, value.unit = int(one.value.replace(",", "")), ""
             return value
-        quantity = parse(one.value, None, one.path.node.units)
+        return cls.of_quantity(parse(one.value, None, one.path.node.units))
+
+    @classmethod
+    def of_quantity(cls, quantity: Quantity) -> FigureValue:
+        """The value of a figure."""
+        value = cls(quantity.text)
         value.number = float(quantity.value)
         value.unit = "" if quantity.dimension is Dimension.RATIO else quantity.dimension.base
         return value
