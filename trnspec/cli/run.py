@@ -13,7 +13,7 @@ from attrs import asdict
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval_csv import REFUSED
 from trnspec.cli.help import GroupedCommand, GroupedOption
-from trnspec.cli.render import format_option, show, width
+from trnspec.cli.render import format_option, show, table_options, width
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation.result import RefusalError
 from trnspec.text_table import Table, csv, markdown, table, wrapped
@@ -56,31 +56,52 @@ if TYPE_CHECKING:
     help="Print the inputs and the answers that differ between two scenarios, with the ratios B / A.",
 )
 @format_option
+@table_options
 @catalog_options
-def command(file: str, only: tuple[str, ...], diff: tuple[str, str] | None, format_: str, **options: Any) -> None:
+def command(  # one parameter for each option
+    file: str,
+    only: tuple[str, ...],
+    diff: tuple[str, str] | None,
+    format_: str,
+    columns: str | None,
+    sort: str | None,
+    **options: Any,
+) -> None:
     """Evaluate the scenarios of FILE, and compare them in one table.
 
     FILE is a document of the kind Scenarios: named evaluations, each with an evaluator, inputs, assumed figures, and
     possibly a base scenario from which it inherits. An input that is left out has its default. Exit status 1: no
     scenario has an answer. Exit status 2: wrong usage, or an invalid file.
     """
+    from trnspec.evaluation.scenarios.comparison import rows
+    from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_page
+
     if diff and only:
         raise UsageError("--diff names the scenarios to evaluate; it cannot be combined with --only")
+    if (columns or sort) and (diff or format_ == "json"):
+        raise UsageError(
+            "--columns and --sort choose what the table of scenarios shows; --diff and JSON have everything"
+        )
+    if diff and diff[0] == diff[1]:
+        raise UsageError(f"--diff compares two scenarios, not {diff[0]} with itself")
     catalog = load_catalog(**options)
     node = _document(file, catalog)
     names = list(diff) if diff else [name.strip() for text in only for name in text.split(",")]
     outcomes = [_outcome(node, name, catalog) for name in dict.fromkeys(names or node.spec.scenarios)]
     chosen = {name: value for name, value in options.items() if value is not None}
     if diff:
-        if diff[0] == diff[1]:
-            raise UsageError(f"--diff compares two scenarios, not {diff[0]} with itself")
         _diff(node, outcomes, catalog.graph, format_, chosen)
     elif format_ == "json":
         _json(node, outcomes, chosen)
     elif format_ == "csv":
-        click.echo(csv(_flat(outcomes)), nl=False)
+        click.echo(csv(_flat(outcomes).sorted(sort).selected(columns)), nl=False)
     else:
-        _compared(node, outcomes, catalog.graph, format_, chosen)
+        compared, common = rows(outcomes, catalog.graph)
+        head = _head(node, common, chosen)
+        if format_ == "markdown":
+            click.echo(sweep_markdown(compared, head, columns=columns, sort=sort), nl=False)
+        else:
+            show(sweep_page(compared, head, width(), columns=columns, sort=sort))
     if all(isinstance(outcome.result, RefusalError) for outcome in outcomes):
         click.get_current_context().exit(1)
 
@@ -89,9 +110,10 @@ def _document(file: str, catalog: Catalog) -> Node[Scenarios]:
     """The scenarios of a file; the findings of an invalid one go to standard error, and the command ends."""
     from trnspec.api import registry
     from trnspec.checks.rules.scenarios import invalid_scenario
-    from trnspec.checks.runner import check_node
+    from trnspec.checks.runner import check_node, document_errors
     from trnspec.diagnostics import Report, Severity
     from trnspec.loading.pipeline import link, read
+    from trnspec.loading.settings import Settings
     from trnspec.model.scenarios import Scenarios
     from trnspec.output.reporters import render, use_color
     from trnspec.yaml import read_file
@@ -99,7 +121,8 @@ def _document(file: str, catalog: Catalog) -> Node[Scenarios]:
     known = registry()
     reading = read(read_file(file), known)
     node = reading.node
-    diagnostics = [d for d in link([reading])[1] if known.codes[d.code].severity is Severity.ERROR]
+    linked, problems = link([reading])
+    diagnostics = [d for d, _ in document_errors(problems, linked, known, Settings()) if d.severity is Severity.ERROR]
     if node is not None and not isinstance(node.spec, Scenarios):
         place = reading.document.place(("kind",))
         raise UsageError(f"{file}:{place.line}:{place.column}: the kind is {node.kind}; trnspec run expects Scenarios")
@@ -142,20 +165,6 @@ def _head(node: Node[Scenarios], common: Mapping[str, Any], chosen: Mapping[str,
     source = [f"{name.replace('_', ' ')} {value}" for name, value in chosen.items()]
     parts = [node.metadata.title, f"all: {', '.join(shared)}" if shared else "", ", ".join(source)]
     return "; ".join(filter(None, parts))
-
-
-def _compared(
-    node: Node[Scenarios], outcomes: Sequence[Outcome], graph: Graph, format_: str, chosen: Mapping[str, str]
-) -> None:
-    from trnspec.evaluation.scenarios.comparison import rows
-    from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_page
-
-    compared, common = rows(outcomes, graph)
-    head = _head(node, common, chosen)
-    if format_ == "markdown":
-        click.echo(sweep_markdown(compared, head), nl=False)
-    else:
-        show(sweep_page(compared, head, width()))
 
 
 def _about(node: Node[Scenarios], outcomes: Sequence[Outcome], chosen: Mapping[str, str]) -> dict[str, Any]:

@@ -204,7 +204,7 @@ def _int_or_str(value: Any, _: Any) -> int | str:
 def _input_value(value: Any, _: Any) -> bool | int | float | str | tuple[Any, ...]:
     """A value of an input of an evaluator: a scalar, or a list of texts or of whole numbers."""
     if type(value) is list:
-        if not value or {type(item) for item in value} not in ({int}, {str}):
+        if {type(item) for item in value} not in (set(), {int}, {str}):
             raise ValueError(f"{value!r} is not a list of texts or of whole numbers")
         return tuple(_text(item, str) if type(item) is str else item for item in value)
     if type(value) not in (bool, int, float, str):
