@@ -44,7 +44,7 @@ metadata: {{name: {name}, title: Acme}}
 spec: {spec}
 """
 SCENARIOS = (
-    "{scenarios: {now: {evaluator: roofline, inputs: {chip: trainium2, flops: 1e12, bytes: 1e9}}, "
+    "{scenarios: {now: {evaluator: roofline, inputs: {on: trainium2, intensity: 100}}, "
     "faster: {base: now, assume: {trainium2.memory.bandwidth: 4 TB/s}}}}"
 )
 SOURCE = "{publisher: Acme, rank: vendor-chip-page, as_of: 2026-10, address: 'https://acme.example/1'}"
