@@ -13,6 +13,7 @@ from mutations import Change, changed, determined, sites
 from statement_changes import is_about_another
 
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
+from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.runner import apply_waivers, run
@@ -22,7 +23,7 @@ from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import dotted
 from trnspec.model.source import Source
-from trnspec.quantities.quantity import Qualifier, Quantity, parse, render
+from trnspec.quantities.quantity import Qualifier, Quantity, parse
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
@@ -77,11 +78,12 @@ class Slip:
 
 @frozen
 class Result:
-    """What is reported of a slip: the first cause, ``none``, or empty where nothing is reported; and where."""
+    """What is reported of a slip: the first cause, ``none``, or empty where nothing is reported; where; and the hint."""
 
     slip: Slip
     cause: str
     location: bool
+    hint: str = ""
 
     @property
     def verdict(self) -> str:
@@ -120,9 +122,33 @@ def _figure(graph: Graph, node: Node[Any], path: Path, figure: Figure, mine: dic
     others += [(_unit_kind(quantity, unit), f"{number} {unit}") for unit in _spellings(quantity)]
     parts = _parts(graph, node)
     if "stated" in path and parts > 1:
-        shown = render(quantity.value * (parts - 1) / parts, quantity.unit, quantity.digits, quantity.table)
-        others.append(("missing addend", shown))
-    yield from (Slip(kind, node.name, path, quantity.text, after) for kind, after in others)
+        others.append(("missing addend", _printed_like(quantity, Fraction(parts - 1, parts))))
+    # Where a source or another row has the new value, it would be as right to name that.
+    printed = {claimed.value for claimed in _claimed(node, path)}
+    rows = {v.value.value for v in mine.values() if isinstance(v, Figure) and v.value.dimension is quantity.dimension}
+    for kind, after in others:
+        value = parse(after, None, quantity.table).value
+        if value not in printed and (value not in rows or kind in _OF_ROWS):
+            yield Slip(kind, node.name, path, quantity.text, after)
+
+
+_OF_ROWS = ("neighbouring row", "dense for sparse")
+
+
+def _claimed(node: Node[Any], path: Path) -> Iterator[Quantity]:
+    """What other sources say of a figure."""
+    for index, claim in enumerate(node.claims):
+        value = Site(node, path, index).value
+        if path in claimed_paths(claim.at) and isinstance(value, Quantity):
+            yield value
+
+
+def _printed_like(quantity: Quantity, factor: Fraction) -> str:
+    """A part of a figure with as many decimals: 10.0 for 15/16 of 10.7."""
+    step = quantity.ulp
+    decimals = max(0, len(str((1 / step).numerator)) - 1) if step < 1 else 0
+    number = round(quantity.number * factor / step) * step
+    return f"{float(number):,.{decimals}f}{quantity.unit.separator or ' '}{quantity.unit.symbol}"
 
 
 def _number(quantity: Quantity) -> str:
@@ -186,7 +212,11 @@ def _comparable(one: Quantity, other: Quantity) -> bool:
     ratio = other.value / one.value
     while ratio < 1:
         ratio = 1 / ratio
-    plain = {Fraction(n) for n in (2, 4, 8, 10, 100)} | {Fraction(b) ** k for b in (1000, 1024) for k in (1, 2, 3)}
+    plain = (
+        {Fraction(2) ** n for n in range(1, 8)}
+        | {Fraction(n) for n in (10, 100)}
+        | {Fraction(b) ** k for b in (1000, 1024) for k in (1, 2, 3)}
+    )
     return not one.loose.overlaps(other.loose) and not any(abs(ratio / p - 1) < Fraction(1, 50) for p in plain)
 
 
@@ -279,7 +309,7 @@ def result_of(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
         if site.node.document.file == first.where.file and site.place == first.where.path:
             causes = explain(suspect, made)
             cause = causes[0].id if causes else "none"
-    return Result(slip, cause, location=bool(here))
+    return Result(slip, cause, location=bool(here), hint=first.hint or first.message)
 
 
 def _of_formula(graph: Graph, finding: Diagnostic) -> list[Explanation]:

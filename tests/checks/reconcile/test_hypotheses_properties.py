@@ -93,6 +93,13 @@ class Facts:
         """The printed figure, so many times as large, agrees with what is wanted."""
         return meet((self.mine[0] * factor, self.mine[1] * factor), self.wanted)
 
+    def quotient_closes(self, divisor: int) -> bool:
+        """The same for a quotient, which is as coarse as the figure if it loses no digit: 79 from 790."""
+        quotient = self.printed.value / divisor
+        if (quotient / self.ulp).denominator != 1:
+            return self.closes(Fraction(1, divisor))
+        return meet((quotient - self.ulp / 2, quotient + self.ulp / 2), self.wanted)
+
 
 def meet(a: Bounds, b: Bounds) -> bool:
     return a[0] < b[1] and b[0] < a[1]
@@ -157,7 +164,7 @@ def _prefix(sentence, facts):
 
 
 def _point(sentence, facts):
-    return facts.closes(10 if "left" in sentence else Fraction(1, 10))
+    return facts.closes(10) if "left" in sentence else facts.quotient_closes(10)
 
 
 def _part(sentence, facts):
@@ -200,7 +207,7 @@ CHECKS = {
     "wrong-count": _count,
     "one-digit": _digits,
     "swapped-digits": _digits,
-    "doubled": lambda _, facts: facts.closes(Fraction(1, 2)),
+    "doubled": lambda _, facts: facts.quotient_closes(2),
     "halved": lambda _, facts: facts.closes(2),
 }
 

@@ -68,6 +68,25 @@ class Case:
         """True if a figure with this interval would agree with all expected values."""
         return bool(self.wanted) and all(interval.overlaps(w) for w in self.wanted)
 
+    def fits(self, interval: Interval) -> bool:
+        """True if it closes the gap, and does so by more than the margins of rounding of two figures.
+
+        Coarse figures overlap often by chance: 18 GB and 16 GiB do, although neither is a rounding of the other.
+        """
+        return self.closes(interval) and any(
+            w.low == 0 or w.high is None or _middle(w) in interval or _middle(interval) in w for w in self.wanted
+        )
+
+    def divided(self, divisor: int) -> Interval:
+        """The figure divided by a number; where no digit is lost the quotient is as coarse as the figure: 79 from 790."""
+        quantity, printed = self.quantity, self.printed
+        step = quantity.ulp * quantity.unit.factor
+        quotient = quantity.value / divisor
+        if printed.high is None or (quotient / step).denominator != 1:
+            return printed.scaled(Fraction(1, divisor))
+        half = (printed.high - printed.low) / 2
+        return Interval(max(quotient - half, Fraction(0)), quotient + half)
+
     @property
     def printed(self) -> Interval:
         """The numbers that would be printed with these digits; a bound such as "up to 4.7" is read as 4.7.
@@ -115,7 +134,9 @@ def explain_case(case: Case) -> list[Explanation]:
     if not case.wanted:
         return []
     gap = not case.closes(case.quantity.interval)
-    explanations = [e for hypothesis in (_HYPOTHESES if gap else (_truncation,)) for e in hypothesis(case)]
+    explanations = [
+        e for hypothesis in (_HYPOTHESES if gap else (_truncation, _truncated_zeros)) for e in hypothesis(case)
+    ]
     if gap:
         explanations += [e for hypothesis in _EXTRA.get() for e in _guarded(hypothesis, case)]
     return list({e.sentence: e for e in explanations}.values())
@@ -162,7 +183,15 @@ def _truncation(case: Case) -> Iterator[Explanation]:
         return  # rounding would print the same
     if case.closes(_cut_off(quantity, step)):
         yield Explanation("truncation", f"truncation: digits after {quantity} were cut off, not rounded")
-    elif quantity.min_digits < quantity.digits and not case.closes(quantity.loose):
+
+
+def _truncated_zeros(case: Case) -> Iterator[Explanation]:
+    """As before, for zeros that may not be significant: less specific, because it is a wide interval."""
+    quantity = case.quantity
+    step = quantity.ulp * quantity.unit.factor
+    if quantity.min_digits < quantity.digits and not case.closes(quantity.loose):
+        if any(_truncation(case)):
+            return
         step *= 10 ** (quantity.digits - quantity.min_digits)
         if case.closes(_cut_off(quantity, step)):
             first = _digits(quantity).removesuffix(" digit").removesuffix(" digits")
@@ -227,11 +256,15 @@ def _units(case: Case) -> Iterator[Explanation]:
     for unit in quantity.table:
         if unit.dimension is not quantity.dimension or unit == quantity.unit:
             continue
-        if not case.closes(case.printed.scaled(unit.factor / quantity.unit.factor)):
+        meant_interval = case.printed.scaled(unit.factor / quantity.unit.factor)
+        if not case.closes(meant_interval):
             continue
         meant = f"{number(quantity)} {unit.symbol} was meant"
         letter, binary, root = _spelled(unit)
         if (letter, root) == (own[0], own[2]):
+            # Decimal and binary units differ by a few percent, as coarse figures do by chance.
+            if not case.fits(meant_interval):
+                continue
             yield Explanation("decimal-unit", f"a decimal for a binary unit or the reverse: {meant}")
         elif (letter, binary) == own[:2]:
             yield Explanation("bit-byte", f"bits for bytes or the reverse: {meant}")
@@ -256,8 +289,9 @@ def number(quantity: Quantity) -> str:
 
 
 def _point(case: Case) -> Iterator[Explanation]:
-    for factor, words in ((Fraction(10), "one place too far left"), (Fraction(1, 10), "one place too far right")):
-        if case.closes(case.printed.scaled(factor)):
+    tenth = case.divided(10)
+    for scaled, words in ((case.printed.scaled(10), "one place too far left"), (tenth, "one place too far right")):
+        if case.closes(scaled):
             yield Explanation("decimal-point", f"the decimal point is {words}, or a zero is missing or superfluous")
 
 
@@ -267,9 +301,9 @@ _DIRECTED = frozenset({"bandwidth", "per_direction", "both", "per_server", "rate
 def _direction(case: Case) -> Iterator[Explanation]:
     if not _DIRECTED.intersection(case.site.path) or "memory" in case.site.path:
         return
-    if case.closes(case.printed.scaled(2)):
+    if case.fits(case.printed.scaled(2)):
         yield Explanation("one-direction", f"one direction instead of both: 2 x {case.quantity} closes the gap")
-    if case.closes(case.printed.scaled(Fraction(1, 2))):
+    if case.fits(case.divided(2)):
         yield Explanation("both-directions", f"both directions instead of one: half of {case.quantity} closes the gap")
 
 
@@ -291,19 +325,31 @@ def _part(case: Case) -> Iterator[Explanation]:
             yield Explanation("whole-for-part", f"the total, {total}, was used for one part")
 
 
+def _near_count(case: Case) -> Iterator[Explanation]:
+    """A count that is written by mistake: one part too many or too few, twice or half as many."""
+    yield from _counted(case, near=True)
+
+
 def _wrong_count(case: Case) -> Iterator[Explanation]:
+    yield from _counted(case, near=False)
+
+
+def _counted(case: Case, *, near: bool) -> Iterator[Explanation]:
     quantity = case.quantity
     if any(_units(case)) or any(_point(case)):
         return  # a factor of 8 or 10 is an error of the unit or of the decimal point
     for term, part in _alike(case):
         high = quantity.interval.high
         # A total that is as coarse as its part is always a multiple of it.
-        if part.value == 0 or not term.counts or high is None or 4 * (high - quantity.interval.low) > part.value:
+        coarse = 2 if near else 4
+        if part.value == 0 or not term.counts or high is None or coarse * (high - quantity.interval.low) > part.value:
             continue
         times = round(quantity.value / part.value)
         known = {1, term.times, *(term.times / share for share, _ in _groups(term, part))}
+        usual = times in _near(term)
         if (
-            (times in _near(term) or term.times / 2 <= times <= term.times * 2)
+            usual is near
+            and (usual or term.times / 2 <= times <= term.times * 2)
             and times not in known
             and case.looks_like(Interval.point(part.value * times))
         ):
@@ -323,29 +369,41 @@ def _near(term: Term) -> set[Fraction]:
 
 def _other_figure(case: Case) -> Iterator[Explanation]:
     """The figure of another row, kind of rate, older claim or generation was used."""
-    homes = [(term.part, term.times) for term, _ in _alike(case)]
-    homes.append((case.site, Fraction(1)))
-    seen: set[tuple[str, str]] = set()
-    for home, times in homes:
-        for other in lookalikes(home, case.site, case.graph):
-            interval = other.quantity.interval.scaled(times)
-            if other.quantity.dimension is not case.quantity.dimension or case.closes(interval):
-                continue
-            # The same row of the parts and of the totals is one explanation.
-            value = Interval.point(other.quantity.value * times)
-            if case.looks_like(value) and (other.id, other.words) not in seen:
-                seen.add((other.id, other.words))
-                formula = f"{times} x {other.quantity}" if times != 1 else str(other.quantity)
-                yield Explanation(other.id, f"{other.words}: {formula}")
+    # The same digits explain more than digits that would be rounded to these.
+    found = list(_others(case, case.site, Fraction(1)))
+    yield from (e for exact in (True, False) for e, same in found if same is exact)
+
+
+def _other_part(case: Case) -> Iterator[Explanation]:
+    """The total was computed from such a figure of the part."""
+    own = {e.sentence.partition(":")[0] for e in _other_figure(case)}
+    for term, _ in _alike(case):
+        # The same row of the parts and of the totals is one explanation.
+        for explanation, _ in _others(case, term.part, term.times):
+            if explanation.sentence.partition(":")[0] not in own:
+                own.add(explanation.sentence.partition(":")[0])
+                yield explanation
+
+
+def _others(case: Case, home: Site, times: Fraction) -> Iterator[tuple[Explanation, bool]]:
+    """The figures that could have been used at a place, each with whether it has the same digits."""
+    for other in lookalikes(home, case.site, case.graph):
+        interval = other.quantity.interval.scaled(times)
+        if other.quantity.dimension is not case.quantity.dimension or case.closes(interval):
+            continue
+        value = other.quantity.value * times
+        if case.looks_like(Interval.point(value)):
+            formula = f"{times} x {other.quantity}" if times != 1 else str(other.quantity)
+            yield Explanation(other.id, f"{other.words}: {formula}"), value == case.quantity.value
 
 
 def _doubled(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
     if any(_direction(case)) or quantity.qualifier is not Qualifier.EXACT:
         return
-    if case.closes(case.printed.scaled(Fraction(1, 2))):
+    if case.fits(case.divided(2)):
         yield Explanation("doubled", f"counted twice: half of {quantity} closes the gap")
-    if case.closes(case.printed.scaled(2)):
+    if case.fits(case.printed.scaled(2)):
         yield Explanation("halved", f"only half of it: 2 x {quantity} closes the gap")
 
 
@@ -372,22 +430,27 @@ def _slip(case: Case) -> Iterator[Explanation]:
         (i, one) for i in range(len(printed)) for digit in "0123456789"
         if digit != printed[i] and closing(one := printed[:i] + digit + printed[i + 1 :])
     ]  # fmt: skip
-    # A last digit that differs by one is a matter of rounding.
-    if changed and len({i for i, _ in changed}) == 1 and all(abs(int(one) - int(printed)) > 1 for _, one in changed):
+    # A last digit that differs by one is a matter of rounding, and two-digit figures are often within a tenth.
+    least = max(1, int(printed) // 10) if len(printed) == 2 else 1
+    near = any(abs(int(one) - int(printed)) <= least for _, one in changed)
+    if changed and len({i for i, _ in changed}) == 1 and not near:
         text = render(int(changed[0][1]) * step, quantity.unit, len(printed))
         yield Explanation("one-digit", f"one digit differs from {text}")
 
 
 _HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
-    _zeros,
     _units,
+    _zeros,
     _truncation,
-    _chained,
     _point,
     _direction,
     _part,
     _other_figure,
+    _chained,
+    _near_count,
+    _other_part,
     _wrong_count,
+    _truncated_zeros,
     _doubled,
     _slip,
 )

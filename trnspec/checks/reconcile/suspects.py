@@ -26,7 +26,7 @@ from trnspec.quantities.quantity import Interval, Quantity
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -96,9 +96,11 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
     sound = Counter(key for r in relations if r.holds for key in {s.key for s in r.sites})
     if failing:
         sound.update(formulas)
+    contested = _contested(relations, failing)
+    sound.subtract(contested)
     candidates: dict[Key, _Candidate] = {}
     for number, relation in enumerate(failing):
-        doubted = _doubted(relation, graph).key
+        doubted = _doubted(relation, graph, contested).key
         for key, site in {s.key: s for s in relation.sites}.items():
             if key not in candidates:
                 candidates[key] = _Candidate(site, sound[key])
@@ -115,7 +117,7 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
         result.append(Suspect(candidate.site, tuple(sorted(explained.values(), key=lambda r: r.is_claim))))
         changed: dict[Key, _Candidate] = {}
         for number, relation in explained.items():
-            doubted = _doubted(relation, graph).key
+            doubted = _doubted(relation, graph, contested).key
             for key in {s.key for s in relation.sites}:
                 changed[key] = candidates[key]
                 candidates[key].remove(number, doubted=key == doubted)
@@ -208,16 +210,45 @@ class _Rank:
         return self.order > other.order
 
 
-def _doubted(relation: Relation, graph: Graph | None) -> Site:
+def _contested(relations: list[Relation], failing: list[Relation]) -> Counter[Key]:
+    """The adopted figures that a claim contradicts, each with the number of sums that agree far better with the claim.
+
+    Coarse sums also agree with a figure whose last digits are wrong: 144 x 144 GiB is 20,736 GiB, as a claim states, and
+    within rounding also 20,763 GiB.  Such a sum does not support the figure.
+    """
+    claims = {r.terms[0].part.key: r for r in failing if r.is_claim}
+    found: Counter[Key] = Counter()
+    for relation in relations if claims else ():
+        if relation.is_claim or not relation.holds:
+            continue
+        for key, site in {s.key: s for s in relation.sites if s.key in claims}.items():
+            claimed, adopted, expected = claims[key].total.value, site.value, relation.expects(site)
+            if not isinstance(claimed, Quantity) or not isinstance(adopted, Quantity):
+                continue
+            if expected is None or expected.high is None:
+                continue
+            middle = (expected.low + expected.high) / 2
+            found[key] += FAR_BETTER * abs(claimed.value - middle) <= abs(adopted.value - middle)
+    return +found
+
+
+FAR_BETTER = 10
+"""How many times closer to a sum a claim is than the adopted figure, if the sum supports the claim."""
+
+
+def _doubted(relation: Relation, graph: Graph | None, contested: Collection[Key] = ()) -> Site:
     """The site of a failing relation that is doubted first where nothing else decides.
 
     A total is stated as a check.  Of a claim and the adopted figure it is the one of the older source: an older claim
-    needs a verdict, and a figure that a claim of the same or a later date contradicts was probably copied wrongly.
+    needs a verdict, and a figure that a claim of the same or a later date contradicts was probably copied wrongly.  It is
+    the adopted figure too where the sums support the claim.
     """
     claim = relation.total
     if not relation.is_claim or graph is None or claim.claim is None:
         return claim
     adopted = relation.terms[0].part
+    if adopted.key in contested:
+        return adopted
     dates = []
     for ref in (claim.node.claims[claim.claim].source, source_of(adopted.node, adopted.path)):
         node = None if ref is None else graph.find(ref)
