@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from trnspec.short_repr import short_repr
-from trnspec.yaml import Path, Place
+from trnspec.yaml import Edit, Path, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -124,6 +124,7 @@ class Diagnostic:
         hint: How to fix it, or an empty text.
         see: Related locations.
         name: The name of the code, for instance ``aggregate-mismatch``.
+        edit: A correction of the file of ``where`` that is safe to apply, if there is one.
     """
 
     code: str
@@ -133,6 +134,7 @@ class Diagnostic:
     hint: str = ""
     see: tuple[Location, ...] = ()
     name: str = ""
+    edit: Edit | None = None
 
     __repr__ = short_repr
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from trnspec.plugins.failures import (
     seconds_of,
 )
 from trnspec.yaml import Path, Place, Problem
+from trnspec.yaml.edits import removal
 
 if TYPE_CHECKING:
     from trnspec.loading.pipeline import Reading
@@ -124,14 +125,19 @@ def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnos
         place = document.place(finding.path, key=finding.key)
         text = text_at(document, Problem(rule.code.id, finding.message, place, path=finding.path))
         where = Location(document.file, place, finding.path, text)
-    see = finding.see
+    see, edit = finding.see, finding.edit
     if finding.where is not None:
-        where, see = finding.where, (where, *see)
-    return Diagnostic(rule.code.id, rule.code.severity, finding.message, where, finding.hint, see)
+        where, see, edit = finding.where, (where, *see), None
+    return Diagnostic(rule.code.id, rule.code.severity, finding.message, where, finding.hint, see, edit=edit)
 
 
-def apply_waivers(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """The findings that no waiver accepts, with findings on idle waivers; and the waived findings."""
+def apply_waivers(
+    diagnostics: Iterable[Diagnostic], graph: Graph, codes: Collection[str] = ()
+) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """The findings that no waiver accepts, with findings on idle waivers; and the waived findings.
+
+    A waiver of a code that is not in ``codes`` may be one of a plugin that is not installed; it has no edit.
+    """
     nodes: dict[str, Node[Any]] = {n.document.file: n for n in graph}
     used: set[tuple[str, int]] = set()
     kept: list[Diagnostic] = []
@@ -150,7 +156,8 @@ def apply_waivers(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list
             if (node.name, index) not in used:
                 path: Path = ("metadata", "allow", index)
                 message = f"this waiver of {waiver.code} suppresses nothing"
-                kept.append(Diagnostic("TRN304", Severity.WARNING, message, at(node, path), "remove it"))
+                edit = removal(node.document, path) if waiver.code in codes else None
+                kept.append(Diagnostic("TRN304", Severity.WARNING, message, at(node, path), "remove it", edit=edit))
     return kept, waived
 
 
@@ -177,7 +184,7 @@ def check(readings: Iterable[Reading], registry: Registry, settings: Settings = 
             diagnostics += run(registry.rules, graph, registry)
     else:
         diagnostics += run(registry.rules, graph, registry)
-    diagnostics, waived = apply_waivers(diagnostics, graph)
+    diagnostics, waived = apply_waivers(diagnostics, graph, registry.codes)
     shown = [
         _finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)
     ]

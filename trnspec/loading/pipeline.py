@@ -284,7 +284,7 @@ def _diagnostic(problem: Problem, document: Document) -> Diagnostic:
     where = Location(document.file, problem.place, problem.path, text)
     first = "the first one" if problem.code in _REPEATED else ""
     see = (Location(document.file, problem.see, problem.path, first),) if problem.see else ()
-    return Diagnostic(problem.code, Severity.ERROR, problem.message, where, problem.hint, see)
+    return Diagnostic(problem.code, Severity.ERROR, problem.message, where, problem.hint, see, edit=problem.edit)
 
 
 def text_at(document: Document, problem: Problem) -> str:

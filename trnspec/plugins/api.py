@@ -20,7 +20,7 @@ from trnspec.model.document import Node
 from trnspec.plugins import entry_points
 from trnspec.quantities.units import UNITS, Unit, UnitTable, extended
 from trnspec.short_repr import short_repr
-from trnspec.yaml import Path
+from trnspec.yaml import Edit, Path
 
 API = 1
 """The version of this interface; a plugin states the version it was written for."""
@@ -58,6 +58,7 @@ class Finding:
         node: The document; needed only from a rule over the whole graph.
         key: Whether the place is the key instead of the value.
         where: A place in another file than the document, such as a table; the place of ``path`` is then a related one.
+        edit: A correction of the document that ``trnspec fix`` may apply without a review.
     """
 
     path: Path
@@ -67,6 +68,7 @@ class Finding:
     node: Node[Any] | None = None
     key: bool = False
     where: Location | None = None
+    edit: Edit | None = None
 
     __repr__ = short_repr
 

@@ -205,7 +205,7 @@ class _Tree:
                 self._at = at + len(line)
             elif not line.strip() and at > first and stop >= 0:
                 lines.append("")
-            elif line.strip() and column:
+            elif line.strip() and column and at > first:
                 break  # punctuation
             at += len(line) + 1
         if column:
