@@ -158,6 +158,7 @@ class Report:
         checked: The number of checked documents by kind.
         files: The number of files.
         waived: The number of findings that waivers suppressed.
+        accepted: The number of findings that a baseline suppressed.
         codes: The codes, for reporters that include descriptions of rules.
     """
 
@@ -166,6 +167,7 @@ class Report:
     files: int = 0
     waived: int = 0
     codes: tuple[Code, ...] = ()
+    accepted: int = 0
 
     __repr__ = short_repr
 

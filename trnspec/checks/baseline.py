@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import evolve, frozen
 
-from trnspec.diagnostics import Diagnostic, Location, Severity
+from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.model.reflection import dotted
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trnspec.checks.runner import Checked
+    from trnspec.diagnostics import Diagnostic
     from trnspec.loading.settings import Settings
 
 Key: TypeAlias = "tuple[str, str, str]"
 """What identifies a finding: its code, the document, and the path there. Lines may change."""
 
-CODE = "TRN305"
 _MOST_BYTES = 64_000_000
 
 
@@ -80,11 +80,11 @@ def read(file: FilePath) -> Baseline:
     return Baseline(file, counts)
 
 
-def without(checked: Checked, baseline: Baseline, settings: Settings) -> Checked:
-    """The findings that a baseline does not accept, and a finding for each accepted one that no longer occurs.
+def without(checked: Checked, baseline: Baseline, settings: Settings) -> tuple[Checked, list[str]]:
+    """The findings that a baseline does not accept, and a line for each accepted one that no longer occurs.
 
-    Of a finding that occurs more often than it was accepted, the last ones are new. Only documents that were checked
-    are compared.
+    Of a finding that occurs more often than it was accepted, the last ones are new. An accepted finding of a document
+    that was not checked is not listed.
     """
     name = _namer(checked, baseline.file)
     rest = Counter(baseline.findings)
@@ -96,19 +96,22 @@ def without(checked: Checked, baseline: Baseline, settings: Settings) -> Checked
         else:
             kept.append(diagnostic)
     accepted = sum(baseline.findings.values()) - sum(rest.values())
-    present = {f"{node.kind}/{node.name}" for node in checked.graph}
-    targets = {f"{node.kind}/{node.name}" for node in checked.graph if node.target} | {"<catalog>"}
-    for (code, document, path), count in sorted((+rest).items()):
-        if (document in targets or document not in present) and settings.reports(code) and settings.reports(CODE):
-            times = f" {count} times" if count > 1 else ""
-            where = f"{document} at {path}" if path else document
-            message = f"the accepted finding {code} of {where} no longer occurs{times}"
-            hint = f"trnspec baseline {baseline.file} removes it"
-            kept.append(
-                Diagnostic(CODE, Severity.INFO, message, Location(str(baseline.file)), hint, name="idle-baseline")
-            )
-    report = evolve(checked.report, diagnostics=tuple(kept), waived=checked.report.waived + accepted)
-    return evolve(checked, report=report)
+    report = evolve(checked.report, diagnostics=tuple(kept), accepted=accepted)
+    unchecked = _unchecked(checked, name)
+    idle = [
+        f"{code} of {document}{f' at {path}' if path else ''}{f', {count} times' if count > 1 else ''}"
+        for (code, document, path), count in sorted((+rest).items())
+        if settings.reports(code) and document not in unchecked
+    ]
+    return evolve(checked, report=report), idle
+
+
+def _unchecked(checked: Checked, name: Callable[[str], str]) -> set[str]:
+    """The documents, and the files of documents that cannot be used, that were read but not checked."""
+    targets = {node.document.file for node in checked.graph if node.target}
+    targets |= {d.where.file for d in checked.report.diagnostics}
+    files = [file for file in checked.texts if file not in targets]
+    return {name(file) for file in files}
 
 
 def _key(diagnostic: Diagnostic, name: Callable[[str], str]) -> Key:

@@ -40,14 +40,14 @@ def command(paths: tuple[str, ...], diff: bool, catalogs: tuple[str, ...]) -> No
     from trnspec.api import readings, registry, select
     from trnspec.checks.fixes import fix
     from trnspec.cli.common import here
-    from trnspec.loading.rewriting import documents_of, write_texts
+    from trnspec.loading.rewriting import read_as_text, write_texts
     from trnspec.loading.settings import Settings
 
     known = registry()
     settings = here().merged(Settings(catalogs=tuple(FilePath(c) for c in catalogs)))
     settings.verify(known.codes)
     fixed = fix(readings(select(paths, known, settings), known), known, settings)
-    changes = [(file, fixed.texts[str(file.file)]) for file in documents_of(fixed.texts)]
+    changes = [(file, fixed.texts[str(file.file)]) for file in map(read_as_text, map(FilePath, fixed.texts))]
     left = sum(d.severity > Severity.INFO for d in fixed.checked.report.diagnostics)
     if diff:
         for file, text in changes:

@@ -35,7 +35,7 @@ def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: F
 
     Keys have the order of trnspec explain KIND. Comments, the text of every value, line ends and permissions are kept;
     data types and names that authors choose keep their order. PATH is a file, a folder, or - for standard input, which
-    is printed. In a folder, YAML files without api_version: trnspec/ are skipped. Exit status: 0, or 1 if --check or
+    is printed. YAML files without api_version: trnspec/ are skipped. Exit status: 0, or 1 if --check or
     --diff finds a file to change, or if a file cannot be formatted.
     """
     from trnspec.api import registry

@@ -107,7 +107,7 @@ def write_texts(texts: Iterable[tuple[TextFile, str]]) -> None:
 
 
 def documents_of(paths: Iterable[str]) -> list[TextFile]:
-    """The documents that some paths name; in folders, other YAML files are skipped.
+    """The documents that some paths name; files without ``api_version: trnspec/`` are skipped, also named ones.
 
     Raises:
         UsageError: A path does not exist or cannot be read.
@@ -115,10 +115,7 @@ def documents_of(paths: Iterable[str]) -> list[TextFile]:
     files: dict[str, TextFile] = {}
     for path in paths:
         named = FilePath(path)
-        if not named.is_dir():
-            files.setdefault(os.path.realpath(named), read_as_text(named))
-            continue
-        for file in documents_in(named):
+        for file in documents_in(named) if named.is_dir() else [named]:
             if is_document(file):
                 files.setdefault(os.path.realpath(file), read_as_text(file))
     return list(files.values())
