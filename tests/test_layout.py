@@ -13,7 +13,6 @@ import pytest
 from running import ROOT
 
 from trnspec import yaml
-from trnspec.api import registry
 
 MODULES = sorted(f.relative_to(ROOT).as_posix() for f in (ROOT / "trnspec").rglob("*.py"))
 MOST_LINES = 600

@@ -43,7 +43,7 @@ kind: {kind}
 metadata: {{name: {name}, title: Acme}}
 spec: {spec}
 """
-SOURCE = "{publisher: Acme, rank: vendor-chip-page, as_of: 2026-10, address: 'https://acme.example/1'}"
+SOURCE = "{publisher: Acme, as_of: 2026-10, rank: vendor-chip-page, address: 'https://acme.example/1'}"
 
 
 @pytest.fixture
@@ -64,6 +64,7 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
         (folder / "sources" / "acme-2026-10.yaml").write_text(
             DOCUMENT.format(kind="Source", name="acme-2026-10", spec=SOURCE)
         )
+    (tmp_path / "trnspec-baseline.json").write_text('{"version": 1, "findings": []}')
     shutil.copy(ROOT / "catalog" / "measured" / "training_trn1.csv", tmp_path / "steps.csv")
     shutil.copy(DATA / "imports" / "nccom_all_gather.log", tmp_path / "run.log")
     shutil.copy(DATA / "imports" / "torchtitan.log", tmp_path / "train.log")

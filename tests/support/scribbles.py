@@ -98,9 +98,11 @@ class Scribble:
                 head, _, tail = json.dumps(value)[1:-1].partition(" ")
                 return [f'{start}"{head}', " " * (indent + 1) + f'{tail}"' + self.end()]
         text = self.scalar(value)
-        return [bare.rstrip() + self.end(), " " * deeper + text] if self.chance.random() < 0.1 else [
-            start + text + self.end()
-        ]
+        return (
+            [bare.rstrip() + self.end(), " " * deeper + text]
+            if self.chance.random() < 0.1
+            else [start + text + self.end()]
+        )
 
     def header(self) -> bool:
         """Whether a block scalar has a comment on its first line."""

@@ -69,10 +69,7 @@ def read(file: FilePath) -> Baseline:
             raise UsageError(f"{file}: version {data['version']!r} of a baseline is not known; write it again")
         counts: Counter[Key] = Counter()
         for row in data["findings"]:
-            key = row["code"], row["document"], row["path"]
-            if not all(isinstance(part, str) for part in key) or not isinstance(row.get("count", 1), int):
-                raise TypeError
-            counts[key] += row.get("count", 1)
+            counts[str(row["code"]), str(row["document"]), str(row["path"])] += int(row.get("count", 1))
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, RecursionError, AttributeError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.checks.runner import Checked, check
-from trnspec.diagnostics import Severity
+from trnspec.diagnostics import Diagnostic, Severity
 from trnspec.loading.pipeline import Reading, read
 from trnspec.yaml import read_text
 from trnspec.yaml.edits import apply
@@ -15,7 +15,6 @@ from trnspec.yaml.edits import apply
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trnspec.diagnostics import Diagnostic
     from trnspec.loading.settings import Settings
     from trnspec.plugins.api import Registry
 
@@ -50,8 +49,7 @@ def fix(readings: Iterable[Reading], registry: Registry, settings: Settings) -> 
     excluded: set[str] = set()
     for _ in range(_ROUNDS):
         checked = check(current, registry, settings)
-        # While there are errors, the finding that a waiver accepts may be hidden by them.
-        deferred = _OF_WAIVERS if checked.report.count(Severity.ERROR) else ()
+        deferred = _OF_WAIVERS if any(map(_hides, checked.report.diagnostics)) else ()
         by_file: dict[str, list[Diagnostic]] = {}
         for diagnostic in checked.report.diagnostics:
             if diagnostic.code in deferred:
@@ -78,3 +76,9 @@ def fix(readings: Iterable[Reading], registry: Registry, settings: Settings) -> 
     else:
         checked = check(current, registry, settings)
     return Fixed(checked, texts, tuple(applied))
+
+
+def _hides(diagnostic: Diagnostic) -> bool:
+    """Whether a finding that a waiver accepts may be missing for it: an error of form or reference, or of a rule."""
+    early = diagnostic.code.startswith("TRN") and diagnostic.code < "TRN300"
+    return diagnostic.severity is Severity.ERROR and (early or diagnostic.code == "TRN900")

@@ -20,7 +20,13 @@ from trnspec.diagnostics import Severity
     ),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
-@click.option("--diff", is_flag=True, help="Write nothing; print what would change, with exit status 1.")
+@click.option(
+    "--diff",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help="Write nothing; print what would change, with exit status 1.",
+)
 @click.option(
     "--catalog",
     "catalogs",

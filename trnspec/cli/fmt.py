@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trnspec.cli.help import GroupedCommand
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.errors import UsageError
 from trnspec.yaml import Limits, read_text
 from trnspec.yaml.layout import LayoutError
@@ -24,12 +24,24 @@ if TYPE_CHECKING:
     examples=(
         ("trnspec fmt my-catalog", "Format the documents of a folder:"),
         ("trnspec fmt --check my-catalog", "List those that are not formatted, with exit status 1:"),
-        ("trnspec fmt - < chips/acme-1.yaml", "Format standard input, as editors do:"),
+        ("trnspec fmt --diff chips/acme-1.yaml", "Show what would change in a file:"),
     ),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
-@click.option("--check", is_flag=True, help="Write nothing; list the files that would change, with exit status 1.")
-@click.option("--diff", is_flag=True, help="Write nothing; print what would change, with exit status 1.")
+@click.option(
+    "--check",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help="Write nothing; list the files that would change, with exit status 1.",
+)
+@click.option(
+    "--diff",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help="Write nothing; print what would change, with exit status 1.",
+)
 def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: FBT001  # click passes them by name
     """Format documents: order of keys, indentation and spacing.
 

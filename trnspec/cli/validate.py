@@ -93,6 +93,8 @@ if TYPE_CHECKING:
 @click.option(
     "--skip-others",
     is_flag=True,
+    cls=GroupedOption,
+    group="Catalog",
     help="Skip files without api_version: trnspec/, which other programs use, as pre-commit hooks do.",
 )
 @click.option(
@@ -107,9 +109,11 @@ if TYPE_CHECKING:
 @click.option(
     "--no-cache",
     is_flag=True,
+    cls=GroupedOption,
+    group="Output",
     help="Check again, even if nothing has changed since the same run; TRNSPEC_NO_CACHE=1 does the same.",
 )
-def command(  # noqa: PLR0917  # one parameter for each option
+def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     paths: tuple[str, ...],
     format_: str,
     select: tuple[str, ...],

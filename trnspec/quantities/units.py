@@ -217,9 +217,10 @@ class UnitTable:
 
         Case, a plural and an exchanged letter are corrected, but not the first letter, which is mostly a prefix.
         """
-        if self._scope(spelling) or self._ambiguous(spelling, dimension):
+        if self._scope(spelling):
             return ""
-        symbols = [s for s in self._near(spelling) if dimension is None or self._index[s].dimension is dimension]
+        candidates = self._ambiguous(spelling, dimension) or self._near(spelling)
+        symbols = [s for s in candidates if dimension is None or self._index[s].dimension is dimension]
         same = len(symbols) == 1 and symbols[0][:1].casefold() == spelling[:1].casefold()
         return symbols[0] if same else ""
 

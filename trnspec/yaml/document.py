@@ -155,7 +155,6 @@ class Lines:
         line = bisect.bisect_right(self._starts, offset)
         return Place(line, offset - self._starts[line - 1] + 1)
 
-
     def offset(self, place: Place) -> int:
         """The offset of a position."""
         self.place(0)

@@ -10,16 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from attrs import define, field
 
+from trnspec.yaml.document import Path
 from trnspec.yaml.reader import best_parser, read_text
 
-if TYPE_CHECKING:
-    from trnspec.yaml.document import Path
-
-Order: TypeAlias = Callable[["Path", Sequence[str]], Sequence[int]]
+Order: TypeAlias = Callable[[Path, Sequence[str]], Sequence[int]]
 """The ranks of the keys of the mapping at a path; keys of equal rank keep their order."""
 
 

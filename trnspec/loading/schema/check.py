@@ -167,7 +167,9 @@ def _meant(key: str, known: list[str], document: Document, path: Path) -> str:
     names = nearest(key, known)
     if len(names) != 1 or (*path, names[0]) in document.places:
         return ""
-    return names[0] if SequenceMatcher(None, key.casefold(), names[0]).ratio() >= _ALIKE else ""
+    # fp4 is not a misspelling of fp8.
+    digits = re.sub(r"\D", "", key) == re.sub(r"\D", "", names[0])
+    return names[0] if digits and SequenceMatcher(None, key.casefold(), names[0]).ratio() >= _ALIKE else ""
 
 
 _ALIKE = 0.75
