@@ -99,7 +99,7 @@ def slips(graph: Graph) -> Iterator[Slip]:
         if isinstance(node.spec, Source):
             yield from _dates(node)
             continue
-        if node.kind in ("Model", "Calibration", "Measurements"):
+        if node.kind in ("Model", "Calibration", "Measurements", "Price"):
             continue
         mine = {path: v for path, v in sites(node).items() if (node.name, path) in known}
         for path, value in mine.items():
