@@ -43,15 +43,11 @@ kind: {kind}
 metadata: {{name: {name}, title: Acme}}
 spec: {spec}
 """
-<<<<<<< HEAD
-SOURCE = "{publisher: Acme, as_of: 2026-10, rank: vendor-chip-page, address: 'https://acme.example/1'}"
-=======
 SCENARIOS = (
     "{scenarios: {now: {evaluator: roofline, inputs: {on: trainium2, intensity: 100}}, "
     "faster: {base: now, assume: {trainium2.memory.bandwidth: 4 TB/s}}}}"
 )
-SOURCE = "{publisher: Acme, rank: vendor-chip-page, as_of: 2026-10, address: 'https://acme.example/1'}"
->>>>>>> integ
+SOURCE = "{publisher: Acme, as_of: 2026-10, rank: vendor-chip-page, address: 'https://acme.example/1'}"
 
 
 @pytest.fixture

@@ -83,7 +83,9 @@ def scratch(shell: Shell, hook: tuple[Path, str], tmp_path: Path) -> Path:
     (tmp_path / "other.yaml").write_text("- this: is no document\n")
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "schema.yml").write_text("version:   2\n")
-    (tmp_path / ".pre-commit-config.yaml").write_text(CONFIG.format(repo=repo, rev=rev, plugin=ROOT / "plugins" / "trnspec-energy"))
+    (tmp_path / ".pre-commit-config.yaml").write_text(
+        CONFIG.format(repo=repo, rev=rev, plugin=ROOT / "plugins" / "trnspec-energy")
+    )
     shell.git("init", "--quiet", cwd=tmp_path)
     shell.git("add", "--all", cwd=tmp_path)
     return tmp_path
