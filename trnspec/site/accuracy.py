@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from trnspec.site.entries import Value
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trnspec.site.entries import Entry, Value
+    from trnspec.site.entries import Entry
 
 COLUMNS = ("rows", "mean", "median", "worst", "coverage")
 

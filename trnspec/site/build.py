@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections import Counter
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
     from jinja2 import Environment
+    from markupsafe import Markup
 
     from trnspec.graph.graph import Graph
 
@@ -58,12 +58,19 @@ def build(graph: Graph) -> dict[str, bytes]:
         "accuracy.html": {"scores": scores(documents)},
         "topology.html": {"titles": {e.node.name: e.node.metadata.title for e in documents}},
     }
-    pages = {name: templates.get_template(name).render(**common, **values, root="", current=name.removesuffix(".html")) for name, values in shared.items()}
+    pages = {
+        name: templates.get_template(name).render(**common, **values, root="", current=name.removesuffix(".html"))
+        for name, values in shared.items()
+    }
     page = templates.get_template("document.html")
     for each in documents:
-        counts = {v.at: Counter(o.verdict for o in v.others) for v in each.values}
         pages[f"document/{each.node.name}.html"] = page.render(
-            **common, entry=each, node=each.node, counts=counts, drawing=drawings.get(each.node.name), root="../", current=""
+            **common,
+            entry=each,
+            node=each.node,
+            drawing=drawings.get(each.node.name),
+            root="../",
+            current="",
         )
     page = templates.get_template("source.html")
     for node in sources:
@@ -105,13 +112,20 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["web"] = _web
+    environment.filters |= {"web": _web, "wrapped": _wrapped}
     return environment
 
 
 def _web(address: str | None) -> str:
     """An address that a page may link to; empty for any other text."""
     return address if address is not None and address.startswith(("https://", "http://")) else ""
+
+
+def _wrapped(path: str) -> Markup:
+    """A path that a narrow column may break after its dots."""
+    from markupsafe import Markup, escape
+
+    return Markup(".<wbr>").join(escape(step) for step in path.split("."))
 
 
 def _drawings(graph: Graph, entries: Sequence[Entry]) -> dict[str, str]:
@@ -139,7 +153,7 @@ def _cited(graph: Graph, entries: Sequence[Entry]) -> dict[str, list[dict[str, A
     for each in entries:
         if each.node.kind in ("Measurements", "Calibration"):
             continue  # these are not stated by their source
-        for value in each.stated:
+        for value in (*each.stated, *each.totals):
             rows = [(value.source, value.text, value.verdict, value.where, value.reason or value.note)]
             rows += [(o.source, o.says, o.verdict, o.where, o.reason) for o in value.others]
             for source, says, verdict, where, reason in rows:
@@ -148,4 +162,3 @@ def _cited(graph: Graph, entries: Sequence[Entry]) -> dict[str, list[dict[str, A
                     row = {"of": each.node.name, "at": value.at, "says": says, "verdict": verdict}
                     cited.setdefault(own, []).append({**row, "where": where, "reason": reason})
     return cited
-

@@ -41,7 +41,7 @@ def script(graph: Graph, entries: Sequence[Entry]) -> str:
                 "name": e.node.name,
                 "kind": e.node.kind,
                 "title": e.node.metadata.title,
-                "values": {v.at: _row(e, v, index) for v in (*e.totals, *_tabled(e.stated), *e.usual)},
+                "values": {v.at: _row(e, v, index) for v in tabled(e)},
             }
             for e in listed
         ],
@@ -51,9 +51,10 @@ def script(graph: Graph, entries: Sequence[Entry]) -> str:
     return "window.TRNSPEC = " + text.replace('{"name":', '\n{"name":') + ";\n"
 
 
-def _tabled(values: Iterable[Value]) -> Iterable[Value]:
-    """All but printed ratios and notes, as ``trnspec compare`` has them."""
-    return (v for v in values if not v.at.startswith("ratios.") and v.at.rpartition(".")[2] != "note")
+def tabled(entry: Entry) -> Iterable[Value]:
+    """The values of a document by path: totals, figures, and the usual prices; without printed ratios and notes."""
+    values = {v.at: v for v in (*entry.totals, *entry.stated, *entry.usual)}
+    return [v for at, v in values.items() if not at.startswith("ratios.") and at.rpartition(".")[2] != "note"]
 
 
 def _sources(value: Value) -> set[str]:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from collections import Counter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.graph.facts import Fact, facts
 from trnspec.graph.prices import Quote, chosen, quotes
 from trnspec.graph.totals import Sum, Total, sums
-from trnspec.model.price import Price, PriceType
+from trnspec.model.document import Node
 from trnspec.model.reflection import dotted, spread
 from trnspec.quantities.display import interval_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from fractions import Fraction
 
     from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
+    from trnspec.model.price import Price, PriceType
 
 
 @frozen(kw_only=True)
@@ -89,6 +90,11 @@ class Value:
     line: int = 0
     others: tuple[Other, ...] = ()
 
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """How many values of other sources have each verdict."""
+        return Counter(other.verdict for other in self.others)
+
 
 @frozen
 class Entry:
@@ -97,8 +103,8 @@ class Entry:
     Attributes:
         node: The document.
         file: Its file below the catalog: ``chips/trainium2.yaml``.
-        stated: Its figures, counts and words, in the order of the classes.
-        totals: The totals over its parts.
+        stated: Its figures, counts and words, in the order of the classes, then paths that only other sources have.
+        totals: The totals over its parts, with the values of other sources where no figure is adopted.
         prices: The prices of a server, by type and place.
         usual: Of each type of price the one that evaluators use, under ``prices.TYPE``.
     """
@@ -112,7 +118,7 @@ class Entry:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """All values, in the order of ``trnspec show --format json``."""
+        """All values, in the order of ``trnspec show``."""
         return (*self.stated, *self.prices, *self.totals)
 
 
@@ -121,6 +127,11 @@ def entry(graph: Graph, node: Node[Any]) -> Entry:
     lines = _claim_lines(node)
     stated = tuple(_of_fact(node, fact, lines) for fact in facts(graph, node))
     totals = tuple(_of_sum(node, each) for each in sums(graph, node))
+    # The values of other sources for a path without an adopted value belong to its total.
+    unadopted = {v.at: v for v in stated if not v.text}
+    totals = tuple(evolve(t, others=unadopted[t.at].others) if t.at in unadopted else t for t in totals)
+    summed = {t.at for t in totals}
+    stated = tuple(v for v in stated if v.text or v.at not in summed)
     prices: tuple[Value, ...] = ()
     usual: list[Value] = []
     if node.kind == "Server":

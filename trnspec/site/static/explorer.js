@@ -267,7 +267,7 @@
           const value = valueOf(doc, tree.path);
           if (!value || (!value.text && !value.others.length)) return null;
           const display = value.text ? shown(value, unit, view.units) : "not adopted";
-          return { text: display, number: value.value, low: value.low, high: value.high, unit: value.base, about: () => about(value), words: !isNumber(value) };
+          return { text: display, number: value.value, low: value.low, high: value.high, unit: value.base, about: () => about(value), words: !isNumber(value) && value.text !== "" };
         },
       };
     }
@@ -312,11 +312,11 @@
         return (down ? -1 : 1) * order(x, y) || i - j;
       }).map(([doc]) => doc);
     }
-    const head = (text, unit, drop) => {
+    const head = (text, unit, drop, right) => {
       const state = key === text ? (down ? "descending" : "ascending") : null;
       const mark = state ? (down ? " ▼" : " ▲") : "";
       const sort = () => { view.sort = key === text && !down ? `-${text}` : text; refresh(`sort:${text}`); };
-      return el("th", { scope: "col", "aria-sort": state },
+      return el("th", { scope: "col", "aria-sort": state, class: right ? "num" : null },
         el("button", { type: "button", "data-key": `sort:${text}`, onclick: sort }, text, mark),
         drop ? el("button", { type: "button", class: "drop", "aria-label": `Remove column ${text}`, onclick: () => { view.cols = columns().filter((c) => c !== text); if (key === text) view.sort = ""; refresh("add"); } }, "×") : null,
         unit ? el("small", {}, unit) : null);
@@ -332,7 +332,7 @@
         ...cells.map((cell) => (cell ? el("td", { class: cell.words ? "words" : "num" }, card(cell.text, cell.about)) : el("td", { class: "num dim" }, "-")))));
       rows.push([doc.name, doc.kind, ...cells]);
     }
-    $("table").replaceChildren(el("caption", { hidden: true }, "Documents"), el("thead", {}, el("tr", {}, head("name"), head("kind"), ...cols.map((col) => head(col.text, col.unit, true)))), body);
+    $("table").replaceChildren(el("caption", { hidden: true }, "Documents"), el("thead", {}, el("tr", {}, head("name"), head("kind"), ...cols.map((col) => head(col.text, col.unit, true, !docs.some((doc) => (col.cell(doc) || {}).words))))), body);
     say(`${docs.length} of ${data.documents.length} documents${view.pick.length ? `; ${view.pick.length} chosen to compare` : ""}`);
   }
   function compare() {
@@ -348,15 +348,15 @@
     for (const at of all) {
       const col = column(at, docs);
       const cells = docs.map((doc) => col.cell(doc));
-      if (!cells.some(Boolean)) continue;
+      if (!docs.some((doc) => valueOf(doc, at) && valueOf(doc, at).text)) continue;
       const same = cells.every((cell) => cell && (cells[0].number !== null && cell.number !== null ? cell.number === cells[0].number && cell.unit === cells[0].unit : cell.text === cells[0].text));
       if (view.diff && same) continue;
       if (group(at) !== last) { last = group(at); body.append(el("tr", { class: "group" }, el("th", { scope: "colgroup", colspan: docs.length + 1 }, last))); }
       const base = cells[0];
       body.append(el("tr", {}, el("th", { scope: "row" }, last ? at.slice(last.length + 1) : at), ...cells.map((cell, i) => {
-        if (!cell) return el("td", { class: "num dim" }, "-");
+        if (!cell) return el("td", { class: "dim" }, "-");
         const ratio = i && base && base.number && cell.number !== null && base.unit === cell.unit && cell.number !== base.number ? number(cell.number / base.number, 3) : "";
-        return el("td", { class: `${cell.words ? "words" : "num"}${!same && !ratio && i && (!base || cell.text !== base.text) ? " unequal" : ""}` }, card(cell.text, cell.about), ratio ? el("small", { class: "dim" }, `${ratio}x`) : null);
+        return el("td", { class: `${cell.words ? "words" : ""}${!same && !ratio && i && (!base || cell.text !== base.text) ? " unequal" : ""}` }, card(cell.text, cell.about), ratio ? el("small", { class: "dim" }, `${ratio}x`) : null);
       })));
       rows.push([at, ...cells]);
       count += 1;
