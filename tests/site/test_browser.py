@@ -65,7 +65,7 @@ def names(page) -> list[str]:
 
 def column(page, title: str) -> list[str]:
     """The texts of the cells of a column."""
-    heads = [h.split("\n")[0].rstrip(" ▲▼×") for h in page.locator("#table thead th").all_inner_texts()]
+    heads = [h.split("\n")[0].rstrip(" \u25b2\u25bc\u00d7") for h in page.locator("#table thead th").all_inner_texts()]
     at = heads.index(title) + 1
     return [t.strip() for t in page.locator(f"#table tbody tr > :nth-child({at})").all_inner_texts()]
 
@@ -148,7 +148,7 @@ def test_sort_both_ways_with_unknown_values_last(opened) -> None:
 @pytest.mark.parametrize(
     ("formula", "unit", "expected"),
     [
-        ("peak.dense.bf16 / memory.bandwidth", "TFLOPS per TB/sec", ["231.7", "230", "136.9"]),
+        ("peak.dense.bf16 / memory.bandwidth", "TFLOPS per TB/s", ["231.7", "230", "136.9"]),
         ("memory.capacity / cores.count", "GiB", ["16", "12", "18"]),
         ("2 * (memory.capacity - memory.capacity / 2)", "GiB", ["32", "96", "144"]),
         ("memory.bandwidth / memory.bandwidth", "", ["1", "1", "1"]),
@@ -276,9 +276,10 @@ def test_csv_of_the_view(opened, tmp_path) -> None:
     with downloaded(page, "#csv") as file:
         file.save_as(tmp_path / "view.csv")
 
-    assert b'name,kind,memory.capacity,peak.dense.fp8\r\ntrainium2,Chip,96 GiB,"1,299 TFLOPS"\r\n' == (
-        tmp_path / "view.csv"
-    ).read_bytes()
+    assert (
+        b'name,kind,memory.capacity,peak.dense.fp8\r\ntrainium2,Chip,96 GiB,"1,299 TFLOPS"\r\n'
+        == (tmp_path / "view.csv").read_bytes()
+    )
 
 
 def test_json_of_the_view(opened, tmp_path) -> None:
@@ -313,7 +314,14 @@ def test_details_of_a_value(opened, way) -> None:
     page.wait_for_selector(CARD)
     text = page.inner_text(CARD)
 
-    for part in ("[2.85, 2.95)", "per chip", "neuron-trainium2-2026-08", "2026-08-21", "rejected", "trainium2.yaml, line 45"):
+    for part in (
+        "[2.85, 2.95)",
+        "per chip",
+        "neuron-trainium2-2026-08",
+        "2026-08-21",
+        "rejected",
+        "trainium2.yaml, line 45",
+    ):
         assert part in text
     page.keyboard.press("Escape")
     assert 0 == page.locator(CARD).count()
@@ -422,7 +430,9 @@ def test_print(opened, path) -> None:
     page.emulate_media(media="print")
 
     assert "rgb(255, 255, 255)" == page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert [] == page.locator("header nav, .tools, .yaml").evaluate_all("all => all.filter((n) => n.checkVisibility()).map((n) => n.className)")
+    assert [] == page.locator("header nav, .tools, .yaml").evaluate_all(
+        "all => all.filter((n) => n.checkVisibility()).map((n) => n.className)"
+    )
     assert page.is_visible("table")
 
 
@@ -432,7 +442,7 @@ def test_names_for_screen_readers(opened, path) -> None:
     page = opened(path)
     unnamed = page.evaluate(
         """() => [...document.querySelectorAll('button, input, select, a[href], [role=region], figure img, summary')]
-        .filter((n) => !(n.innerText || n.getAttribute('aria-label') || n.alt || (n.labels && n.labels.length)))
+        .filter((n) => !(n.textContent.trim() || n.getAttribute('aria-label') || n.alt || (n.labels && n.labels.length)))
         .map((n) => n.outerHTML.slice(0, 120))"""
     )
 
@@ -446,5 +456,5 @@ def test_without_scripts(opened) -> None:
     page = opened("document/trainium2.html", java_script_enabled=False)
     page.click("tr[id='memory.bandwidth'] summary")
 
-    assert "[2.85, 2.95) TB/sec" in page.inner_text("tr[id='memory.bandwidth'] .pop")
+    assert "[2.85, 2.95) TB/s" in page.inner_text("tr[id='memory.bandwidth'] .pop")
     assert "2,400 GB/s" in page.inner_text("main")

@@ -52,7 +52,10 @@ class Links:
     """The addresses of a page, its ids, and what it loads."""
 
     def __init__(self, text: str) -> None:
-        tags = [(tag, dict(re.findall(r'([\w-]+)="([^"]*)"', rest))) for tag, rest in re.findall(r"<(\w+)((?:\s[^<>]*)?)>", text)]
+        tags = [
+            (tag, dict(re.findall(r'([\w-]+)="([^"]*)"', rest)))
+            for tag, rest in re.findall(r"<(\w+)((?:\s[^<>]*)?)>", text)
+        ]
         self.ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
         self.links = [html.unescape(attributes["href"]) for tag, attributes in tags if tag == "a"]
         loading = ("src", "href", "srcset", "action", "data", "poster")
@@ -231,7 +234,7 @@ def test_command(here, tmp_path, monkeypatch, pages) -> None:
     result = here("site", "build", tmp_path / "site")
 
     assert (0, "") == (result.status, result.out)
-    assert "open" in result.err
+    assert f"wrote {tmp_path / 'site' / 'index.html'} and the files it links to\n" == result.err
     assert (tmp_path / "site" / "index.html").is_file()
 
 

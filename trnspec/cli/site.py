@@ -37,8 +37,7 @@ def build_(folder: FilePath, **options: Any) -> None:
 
     pages = build(load_catalog(**options).graph)
     write_site(folder, pages)
-    size = sum(map(len, pages.values()))
-    click.echo(f"wrote {len(pages)} files to {folder} ({size / 1e6:.1f} MB); open {folder / 'index.html'}", err=True)
+    click.echo(f"wrote {folder / 'index.html'} and the files it links to", err=True)
 
 
 @command.command(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from collections import Counter
+from fractions import Fraction
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 

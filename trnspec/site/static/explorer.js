@@ -9,6 +9,7 @@
     Chip: ["peak.dense.bf16", "peak.dense.fp8", "memory.capacity", "memory.bandwidth", "links.bandwidth", "peak.dense.bf16 / memory.bandwidth"],
     all: ["peak.dense.bf16", "memory.capacity", "memory.bandwidth"],
   };
+  COLUMNS.Server = COLUMNS.UltraServer = COLUMNS.systems;
   const MOST = 6;
 
   // Values.
@@ -267,7 +268,7 @@
           const value = valueOf(doc, tree.path);
           if (!value || (!value.text && !value.others.length)) return null;
           const display = value.text ? shown(value, unit, view.units) : "not adopted";
-          return { text: display, number: value.value, low: value.low, high: value.high, unit: value.base, about: () => about(value), words: !isNumber(value) && value.text !== "" };
+          return { text: display, number: value.value, low: value.low, high: value.high, unit: value.base, about: () => about(value), unknown: !value.text, words: !isNumber(value) && value.text !== "" };
         },
       };
     }
@@ -308,7 +309,7 @@
       const order = (a, b) => (a.number !== null && b.number !== null ? a.number - b.number : a.text.localeCompare(b.text, "en", { numeric: true }));
       docs = docs.map((doc, i) => [doc, i]).sort(([a, i], [b, j]) => {
         const x = cells.get(a), y = cells.get(b);
-        if (!x || !y) return (x ? 0 : 1) - (y ? 0 : 1) || i - j;  // unknown values last, either way
+        if (!x || x.unknown || !y || y.unknown) return (x && !x.unknown ? 0 : 1) - (y && !y.unknown ? 0 : 1) || i - j;  // unknown values last, either way
         return (down ? -1 : 1) * order(x, y) || i - j;
       }).map(([doc]) => doc);
     }
