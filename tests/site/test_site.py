@@ -26,7 +26,7 @@ from trnspec.graph.totals import sums
 from trnspec.model.source import Source
 from trnspec.site.build import build, write_site
 from trnspec.site.data import OTHER_FIELDS, VALUE_FIELDS, tabled
-from trnspec.site.entries import entry
+from trnspec.site.document_values import entry
 from trnspec.site.serve import server
 
 GRAPH = graph()

@@ -48,6 +48,7 @@ def build_(folder: FilePath, **options: Any) -> None:
     "--port",
     cls=GroupedOption,
     group="Output",
+    metavar="PORT",
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.site.entries import Value
+from trnspec.site.document_values import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trnspec.site.entries import Entry
+    from trnspec.site.document_values import Entry
 
 COLUMNS = ("rows", "mean", "median", "worst", "coverage")
 

@@ -16,7 +16,7 @@ from trnspec.output.exporters.exported import ExportError
 from trnspec.output.exporters.svg import export as draw
 from trnspec.site.accuracy import scores
 from trnspec.site.data import script
-from trnspec.site.entries import Entry, entry
+from trnspec.site.document_values import Entry, entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.site.entries import Entry, Value
+    from trnspec.site.document_values import Entry, Value
 
 VALUE_FIELDS = (
     "text", "value", "low", "high", "unit", "interval", "verdict", "formula", "scope", "source", "where", "reason",
