@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from trnspec.yaml import Document, Path
 
 _SPELLINGS = re.compile(r"did you mean (.*)\?")
+_UNIT = re.compile(r'unknown unit "([^"]+)"')
 _NO_SOURCE = re.compile(r"no Source is named '([a-z0-9][a-z0-9.-]*)'")
 _REASON = "State why this is accepted."
 
@@ -45,17 +46,21 @@ def fixes(diagnostic: types.Diagnostic, uri: str, lines: Lines) -> Iterator[type
     begin, end = diagnostic.range.start, diagnostic.range.end
     if match is None or begin.line != end.line or not data.get("text"):
         return
-    names = re.findall(r"'([^']+)'", match[1])
     old = lines[begin.line + 1][lines.place(begin).column - 1 : lines.place(end).column - 1]
-    quote = old[0] if old[:1] in {"'", '"'} and old[-1:] == old[:1] else ""
-    for name in names:
-        edit = types.TextEdit(diagnostic.range, f"{quote}{name}{quote}")
+    unit = _UNIT.search(diagnostic.message)
+    if unit is not None:
+        # Of a figure, the unit alone.
+        names = {name: old.replace(unit[1], name, 1) for name in re.findall(r'"([^"]+)"', match[1]) if unit[1] in old}
+    else:
+        quote = old[0] if old[:1] in {"'", '"'} and old[-1:] == old[:1] else ""
+        names = {name: f"{quote}{name}{quote}" for name in re.findall(r"'([^']+)'", match[1])}
+    for name, new in names.items():
         yield types.CodeAction(
             title=f"Replace with {name}",
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[diagnostic],
             is_preferred=len(names) == 1,
-            edit=types.WorkspaceEdit(changes={uri: [edit]}),
+            edit=types.WorkspaceEdit(changes={uri: [types.TextEdit(diagnostic.range, new)]}),
         )
 
 
@@ -92,7 +97,7 @@ def waiver(diagnostic: types.Diagnostic, uri: str, document: Document, lines: Li
     data: Any = diagnostic.data or {}
     if not data.get("rule") or _file(uri) != document.file:
         return
-    at = dotted(tuple(data.get("path", ())))
+    at = dotted(tuple(data.get("path", ()))).removesuffix(".value")
     where = f"at: {at}, " if _PATH.fullmatch(at) else ""
     insertion = _item(document, lines, ("metadata", "allow"), f"{{code: {diagnostic.code}, {where}reason: {_REASON}}}")
     if insertion is not None:

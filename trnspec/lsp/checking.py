@@ -14,15 +14,15 @@ from attrs import evolve, frozen
 
 from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 from trnspec.checks.runner import apply_waivers, check, finished, run
-from trnspec.loading.pipeline import link, text_at
+from trnspec.diagnostics import Diagnostic
+from trnspec.graph.graph import Graph
+from trnspec.loading.pipeline import Reading, link, text_at
 from trnspec.yaml import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from trnspec.diagnostics import Diagnostic, Location
-    from trnspec.graph.graph import Graph
-    from trnspec.loading.pipeline import Reading
+    from trnspec.diagnostics import Location
     from trnspec.lsp.documents import Documents, Surroundings
     from trnspec.model.document import Node
     from trnspec.plugins.api import Rule

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from trnspec.yaml import Path
+
 if TYPE_CHECKING:
-    from trnspec.yaml import Path, Place
+    from trnspec.yaml import Place
 
 _KEY = re.compile(r"""(?P<quote>["']?)(?P<key>[\w.-]+)(?P=quote)[ \t]*:(?=[ \t]|$)""")
 _LINE = re.compile(r"(?P<indent> *)(?P<dashes>(?:- +)*(?:-$)?)(?P<rest>.*)")
@@ -54,9 +56,9 @@ def cursor_at(lines: list[str], place: Place) -> Cursor:
 def keys_of(lines: list[str], line: int, cursor: Cursor) -> set[str]:
     """The keys of the mapping that a position is in, as far as they are recognized without parsing."""
     here = lines[line - 1]
-    keys = {m["key"] for m in _KEY.finditer(here)}
     if cursor.flow:
-        return keys
+        return {m["key"] for m in _KEY.finditer(here, here.rfind("{") + 1)}
+    keys = {m["key"] for m in _KEY.finditer(here)}
     column = _column(here)
     for step in (-1, 1):
         at = line - 1
@@ -64,7 +66,9 @@ def keys_of(lines: list[str], line: int, cursor: Cursor) -> set[str]:
             at += step
             if not 0 <= at < len(lines):
                 break
-            if not _is_text(lines[at]) or _indent(lines[at]) > column:
+            indent = _indent(lines[at])
+            # A list may be as far to the left as its key.
+            if not _is_text(lines[at]) or indent > column or (indent == column and _dashes(lines[at])):
                 continue
             if _column(lines[at]) != column or (step > 0 and _dashes(lines[at])):
                 break
@@ -130,7 +134,7 @@ def _in_line(rest: str) -> tuple[Path, str | None, str, bool]:
             frames.append((char, key))
             key, start = None, at + 1
         elif char in "}]" and frames:
-            opened, key = frames.pop()
+            _opened, key = frames.pop()
             if key is not None or (frames and frames[-1][0] == "["):
                 steps.pop()
             start = at + 1

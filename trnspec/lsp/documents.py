@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field, frozen
 
@@ -17,13 +17,9 @@ from trnspec.errors import UsageError
 from trnspec.loading import settings as settings_
 from trnspec.loading.files import root_of
 from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.settings import Settings
+from trnspec.plugins.api import Registry
 from trnspec.yaml import read_file, read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from trnspec.loading.settings import Settings
-    from trnspec.plugins.api import Registry
 
 _VERSION = re.compile(r"""^["']?api_version["']?[ \t]*:[ \t]*["']?trnspec/""", re.MULTILINE)
 _KIND = re.compile(r"""^["']?kind["']?[ \t]*:[ \t]*["']?([\w-]+)""", re.MULTILINE)

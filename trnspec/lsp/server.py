@@ -23,21 +23,20 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from trnspec._version import __version__
 from trnspec.api import registry
+from trnspec.diagnostics import Diagnostic
 from trnspec.errors import UsageError
 from trnspec.lsp import actions, checking, completion, navigation, symbols
 from trnspec.lsp.documents import Documents, canonical, kind_in
 from trnspec.lsp.hover import code_text, hover
 from trnspec.lsp.messages import by_file
 from trnspec.lsp.positions import Lines, Spot, spot_at
-from trnspec.yaml import Place
+from trnspec.model.document import Node
+from trnspec.yaml import Document, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trnspec.diagnostics import Diagnostic
     from trnspec.lsp.navigation import Site
-    from trnspec.model.document import Node
-    from trnspec.yaml import Document
 
 IDLE = 0.25
 """Seconds without a change until the rules that compare documents run."""
