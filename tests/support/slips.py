@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 from mutations import Change, changed, determined, sites
+from statement_changes import is_about_another
 
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
 from trnspec.checks.reconcile.sites import Site
@@ -98,7 +99,7 @@ def slips(graph: Graph) -> Iterator[Slip]:
         if isinstance(node.spec, Source):
             yield from _dates(node)
             continue
-        if node.kind in ("Model", "Calibration", "Measurements"):
+        if node.kind in ("Model", "Calibration", "Measurements", "Price"):
             continue
         mine = {path: v for path, v in sites(node).items() if (node.name, path) in known}
         for path, value in mine.items():
@@ -245,7 +246,8 @@ def _sources(graph: Graph, node: Node[Any]) -> Iterator[Slip]:
         return
     for other in graph.of(type(node.spec)):
         page = other.metadata.source
-        if other.name != node.name and page is not None and page.name != source.name:
+        # The pages of drivers and tools are about every product.
+        if page is not None and page.name != source.name and is_about_another(page.name, source.name):
             yield Slip("source", node.name, ("metadata", "source"), source.name, page.name)
 
 

@@ -92,7 +92,7 @@ def _sources(graph: Graph, node: Node[Any]) -> Iterator[Statement]:
     if own is not None and node.kind in ("Chip", "Server", "UltraServer"):
         for other in graph.of(type(node.spec)):
             page = other.metadata.source
-            if page is not None and page.name != own.name and _is_about_another(node, page.name, own.name):
+            if page is not None and page.name != own.name and is_about_another(page.name, own.name):
                 metadata = evolve(node.metadata, source=Ref(page.name))
                 yield Statement("source", f"{node.name} {own} -> {page}", evolve(node, metadata=metadata))
     for index, claim in enumerate(node.claims):
@@ -112,7 +112,7 @@ def _where(node: Node[Any], path: Any) -> str | None:
     return getattr(figure, "where", None)
 
 
-def _is_about_another(node: Node[Any], page: str, own: str) -> bool:
+def is_about_another(page: str, own: str) -> bool:
     """Whether both pages are named after a generation, such as trn1 and trainium2, and after different ones."""
     named = [_GENERATION.findall(name) for name in (page, own)]
     return all(named) and not {number or "1" for number in named[0]} & {number or "1" for number in named[1]}

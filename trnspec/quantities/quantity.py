@@ -196,7 +196,7 @@ class Quantity(Measured):
         """The number in base units of its dimension (B, B/s, FLOPS, s, ...), exact."""
         return self.number * self.unit.factor
 
-    @property
+    @functools.cached_property
     def interval(self) -> Interval:
         """The values that are printed with these digits, in base units."""
         return self._interval(self.ulp)
@@ -268,6 +268,22 @@ def parse(text: str, dimension: Dimension | None = None, table: UnitTable = UNIT
     """
     if not isinstance(text, str):
         raise not_text(text, dimension)
+    key = (text, dimension, id(table))
+    quantity = _parsed.get(key)
+    if quantity is None or quantity.table is not table:
+        quantity = _parse(text, dimension, table)
+        if len(_parsed) >= _MOST_PARSED:
+            _parsed.clear()
+        _parsed[key] = quantity
+    return quantity
+
+
+_MOST_PARSED = 10_000
+_parsed: dict[tuple[str, Dimension | None, int], Quantity] = {}
+"""Quantities that were parsed: documents and rules repeat the same texts."""
+
+
+def _parse(text: str, dimension: Dimension | None, table: UnitTable) -> Quantity:
     if len(text) > MAX_TEXT:
         raise QuantityError(
             "malformed", f"a quantity has at most {MAX_TEXT} characters, this text has {len(text)}", form(dimension)

@@ -164,6 +164,9 @@ class Problems:
         else:
             self._first_omitted.setdefault(code, place)
 
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
     def __contains__(self, code: str) -> bool:
         return code in self._count
 

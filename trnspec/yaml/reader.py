@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from trnspec.yaml.builder import Builder, UnreadableError
-from trnspec.yaml.document import Document, Limits, Lines, Place, Problems, show
+from trnspec.yaml.document import Document, Limits, Lines, Path, Place, Problems, Span, show
+from trnspec.yaml.sound import sound_data
 from trnspec.yaml.syntax import Complaint, bad_escape, escape_verdict, explain
 from trnspec.yaml.text import bidi, clean, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 Parser = Any
 """An object with ``get_event()``, a parser of ruamel.yaml."""
@@ -86,6 +89,11 @@ def read_text(
     parser: Callable[[str], Parser] = best_parser,
 ) -> Document:
     """The document in ``text``; ``parser`` creates a parser for its characters."""
+    return _read(text, file, limits, parser, quick=True)
+
+
+def _read(text: str | bytes, file: str, limits: Limits, parser: Callable[[str], Parser], *, quick: bool) -> Document:
+    """The document in a text; ``quick`` puts the positions of a text without problems off until they are needed."""
     problems = Problems(limits.problems)
     if _size(text, limits.bytes) > limits.bytes:
         problems.add("TRN012", f"The file has more than {limits.bytes:,} bytes.", None, "split the file")
@@ -96,10 +104,37 @@ def read_text(
         return Document(file, None, {}, problems.sorted(), characters)
     bidi(characters, lines, problems)
     first, readable = _first_document(characters, lines, problems)
+    if quick and readable and not problems:
+        data = sound_data(first, parser(first), limits)
+        if data is not None:
+            return Document(file, data, _LazyPlaces(characters, limits, parser), (), characters)
     builder = Builder(Lines(first), limits, problems)
     sound = readable and _feed(builder, parser(first), problems)
     data = builder.data if sound else None
     return Document(file, data, builder.places, problems.sorted(), characters, frozenset(builder.rejected))
+
+
+class _LazyPlaces(Mapping[Path, Span]):
+    """The positions of a text without problems, which is read again when a position is needed first."""
+
+    def __init__(self, text: str, limits: Limits, parser: Callable[[str], Parser]) -> None:
+        self._text, self._limits, self._parser = text, limits, parser
+
+    @cached_property
+    def _places(self) -> Mapping[Path, Span]:
+        return _read(self._text, "", self._limits, self._parser, quick=False).places
+
+    def __getitem__(self, path: Path) -> Span:
+        return self._places[path]
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self._places),)
 
 
 def _size(text: str | bytes, enough: int) -> int:

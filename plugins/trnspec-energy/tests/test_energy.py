@@ -105,6 +105,13 @@ def test_unknown_power_is_refused() -> None:
     assert ("unknown-figure", "trainium1 spec.power") == (caught.value.reason, caught.value.place)
 
 
+def test_a_claim_is_not_an_adopted_power() -> None:
+    """Only the press states a power of Trainium3, of the time before its launch."""
+    with pytest.raises(RefusalError, match="no power of trainium3; claims: over 1,000 W, unresolved") as caught:
+        energy(CATALOG, on="trainium3", hours=1.0)
+    assert "unknown-figure" == caught.value.reason
+
+
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [

@@ -36,7 +36,7 @@ class Site:
     path: Path
     claim: int | None = None
 
-    @property
+    @functools.cached_property
     def value(self) -> Quantity | int | None:
         """The value; ``None`` if there is none, or if a claim states a word."""
         if self.claim is not None:
@@ -178,6 +178,8 @@ class Relation:
         Trailing zeros of an integer may be placeholders: 1,300 for 1,299.  They are read so only where both values differ
         by no more than rounding to three digits, since 1,500 for 1,536 is usually another unit.
         """
+        if self.is_claim and self.total.value is self.terms[0].part.value:
+            return True  # the same text: most claims repeat the adopted figure
         if self.expected.overlaps(self.total.interval):
             return True
         coarse = Interval.point(0)

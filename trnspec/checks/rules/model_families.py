@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -196,6 +197,7 @@ def odd_one_of_family(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         yield Finding(("spec", *path), message, hint, see[:3])
 
 
+@lru_cache(maxsize=4096)
 def family_of(name: str) -> str:
     """The family of a model: its name up to the size."""
     words = name.split("-")

@@ -125,7 +125,9 @@ def unit_not_of_its_field(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         (path, figure.value, figure.where) for path, figure in graph.figures(node).items()
     ]
     for index, claim in enumerate(node.claims):
-        for path in claimed_paths(claim.at)[:1] if claim.where and claim.verdict != "rounded" else ():
+        if claim.verdict == "rounded" or not _FIELD_UNIT.search(claim.where or ""):
+            continue
+        for path in claimed_paths(claim.at)[:1]:
             said = Site(node, path, index).value
             if isinstance(said, Quantity):
                 figures.append(((*node.claim_path(index), "says"), said, claim.where))

@@ -167,9 +167,10 @@ def _power(chip: DocumentView, given: str | None) -> tuple[float, Interval, tupl
         return float(quantity), quantity.interval, (), Assumption("power", f"{given} per chip", "the caller")
     figure = chip.figures.get("power")
     if figure is None:
+        claims = [f"{c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in chip.claims.get("power", ())]
         raise RefusalError(
             "unknown-figure",
-            f"the catalog has no power of {chip.name}",
+            f"the catalog has no power of {chip.name}" + (f"; claims: {'; '.join(claims)}" if claims else ""),
             place=f"{chip.name} spec.power",
             hint='give power, such as "500 W", or add it with an overlay',
         )

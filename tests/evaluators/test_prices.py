@@ -1,0 +1,54 @@
+"""The price that an evaluator computes with."""
+
+from __future__ import annotations
+
+import pytest
+
+import trnspec
+from trnspec.evaluation.questions import Prices
+from trnspec.evaluators.prices import hourly_price
+
+CATALOG = trnspec.load()
+
+
+def price(server: str, **given):
+    return hourly_price(CATALOG.graph, CATALOG.graph.named(server), Prices(**given))
+
+
+def test_price_of_the_catalog_has_type_region_date_and_source() -> None:
+    found = price("trn2.48xlarge", price_type="spot", region="us-east-2")
+    (figure,) = found.figures_used
+
+    assert ("14.5593 USD/h per server", "spot, us-east-2c, 2026-10-03") == (
+        found.assumption.value,
+        found.assumption.why,
+    )
+    assert ("trn2.48xlarge-spot", "hourly.us-east-2c", "2026-10-03") == (figure.of, figure.at, figure.as_of)
+    assert 14.5593 == float(found.value)
+
+
+def test_given_price_needs_no_document() -> None:
+    found = price("trn2.48xlarge", price="35.76 USD/h")
+
+    assert (35.76, ()) == (float(found.value), found.figures_used)
+
+
+@pytest.mark.parametrize(
+    ("server", "given", "known"),
+    [
+        (
+            "trn2.48xlarge",
+            {},
+            "none is listed (neuron-availability-survey-2026-10, 2026-10-03); known: 14.5593 USD/h spot",
+        ),
+        ("trn1.32xlarge", {"region": "eu-west-1"}, "in eu-west-1; known: 21.50 USD/h on-demand (us-east-1"),
+        ("trn3-gen1-server", {"price_type": "spot"}, "no spot price of trn3-gen1-server"),
+    ],
+)
+def test_unknown_price(server, given, known) -> None:
+    """The error states the source that knows of none, and the prices that are known."""
+    with pytest.raises(trnspec.RefusalError) as caught:
+        price(server, **given)
+
+    assert "unknown-figure" == caught.value.reason
+    assert known in str(caught.value)

@@ -1,0 +1,93 @@
+"""The quick reader agrees with the builder on every text."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path as FilePath
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from running import ROOT
+
+from trnspec.yaml import Limits
+from trnspec.yaml import reader as reader_
+from trnspec.yaml.reader import best_parser, c_parser, pure_parser
+
+CORPUS = sorted((FilePath(__file__).parents[1] / "data" / "badinput").iterdir())
+CATALOG = sorted((ROOT / "catalog").rglob("*.yaml"))
+SAMPLE = random.Random(7).sample(CATALOG, 12)
+PIECES = (
+    *("&a ", "*a", "!!str ", "<<: {a: 1}", "0x1F", "007", "1.50", "-0", ".inf", "1e999", "~", "yes", "null", "true"),
+    *(
+        "\t",
+        "\u00a0",
+        "\u200b",
+        "\u202e",
+        "\r\n",
+        "\ufeff",
+        "\x07",
+        '"\\ud800"',
+        '"\\x41"',
+        "'",
+        '"',
+        "{",
+        "}",
+        "[",
+        "]",
+    ),
+    *(
+        ": ",
+        ":",
+        " : ",
+        "- ",
+        "? ",
+        "#",
+        "---\n",
+        "...\n",
+        "%YAML 1.2\n",
+        "\n",
+        "  ",
+        "a: 1\n",
+        "12345678901234567890123",
+    ),
+)
+
+
+def same(text: str | bytes, limits: Limits, parser=best_parser) -> bool:
+    """Reads a text both ways; whether the quick reader was enough."""
+    quick = reader_._read(text, "file", limits, parser, quick=True)
+    full = reader_._read(text, "file", limits, parser, quick=False)
+    assert repr(full.data) == repr(quick.data)
+    assert (full.problems, full.rejected, full.text) == (quick.problems, quick.rejected, quick.text)
+    assert dict(full.places) == dict(quick.places)
+    return isinstance(quick.places, reader_._LazyPlaces)
+
+
+@pytest.mark.parametrize("parser", [c_parser, pure_parser])
+def test_hostile_texts(parser) -> None:
+    small = Limits(bytes=50_000, nodes=2_000, depth=16, scalar=200, problems=5)
+    quick = [file.name for file in CORPUS if file.stat().st_size < 100_000 and same(file.read_bytes(), small, parser)]
+    assert 0 < len(quick) < len(CORPUS)
+
+
+def test_the_catalog_is_read_quickly() -> None:
+    assert all(same(file.read_bytes(), Limits()) for file in SAMPLE)
+
+
+def test_places_are_those_of_a_copy() -> None:
+    import pickle
+
+    document = reader_.read_file(SAMPLE[0])
+    assert document == pickle.loads(pickle.dumps(document))
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_mutated_documents(data) -> None:
+    text = data.draw(st.sampled_from(SAMPLE)).read_text("utf-8")[:1500]
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        cut = data.draw(st.sampled_from([0, 0, 1, 5]))
+        text = text[:at] + data.draw(st.sampled_from(PIECES)) + text[at + cut :]
+    same(text, Limits(depth=8, scalar=120))
