@@ -13,13 +13,16 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 from trnspec.loading.files import shipped
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 FIRST = "chips/trainium2"
 OTHERS = ("servers/trn2.48xlarge", "models/llama-3-8b", "ultraservers/trn2-ultraserver", "cores/neuroncore-v3")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from trnspec.cli.help import GroupedCommand
+from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.errors import UsageError
 
 
@@ -13,7 +13,13 @@ from trnspec.errors import UsageError
     cls=GroupedCommand,
     examples=(("trnspec lsp", "The command to name in the settings of an editor:"),),
 )
-@click.option("--stdio", is_flag=True, help="Talk on standard input and output, as always; some editors add it.")
+@click.option(
+    "--stdio",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Protocol",
+    help="Talk on standard input and output, as without it; some editors add it.",
+)
 def command(*, stdio: bool) -> None:  # noqa: ARG001  # there is no other way
     """Start the language server, for editors: it talks on standard input and output.
 
