@@ -103,7 +103,7 @@ def check_node(rule: Rule, node: Node[Any], graph: Graph, registry: Registry) ->
     """What one rule finds in one document, which need not be part of the graph."""
     diagnostics: list[Diagnostic] = []
     _extend(diagnostics, rule, node, graph)
-    return [_finished(d, registry, Settings()) for d in diagnostics]
+    return [finished(d, registry, Settings()) for d in diagnostics]
 
 
 def _extend(diagnostics: list[Diagnostic], rule: Rule, node: Node[Any] | None, graph: Graph) -> None:
