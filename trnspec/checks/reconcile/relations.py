@@ -43,7 +43,7 @@ from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -66,15 +66,20 @@ def relations(graph: Graph) -> list[Relation]:
     if cached is None:
         cached = _known[graph] = [
             relation
-            for skeleton in [*sums(graph), *_claims(graph)]
+            for skeleton in [*sums(graph, lambda total: any(True for _ in _stated(total))), *_claims(graph)]
             for whole in _stated(skeleton.total)
-            if (relation := evolve(skeleton, total=whole)).is_stated
+            if (relation := skeleton if whole is skeleton.total else evolve(skeleton, total=whole)).is_stated
         ]
     return cached
 
 
-def sums(graph: Graph) -> Iterator[Relation]:
-    """Every relation of a sum, whether or not its figures are stated."""
+def sums(graph: Graph, wanted: Callable[[Site], bool] = lambda _: True) -> Iterator[Relation]:
+    """Every relation of a sum, whether or not its figures are stated.
+
+    Args:
+        graph: The documents.
+        wanted: Whether the relations of a published total below ``stated`` are needed; most are not stated.
+    """
     for core in graph.of(Core):
         yield from _core(core)
     for link in graph.of(Link):
@@ -88,7 +93,7 @@ def sums(graph: Graph) -> Iterator[Relation]:
     for cluster in graph.of(Cluster):
         yield from _cluster(cluster, graph)
     for node in graph:
-        yield from _stated_totals(node, graph)
+        yield from _stated_totals(node, graph, wanted)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -307,7 +312,7 @@ def _cluster(cluster: Node[Cluster], graph: Graph) -> Iterator[Relation]:
             yield from _relate(site(cluster, "per_server"), [Term((), site(server, "network.bandwidth"))], "one server")
 
 
-def _stated_totals(node: Node[Any], graph: Graph) -> Iterator[Relation]:
+def _stated_totals(node: Node[Any], graph: Graph, wanted: Callable[[Site], bool]) -> Iterator[Relation]:
     """The published totals of a document, below ``stated``, each as the sum over its parts.
 
     A total is compared with the extensive figure of the same path in the nearest parts, ``chips`` and ``cores`` with the
@@ -318,6 +323,8 @@ def _stated_totals(node: Node[Any], graph: Graph) -> Iterator[Relation]:
     shape = shape_at(type(node.spec), ("stated",))
     for path in class_paths(shape) if isinstance(shape, ObjectShape) else ():
         total = Site(node, ("spec", "stated", *path))
+        if not wanted(total):
+            continue
         # From the direct parts to the innermost ones: the audit compares with the last, which has the smallest rounding.
         direct = parts(graph, node) or ()
         stated = tuple(Occurrence(part.node, ((node, part),)) for part in direct)

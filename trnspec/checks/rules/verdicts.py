@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.relations import claimed_paths, sums
@@ -255,15 +256,17 @@ def _sentences(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
             yield from _sentences(value, (*path, index))
 
 
-def wrong_results(text: str, units: UnitTable) -> Iterator[tuple[str, str, str]]:
+@lru_cache(maxsize=4096)
+def wrong_results(text: str, units: UnitTable) -> tuple[tuple[str, str, str], ...]:
     """The calculations of a text whose result is wrong: the calculation, the printed result and the value.
 
     A calculation is a formula with at least one operator before an equals sign that a number follows. Texts that the
     grammar of formulas does not cover, such as differences and powers, are not checked.
     """
+    wrong: list[tuple[str, str, str]] = []
     for match in re.finditer(r"(?<= )=(?= )", text):
         result = _RESULT.match(text, match.end())
-        calculation = _calculation(text[: match.start()].rstrip(), units)
+        calculation = "" if result is None else _calculation(text[: match.start()].rstrip(), units)
         if result is None or not calculation:
             continue
         value = evaluate(calculation, units)
@@ -275,7 +278,8 @@ def wrong_results(text: str, units: UnitTable) -> Iterator[tuple[str, str, str]]
             unit, digits = printed.unit, printed.digits + 1
             with_unit = operands_have_units and printed.dimension is not Dimension.RATIO
             shown = render(value.low, unit, digits, units) if with_unit else f"{float(value.low):,.{digits}g}"
-            yield calculation, printed.text.removesuffix("x"), shown
+            wrong.append((calculation, printed.text.removesuffix("x"), shown))
+    return tuple(wrong)
 
 
 def _agrees(printed: Quantity, value: Interval, *, operands_have_units: bool) -> bool:
