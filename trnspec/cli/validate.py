@@ -18,6 +18,7 @@ from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.loading import settings as settings_
 from trnspec.loading.files import documents_in
+from trnspec.loading.remembered import remembered
 from trnspec.loading.settings import Settings
 from trnspec.output.reporters import render, use_color
 
@@ -120,7 +121,8 @@ def command(  # noqa: PLR0917  # one parameter for each option
         raise UsageError(f"--table is printed with --format text only, not with --format {format_}")
     if not paths:
         _hold_something(given.catalogs)
-    checked = validate(paths, settings=settings_.find(_here()).merged(given), every=True)
+    with remembered():
+        checked = validate(paths, settings=settings_.find(_here()).merged(given), every=True)
     color = sys.stdout is not None and use_color(sys.stdout, os.environ)
     if table:
         from trnspec.cli.render import show

@@ -286,10 +286,11 @@ def value_at(value: Any, path: Path) -> Any:
     for step in path:
         if value is None:
             return None
+        cls: Any = type(value)
         # Not hasattr: a text has an attribute "upper" and a tuple one called "count".
         if isinstance(step, int):
             value = value[step] if isinstance(value, tuple) and step < len(value) else None
-        elif step in _field_names(type(value)):
+        elif step in _field_names(cls):
             value = getattr(value, step)
         else:
             value = value.get(step) if isinstance(value, (dict, Mapping)) else None

@@ -76,7 +76,7 @@ def _number(row: Row, column: str) -> float | None:
     return None if math.isnan(value) else value
 
 
-@rule("TRN701", "unreadable-measurements", over=Measurements)
+@rule("TRN701", "unreadable-measurements", over=Measurements, local=True)
 def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
     """A table of measurements that cannot be read, or that does not have the columns of its document.
 
@@ -160,7 +160,7 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
             yield Finding(("spec", "rejected", index, "column"), f"there is no column {rejected.column!r}", hint)
 
 
-@rule("TRN702", "invalid-measurement", over=Measurements)
+@rule("TRN702", "invalid-measurement", over=Measurements, local=True)
 def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
     """A cell that is not a number where its column has a unit, or hardware that the document does not name.
 
@@ -444,7 +444,7 @@ def _peak(graph: Graph, hardware: Mapping[str, str], row: Row, cores: float | No
     return None
 
 
-@rule("TRN705", "throughput-time-mismatch", over=Measurements, severity=Severity.ERROR)
+@rule("TRN705", "throughput-time-mismatch", over=Measurements, severity=Severity.ERROR, local=True)
 def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
     """A throughput and a time of one row that contradict each other.
 

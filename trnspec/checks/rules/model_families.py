@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NOT_DIMENSIONS = ("parameters", "base", "precision")
 
 
-@rule("TRN408", "differs-from-base", over=Model)
+@rule("TRN408", "differs-from-base", over=Model, local=True)
 def differs_from_base(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     """A dimension that differs from that of the model named as base, or is listed as differing and is the same.
 
@@ -265,7 +265,7 @@ PERIODS = range(2, 9)
 """Layers of two kinds alternate with such a period: every second to every eighth layer differs."""
 
 
-@rule("TRN410", "unusual-dimension", over=Model, severity=Severity.WARNING)
+@rule("TRN410", "unusual-dimension", over=Model, severity=Severity.WARNING, local=True)
 def unusual_dimension(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     """A dimension of a model that no published model has, and that processors compute badly.
 

@@ -23,7 +23,7 @@ STALE = 18
 """Months after which a price is stale, before the newest price of the catalog."""
 
 
-@rule("TRN801", "price-not-of-its-server", over=Price)
+@rule("TRN801", "price-not-of-its-server", over=Price, local=True)
 def price_not_of_its_server(price: Node[Price], graph: Graph) -> Iterator[Finding]:
     """A document of prices whose name is not that of its server and type, or whose regions cannot be regions.
 

@@ -191,8 +191,8 @@ def value_not_of_its_scope(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding((*base, "says"), message, "correct the claim, a figure of its scope, or the verdict")
 
 
-@rule("TRN313", "false-arithmetic")
-def false_arithmetic(graph: Graph) -> Iterator[Finding]:
+@rule("TRN313", "false-arithmetic", over=object, local=True)
+def false_arithmetic(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A reason or a note with a calculation whose result is wrong.
 
     Why:
@@ -234,13 +234,9 @@ def false_arithmetic(graph: Graph) -> Iterator[Finding]:
     Source:
         The grammar of derived figures; see docs/reference/yaml.md.
     """
-    for node in graph:
-        if node.document.data is None:
-            continue
-        for path, text in _sentences(node.document.data, ()):
-            for calculation, result, value in wrong_results(text, node.units):
-                hint = f"{calculation} is {value}"
-                yield Finding(path, f"{calculation} = {result} is false", hint, (), node)
+    for path, text in _sentences(node.document.data, ()):
+        for calculation, result, value in wrong_results(text, node.units):
+            yield Finding(path, f"{calculation} = {result} is false", f"{calculation} is {value}")
 
 
 def _sentences(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
