@@ -171,9 +171,15 @@ def _union(options: list[Any]) -> Shape:
     return shape_of(options[0]) if len(options) == 1 else EitherShape(tuple(shape_of(o) for o in options))
 
 
+def hints_of(cls: Any) -> dict[str, Any]:
+    """The annotations of the fields of a class, evaluated once: cattrs uses those that attrs has resolved."""
+    attrs.resolve_types(cls)
+    return {a.name: a.type for a in attrs.fields(cls)}
+
+
 @functools.cache
 def _fields(cls: type) -> Mapping[str, FieldShape]:
-    hints = typing.get_type_hints(cls, include_extras=True)
+    hints = hints_of(cls)
     return {
         a.name: FieldShape(
             a.name,

@@ -371,7 +371,7 @@ def copied_price(graph: Graph) -> Iterator[Finding]:
     yield from _violations(graph, "TRN808")
 
 
-@rule("TRN807", "stale-price", over=Price, severity=Severity.INFO)
+@rule("TRN807", "stale-price", over=Price, severity=Severity.INFO, local=True)
 def stale_price(price: Node[Price], graph: Graph) -> Iterator[Finding]:
     """A price that is more than 18 months older than the newest price of the catalog.
 

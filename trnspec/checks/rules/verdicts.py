@@ -119,7 +119,7 @@ _RESULT = re.compile(r"\s*((?:~ ?)?[0-9][0-9,]*(?:\.[0-9]+)?(?: (?!per )[A-Za-zÂ
 _CLAUSE = re.compile(r"(?:[;:.,(]\s|\()")
 
 
-@rule("TRN314", "value-not-of-its-scope", over=object)
+@rule("TRN314", "value-not-of-its-scope", over=object, local=True)
 def value_not_of_its_scope(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A claim of other scope whose value is not that of the quantity it is said to give.
 
