@@ -78,14 +78,14 @@ def sums(graph: Graph, wanted: Callable[[Site], bool] = lambda _: True) -> Itera
 
     Args:
         graph: The documents.
-        wanted: Whether the relations of a published total below ``stated`` are needed; most are not stated.
+        wanted: Whether the relations of a published total are needed, asked where most totals are not stated.
     """
     for core in graph.of(Core):
         yield from _core(core)
     for link in graph.of(Link):
         yield from _link(link)
     for chip in graph.of(Chip):
-        yield from _chip(chip, graph)
+        yield from _chip(chip, graph, wanted)
     for server in graph.of(Server):
         yield from _server(server, graph)
     for ultraserver in graph.of(UltraServer):
@@ -158,7 +158,7 @@ def _link(link: Node[Link]) -> Iterator[Relation]:
     yield from _relate(site(link, "bandwidth.per_direction"), [term], "lanes")
 
 
-def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
+def _chip(chip: Node[Chip], graph: Graph, wanted: Callable[[Site], bool]) -> Iterator[Relation]:
     stacks = Term((site(chip, "memory.stacks.count"),), site(chip, "memory.stacks.capacity"))
     yield from _relate(site(chip, "memory.capacity"), [stacks], "stacks")
     yield from _ports(chip, graph)
@@ -171,8 +171,10 @@ def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
     engines = Term((site(chip, "dma.engines"),), site(core, "dma.per_engine"))
     yield from _relate(site(chip, "dma.bandwidth"), [engines], "DMA engines of a chip")
     for rate in EVERY_RATE:
-        part_site = Site(core, ("spec", "engines", "tensor", "peak", *rate))
-        yield from _relate(Site(chip, ("spec", "tensor_peak", *rate)), [Term((cores,), part_site)], "cores of a chip")
+        rate_of_chip = Site(chip, ("spec", "tensor_peak", *rate))
+        if wanted(rate_of_chip):
+            part_site = Site(core, ("spec", "engines", "tensor", "peak", *rate))
+            yield from _relate(rate_of_chip, [Term((cores,), part_site)], "cores of a chip")
 
 
 def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
