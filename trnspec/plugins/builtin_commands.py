@@ -22,6 +22,7 @@ COMMANDS = {
     "query": "Print the documents of a kind that satisfy a condition.",
     "sql": "Query the tables of the catalog in SQL.",
     "export": "Print a document in the format of another program, or as a picture.",
+    "site": "Write the catalog as web pages that work without a server.",
     "new": "Write a new document of any kind, from options or prompts; a model from its config.json.",
     "plugin": "List the installed plugins and their status; create a new one.",
     "schema": "Print the JSON Schema of a kind of document.",
