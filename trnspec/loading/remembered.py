@@ -45,7 +45,7 @@ class Documents:
         raw = pack.entries.get(key)
         if raw is None:
             return None
-        pack.used[key] = raw
+        pack.use(key, raw)
         data: dict[str, Any] = marshal.loads(raw)
         return data
 
@@ -53,9 +53,10 @@ class Documents:
         """Keep the data of a text that has no problems."""
         pack = self._pack(file)
         try:
-            pack.used[verdicts.digest(text)] = marshal.dumps(data)
+            raw = marshal.dumps(data)
         except ValueError:
             return
+        pack.use(verdicts.digest(text), raw)
         pack.new += 1
 
     def _pack(self, file: str) -> _Pack:
@@ -69,7 +70,7 @@ class Documents:
         """Write what is new; without an error wherever that is not possible."""
         for pack in self._packs.values():
             # A document that is being edited is read each time, rather than all others written each time.
-            if pack.new * SHARE > len(pack.used) and sum(map(len, pack.used.values())) <= MOST_BYTES:
+            if pack.new * SHARE > len(pack.used) and pack.size <= MOST_BYTES:
                 try:
                     observer.write(self._folder, os.path.basename(pack.file), verdicts.packed(pack.used))
                 except (OSError, ValueError):
@@ -82,6 +83,7 @@ class _Pack:
     def __init__(self, file: str) -> None:
         self.file = file
         self.new = 0
+        self.size = 0
         self.entries: dict[bytes, bytes] = {}
         self.used: dict[bytes, bytes] = {}
         with observer.unobserved():
@@ -92,6 +94,14 @@ class _Pack:
                     os.utime(file)  # files that are used stay
             except (OSError, ValueError, TypeError, EOFError):
                 pass
+
+    def use(self, key: bytes, raw: bytes) -> None:
+        """Keep the data of a document for the next run; those of a catalog that is too large are not held in memory."""
+        self.size += len(raw)
+        if self.size <= MOST_BYTES:
+            self.used[key] = raw
+        else:
+            self.used.clear()
 
 
 def _program() -> bytes:
