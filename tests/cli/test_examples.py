@@ -32,7 +32,7 @@ def commands() -> dict[str, click.Command]:
 SLOW = pytest.mark.slow
 TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="measuring needs PyTorch, the extra measure")
 MARKS = {"calibrate": [SLOW], "measure": [SLOW, TORCH], "site build": [SLOW]}
-ENDLESS = ("site serve",)
+ENDLESS = ("lsp", "site serve")
 EXAMPLES = [
     pytest.param(line, id=f"{name} {number}", marks=MARKS.get(name, []))
     for name, command in commands().items()

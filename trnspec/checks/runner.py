@@ -57,14 +57,18 @@ def document_errors(
     """
     used = {node.document.file for node in graph}
     ordered = sorted(
-        (_finished(d, registry, settings) for d in diagnostics if d.code != "TRN203"), key=lambda d: d.order
+        (finished(d, registry, settings) for d in diagnostics if d.code != "TRN203"), key=lambda d: d.order
     )
     errors = [(d, d.where.file not in used) for d in ordered]
     return [(d, lost) for d, lost in errors if lost or (d.severity is Severity.ERROR and settings.reports(d.code))]
 
 
 def run(
-    rules: Iterable[Rule], graph: Graph, registry: Registry | None = None, focus: AbstractSet[str] | None = None
+    rules: Iterable[Rule],
+    graph: Graph,
+    registry: Registry | None = None,
+    only: Node[Any] | None = None,
+    focus: AbstractSet[str] | None = None,
 ) -> list[Diagnostic]:
     """What some rules find in a graph; a rule that raises becomes a finding (TRN900).
 
@@ -72,6 +76,7 @@ def run(
         rules: The rules.
         graph: The documents.
         registry: Names the plugin of a rule that raises.
+        only: Run the rules over single documents alone, for this one.
         focus: The names of the documents that a local rule is run on; all if omitted.
     """
     diagnostics: list[Diagnostic] = []
@@ -80,9 +85,10 @@ def run(
     focused = [] if focus is None else [n for n in graph if n.name in focus]
     for rule in rules:
         context = nullcontext if own is None or id(rule) in own else partial(contained, seconds)
-        nodes: Iterable[Node[Any] | None] = (None,)
-        if rule.over is not None:
-            some = graph if focus is None or not rule.local else focused
+        if rule.over is None:
+            nodes: Iterable[Node[Any] | None] = (None,) if only is None else ()
+        else:
+            some = (only,) if only is not None else graph if focus is None or not rule.local else focused
             nodes = (n for n in some if isinstance(n.spec, rule.over))
         for node in nodes:
             try:
@@ -105,7 +111,7 @@ def check_node(rule: Rule, node: Node[Any], graph: Graph, registry: Registry) ->
     """What one rule finds in one document, which need not be part of the graph."""
     diagnostics: list[Diagnostic] = []
     _extend(diagnostics, rule, node, graph)
-    return [_finished(d, registry, Settings()) for d in diagnostics]
+    return [finished(d, registry, Settings()) for d in diagnostics]
 
 
 def _extend(diagnostics: list[Diagnostic], rule: Rule, node: Node[Any] | None, graph: Graph) -> None:
@@ -180,9 +186,22 @@ def _accepts(waiver: Waiver, diagnostic: Diagnostic) -> bool:
         return False
 
 
-def check(readings: Iterable[Reading], registry: Registry, settings: Settings = Settings()) -> Checked:  # noqa: B008  # a frozen value
-    """Link the documents, run every rule, apply waivers and settings."""
+def check(
+    readings: Iterable[Reading],
+    registry: Registry,
+    settings: Settings = Settings(),  # noqa: B008  # a frozen value
+    rules: Iterable[Rule] | None = None,
+) -> Checked:
+    """Link the documents, run the rules, apply waivers and settings.
+
+    Args:
+        readings: The documents.
+        registry: The codes and the rules.
+        settings: The settings.
+        rules: The rules to run; those of the registry if omitted.
+    """
     readings = list(readings)
+    rules = registry.rules if rules is None else rules
     targets = {r.document.file for r in readings if r.target}
     graph, diagnostics = link(readings)
     # The findings on other documents are not reported, unless they point into a target.
@@ -191,13 +210,11 @@ def check(readings: Iterable[Reading], registry: Registry, settings: Settings = 
         from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 
         with extra_hypotheses(registry.explanations):
-            diagnostics += run(registry.rules, graph, registry, focus)
+            diagnostics += run(rules, graph, registry, focus=focus)
     else:
-        diagnostics += run(registry.rules, graph, registry, focus)
+        diagnostics += run(rules, graph, registry, focus=focus)
     diagnostics, waived = apply_waivers(diagnostics, graph)
-    shown = [
-        _finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)
-    ]
+    shown = [finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)]
     checked: dict[str, int] = {}
     for node in graph:
         if node.target:
@@ -217,7 +234,8 @@ def _concerns(diagnostic: Diagnostic, targets: set[str]) -> bool:
     return any(where.file in targets or where.file == "<catalog>" for where in (diagnostic.where, *diagnostic.see))
 
 
-def _finished(diagnostic: Diagnostic, registry: Registry, settings: Settings) -> Diagnostic:
+def finished(diagnostic: Diagnostic, registry: Registry, settings: Settings) -> Diagnostic:
+    """A finding with the severity that the settings give it, and the name of its code."""
     code = registry.codes.get(diagnostic.code)
     usual = code.severity if code is not None else diagnostic.severity
     return evolve(

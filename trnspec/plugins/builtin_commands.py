@@ -27,6 +27,7 @@ COMMANDS = {
     "plugin": "List the installed plugins and their status; create a new one.",
     "schema": "Print the JSON Schema of a kind of document.",
     "explain": "Explain a code, or list the fields of a kind of document.",
+    "lsp": "Start the language server, for editors.",
     "completion": "Print the completion script of a shell.",
 }
 """Summaries by name, so that ``--help`` imports no command."""
