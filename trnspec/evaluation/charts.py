@@ -5,12 +5,13 @@ Each function takes one or several evaluations, and every number that it draws i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.measures import common, edge, mark, measure, scale
+from trnspec.evaluation.measures import common, edge, mark, measure, multiples, scale
 from trnspec.evaluation.page import label
 from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.plots.chart import UNKNOWN, Axis, Bars, Chart, Limit, Line, Panel, Points
@@ -129,7 +130,7 @@ def _stacked(
     panels = tuple(_bars(of, units[of], evaluations, labels) for of in names)
     whiskers = any(ends != UNKNOWN for p in panels for m in p.marks if isinstance(m, Bars) for ends in m.ends)
     notes = dict.fromkeys(a.note for e in evaluations for a in e.answers if a.name in names and a.low is not None)
-    note = "; ".join(n for n in notes if n)
+    note = "; ".join(dict.fromkeys(part for n in notes for part in n.split("; ") if "measurements" in part))
     title = evaluations[0].title if len(evaluations) == 1 else _title(evaluations)
     return Chart(
         kind,
@@ -213,6 +214,9 @@ def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  
             dashed=True,
         )
     )
+    deadline = _seconds(evaluations[0].inputs.get("deadline"))
+    if deadline is not None:
+        marks.append(Limit(deadline / seconds, f"deadline, {evaluations[0].inputs['deadline']}", vertical=True))
     omitted = len(rows) - len(priced)
     notes = (
         "Labels: number of systems. Whiskers: intervals of time and cost",
@@ -223,7 +227,13 @@ def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  
     return Chart(
         "pareto",
         f"{evaluations[0].evaluator}: {evaluations[0].title}",
-        (Panel(Axis(f"run time [{hours}]", log=_wide(x)), Axis(f"run cost [{currency}]", log=_wide(y)), tuple(marks)),),
+        (
+            Panel(
+                Axis(f"run time [{hours}]", log=_wide(x), zero=True),
+                Axis(f"run cost [{currency}]", log=_wide(y), zero=True),
+                tuple(marks),
+            ),
+        ),
         caption(evaluations, *notes),
     )
 
@@ -278,18 +288,14 @@ def serving(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart: 
     return Chart("serving", f"{evaluation.evaluator}: {evaluation.title}", tuple(panels), caption(evaluations))
 
 
-def _seconds(text: object) -> float | None:
-    """A limit in seconds; ``None`` where there is none."""
-    from trnspec.errors import QuantityError
-    from trnspec.quantities.quantity import Quantity
-    from trnspec.quantities.units import Dimension
+def _seconds(value: object) -> float | None:
+    """A duration such as ``30ms`` in seconds; ``None`` where there is none."""
+    match = _DURATION.fullmatch(str(value))
+    sizes = {symbol: size for size, symbol in multiples("s")}
+    return float(match[1]) * sizes[match[2]] if match and match[2] in sizes else None
 
-    if isinstance(text, (int, float)) and not isinstance(text, bool):
-        return float(text)
-    try:
-        return float(Quantity.parse(str(text), Dimension.TIME).value)
-    except QuantityError:
-        return None
+
+_DURATION = re.compile(r"\s*([0-9.]+(?:e[-+]?[0-9]+)?)\s*([a-z]+)\s*")
 
 
 def _table(evaluation: Evaluation, title: str, kind: str) -> Table:
@@ -340,8 +346,8 @@ def roofline(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
     dtype = ", ".join(dict.fromkeys(str(e.inputs["dtype"]) for e in evaluations))
     title = evaluations[0].title if not several else f"{', '.join(dict.fromkeys(names))}, {dtype}{_of_model(evaluations)}"
     notes = (
-        "Upper bounds: matrix multiplication at peak, and memory bandwidth. Labels at the ridge: ridge point, with its interval",
-        "Dots: parts of the model" if any(parts) else "",
+        "Upper bounds: peak of matrix multiplication, and memory bandwidth. Whiskers: intervals of the ridge points"
+        + (". Other dots: parts of the model" if any(parts) else ""),
     )
     panel = Panel(Axis("arithmetic intensity [FLOP/B]", log=True), Axis(f"attainable rate [{symbol}]", log=True), tuple(marks))
     return Chart("roofline", f"roofline: {title}", (panel,), caption(evaluations, *notes))

@@ -18,7 +18,9 @@ import matplotlib as mpl
 from attrs import field, frozen
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from trnspec.plots.chart import Axis, Bars, Chart, Limit, Line, Panel, Points
 
@@ -37,11 +39,13 @@ _WIDTH = 9.0
 _BAR = 0.46
 _PLOT = 3.7
 _DOT_ROW = 0.27
-_LETTERS = 126
+_LETTERS = 146
 """How many letters a line of the caption has at its size."""
 _CAPTION = 7.5
 _TITLE_LETTERS = 84
 _LABEL_LETTERS = 34
+_THICK, _RAISED = 0.54, 0.09
+"""The thickness of a bar, and how far it is above its tick: below it is room for the whisker."""
 _LEAST_SHARE = 0.075
 """The share of the axis from which a segment has its value printed in it."""
 
@@ -67,12 +71,16 @@ class _Drawing:
         axes: Where.
         theme: The colours.
         numbers: The number of each name, which decides its colour, hatch and marker.
+        lines: What labels should not cover: the lines and whiskers.
+        limits: The lines across the panel, which labels should not cover either.
         texts: The labels of points, which are placed when the layout is known: point and text.
     """
 
     axes: Axes
     theme: _Theme
     numbers: dict[str, int]
+    lines: list[tuple[Sequence[float], Sequence[float]]] = field(factory=list)
+    limits: list[Line2D] = field(factory=list)
     texts: list[tuple[float, float, str]] = field(factory=list)
 
     def number(self, name: str) -> int:
@@ -88,8 +96,8 @@ def figure(chart: Chart, *, dark: bool = False) -> Figure:
     """The chart as a figure."""
     theme = _DARK if dark else _LIGHT
     with _settings(theme):
-        caption = [line for words in chart.caption for line in textwrap.wrap(words, _LETTERS) or [""]]
-        title = textwrap.wrap(chart.title, _TITLE_LETTERS)
+        caption = [line for words in chart.caption for line in textwrap.wrap(words, _LETTERS, break_on_hyphens=False)]
+        title = textwrap.wrap(chart.title, _TITLE_LETTERS, break_on_hyphens=False)
         heights = [_height(p) for p in chart.panels]
         below = 0.12 + len(caption) * _CAPTION * 1.32 / 72
         above = 0.14 + len(title) * 12 * 1.25 / 72
@@ -158,11 +166,12 @@ def _height(panel: Panel) -> float:
 
 
 def _wrapped(category: str) -> str:
-    return "\n".join(textwrap.wrap(category, _LABEL_LETTERS)) or " "
+    return "\n".join(textwrap.wrap(category, _LABEL_LETTERS, break_on_hyphens=False)) or " "
 
 
 def _panel(panel: Panel, to: _Drawing) -> None:
     axes = to.axes
+    axes.margins(0.06, 0.12)
     axes.set_title(panel.title, weight="bold")
     for mark in panel.marks:
         if isinstance(mark, Bars):
@@ -205,7 +214,10 @@ def _axis(axis: Axis, axes: Axes, which: str) -> None:
         side.set_minor_formatter(NullFormatter())
     elif axis.zero:
         axes.set_xlim(left=0.0) if which == "x" else axes.set_ylim(bottom=0.0)
-    side.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
+    text = "{:g}".format if axis.plain else _tick
+    side.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    if axis.plain:
+        side.set_major_locator(MaxNLocator(integer=True))
 
 
 def _tick(value: float) -> str:
@@ -215,13 +227,11 @@ def _tick(value: float) -> str:
 
 def _room(panel: Panel, to: _Drawing) -> None:
     """Room to the right of the bars for their texts."""
-    most = max(
-        max(sum(lengths[i] for _, lengths in m.segments), m.ends[i][1] or 0.0)
-        for m in panel.marks
-        if isinstance(m, Bars)
-        for i in range(len(m.texts))
-    )
-    to.axes.set_xlim(0.0, (most or 1.0) * 1.30)
+    bars = [m for m in panel.marks if isinstance(m, Bars)]
+    totals = [sum(lengths[i] for _, lengths in m.segments) for m in bars for i in range(len(m.texts))]
+    others = [high for m in bars for _, high in m.ends if high is not None]
+    others += [m.value for m in panel.marks if isinstance(m, Limit)]
+    to.axes.set_xlim(0.0, max([1.2 * t for t in totals] + [1.04 * o for o in others]) or 1.0)
 
 
 def _bars(bars: Bars, to: _Drawing) -> None:
@@ -232,21 +242,21 @@ def _bars(bars: Bars, to: _Drawing) -> None:
         number = to.number(name)
         hatch = _HATCHES[number // len(OKABE_ITO) % len(_HATCHES)]
         drawn = to.axes.barh(
-            rows, lengths, 0.62, left, label=name, color=to.color(name), hatch=hatch, edgecolor=to.theme.ground,
+            [i - _RAISED for i in rows], lengths, _THICK, left, label=name, color=to.color(name), hatch=hatch, edgecolor=to.theme.ground,
             linewidth=0.6,
         )  # fmt: skip
         for i, patch in enumerate(drawn):
             if lengths[i] >= _LEAST_SHARE * most:
                 to.axes.text(
-                    left[i] + lengths[i] / 2, i, _short(lengths[i]), ha="center", va="center", size=8,
+                    left[i] + lengths[i] / 2, i - _RAISED, _short(lengths[i]), ha="center", va="center", size=8,
                     color=_on(to.color(name)), bbox={"facecolor": patch.get_facecolor(), "edgecolor": "none", "pad": 0.8},
                 )  # fmt: skip
         left = [a + b for a, b in zip(left, lengths, strict=True)]
     for i in rows:
-        low, high = bars.ends[i]
-        _whisker(to, left[i], i, (low, high), horizontal=True, color=to.theme.text)
+        # Below the bar, so that it crosses no text.
+        _whisker(to, left[i], i + _THICK / 2 + 0.02, bars.ends[i], horizontal=True, color=to.theme.text)
         to.axes.annotate(
-            bars.texts[i], (max(left[i], high or 0.0), i), (6, 0), textcoords="offset points", va="center", size=8.5
+            bars.texts[i], (left[i], i - _RAISED), (6, 0), textcoords="offset points", va="center", size=8.5
         )
 
 
@@ -266,16 +276,18 @@ def _whisker(to: _Drawing, value: float, other: float, ends: Ends, *, horizontal
         return
     error = [[max(value - low, 0.0)], [max(high - value, 0.0)]]
     x, y = (value, other) if horizontal else (other, value)
+    to.lines.append(((low, high), (other, other)) if horizontal else ((other, other), (low, high)))
     kind = {"xerr": error} if horizontal else {"yerr": error}
     to.axes.errorbar([x], [y], **kind, fmt="none", ecolor=color, elinewidth=1.1, capsize=3, label="_interval")
 
 
 def _line(line: Line, to: _Drawing) -> None:
     name = line.like or line.name
+    to.lines.append((line.x, line.y))
     marker = _MARKERS[to.number(name) % len(_MARKERS)] if line.dots else ""
     to.axes.plot(
         line.x, line.y, color=to.color(name), linestyle="--" if line.dashed else "-", label=line.name, marker=marker,
-        markersize=4.5, linewidth=1.8,
+        markersize=4.5, linewidth=1.5 if line.dashed else 1.8, zorder=1.8 if line.dashed else 2.0,
     )  # fmt: skip
 
 
@@ -298,7 +310,9 @@ def _points(points: Points, to: _Drawing) -> None:
 
 def _limit(limit: Limit, to: _Drawing) -> None:
     draw = to.axes.axvline if limit.vertical else to.axes.axhline
-    draw(limit.value, color=to.theme.soft, linestyle=(0, (4, 3)), linewidth=1.2, label=limit.name or "_limit")
+    style = (0, (1, 1.6)) if limit.vertical else (0, (4, 3))
+    drawn = draw(limit.value, color=to.theme.soft, linestyle=style, linewidth=1.4, label=limit.name or "_limit")
+    to.limits.append(drawn)
 
 
 _PLACES = tuple(
@@ -312,34 +326,65 @@ _PLACES = tuple(
 
 
 def _place(to: _Drawing) -> None:
-    """Places each label where it covers no point and no other label, and lies inside the panel, if there is such a place."""
+    """Places each label where it covers no line, no point and no other label inside the panel, if there is such a place."""
     canvas: Any = to.axes.figure.canvas
     renderer = canvas.get_renderer()
     inside = to.axes.get_window_extent(renderer)
-    dots = [to.axes.transData.transform((x, y)) for x, y, _ in to.texts]
+    merged = _merged(to)
+    avoided = [tuple(to.axes.transData.transform((x, y))) for x, y, _ in merged] + list(_samples(to))
     taken: list[Any] = []
-    for x, y, text in to.texts:
-        best: tuple[int, Any, Any] | None = None
-        for dx, dy, ha, va in _PLACES:
+    for x, y, text in merged:
+        best: tuple[float, Any, Any] | None = None
+        for number, (dx, dy, ha, va) in enumerate(_PLACES):
+            far = max(abs(dx), abs(dy)) > _NEAR
             label = to.axes.annotate(
-                text, (x, y), (dx, dy), textcoords="offset points", ha=ha, va=va, size=8, linespacing=1.1,
-                arrowprops={"arrowstyle": "-", "color": to.theme.grid, "shrinkA": 0, "shrinkB": 3}
-                if max(abs(dx), abs(dy)) > 13 else None,
+                text, (x, y), (dx, dy), textcoords="offset points", ha=ha, va=va, size=8,
+                linespacing=1.1,
+                arrowprops={"arrowstyle": "-", "color": to.theme.soft, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
+                if far else None,
             )  # fmt: skip
             label.set_in_layout(False)
-            box = label.get_window_extent(renderer)
-            bad = sum(box.overlaps(other) for other in taken)
-            bad += sum(box.contains(*dot) for dot in dots)
-            bad += not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
+            box = label.get_tightbbox(renderer) if not far else Text.get_window_extent(label, renderer)
+            bad = 10.0 * sum(box.overlaps(other) for other in taken) + sum(box.contains(*dot) for dot in avoided)
+            bad += 10.0 * (not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1))
+            bad += number * 1e-3
             if best is None or bad < best[0]:
                 if best is not None:
                     best[1].remove()
                 best = (bad, label, box)
             else:
                 label.remove()
-            if bad == 0:
+            if best[0] < 1.0:
                 break
         assert best is not None
         taken.append(best[2])
 
 
+_NEAR = 13
+"""The offset from which a line connects a label with its point."""
+_SAME = 5.0
+"""Points that are no further apart, in pixels, share one label."""
+
+
+def _merged(to: _Drawing) -> list[tuple[float, float, str]]:
+    """The labels; those of points that coincide in one."""
+    merged: list[tuple[float, float, str]] = []
+    transform = to.axes.transData.transform
+    for x, y, text in to.texts:
+        for i, (ox, oy, other) in enumerate(merged):
+            if math.dist(transform((x, y)), transform((ox, oy))) <= _SAME:
+                merged[i] = (ox, oy, other if text in other.split(", ") else f"{other}, {text}")
+                break
+        else:
+            merged.append((x, y, text))
+    return merged
+
+
+def _samples(to: _Drawing) -> Iterator[tuple[float, float]]:
+    """Points every few pixels along the lines and whiskers."""
+    paths = [to.axes.transData.transform(list(zip(xs, ys, strict=True))) for xs, ys in to.lines]
+    paths += [drawn.get_transform().transform(drawn.get_xydata()) for drawn in to.limits]
+    for corners in paths:
+        for (ax, ay), (bx, by) in itertools.pairwise(corners):
+            steps = max(int(math.hypot(bx - ax, by - ay) / 3.0), 1)
+            yield from ((ax + (bx - ax) * i / steps, ay + (by - ay) * i / steps) for i in range(steps + 1))

@@ -28,6 +28,8 @@ STYLE = """\
   .around{stroke-width:1.4}
   .dot.a{fill:#3565c4}.dot.b{fill:#c4521a}
   .dot{stroke-width:0}
+  .g0{fill:#0072b259}.g1{fill:#e69f0059}.g2{fill:#009e7359}.g3{fill:#cc79a759}
+  .g4{fill:#56b4e959}.g5{fill:#d55e0059}.g6{fill:#f0e44259}
   text{fill:#1f2733;font-family:system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif}
   .title{font-size:20px;font-weight:600}
   .name{font-size:13px;font-weight:600}
@@ -45,10 +47,15 @@ STYLE = """\
     .a{stroke:#7ea6f5}.b{stroke:#f2915c}.c{stroke:#e0ab48}.d{stroke:#d592e8}
     text{fill:#e6eaf0}
     .soft{fill:#a3adba}
+    .g0{fill:#0072b2a0}.g1{fill:#e69f0080}.g2{fill:#009e7380}.g3{fill:#cc79a780}
+    .g4{fill:#56b4e980}.g5{fill:#d55e0080}.g6{fill:#f0e44270}
     .dot.a{fill:#7ea6f5}.dot.b{fill:#f2915c}
   }
 """
 """All CSS classes; a, b, c and d are the colours of the link classes."""
+
+COLORS = 7
+"""Classes g0 to g6, the colours of Okabe and Ito for groups of chips."""
 
 TIMES = "\u00d7"
 """The multiplication sign in labels."""
