@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -11,18 +12,17 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import QuantityError, UnknownNameError, UsageError
 from trnspec.graph.facts import facts
 from trnspec.graph.provenance import Stated
-from trnspec.plots.chart import UNKNOWN, Axis, Chart, Limit, Panel, Points
+from trnspec.plots.chart import UNKNOWN, Axis, Chart, Ends, Limit, Panel, Points
 from trnspec.quantities.display import Displayed, common_unit
 from trnspec.quantities.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from fractions import Fraction
 
     from trnspec.graph.facts import Fact
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-    from trnspec.plots.chart import Ends, Mark
+    from trnspec.plots.chart import Mark
 
 
 @frozen
@@ -126,7 +126,9 @@ def history(graph: Graph, node: Node[Any], at: str) -> Chart:
     if adopted:
         marks.insert(0, Limit(_number(adopted[0].value) / factor))
     label = at.rpartition(".")[2].replace("_", " ")
-    listed = [f"{number} {s.source or 'derived'} ({s.as_of}): {s.says}, {s.verdict}" for number, s in enumerate(drawn, 1)]
+    listed = [
+        f"{number} {s.source or 'derived'} ({s.as_of}): {s.says}, {s.verdict}" for number, s in enumerate(drawn, 1)
+    ]
     rest = [f"{s.source} ({s.as_of or 'no date'}): {s.says}, {s.verdict}" for s in every if s not in drawn]
     caption = (
         "Whiskers: what the printed digits leave open, and the span of a date that is a month or a year.",
@@ -174,7 +176,9 @@ def year(as_of: str) -> tuple[float, Ends]:
 
 
 def _fraction(day: date) -> float:
-    return day.year + (day.timetuple().tm_yday - 1) / (366.0 if date(day.year, 12, 31).timetuple().tm_yday == 366 else 365.0)
+    return day.year + (day.timetuple().tm_yday - 1) / (
+        366.0 if date(day.year, 12, 31).timetuple().tm_yday == 366 else 365.0
+    )
 
 
 @frozen
@@ -190,6 +194,10 @@ class Compared:
     at: str
     text: str
     ratios: tuple[tuple[Fraction, Ends] | None, ...]
+
+
+_APART = 0.6
+"""The share of a row over which the points of the documents are spread."""
 
 
 def comparison(names: Sequence[str], base: int, rows: Sequence[Compared], sources: Sequence[str]) -> Chart:
@@ -214,12 +222,19 @@ def comparison(names: Sequence[str], base: int, rows: Sequence[Compared], source
         ratios = [(row, ratio) for row, ratio in some if ratio is not None and ratio[0] > 0 and i != base]
         if ratios:
             x = tuple(float(ratio) for _, (ratio, _) in ratios)
-            marks.append(Points(name, x, tuple(row for row, _ in ratios), tuple(ends for _, (_, ends) in ratios)))
+            # Apart, so that equal ratios do not cover each other.
+            y = tuple(row + (i - (len(names) - 1) / 2) * _APART / len(names) for row, _ in ratios)
+            marks.append(Points(name, x, y, tuple(ends for _, (_, ends) in ratios)))
     caption = (
-        f"Values behind each figure are those of {', '.join(names)}. Whiskers: intervals of the ratios.",
+        f"Values next to each figure: {' | '.join(names)}. Whiskers: intervals of the ratios.",
         f"{len(having) - len(differing)} figures are equal in all of them.",
         f"Sources: {', '.join(sources)}.",
     )
     categories = tuple(f"{r.at}  {r.text}" for r in differing)
     axis = Axis(f"ratio to {names[base]}", log=True)
-    return Chart("compare", f"{' and '.join(names)}", (Panel(axis, Axis(categories=categories), tuple(marks)),), caption)
+    return Chart(
+        "compare",
+        f"{', '.join(names)}: ratios to {names[base]}",
+        (Panel(axis, Axis(categories=categories), tuple(marks)),),
+        caption,
+    )

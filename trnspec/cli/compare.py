@@ -224,6 +224,7 @@ def _times(ratio: Amount) -> str:
 
 
 def ratio_of(value: Value | None, base: Value | None) -> Amount | None:
+    """The ratio of two values; ``None`` where one of them is missing, or there is none."""
     return None if value is None or base is None else value.over(base)
 
 

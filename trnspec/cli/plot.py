@@ -18,7 +18,6 @@ from trnspec.cli.suggest import Group
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
-    from trnspec.evaluation.result import Evaluation
     from trnspec.evaluation.sweep import Row
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -116,9 +115,7 @@ for _kind, _evaluator, _summary, _example in (
         "trnspec plot accuracy errors.json --output errors.svg",
     ),
 ):
-    _of_evaluations(
-        _kind, _evaluator, _summary, f"{_summary}\n\n{_FILES.format(evaluator=_evaluator)}", _example
-    )
+    _of_evaluations(_kind, _evaluator, _summary, f"{_summary}\n\n{_FILES.format(evaluator=_evaluator)}", _example)
 
 
 def _read(file: str, evaluator: str) -> list[Row]:
@@ -134,7 +131,7 @@ def _read(file: str, evaluator: str) -> list[Row]:
         text = sys.stdin.read() if file == "-" else FilePath(file).read_text(encoding="utf-8")
         data = json.loads(text)
         if not isinstance(data, Mapping):
-            raise UsageError(f"{expected}, not {type(data).__name__}")  # noqa: TRY004  # what the user gave
+            raise UsageError(f"{expected}, not {type(data).__name__}")  # what the user gave
         if "refusal" in data:
             raise UsageError(f"{file}: {data['refusal']['message']}")
         if "swept" not in data:
@@ -190,13 +187,13 @@ def _read(file: str, evaluator: str) -> list[Row]:
 @catalog_options
 def roofline(
     chips: tuple[str, ...],
+    *,
     model: str | None,
     phase: str,
     batch: int,
     seq: int,
     dtype: str,
     output: FilePath,
-    *,
     dark: bool,
     **options: Any,
 ) -> None:
@@ -248,11 +245,16 @@ def history(figure: str, output: FilePath, *, dark: bool, **options: Any) -> Non
     "compare",
     cls=GroupedCommand,
     examples=(
-        ("trnspec plot compare trainium1 trainium2 trainium3 --output chips.svg", "Three chips, relative to the first:"),
+        (
+            "trnspec plot compare trainium1 trainium2 trainium3 --output chips.svg",
+            "Three chips, relative to the first:",
+        ),
     ),
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=documents())
-@click.option("--baseline", cls=GroupedOption, group="Output", metavar="NAME", help="The document that ratios refer to.")
+@click.option(
+    "--baseline", cls=GroupedOption, group="Output", metavar="NAME", help="The document that ratios refer to."
+)
 @_output
 @catalog_options
 def compare(names: tuple[str, ...], baseline: str | None, output: FilePath, *, dark: bool, **options: Any) -> None:
@@ -276,12 +278,15 @@ def compare(names: tuple[str, ...], baseline: str | None, output: FilePath, *, d
 def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[Any]:
     from trnspec.catalog.charts import Compared
     from trnspec.cli.compare import in_one_unit, ratio_of, rows
+    from trnspec.text_table import Number
 
     result = []
     for row in rows(graph, nodes):
         unit, cells = in_one_unit(row)
         ratios = [ratio_of(value, row.values[base]) for value in row.values]
-        text = " | ".join("-" if cell is None else str(cell) for cell in cells) + (f" {unit}" if unit else "")
+        text = " | ".join(
+            "-" if cell is None else cell.text if isinstance(cell, Number) else str(cell) for cell in cells
+        ) + (f" {unit}" if unit else "")
         ends = [
             None if r is None else (r.value, (float(r.interval.low), None if r.interval.high is None else float(r.interval.high)))
             for r in ratios
@@ -349,5 +354,3 @@ def _groups(graph: Graph, name: str, text: str) -> Any:
         raise UsageError(f"--highlight: {count} does not divide the {system.ranks:,} ranks of {name}")
     chips = count / system.ranks_per_chip
     return Groups(chips, f"tensor-parallel groups of {count} ranks ({chips:g} chips), one colour each; colours repeat")
-
-

@@ -6,7 +6,6 @@ Each function takes one or several evaluations, and every number that it draws i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.plots.chart import UNKNOWN, Axis, Bars, Chart, Limit, Line, Panel, Points
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from trnspec.evaluation.result import Table
     from trnspec.evaluation.sweep import Row
@@ -84,9 +83,7 @@ def _labels(evaluations: Sequence[Evaluation]) -> list[str]:
 def caption(evaluations: Sequence[Evaluation], *notes: str) -> tuple[str, ...]:
     """The paragraphs below a chart: notes, evidence, and the sources of the catalog figures with their dates."""
     evidence = dict.fromkeys(f"{e.evidence.kind}: {e.evidence.reason}" for e in evaluations if e.evidence is not None)
-    sources = sorted(
-        {(f.source, f.as_of) for e in evaluations for f in e.figures_used if f.source and f.as_of}
-    )
+    sources = sorted({(f.source, f.as_of) for e in evaluations for f in e.figures_used if f.source and f.as_of})
     derived = any(f.source.startswith("derived") for e in evaluations for f in e.figures_used)
     editions = {e.edition or "working edition" for e in evaluations}
     named = ", ".join(f"{name} ({date})" for name, date in sources)
@@ -337,19 +334,25 @@ def roofline(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
         slope = rate / at
         marks.append(Line(name, (first, at, last), (first * slope / size, rate / size, rate / size)))
         answer = e.answer("ridge_point")
-        ridge = Points("", (at,), (rate / size,), ((answer.low, answer.high),), labels=(f"{at:,.0f} FLOP/B",), like=name)
+        ridge = Points(
+            "", (at,), (rate / size,), ((answer.low, answer.high),), labels=(f"{at:,.0f} FLOP/B",), like=name
+        )
         marks.append(ridge)
         texts = tuple(str(r["part"]) for r in rows) if not several or e is evaluations[0] else ()
         if rows:
             x, y = tuple(r["intensity"] for r in rows), tuple(r["attainable_rate"] / size for r in rows)
             marks.append(Points("", x, y, labels=texts, like=name))
     dtype = ", ".join(dict.fromkeys(str(e.inputs["dtype"]) for e in evaluations))
-    title = evaluations[0].title if not several else f"{', '.join(dict.fromkeys(names))}, {dtype}{_of_model(evaluations)}"
+    title = (
+        evaluations[0].title if not several else f"{', '.join(dict.fromkeys(names))}, {dtype}{_of_model(evaluations)}"
+    )
     notes = (
         "Upper bounds: peak of matrix multiplication, and memory bandwidth. Whiskers: intervals of the ridge points"
         + (". Other dots: parts of the model" if any(parts) else ""),
     )
-    panel = Panel(Axis("arithmetic intensity [FLOP/B]", log=True), Axis(f"attainable rate [{symbol}]", log=True), tuple(marks))
+    panel = Panel(
+        Axis("arithmetic intensity [FLOP/B]", log=True), Axis(f"attainable rate [{symbol}]", log=True), tuple(marks)
+    )
     return Chart("roofline", f"roofline: {title}", (panel,), caption(evaluations, *notes))
 
 

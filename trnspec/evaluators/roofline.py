@@ -165,7 +165,11 @@ def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:
             if q.phase == "train"
             else Assumption("logits", "one token per sequence", "of every token if the model is not causal"),
             *(
-                [Assumption("backward", "2 products of each", "same FLOP and traffic as forward; nothing is recomputed")]
+                [
+                    Assumption(
+                        "backward", "2 products of each", "same FLOP and traffic as forward; nothing is recomputed"
+                    )
+                ]
                 if q.phase == "train"
                 else []
             ),

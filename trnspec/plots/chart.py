@@ -16,6 +16,7 @@ from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     import os
+    from types import ModuleType
 
     from matplotlib.figure import Figure
 
@@ -161,7 +162,8 @@ class Chart:
         Raises:
             UsageError: matplotlib is not installed.
         """
-        return _draw().figure(self, dark=dark)
+        drawn: Figure = _draw().figure(self, dark=dark)
+        return drawn
 
     def rendered(self, format: str = "svg", *, dark: bool = False) -> bytes:
         """The chart as a file; equal charts give equal bytes with one version of matplotlib.
@@ -174,7 +176,8 @@ class Chart:
             UsageError: There is no such format, or matplotlib is not installed.
         """
         check(f"chart.{format}")
-        return _draw().rendered(self, format, dark=dark)
+        contents: bytes = _draw().rendered(self, format, dark=dark)
+        return contents
 
     def save(self, file: str | os.PathLike[str], *, dark: bool = False) -> None:
         """Writes the chart; the end of the name decides the format: .svg, .png or .pdf.
@@ -203,7 +206,7 @@ def check(file: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _draw():  # type: ignore[no-untyped-def]  # noqa: ANN202  # a module
+def _draw() -> ModuleType:
     try:
         from trnspec.plots import draw
     except ImportError as error:

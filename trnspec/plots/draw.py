@@ -10,12 +10,13 @@ import io
 import itertools
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from attrs import field, frozen
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -25,10 +26,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from trnspec.plots.chart import Axis, Bars, Chart, Limit, Line, Panel, Points
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-
     from trnspec.plots.chart import Ends
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -43,7 +40,7 @@ _LETTERS = 146
 """How many letters a line of the caption has at its size."""
 _CAPTION = 7.5
 _TITLE_LETTERS = 84
-_LABEL_LETTERS = 34
+_LABEL_LETTERS = 44
 _THICK, _RAISED = 0.54, 0.09
 """The thickness of a bar, and how far it is above its tick: below it is room for the whisker."""
 _LEAST_SHARE = 0.075
@@ -159,10 +156,10 @@ def _height(panel: Panel) -> float:
     """The height of a panel in inches, its title and its label included."""
     if not panel.y.categories:
         return _PLOT
-    bars = any(isinstance(m, Bars) for m in panel.marks)
-    rows = sum(1 + 0.3 * text.count("\n") for text in map(_wrapped, panel.y.categories))
-    least = max((len(m.segments) * 0.19 for m in panel.marks if isinstance(m, Bars)), default=0.0)
-    return 0.8 + max(rows * (_BAR if bars else _DOT_ROW), least)
+    bars = [m for m in panel.marks if isinstance(m, Bars)]
+    lines = max(text.count("\n") + 1 for text in map(_wrapped, panel.y.categories))
+    row = max(_BAR if bars else _DOT_ROW, 0.06 + 0.165 * lines)
+    return 0.8 + max(row * len(panel.y.categories), *(len(m.segments) * 0.19 for m in bars), 0.0)
 
 
 def _wrapped(category: str) -> str:
@@ -277,8 +274,10 @@ def _whisker(to: _Drawing, value: float, other: float, ends: Ends, *, horizontal
     error = [[max(value - low, 0.0)], [max(high - value, 0.0)]]
     x, y = (value, other) if horizontal else (other, value)
     to.lines.append(((low, high), (other, other)) if horizontal else ((other, other), (low, high)))
-    kind = {"xerr": error} if horizontal else {"yerr": error}
-    to.axes.errorbar([x], [y], **kind, fmt="none", ecolor=color, elinewidth=1.1, capsize=3, label="_interval")
+    to.axes.errorbar(
+        [x], [y], xerr=error if horizontal else None, yerr=None if horizontal else error, fmt="none", ecolor=color,
+        elinewidth=1.1, capsize=3, label="_interval", zorder=1.9,
+    )  # fmt: skip
 
 
 def _line(line: Line, to: _Drawing) -> None:
@@ -303,7 +302,7 @@ def _points(points: Points, to: _Drawing) -> None:
     to.axes.plot(
         points.x, points.y, color=color, linestyle="", label=points.name, marker=_MARKERS[number % len(_MARKERS)],
         markersize=3.2 if points.faint else 6.0, alpha=0.4 if points.faint else 1.0,
-        markeredgecolor="none" if points.faint else to.theme.ground, markeredgewidth=0.5,
+        markeredgecolor="none" if points.faint else to.theme.ground, markeredgewidth=0.5, zorder=3.0,
     )  # fmt: skip
     to.texts.extend((x, y, text) for x, y, text in zip(points.x, points.y, points.labels, strict=False) if text)
 
@@ -344,9 +343,11 @@ def _place(to: _Drawing) -> None:
                 if far else None,
             )  # fmt: skip
             label.set_in_layout(False)
-            box = label.get_tightbbox(renderer) if not far else Text.get_window_extent(label, renderer)
+            box = Text.get_window_extent(label, renderer)
             bad = 10.0 * sum(box.overlaps(other) for other in taken) + sum(box.contains(*dot) for dot in avoided)
-            bad += 10.0 * (not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1))
+            bad += 10.0 * (
+                not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
+            )
             bad += number * 1e-3
             if best is None or bad < best[0]:
                 if best is not None:

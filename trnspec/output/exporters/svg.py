@@ -77,7 +77,7 @@ def _colored(parts: Sequence[str], chips: float) -> Iterator[str]:
     """The elements, with a class for each box of a chip; its number is in the element that follows."""
     for part, following in zip(parts, (*parts[1:], ""), strict=True):
         number = _NUMBER.search(following) if part.endswith('class="chip"/>') else None
-        group = f' g{int(int(number[1]) / chips) % COLORS}' if number is not None else ""
+        group = f" g{int(int(number[1]) / chips) % COLORS}" if number is not None else ""
         yield part.replace('class="chip"/>', f'class="chip{group}"/>') if group else part
 
 
