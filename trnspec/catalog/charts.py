@@ -217,13 +217,15 @@ def comparison(names: Sequence[str], base: int, rows: Sequence[Compared], source
     if not differing:
         raise UsageError(f"{', '.join(names)} differ in no figure that has a ratio")
     marks: list[Mark] = [Limit(1.0, f"{names[base]} = 1", vertical=True)]
+    others = [i for i in range(len(names)) if i != base]
     for i, name in enumerate(names):
         some = [(float(row), r.ratios[i]) for row, r in enumerate(differing)]
         ratios = [(row, ratio) for row, ratio in some if ratio is not None and ratio[0] > 0 and i != base]
         if ratios:
             x = tuple(float(ratio) for _, (ratio, _) in ratios)
             # Apart, so that equal ratios do not cover each other.
-            y = tuple(row + (i - (len(names) - 1) / 2) * _APART / len(names) for row, _ in ratios)
+            shift = (others.index(i) - (len(others) - 1) / 2) * _APART / len(others)
+            y = tuple(row + shift for row, _ in ratios)
             marks.append(Points(name, x, y, tuple(ends for _, (_, ends) in ratios)))
     caption = (
         f"Values next to each figure: {' | '.join(names)}. Whiskers: intervals of the ratios.",

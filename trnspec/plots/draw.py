@@ -43,8 +43,8 @@ _TITLE_LETTERS = 84
 _LABEL_LETTERS = 44
 _THICK, _RAISED = 0.54, 0.09
 """The thickness of a bar, and how far it is above its tick: below it is room for the whisker."""
-_LEAST_SHARE = 0.075
-"""The share of the axis from which a segment has its value printed in it."""
+_INCHES = 5.4
+"""About the width of the axes of bars: a segment has its value printed in it where there is room."""
 
 
 @frozen
@@ -170,6 +170,8 @@ def _panel(panel: Panel, to: _Drawing) -> None:
     axes = to.axes
     axes.margins(0.06, 0.12)
     axes.set_title(panel.title, weight="bold")
+    if any(isinstance(m, Bars) for m in panel.marks):
+        _room(panel, to)
     for mark in panel.marks:
         if isinstance(mark, Bars):
             _bars(mark, to)
@@ -181,8 +183,6 @@ def _panel(panel: Panel, to: _Drawing) -> None:
             _limit(mark, to)
     _axis(panel.x, axes, "x")
     _axis(panel.y, axes, "y")
-    if any(isinstance(m, Bars) for m in panel.marks):
-        _room(panel, to)
     handles, names = axes.get_legend_handles_labels()
     shown = {n: h for h, n in zip(handles, names, strict=True) if n and not n.startswith("_")}
     if shown:
@@ -234,7 +234,7 @@ def _room(panel: Panel, to: _Drawing) -> None:
 def _bars(bars: Bars, to: _Drawing) -> None:
     rows = range(len(bars.texts))
     left = [0.0 for _ in rows]
-    most = max((sum(lengths[i] for _, lengths in bars.segments) for i in rows), default=1.0) or 1.0
+    inches = _INCHES / to.axes.get_xlim()[1]
     for name, lengths in bars.segments:
         number = to.number(name)
         hatch = _HATCHES[number // len(OKABE_ITO) % len(_HATCHES)]
@@ -243,9 +243,10 @@ def _bars(bars: Bars, to: _Drawing) -> None:
             linewidth=0.6,
         )  # fmt: skip
         for i, patch in enumerate(drawn):
-            if lengths[i] >= _LEAST_SHARE * most:
+            text = _short(lengths[i])
+            if lengths[i] * inches >= 0.08 * len(text) + 0.06:
                 to.axes.text(
-                    left[i] + lengths[i] / 2, i - _RAISED, _short(lengths[i]), ha="center", va="center", size=8,
+                    left[i] + lengths[i] / 2, i - _RAISED, text, ha="center", va="center", size=8,
                     color=_on(to.color(name)), bbox={"facecolor": patch.get_facecolor(), "edgecolor": "none", "pad": 0.8},
                 )  # fmt: skip
         left = [a + b for a, b in zip(left, lengths, strict=True)]
@@ -343,7 +344,8 @@ def _place(to: _Drawing) -> None:
                 if far else None,
             )  # fmt: skip
             label.set_in_layout(False)
-            box = Text.get_window_extent(label, renderer)
+            label.update_positions(renderer)
+            box = Text.get_window_extent(label, renderer)  # without the line to the point
             bad = 10.0 * sum(box.overlaps(other) for other in taken) + sum(box.contains(*dot) for dot in avoided)
             bad += 10.0 * (
                 not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
