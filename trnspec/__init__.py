@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         Table,
         UsedFigure,
     )
-    from trnspec.evaluation.sweep import Sweep
+    from trnspec.evaluation.sweeps.sweep import Sweep
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import Stated
     from trnspec.loading.precedence import CatalogWarning
@@ -120,7 +120,7 @@ __all__ = [
 _MODULES = {
     "trnspec.api": ("evaluate", "load", "sensitivity", "solve", "sweep", "trace", "validate"),
     "trnspec.evaluation.evidence": ("Evidence", "GroupError", "Nearest", "Outside"),
-    "trnspec.evaluation.sweep": ("Sweep",),
+    "trnspec.evaluation.sweeps.sweep": ("Sweep",),
     "trnspec.catalog.catalog": ("Catalog",),
     "trnspec.catalog.query.run": ("Result",),
     "trnspec.catalog.query.tree": ("QueryError",),

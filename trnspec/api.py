@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation, Table
-    from trnspec.evaluation.sweep import Sweep
+    from trnspec.evaluation.sweeps.sweep import Sweep
     from trnspec.graph.graph import Graph
     from trnspec.plugins.api import Evaluator, Registry
     from trnspec.plugins.discovery import Discovery
@@ -293,27 +293,37 @@ def _loaded(catalog: Catalog | None) -> Catalog:
 def sweep(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Sweep:
     """Runs an evaluator for every combination of the inputs that are lists: ``sweep("training", tp=[8, 16], ...)``.
 
+    A number may be a range as text, ``tp="1..64:x2"``. Figures are axes too:
+    ``vary={"trn2.48xlarge.network.bandwidth": "1.6..6.4Tbps:x2"}``.
+
     Args:
         name: The name of the evaluator.
         catalog: The catalog; the shipped one if omitted.
-        **inputs: The inputs by name; a list, tuple or range has the values of a swept input.
+        **inputs: The inputs by name; a list, tuple or range has the values of a swept input. ``vary`` maps paths of
+            figures to their values: a list of texts, or a range.
 
     Returns:
         The evaluations in the order of the combinations, the last input varying fastest. A combination without an
         answer has the refusal.
 
     Raises:
-        UsageError: As for :func:`evaluate`, or a list is empty.
+        UsageError: As for :func:`evaluate`, or a list is empty, or a range or a figure is invalid.
     """
-    from trnspec.evaluation.sweep import Sweep, combinations
+    from trnspec.evaluation.runner import resolved
+    from trnspec.evaluation.sweeps.figure_axes import figure_axes, with_figures
+    from trnspec.evaluation.sweeps.sweep import Sweep, combinations, values_of
 
-    axes = {key: tuple(value) for key, value in inputs.items() if isinstance(value, (list, tuple, range))}
+    used, figures = _loaded(catalog), inputs.pop("vary", {})
+    known = {one.name: one for one in resolved(*evaluator(name))[1]}
+    given = {key: values_of(known.get(key), value) for key, value in inputs.items()}
+    axes = {key: tuple(value) for key, value in given.items() if isinstance(value, (list, tuple, range))}
     if empty := [key for key, values in axes.items() if not values]:
         raise UsageError(f"{empty[0]} has no values to sweep")
-    fixed = {key: value for key, value in inputs.items() if key not in axes}
-    used = load() if catalog is None else catalog
-    rows = combinations(axes, lambda combination: evaluate(name, used, **fixed, **combination))
-    return Sweep(name, axes, tuple(rows))
+    fixed = {key: value for key, value in given.items() if key not in axes}
+    varied = figure_axes(used.graph, figures, fixed.get("assume", {}))
+    axes |= {path: tuple(values) for path, values in varied.items()}
+    rows = combinations(axes, lambda combination: evaluate(name, used, **with_figures(fixed, combination)))
+    return Sweep(name, axes, tuple(rows), fixed)
 
 
 def evaluator(name: str) -> tuple[Evaluator, str]:

@@ -183,3 +183,52 @@ def test_only_evaluators_with_a_timeline_have_the_option(here) -> None:
     for name in ("inference", "collective", "roofline", "search"):
         help_ = here("eval", name, "--help").out
         assert all(o in help_ for o in ("--assume", "--use-claims", "--sensitivity", "--target", "--vary"))
+
+
+def test_ranges_and_varied_figures(here) -> None:
+    """The rows are those of the sweep in Python; figures are in base units in CSV and as written elsewhere."""
+    options = [o for o in TRAINING if o not in ("--tp", "8")]
+    options = [*options, "--tp", "4..16:x2", "--vary", f"{NETWORK}=1.6..3.2Tbps:x2,6.4Tbps"]
+    axes = {"tp": [4, 8, 16], "vary": {NETWORK: ["1.6 Tbps", "3.2 Tbps", "6.4 Tbps"]}}
+    expected = trnspec.sweep("training", CATALOG, **{**INPUTS, **axes})
+    table = list(csv.DictReader(io.StringIO(here(*options, "--format", "csv").out)))
+    data = json.loads(here(*options, "--format", "json").out)
+    records = expected.records()
+
+    assert [(r["tp"], r[NETWORK], r["step_time"]) for r in records] == [
+        (int(r["tp"]), float(r[f"{NETWORK} [B/s]"]), float(r["step_time [s]"])) for r in table
+    ]
+    assert [dict(c) for c, _ in expected] == [row["combination"] for row in data["rows"]]
+    assert ["tp", NETWORK] == data["swept"]
+    by_figure = here(*options, "--format", "markdown", "--sort", f"-{NETWORK}").out.splitlines()
+    assert ["6.4 Tbps"] * 3 == [line.split(" | ")[1] for line in by_figure if line.startswith("| ")][2:5]
+
+
+def test_a_pasted_sweep_states_its_inputs(here) -> None:
+    """Markdown begins with the evaluator and everything that does not vary, assumptions included."""
+    found = here(*TRAINING, "--zero", "0,1", "--set", f"{NETWORK}=6.4Tbps", "--format", "markdown").out
+    head = found.splitlines()[0]
+
+    assert f"assume {NETWORK}=6.4Tbps" in head
+    assert all(str(INPUTS[name]) in head.replace(",", "") for name in ("model", "on", "seq", "global_batch", "pp"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--tp", "8..4"), "--tp: the range '8..4' ends below its first value"),
+        (("--seq", "1024..y"), "--seq: '1024..y' is not a range"),
+        (("--tp", "1..8:x1.5"), "--tp: a whole number of at least 1 is expected, not '1.5'"),
+        (("--vary", f"{NETWORK}=3,200Gbps"), "a comma separates values here"),
+        (("--vary", f"{NETWORK}="), "PATH=VALUE,... is expected"),
+        (("--vary", f"{NETWORK}=1..2Tbps:x2", "--assume", f"{NETWORK}=1Tbps"), f"{NETWORK} is given twice"),
+        (("--vary", f"{NETWORK}=0..20000Gbps:+1"), "has more than 10,000 values"),
+        (("--vary", f"{NETWORK}=1..5001Gbps:+1", "--zero", "0,1,2"), f"5001 of --vary {NETWORK}"),
+        (("--vary", f"{NETWORK}=1..2Tbps:x2", "--trace", "x.json"), "--trace writes the timeline of one evaluation"),
+    ],
+)  # fmt: skip
+def test_bad_ranges_and_figures(here, options, message) -> None:
+    found = here(*TRAINING, *options)
+
+    assert (2, "") == (found.status, found.out)
+    assert message in found.err

@@ -16,7 +16,7 @@ from trnspec.cli.eval import EvalRequest
 from trnspec.cli.eval_csv import REFUSED, many
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.result import Answer, Evaluation
-from trnspec.evaluation.sweep_page import MIXED
+from trnspec.evaluation.sweeps.page import MIXED
 from trnspec.plugins.api import Evaluator
 
 SEARCH = ("eval", "search", "--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", "1024", "--global-batch", "8")

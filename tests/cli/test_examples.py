@@ -44,6 +44,10 @@ kind: {kind}
 metadata: {{name: {name}, title: Acme}}
 spec: {spec}
 """
+SCENARIOS = (
+    "{scenarios: {now: {evaluator: roofline, inputs: {on: trainium2, intensity: 100}}, "
+    "faster: {base: now, assume: {trainium2.memory.bandwidth: 4 TB/s}}}}"
+)
 SOURCE = "{publisher: Acme, rank: vendor-chip-page, as_of: 2026-10, address: 'https://acme.example/1'}"
 
 
@@ -69,6 +73,7 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
     shutil.copy(DATA / "imports" / "nccom_all_gather.log", tmp_path / "run.log")
     shutil.copy(DATA / "imports" / "torchtitan.log", tmp_path / "train.log")
     shutil.copy(DATA / "host" / "neuron_ls_trn2.3xlarge.json", tmp_path / "neuron-ls.json")
+    (tmp_path / "plan.yaml").write_text(DOCUMENT.format(kind="Scenarios", name="plan", spec=SCENARIOS))
     models = json.loads((DATA / "config_json_models.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(models["llama-3.1-8b"]["config"]))
     for name in ("training", "plans", "fleet", "errors"):

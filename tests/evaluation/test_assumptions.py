@@ -84,7 +84,9 @@ def test_paths_are_printed_as_they_are_written() -> None:
 
 
 def test_as_mapping() -> None:
-    assert {"a.b": "3 TB/s", "c.d": "1x"} == as_mapping(["a.b=3 TB/s", "c.d = 1x"])
+    assert {"a.b": "3 TB/s", "c.d": "16", "e.f": "3.5e2 GB/s"} == as_mapping(
+        ["a.b=3 TB/s", "c.d = 16", "e.f=3.5e2GB/s"]
+    )
 
 
 @pytest.mark.parametrize("text", ["a.b", "=3 TB/s", "a.b=", ""])

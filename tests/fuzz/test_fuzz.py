@@ -113,13 +113,11 @@ def _overlays(data: st.DataObject) -> str:
     )
 
 
-@given(st.data())
 def documents(data) -> None:
     text = data.draw(fuzzing.document_texts())
     fuzzing.exercise(text, tuple(data.draw(st.lists(st.sampled_from(fuzzing.COMMANDS), min_size=1, max_size=FEW))))
 
 
-@given(st.data())
 def small_inputs(data) -> None:
     """Queries, figures, overlays, editions, settings and tables of measurements."""
     catalog = _catalog()
@@ -191,7 +189,7 @@ def _fuzz(seconds: float, first: int) -> int:
     )
     while time.monotonic() < end:
         target = (documents, documents, small_inputs)[number % 3]
-        seed(number)(rules(target))()
+        seed(number)(rules(given(st.data())(target)))()
         number += 1
     return number - first
 

@@ -31,7 +31,9 @@ def test_what_is_told(text, reported):
     assert found(NAMED + text + "\n") == reported
 
 
-KINDS_LIST = "Core, Chip, Link, Server, UltraServer, Cluster, Model, Calibration, Measurements, Source"
+KINDS_LIST = (
+    "Core, Chip, Link, Server, UltraServer, Cluster, Price, Model, Calibration, Measurements, Scenarios, Source"
+)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,13 @@ def run(rules: Iterable[Rule], graph: Graph, registry: Registry | None = None) -
     return diagnostics
 
 
+def check_node(rule: Rule, node: Node[Any], graph: Graph, registry: Registry) -> list[Diagnostic]:
+    """What one rule finds in one document, which need not be part of the graph."""
+    diagnostics: list[Diagnostic] = []
+    _extend(diagnostics, rule, node, graph)
+    return [_finished(d, registry, Settings()) for d in diagnostics]
+
+
 def _extend(diagnostics: list[Diagnostic], rule: Rule, node: Node[Any] | None, graph: Graph) -> None:
     """Add what a rule finds, up to an error that it raises."""
     for finding in rule.check(graph) if node is None else rule.check(node, graph):

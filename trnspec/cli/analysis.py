@@ -1,4 +1,4 @@
-"""The options that every evaluator has: assumed figures, sensitivities, a target, and a trace."""
+"""The options that every evaluator has: figures that are assumed or vary, sensitivities, a target, and a trace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def analysis_options(*, traced: bool) -> list[click.Option]:
     """The options; ``--trace`` only for an evaluator that has a trace."""
     assumptions = (
         _option("--assume", "PATH=VALUE", "Assume a figure, such as 'trainium2.memory.bandwidth=3 TB/s'; repeatable.",
-                multiple=True, shell_complete=figure_of_document),
+                "--set", multiple=True, shell_complete=figure_of_document),
         GroupedOption(
             ["--use-claims"], is_flag=True, group="Assumptions",
             help="Evaluate a figure that is not published at every value that a source claims for it.",
@@ -39,8 +39,9 @@ def analysis_options(*, traced: bool) -> list[click.Option]:
                 is_flag=False, flag_value="", group="Analysis"),
         _option("--target", "ANSWER=VALUE", "Find the value of --vary at which an answer has this value: 'step_time=20 s'.",
                 group="Analysis"),
-        _option("--vary", "PATH", "The figure or calibrated parameter that --target changes.", group="Analysis",
-                shell_complete=figure_of_document),
+        _option("--vary", "PATH[=VALUE,...]", "A figure that has several values, each of which makes rows of a sweep: "
+                "trainium2.memory.bandwidth=2..4TB/s:+1; without values, the figure or calibrated parameter that --target "
+                "changes. Repeatable.", multiple=True, group="Analysis", shell_complete=figure_of_document),
     )  # fmt: skip
     trace = (
         _option("--trace", "FILE", "Also write a timeline in the Chrome trace event format, for Perfetto.",
@@ -49,8 +50,10 @@ def analysis_options(*, traced: bool) -> list[click.Option]:
     return [*assumptions, *analyses, *(trace if traced else ())]
 
 
-def _option(name: str, metavar: str, text: str, *, group: str = "Assumptions", **more: Any) -> click.Option:
-    return GroupedOption([name], metavar=metavar, help=text, group=group, **more)
+def _option(name: str, metavar: str, text: str, *aliases: str, group: str = "Assumptions", **more: Any) -> click.Option:
+    return GroupedOption(
+        [name, *aliases, name.removeprefix("--").replace("-", "_")], metavar=metavar, help=text, group=group, **more
+    )
 
 
 @frozen
@@ -62,7 +65,7 @@ class Analysis:
         use_claims: Whether missing figures are evaluated at the values that are claimed for them.
         sensitivity: The name of an answer, empty for the first; ``None`` for no table.
         target: ``ANSWER=VALUE``.
-        vary: The figure that the target changes.
+        vary: The figure that the target changes, and figures with their values, ``PATH=VALUE,...``.
         trace: The file of the timeline.
     """
 
@@ -70,7 +73,7 @@ class Analysis:
     use_claims: bool = False
     sensitivity: str | None = None
     target: str | None = None
-    vary: str | None = None
+    vary: tuple[str, ...] = ()
     trace: str | None = None
 
     @classmethod
@@ -84,8 +87,13 @@ class Analysis:
         Raises:
             UsageError: Options exclude or need each other.
         """
-        if (self.target is None) != (self.vary is None):
-            raise UsageError("--target and --vary belong together: --target 'step_time=20 s' --vary NAME.PATH")
+        if len(self._solved) != (self.target is not None):
+            if self.target is None:
+                example = f"--vary {self._solved[0]}=1..4TB/s:x2"
+                raise UsageError(
+                    f"--vary needs values, such as {example}, or --target, such as --target 'step_time=20 s'"
+                )
+            raise UsageError("--target needs one --vary without values: --target 'step_time=20 s' --vary NAME.PATH")
         if self.target is not None and self.sensitivity is not None:
             raise UsageError("--target and --sensitivity exclude each other")
         if swept and self.sensitivity is not None and format_ not in ("csv", "json"):
@@ -108,7 +116,27 @@ class Analysis:
     def shown(self) -> dict[str, str]:
         """What the heading of a sweep names: assumptions, a target."""
         shown = {"assume": "; ".join(self.assume), "use_claims": "yes" if self.use_claims else ""}
-        return {name: text for name, text in {**shown, "target": self.target, "vary": self.vary}.items() if text}
+        shown |= {"target": self.target or "", "vary": "; ".join(self._solved)}
+        return {name: text for name, text in shown.items() if text}
+
+    @property
+    def _solved(self) -> tuple[str, ...]:
+        """The figures to vary that have no values."""
+        return tuple(text for text in self.vary if "=" not in text)
+
+    def axes(self, catalog: Catalog) -> dict[str, list[Any]]:
+        """The figures that vary, with their values.
+
+        Raises:
+            UsageError: A path or a value is invalid.
+        """
+        texts = [text for text in self.vary if "=" in text]
+        if not texts:
+            return {}
+        from trnspec.evaluation.assumptions import as_mapping
+        from trnspec.evaluation.sweeps.figure_axes import figure_axes, from_options
+
+        return figure_axes(catalog.graph, from_options(texts), as_mapping(self.assume))
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -122,15 +150,23 @@ class Analysis:
         assume = {"assume": as_mapping(self.assume)} if self.assume else {}
         return assume | ({"use_claims": True} if self.use_claims else {})
 
-    def run(self, evaluator: Evaluator, provider: str, catalog: Catalog, given: Mapping[str, Any]) -> Evaluation:
-        """Runs an evaluator, and the requested analysis."""
+    def run(
+        self,
+        evaluator: Evaluator,
+        provider: str,
+        catalog: Catalog,
+        given: Mapping[str, Any],
+        combination: Mapping[str, Any],
+    ) -> Evaluation:
+        """Runs an evaluator for one combination of a sweep, and the requested analysis."""
         from trnspec.evaluation.runner import run, timeline
+        from trnspec.evaluation.sweeps.figure_axes import with_figures
 
-        inputs = {**given, **self.inputs}
-        if self.target is not None and self.vary is not None:
+        inputs = with_figures({**given, **self.inputs}, combination)
+        if self.target is not None:
             from trnspec.evaluation.inverse import solve
 
-            return solve(evaluator, provider, catalog, inputs, self.target, self.vary)
+            return solve(evaluator, provider, catalog, inputs, self.target, *self._solved)
         if self.sensitivity is not None:
             from trnspec.evaluation.sensitivity import sensitivity
 

@@ -22,6 +22,7 @@ from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
 from trnspec.evaluation.suggestion import command as suggested
+from trnspec.evaluation.sweeps.ranges import expanded
 from trnspec.plugins.api import Evaluator
 from trnspec.text_table import Column, csv, table
 
@@ -79,7 +80,8 @@ def command(ctx: click.Context, format_: str) -> None:
     """Run an evaluator: training, memory, inference, search, roofline, collective, ...
 
     Without EVALUATOR, list the evaluators; EVALUATOR --help shows the options of one. An option that takes one value
-    also takes several, separated by commas (--tp 8,16,32): each combination is evaluated and printed as a row. Exit
+    also takes several, separated by commas (--tp 8,16,32), and ranges (--tp 1..64:x2 multiplies, --batch 8..64:+8 adds):
+    each combination is evaluated and printed as a row. Exit
     status 1: no answer, and the output states the reason. Exit status 2: wrong usage.
     """
     if ctx.invoked_subcommand is None:
@@ -121,12 +123,14 @@ def evaluator_command(evaluator: Evaluator, provider: str) -> click.Command:
         chosen = {n: v for n, v in catalog.items() if v is not None}
         if format_ == "json" and (columns or sort):
             raise UsageError("--columns and --sort choose what a table shows; --format json has everything")
-        if sort and not varied:
+        swept = bool(varied) or any("=" in text for text in analysis.vary)
+        if sort and not swept:
             raise UsageError("--sort sorts a sweep; give an input several values, such as --tp 8,16")
-        analysis.check(format_, swept=bool(varied))
+        analysis.check(format_, swept=swept)
         request = EvalRequest(
             evaluator, provider, load_catalog(**catalog), given, chosen, table, columns, sort, brief, analysis, plot
         )
+        varied |= analysis.axes(request.catalog)
         if varied:
             _sweep(request, varied, format_)
         else:
@@ -221,7 +225,7 @@ def _given(inputs_: Sequence[Input], options: Mapping[str, Any]) -> tuple[dict[s
         if isinstance(texts, bool):
             given[one.name] = texts
             continue
-        values = [_read(one, t) for text in texts for t in _split(one, text)]
+        values = [_read(one, t) for text in texts for part in _split(one, text) for t in _expanded(one, part)]
         if one.many:
             given[one.name] = tuple(values)
         elif len(values) == 1:
@@ -237,6 +241,13 @@ def _split(one: Input, text: str) -> list[str]:
     if len(values) > 1 and not all(values):
         raise UsageError(f"--{one.name.replace('_', '-')}: {text!r} has an empty value between its commas")
     return values
+
+
+def _expanded(one: Input, text: str) -> list[str]:
+    """The values of a range, or one value."""
+    if one.choices and one.type is str:
+        return [text]
+    return expanded(text, f"--{one.name.replace('_', '-')}", numeric=one.type in (int, float))
 
 
 def _read(one: Input, text: str) -> Any:
@@ -295,7 +306,7 @@ class EvalRequest:
         from trnspec.evaluation.progress import reported
 
         with redirect_stdout(sys.stderr), bar() as advance, reported(advance):
-            return self.analysis.run(self.evaluator, self.provider, self.catalog, {**self.given, **more})
+            return self.analysis.run(self.evaluator, self.provider, self.catalog, self.given, more)
 
     def data(self, evaluation: Evaluation) -> dict[str, Any]:
         """An evaluation as plain data; each suggestion with its command."""
@@ -352,14 +363,15 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
 
     from trnspec.cli.eval_csv import flat, ranked
     from trnspec.evaluation.measures import measure
-    from trnspec.evaluation.sweep import combinations
-    from trnspec.evaluation.sweep_page import sweep_markdown, sweep_page
+    from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_page
+    from trnspec.evaluation.sweeps.sweep import combinations
     from trnspec.output.reporters.evaluation import refusal, sentence
 
     evaluator, given = request.evaluator, request.given
     count = prod(map(len, varied.values()))
     if count > MOST:
-        product = " x ".join(f"{len(v)} of --{n.replace('_', '-')}" for n, v in varied.items())
+        names = [f"--vary {n}" if "." in n else f"--{n.replace('_', '-')}" for n in varied]
+        product = " x ".join(f"{len(v)} of {n}" for n, v in zip(names, varied.values(), strict=True))
         raise UsageError(f"{product} are {count:,} combinations; one sweep evaluates at most {MOST:,}")
     rows = combinations(varied, request.evaluation)
     if request.plot is not None and any(isinstance(f, Evaluation) for _, f in rows):

@@ -10,6 +10,7 @@ from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import bound, inputs
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluation.result import Table as Rows
+from trnspec.evaluation.sweeps.figure_axes import FigureValue
 from trnspec.output.reporters.evaluation import cells, record
 from trnspec.text_table import Table, table
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from trnspec.cli.eval import EvalRequest
     from trnspec.evaluation.result import Evaluation
-    from trnspec.evaluation.sweep_page import Row
+    from trnspec.evaluation.sweeps.page import Row
 
 KIND = " kind"
 """The end of the name of a column that has the kind of evidence of an answer."""
@@ -53,9 +54,13 @@ def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
         return _tables(rows, tables)
     name = request.evaluator.name
     known = inputs(request.evaluator.load(), name)
-    given = [flat(bound(known, {**request.given, **chosen}, name)) for chosen, _ in rows]
+    figures = [{n: v for n, v in chosen.items() if isinstance(v, FigureValue)} for chosen, _ in rows]
+    given = [
+        flat(bound(known, {**request.given, **{n: v for n, v in chosen.items() if n not in varied}}, name))
+        for (chosen, _), varied in zip(rows, figures, strict=True)
+    ]
     evaluations = [r for _, r in rows if not isinstance(r, RefusalError)]
-    input_heads = dict.fromkeys([*given[0], *(n for e in evaluations for n in e.inputs)])
+    input_heads = dict.fromkeys([*axis_cells(figures[0]), *given[0], *(n for e in evaluations for n in e.inputs)])
     # An answer that has an interval in some rows has columns for its ends in all of them.
     answers: dict[str, dict[str, Any]] = {}
     for evaluation in evaluations:
@@ -63,8 +68,8 @@ def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
             answers.setdefault(answer, {}).update(group)
     heads = [*input_heads, *(head for group in answers.values() for head in group)]
     records = [
-        _without_auto(values) if isinstance(result, RefusalError) else record(result)
-        for values, (_, result) in zip(given, rows, strict=True)
+        axis_cells(varied) | (_without_auto(values) if isinstance(result, RefusalError) else record(result))
+        for values, varied, (_, result) in zip(given, figures, rows, strict=True)
     ]
     return _table(heads, records, [result for _, result in rows])
 
@@ -87,6 +92,14 @@ def ranked(request: EvalRequest, rows: Sequence[Row]) -> Table:
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs as cells: several values of one input as one text."""
     return {n: ", ".join(map(str, v)) if isinstance(v, tuple) else v for n, v in values.items()}
+
+
+def axis_cells(combination: Mapping[str, Any]) -> dict[str, Any]:
+    """What varies, as cells: figures in base units, with the unit in the heading."""
+    return {
+        (f"{n} [{v.unit}]" if v.unit else n) if isinstance(v, FigureValue) else n: getattr(v, "number", v)
+        for n, v in combination.items()
+    }
 
 
 def _without_auto(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,7 +126,7 @@ def _refusal(result: Evaluation | RefusalError) -> tuple[str, ...]:
 
 def _tables(rows: Sequence[Row], tables: Sequence[Rows | None]) -> Table:
     """The tables of all combinations in one, the inputs that vary before their columns."""
-    varied = list(rows[0][0])
+    varied = list(axis_cells(rows[0][0]))
     columns = dict.fromkeys(head for each in tables if each is not None for head in _heads(each))
     names = {head: f"answer {head}" if head in varied else head for head in columns}
     records: list[dict[str, Any]] = []
@@ -122,7 +135,7 @@ def _tables(rows: Sequence[Row], tables: Sequence[Rows | None]) -> Table:
         cells_: list[dict[str, Any]] = [{}]
         if each is not None:
             cells_ = [{names[h]: v for h, v in zip(_heads(each), row, strict=True)} for row in each.rows]
-        records += [{**chosen, **row} for row in cells_]
+        records += [{**axis_cells(chosen), **row} for row in cells_]
         results += [result] * len(cells_)
     return _table([*varied, *names.values()], records, results)
 

@@ -18,7 +18,7 @@ from trnspec.cli.suggest import Group
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
-    from trnspec.evaluation.sweep import Row
+    from trnspec.evaluation.sweeps.sweep import Row
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.plots.chart import Chart

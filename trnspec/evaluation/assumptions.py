@@ -36,6 +36,7 @@ INPUTS = ("assume", "use_claims")
 """The inputs that every evaluator has in addition to its own."""
 
 _INTEGER = re.compile(r"\d{1,3}(,\d{3})*|\d{1,12}", re.ASCII)
+_UNSPACED = re.compile(r"^(\d[\d.,]*(?:[eE][+-]?\d+)?)(?=[A-Za-z%])", re.ASCII)
 _USABLE = ("agrees", "rounded", "unresolved")
 """Verdicts on claims that may be right for the figure they are about."""
 _PLACE = re.compile(r"(?P<of>[a-z0-9][a-z0-9.-]*) spec\.(?P<at>[A-Za-z0-9_.]+)")
@@ -118,8 +119,13 @@ def as_mapping(texts: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"assume: {text!r}; PATH=VALUE is expected, such as trainium2.memory.bandwidth=3 TB/s")
         if path in values:
             raise UsageError(f"assume: {path} is given twice")
-        values[path] = value
+        values[path] = spaced(value)
     return values
+
+
+def spaced(value: str) -> str:
+    """A quantity of the command line with the space before its unit: ``3 TB/s`` for ``3TB/s``."""
+    return _UNSPACED.sub(r"\1 ", value)
 
 
 def applied(catalog: Documents, given: Mapping[str, Any]) -> tuple[Documents, dict[str, Any]]:

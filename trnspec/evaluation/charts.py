@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from trnspec.evaluation.result import Table
-    from trnspec.evaluation.sweep import Row
+    from trnspec.evaluation.sweeps.sweep import Row
     from trnspec.plots.chart import Ends, Mark
 
 MOST_BARS = 24

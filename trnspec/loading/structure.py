@@ -23,6 +23,7 @@ from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape, spread
 from trnspec.model.rounded import RoundedCount, rounded
+from trnspec.model.scenarios import InputValue
 from trnspec.model.sourced import Origin, SourcedCount, SourcedText, origin_of, sourced
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import UNITS, UnitTable
@@ -200,6 +201,17 @@ def _int_or_str(value: Any, _: Any) -> int | str:
     return value  # type: ignore[no-any-return]  # narrowed by the line above
 
 
+def _input_value(value: Any, _: Any) -> bool | int | float | str | tuple[Any, ...]:
+    """A value of an input of an evaluator: a scalar, or a list of texts or of whole numbers."""
+    if type(value) is list:
+        if {type(item) for item in value} not in (set(), {int}, {str}):
+            raise ValueError(f"{value!r} is not a list of texts or of whole numbers")
+        return tuple(_text(item, str) if type(item) is str else item for item in value)
+    if type(value) not in (bool, int, float, str):
+        raise ValueError(f"{value!r} is neither a number, a text, true or false, nor a list")
+    return _text(value, str) if type(value) is str else value
+
+
 def _with_origin(annotation: Any, converter: Converter) -> Hook:
     """A hook for a count or a word that may be a mapping of the value and its origin."""
     inner = converter.get_structure_hook(annotation)
@@ -265,6 +277,7 @@ def _converter(units: UnitTable, *, detailed: bool) -> Converter:
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook(Quantity, _quantity(units))
     converter.register_structure_hook(int | str, _int_or_str)
+    converter.register_structure_hook_func(lambda annotation: annotation == InputValue, _input_value)
     converter.register_unstructure_hook(Quantity, lambda q: q.text)
     converter.register_unstructure_hook_factory(_of_origin(Ref), lambda _: str)
     converter.register_unstructure_hook_factory(attrs.has, _plain_object)

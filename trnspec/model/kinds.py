@@ -16,6 +16,7 @@ BUILTIN = {
     "Model": ("models", "transformers.model"),
     "Calibration": ("calibrations", "calibration"),
     "Measurements": ("measured", "measurements"),
+    "Scenarios": ("scenarios", "scenarios"),
     "Source": ("sources", "source"),
 }
 """The folder of a catalog that holds the documents of a kind, and the module here that holds its class."""

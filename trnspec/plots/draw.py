@@ -1,6 +1,6 @@
 """Draws charts with matplotlib: fixed fonts and colours, no dates, so that equal charts are equal files.
 
-Colours are those of Okabe and Ito (2008), which people with any colour vision can tell apart; from the ninth name on
+Colours are those of Okabe and Ito (2008), distinguishable with any colour vision; from the ninth name on
 they are repeated with hatches, or other markers.
 """
 
@@ -42,9 +42,9 @@ _CAPTION = 7.5
 _TITLE_LETTERS = 84
 _LABEL_LETTERS = 44
 _THICK, _RAISED = 0.54, 0.09
-"""The thickness of a bar, and how far it is above its tick: below it is room for the whisker."""
+"""The thickness of a bar, and how far it is above its tick: the whisker is below it."""
 _INCHES = 5.4
-"""About the width of the axes of bars: a segment has its value printed in it where there is room."""
+"""About the width of the axes of bars: a segment has its value printed in it if it fits."""
 
 
 @frozen
@@ -171,7 +171,7 @@ def _panel(panel: Panel, to: _Drawing) -> None:
     axes.margins(0.06, 0.12)
     axes.set_title(panel.title, weight="bold")
     if any(isinstance(m, Bars) for m in panel.marks):
-        _room(panel, to)
+        _set_range(panel, to)
     for mark in panel.marks:
         if isinstance(mark, Bars):
             _bars(mark, to)
@@ -222,8 +222,8 @@ def _tick(value: float) -> str:
     return f"{value:,.10g}" if abs(value) < 1e6 else f"{value:.4g}"
 
 
-def _room(panel: Panel, to: _Drawing) -> None:
-    """Room to the right of the bars for their texts."""
+def _set_range(panel: Panel, to: _Drawing) -> None:
+    """Sets the range of the axis so that the texts right of the bars fit."""
     bars = [m for m in panel.marks if isinstance(m, Bars)]
     totals = [sum(lengths[i] for _, lengths in m.segments) for m in bars for i in range(len(m.texts))]
     others = [high for m in bars for _, high in m.ends if high is not None]
@@ -366,7 +366,7 @@ def _place(to: _Drawing) -> None:
 _NEAR = 13
 """The offset from which a line connects a label with its point."""
 _SAME = 5.0
-"""Points that are no further apart, in pixels, share one label."""
+"""The distance in pixels up to which points share one label."""
 
 
 def _merged(to: _Drawing) -> list[tuple[float, float, str]]:

@@ -8,6 +8,7 @@ from attrs import evolve
 
 from trnspec.evaluation.measures import bound, common, edge, mark, measure
 from trnspec.evaluation.page import BOUNDS, IDEAL, is_number, label
+from trnspec.evaluation.sweeps.figure_axes import FigureValue
 from trnspec.text_table import Block, Column, Number, Table, escape, markdown, table, wrapped
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def sweep_table(rows: Sequence[Row]) -> Table:
     kinds = [_kind(result) for _, result in rows]
     refused = any(isinstance(result, Exception) for _, result in rows)
 
-    columns = [Column(n, right=is_number(rows[0][0][n]), keep=True) for n in varied]
+    columns = [
+        Column(n, right=is_number(rows[0][0][n]) or isinstance(rows[0][0][n], FigureValue), keep=True) for n in varied
+    ]
     cells: list[list[Cell]] = [[_input(chosen[n]) for n in varied] for chosen, _ in rows]
     if _mixed(rows):
         columns.append(Column("evidence", keep=True))
@@ -140,6 +143,8 @@ def _cell(answer: Answer | None, unit: str, within: tuple[float, str] | None) ->
 
 def _input(value: Value | None) -> Cell:
     text = escape(measure(value))
+    if isinstance(value, FigureValue):
+        return Number(value.number, text)
     return Number(value, text) if is_number(value) else text  # type: ignore[arg-type]  # a number
 
 

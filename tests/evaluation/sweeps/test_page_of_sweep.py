@@ -5,8 +5,8 @@ from __future__ import annotations
 from trnspec.evaluation.evidence import Evidence
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.result import Answer, Evaluation, RefusalError
-from trnspec.evaluation.sweep import Sweep
-from trnspec.evaluation.sweep_page import sweep_markdown, sweep_note, sweep_page, sweep_table
+from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_note, sweep_page, sweep_table
+from trnspec.evaluation.sweeps.sweep import Sweep
 from trnspec.text_table import lines
 
 

@@ -1,0 +1,73 @@
+"""Scenarios: what they inherit, and what is wrong with them."""
+
+from __future__ import annotations
+
+import pytest
+
+import trnspec
+from trnspec.errors import UsageError
+from trnspec.evaluation.scenarios.resolution import faults, resolve
+from trnspec.model.scenarios import Scenario, Scenarios
+from trnspec.plugins.discovery import installed
+
+GRAPH = trnspec.load().graph
+INPUTS = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 4096, "global_batch": 64, "tp": 8}
+NOW = Scenario(evaluator="training", inputs=INPUTS, assume={"trainium2.memory.bandwidth": "3 TB/s"})
+
+
+def found(**scenarios: Scenario) -> set[tuple[str, ...]]:
+    """Where something is wrong, below ``spec.scenarios``."""
+    return {f.path[2:] for f in faults(Scenarios(scenarios=scenarios), installed().registry.evaluators, GRAPH)}
+
+
+def test_a_base_is_inherited_one_by_one() -> None:
+    spec = Scenarios(
+        scenarios={
+            "last": Scenario(base="next", inputs={"zero": 1}, use_claims=False),
+            "next": Scenario(
+                base="now", inputs={"tp": 16}, assume={"trainium2.memory.capacity": "64 GiB"}, use_claims=True
+            ),
+            "now": NOW,
+        }
+    )
+    last = resolve(spec, "last")
+
+    assert ("training", INPUTS | {"tp": 16, "zero": 1}, False) == (last.evaluator, last.inputs, last.use_claims)
+    assert {"trainium2.memory.bandwidth": "3 TB/s", "trainium2.memory.capacity": "64 GiB"} == last.assume
+    assert {**INPUTS, "tp": 16, "assume": last.assume, "use_claims": True} == resolve(spec, "next").given
+    assert set() == found(**spec.scenarios)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "place"),
+    [
+        (Scenario(base="nwo"), ("x", "base")),
+        (Scenario(base="x"), ("x", "base")),
+        (Scenario(base="now", evaluator="trainig"), ("x", "evaluator")),
+        (Scenario(inputs=INPUTS), ("x",)),
+        (Scenario(evaluator="training", inputs={"model": "llama-3.1-8b"}), ("x",)),
+        (Scenario(base="now", inputs={"tpp": 8}), ("x", "inputs", "tpp")),
+        (Scenario(base="now", inputs={"tp": "8"}), ("x", "inputs", "tp")),
+        (Scenario(base="now", inputs={"tp": 0}), ("x", "inputs", "tp")),
+        (Scenario(base="now", inputs={"tp": (8,)}), ("x", "inputs", "tp")),
+        (Scenario(base="now", inputs={"recompute": "som"}), ("x", "inputs", "recompute")),
+        (Scenario(base="now", evaluator="collective"), ("x",)),
+        (Scenario(base="now", assume={"trainium2.memory.bandwith": "3 TB/s"}), ("x", "assume", "trainium2.memory.bandwith")),
+        (Scenario(base="now", assume={"trainium2.memory.bandwidth": "3 TB"}), ("x", "assume", "trainium2.memory.bandwidth")),
+        (Scenario(base="now", assume={"trainium2.spec.memory.bandwidth": "3 TB/s"}), ("x", "assume")),
+    ],
+)  # fmt: skip
+def test_faults_are_where_they_are_written(scenario: Scenario, place: tuple[str, ...]) -> None:
+    """Once, and not in the scenarios that inherit them."""
+    places = found(now=NOW, x=scenario, y=Scenario(base="x"))
+
+    assert place in places
+    assert not {p for p in places if p[0] == "now"}
+    if place[1:2] == ("inputs",):
+        assert {place} == places
+
+
+def test_no_scenarios() -> None:
+    assert {()} == found()
+    with pytest.raises(UsageError, match="there is no scenario 'x'"):
+        resolve(Scenarios(scenarios={}), "x")

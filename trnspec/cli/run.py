@@ -1,0 +1,256 @@
+"""``trnspec run``: evaluates the scenarios of a file and compares them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import asdict
+
+from trnspec.cli.common import catalog_options, load_catalog
+from trnspec.cli.eval_csv import REFUSED
+from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.render import format_option, show, table_options, width
+from trnspec.errors import TrnspecError, UsageError
+from trnspec.evaluation.result import RefusalError
+from trnspec.text_table import Table, csv, markdown, table, wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.scenarios.comparison import Difference, Outcome
+    from trnspec.evaluation.scenarios.resolution import ResolvedScenario
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.model.scenarios import Scenarios
+
+
+@click.command(
+    "run",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec run plan.yaml", "All scenarios in one table:"),
+        ("trnspec run plan.yaml --diff now faster", "What changes from one scenario to another:"),
+        ("trnspec run plan.yaml --only now --format csv", "One scenario, for a spreadsheet:"),
+    ),
+)
+@click.argument("file", type=click.Path())
+@click.option(
+    "--only",
+    multiple=True,
+    cls=GroupedOption,
+    group="Scenarios",
+    metavar="NAME,...",
+    help="Evaluate only these scenarios; may be repeated.",
+)
+@click.option(
+    "--diff",
+    nargs=2,
+    cls=GroupedOption,
+    group="Scenarios",
+    metavar="A B",
+    help="Print the inputs and the answers that differ between two scenarios, with the ratios B / A.",
+)
+@format_option
+@table_options
+@catalog_options
+def command(  # one parameter for each option
+    file: str,
+    only: tuple[str, ...],
+    diff: tuple[str, str] | None,
+    format_: str,
+    columns: str | None,
+    sort: str | None,
+    **options: Any,
+) -> None:
+    """Evaluate the scenarios of FILE, and compare them in one table.
+
+    FILE is a document of the kind Scenarios: named evaluations, each with an evaluator, inputs, assumed figures, and
+    possibly a base scenario from which it inherits. An input that is left out has its default. Exit status 1: no
+    scenario has an answer. Exit status 2: wrong usage, or an invalid file.
+    """
+    from trnspec.evaluation.scenarios.comparison import rows
+    from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_page
+
+    if diff and only:
+        raise UsageError("--diff names the scenarios to evaluate; it cannot be combined with --only")
+    if (columns or sort) and (diff or format_ == "json"):
+        raise UsageError(
+            "--columns and --sort choose what the table of scenarios shows; --diff and JSON have everything"
+        )
+    if diff and diff[0] == diff[1]:
+        raise UsageError(f"--diff compares two scenarios, not {diff[0]} with itself")
+    catalog = load_catalog(**options)
+    node = _document(file, catalog)
+    names = list(diff) if diff else [name.strip() for text in only for name in text.split(",")]
+    outcomes = [_outcome(node, name, catalog) for name in dict.fromkeys(names or node.spec.scenarios)]
+    chosen = {name: value for name, value in options.items() if value is not None}
+    if diff:
+        _diff(node, outcomes, catalog.graph, format_, chosen)
+    elif format_ == "json":
+        _json(node, outcomes, chosen)
+    elif format_ == "csv":
+        click.echo(csv(_flat(outcomes).sorted(sort).selected(columns)), nl=False)
+    else:
+        compared, common = rows(outcomes, catalog.graph)
+        head = _head(node, common, chosen)
+        if format_ == "markdown":
+            click.echo(sweep_markdown(compared, head, columns=columns, sort=sort), nl=False)
+        else:
+            show(sweep_page(compared, head, width(), columns=columns, sort=sort))
+    if all(isinstance(outcome.result, RefusalError) for outcome in outcomes):
+        click.get_current_context().exit(1)
+
+
+def _document(file: str, catalog: Catalog) -> Node[Scenarios]:
+    """The scenarios of a file; the findings of an invalid one go to standard error, and the command ends."""
+    from trnspec.api import registry
+    from trnspec.checks.rules.scenarios import invalid_scenario
+    from trnspec.checks.runner import check_node, document_errors
+    from trnspec.diagnostics import Report, Severity
+    from trnspec.loading.pipeline import link, read
+    from trnspec.loading.settings import Settings
+    from trnspec.model.scenarios import Scenarios
+    from trnspec.output.reporters import render, use_color
+    from trnspec.yaml import read_file
+
+    known = registry()
+    reading = read(read_file(file), known)
+    node = reading.node
+    linked, problems = link([reading])
+    diagnostics = [d for d, _ in document_errors(problems, linked, known, Settings()) if d.severity is Severity.ERROR]
+    if node is not None and not isinstance(node.spec, Scenarios):
+        place = reading.document.place(("kind",))
+        raise UsageError(f"{file}:{place.line}:{place.column}: the kind is {node.kind}; trnspec run expects Scenarios")
+    if node is not None:
+        diagnostics += check_node(invalid_scenario, node, catalog.graph, known)
+    if node is None or diagnostics:
+        texts = {reading.document.file: reading.document.text}
+        color = sys.stderr is not None and use_color(sys.stderr, os.environ)
+        report = Report(tuple(diagnostics), files=1, codes=tuple(known.codes.values()))
+        click.echo(render(report, "text", color=color, texts=texts), err=True, color=color)
+        click.get_current_context().exit(2)
+    return node
+
+
+def _outcome(node: Node[Scenarios], name: str, catalog: Catalog) -> Outcome:
+    from contextlib import redirect_stdout
+
+    from trnspec.api import evaluator
+    from trnspec.evaluation.runner import run
+    from trnspec.evaluation.scenarios.comparison import Outcome
+    from trnspec.evaluation.scenarios.resolution import resolve
+
+    scenario: ResolvedScenario = resolve(node.spec, name)
+    try:
+        with redirect_stdout(sys.stderr):
+            return Outcome(scenario, run(*evaluator(scenario.evaluator), catalog, scenario.given))
+    except RefusalError as refusal:
+        return Outcome(scenario, refusal)
+    except TrnspecError as error:
+        place = node.document.place(("spec", "scenarios", name), key=True)
+        where = f"{node.document.file}:{place.line}:{place.column}"
+        raise UsageError(f"{where}: the scenario {name}: {error}") from error
+
+
+def _head(node: Node[Scenarios], common: Mapping[str, Any], chosen: Mapping[str, str]) -> str:
+    """What all scenarios have in common: title, inputs, catalog."""
+    from trnspec.evaluation.measures import measure
+
+    shared = [f"{name} {measure(value)}" for name, value in common.items() if value is not None]
+    source = [f"{name.replace('_', ' ')} {value}" for name, value in chosen.items()]
+    parts = [node.metadata.title, f"all: {', '.join(shared)}" if shared else "", ", ".join(source)]
+    return "; ".join(filter(None, parts))
+
+
+def _about(node: Node[Scenarios], outcomes: Sequence[Outcome], chosen: Mapping[str, str]) -> dict[str, Any]:
+    from trnspec.output.reporters.evaluation import refusal
+
+    scenarios = [
+        {
+            "name": o.scenario.name,
+            "evaluator": o.scenario.evaluator,
+            "inputs": o.scenario.inputs,
+            "assume": o.scenario.assume,
+            "use_claims": o.scenario.use_claims,
+            **(
+                {"refusal": refusal(o.result)}
+                if isinstance(o.result, RefusalError)
+                else {"evaluation": o.result.to_dict()}
+            ),
+        }
+        for o in outcomes
+    ]
+    return {"version": 1, "name": node.name, "title": node.metadata.title, "catalog": chosen, "scenarios": scenarios}
+
+
+def _json(node: Node[Scenarios], outcomes: Sequence[Outcome], chosen: Mapping[str, str], **more: Any) -> None:
+    click.echo(json.dumps({**_about(node, outcomes, chosen), **more}, indent=2, ensure_ascii=False))
+
+
+def _flat(outcomes: Sequence[Outcome]) -> Table:
+    """One row for each scenario: what it gives, the answers in base units, and why there are none."""
+    from trnspec.cli.eval_csv import flat
+    from trnspec.output.reporters.evaluation import cells
+
+    records = []
+    for outcome in outcomes:
+        scenario, result = outcome.scenario, outcome.result
+        row = {"scenario": scenario.name, "evaluator": scenario.evaluator, **flat(scenario.inputs)}
+        row["assume"] = "; ".join(f"{path}={value}" for path, value in scenario.assume.items())
+        if isinstance(result, RefusalError):
+            row |= dict(zip(REFUSED, (result.reason, str(result), result.place, result.hint), strict=True))
+        else:
+            row |= {head: value for group in cells(result).values() for head, value in group.items()}
+        records.append(row)
+    inputs = dict.fromkeys(name for o in outcomes for name in o.scenario.inputs)
+    heads = dict.fromkeys(["scenario", "evaluator", *inputs, "assume", *(h for row in records for h in row)])
+    ordered = [*(h for h in heads if h not in REFUSED), *REFUSED]
+    return table(ordered, [[row.get(head) for head in ordered] for row in records])
+
+
+def _diff(
+    node: Node[Scenarios], outcomes: Sequence[Outcome], graph: Graph, format_: str, chosen: Mapping[str, str]
+) -> None:
+    from trnspec.evaluation.scenarios.comparison import changed_answers, changed_inputs, difference_table
+
+    one, other = outcomes
+    names = (one.scenario.name, other.scenario.name)
+    inputs = changed_inputs(one, other, graph)
+    answers, equal = changed_answers(one, other)
+    if format_ == "json":
+        data = {"inputs": [_plain(d) for d in inputs], "answers": [_plain(d) for d in answers], "equal": equal}
+        _json(node, outcomes, chosen, diff={"of": names, **data})
+        return
+    if format_ == "csv":
+        rows = [
+            (what, d.name, d.unit, *d.values, d.ratio)
+            for what, ds in (("input", inputs), ("answer", answers))
+            for d in ds
+        ]
+        click.echo(csv(table(["of", "name", "unit", *names, "ratio"], rows)), nl=False)
+        return
+    tables = [difference_table(what, names, ds) for what, ds in (("input", inputs), ("answer", answers)) if ds]
+    notes = [
+        f"{o.scenario.name} has no answer: {o.result.reason}: {o.result}"
+        for o in outcomes
+        if isinstance(o.result, RefusalError)
+    ]
+    if equal:
+        notes.append(f"Equal: {', '.join(equal)}.")
+    if not inputs:
+        notes.insert(0, "The inputs are equal.")
+    head = f"{node.metadata.title}: {names[0]} and {names[1]}"
+    if format_ == "markdown":
+        click.echo("\n".join([f"{head}\n", *map(markdown, tables), *(f"{note}\n" for note in notes)]), nl=False)
+    else:
+        show([wrapped("", head, width()), *tables, *(wrapped("", note, width()) for note in notes)])
+
+
+def _plain(one: Difference) -> dict[str, Any]:
+    data = asdict(one)
+    return {**data, "values": list(one.values), "texts": list(one.texts)}

@@ -1,0 +1,1 @@
+"""Scenarios: named evaluations of a document, and their comparison."""

@@ -1,0 +1,189 @@
+"""Scenarios with what they inherit from their bases, and what is wrong with those of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import TrnspecError, UsageError
+from trnspec.evaluation.assumptions import assumed
+from trnspec.evaluation.runner import resolved as inputs_of
+from trnspec.yaml import Path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.evaluation.inputs import Input
+    from trnspec.graph.graph import Graph
+    from trnspec.model.scenarios import Scenario, Scenarios
+    from trnspec.plugins.api import Evaluator
+
+
+@frozen
+class ResolvedScenario:
+    """A scenario with everything that it inherits.
+
+    Attributes:
+        name: Its name.
+        evaluator: The evaluator; empty if neither it nor a base has one.
+        inputs: The inputs of the evaluator.
+        assume: Figures with other values than in the catalog, by path.
+        use_claims: Whether missing figures are evaluated at the values that are claimed for them.
+    """
+
+    name: str
+    evaluator: str
+    inputs: Mapping[str, Any] = field(factory=dict)
+    assume: Mapping[str, str] = field(factory=dict)
+    use_claims: bool = False
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The inputs of the evaluation, assumptions included."""
+        assume = {"assume": dict(self.assume)} if self.assume else {}
+        return {**self.inputs, **assume, **({"use_claims": True} if self.use_claims else {})}
+
+
+def resolve(spec: Scenarios, name: str) -> ResolvedScenario:
+    """A scenario with what it inherits; its own inputs and assumptions replace those of its base.
+
+    Raises:
+        UsageError: It, or a base, does not exist; or it is a base of itself.
+    """
+    evaluator, use_claims = "", False
+    inputs: dict[str, Any] = {}
+    assume: dict[str, str] = {}
+    for one in reversed(_chain(spec, name)):
+        evaluator = one.evaluator or evaluator
+        inputs |= one.inputs
+        assume |= one.assume
+        use_claims = use_claims if one.use_claims is None else one.use_claims
+    return ResolvedScenario(name, evaluator, inputs, assume, use_claims)
+
+
+def _chain(spec: Scenarios, name: str) -> list[Scenario]:
+    """A scenario, its base, the base of that, ..."""
+    chain: list[Scenario] = []
+    names = [name]
+    while True:
+        one = spec.scenarios.get(names[-1])
+        if one is None:
+            hint = did_you_mean(names[-1], spec.scenarios) or f"there are {', '.join(spec.scenarios) or 'none'}"
+            raise UsageError(f"there is no scenario {names[-1]!r}; {hint}")
+        chain.append(one)
+        if one.base is None:
+            return chain
+        if one.base in names:
+            raise UsageError(f"the scenario is a base of itself: {' -> '.join([*names, one.base])}")
+        names.append(one.base)
+
+
+@frozen
+class Fault:
+    """One thing that is wrong with a scenario.
+
+    Attributes:
+        path: Where, in the document.
+        message: What.
+        hint: What to write instead; may be empty.
+        key: Whether the key is wrong, not its value.
+    """
+
+    path: Path
+    message: str
+    hint: str = ""
+    key: bool = False
+
+
+def faults(spec: Scenarios, evaluators: Mapping[str, Evaluator], graph: Graph) -> Iterator[Fault]:
+    """What is wrong with the scenarios of a document.
+
+    Args:
+        spec: The scenarios.
+        evaluators: The evaluators by name.
+        graph: The catalog, for the figures that are assumed.
+    """
+    if not spec.scenarios:
+        yield Fault(("spec", "scenarios"), "there are no scenarios", "write at least one")
+    for name in spec.scenarios:
+        yield from _faults(spec, name, evaluators, graph)
+
+
+def _faults(spec: Scenarios, name: str, evaluators: Mapping[str, Evaluator], graph: Graph) -> Iterator[Fault]:
+    path: Path = ("spec", "scenarios", name)
+    own = spec.scenarios[name]
+    try:
+        scenario = resolve(spec, name)
+    except UsageError as error:
+        # A base with an error of its own is reported where that is written.
+        if own.base not in spec.scenarios or "base of itself" in str(error):
+            message, _, hint = str(error).partition("; ")
+            yield Fault((*path, "base"), message, hint)
+        return
+    if scenario.evaluator not in evaluators:
+        yield _no_evaluator(path, own, scenario, evaluators)
+    else:
+        yield from _of_inputs(path, own, scenario, evaluators[scenario.evaluator])
+    yield from _of_figures(path, own, scenario, graph)
+
+
+def _no_evaluator(path: Path, own: Scenario, scenario: ResolvedScenario, known: Mapping[str, Evaluator]) -> Fault:
+    expected = f"write one of {', '.join(known)}"
+    if not scenario.evaluator:
+        return Fault(
+            path, f"the scenario {scenario.name} has no evaluator", f"{expected}, or a base that has one", key=True
+        )
+    at: Path = (*path, "evaluator") if own.evaluator else path
+    hint = did_you_mean(scenario.evaluator, known) or expected
+    return Fault(at, f"there is no evaluator {scenario.evaluator!r}", hint, key=not own.evaluator)
+
+
+def _of_inputs(path: Path, own: Scenario, scenario: ResolvedScenario, evaluator: Evaluator) -> Iterator[Fault]:
+    name = scenario.evaluator
+    try:
+        known: dict[str, Input] = {one.name: one for one in inputs_of(evaluator, "its plugin")[1]}
+    except UsageError as error:
+        yield Fault(path, str(error), key=True)
+        return
+    for key, value in scenario.inputs.items():
+        at: Path = (*path, "inputs", key)
+        if key not in known:
+            if key in own.inputs or own.evaluator:
+                hint = did_you_mean(key.replace("-", "_"), known) or f"it has {', '.join(known)}"
+                inherited = "" if key in own.inputs else f", which {scenario.name} inherits"
+                at = at if key in own.inputs else (*path, "evaluator")
+                yield Fault(at, f"the evaluator {name} has no input {key!r}{inherited}", hint, key=key in own.inputs)
+        elif key in own.inputs or own.evaluator:
+            try:
+                known[key].check(value)
+            except UsageError as error:
+                hint = f"trnspec eval {name} --help lists the inputs"
+                yield Fault(at if key in own.inputs else (*path, "evaluator"), str(error), hint)
+    missing = [one for one in known.values() if one.required and one.name not in scenario.inputs]
+    if missing:
+        needed = ", ".join(f"{one.name} ({one.expected})" for one in missing)
+        yield Fault(path, f"the scenario {scenario.name} has no input {needed}", "add it under inputs", key=True)
+
+
+def _of_figures(path: Path, own: Scenario, scenario: ResolvedScenario, graph: Graph) -> Iterator[Fault]:
+    sound = True
+    for place, value in own.assume.items():
+        try:
+            assumed(graph, {place: value})
+        except TrnspecError as error:
+            sound = False
+            message, _, hint = str(error).removeprefix("assume: ").partition("; ")
+            yield Fault((*path, "assume", place), message, hint)
+    if sound and own.assume:
+        try:
+            assumed(graph, scenario.assume)
+        except UsageError as error:
+            if "given twice" in str(error):
+                yield Fault(
+                    (*path, "assume"), str(error).removeprefix("assume: "), "write its path in one way", key=True
+                )
+        except TrnspecError:
+            pass  # reported at the base
