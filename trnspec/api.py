@@ -75,7 +75,7 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
             raise UsageError("there is no standard input to read")
         # One byte more than the limit reveals a document that exceeds it.
         yield read(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
-    owner = _owners(known)
+    owner = owners(known)
     layer = selection.layers.get
     for file in selection.targets:
         yield read(read_file(file), known, plugin=owner(file), layer=layer(file, 0))
@@ -83,7 +83,7 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
         yield read(read_file(file), known, target=False, plugin=owner(file), layer=layer(file, 0))
 
 
-def _owners(known: Registry) -> Callable[[FilePath], str]:
+def owners(known: Registry) -> Callable[[FilePath], str]:
     """A function from a file to the plugin that provides it; always empty if only one plugin provides catalogs."""
     roots = [(c.resolve(), p.name) for p in known.plugins for c in p.catalogs]
     if len({name for _, name in roots}) < 2:
@@ -141,7 +141,7 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
     if diagnostics:
         from trnspec.loading.precedence import warn_of_errors
 
-        owner = _owners(known)
+        owner = owners(known)
         provider = plugins().provider if registry is None else "the plugin {}".format
         warn_of_errors(
             document_errors(diagnostics, linked, known, chosen),

@@ -64,6 +64,11 @@ class Code:
         """
         return self._doc if isinstance(self._doc, str) else read_page(self._doc)[1]
 
+    @property
+    def page(self) -> FilePath | None:
+        """The Markdown page of the explanation; ``None`` for one that is the docstring of a rule."""
+        return None if isinstance(self._doc, str) else self._doc
+
     __repr__ = short_repr
 
     @property

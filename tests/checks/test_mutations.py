@@ -158,7 +158,7 @@ def test_share_without_a_rival(graph: Graph, tell) -> None:
 RATES = {"number": 0.95, "date": 0.90, "source": 0.90, "verdict": 0.90, "model": 0.80, "price": 0.90}
 """The share of changes of each kind that must be reported."""
 
-QUICK = {"number": 24, "date": 12, "source": 12, "verdict": 12, "model": 90, "price": 12}
+QUICK = {"number": 24, "date": 12, "source": 12, "verdict": 12, "model": 90, "price": 36}
 """Changes of each kind in the quick sample."""
 
 MODEL_KINDS = ("x2", "/2", "off by one", "another's value", "swapped row")

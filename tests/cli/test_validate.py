@@ -183,7 +183,7 @@ def test_table(here) -> None:
         (["nope.yaml"], "nope.yaml does not exist"),
         (["--select", "TRN999"], "no code is or begins with 'TRN999'; did you mean 'TRN9"),
         (["--ignore", "TRM101"], "no code is or begins with 'TRM101'; did you mean 'TRN1"),
-        (["--severity", "TRN40Z=info"], "no code is or begins with 'TRN40Z'; did you mean 'TRN40"),
+        (["--severity", "TRN40Z=info"], "no code is or begins with 'TRN40Z'; did you mean 'TRN4"),
         (["--severity", "TRN402"], "write CODE=LEVEL, for instance TRN402=warning"),
         (["--severity", "TRN402=fatal"], "'fatal' is not a severity; write one of info, warning, error"),
         (["--catalog", "nope"], "nope does not exist"),

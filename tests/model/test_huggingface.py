@@ -43,7 +43,7 @@ def test_parameters_are_those_that_transformers_makes(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_of_the_catalog_is_its_import(name):
-    assert evolve(CATALOG[name].spec, parameters=None) == imported(MODELS[name]["config"]).model
+    assert evolve(CATALOG[name].spec, parameters=None, base=None) == imported(MODELS[name]["config"]).model
 
 
 def test_every_architecture_is_tested():
@@ -141,7 +141,8 @@ def test_documents_say_the_models(tmp_path):
         text = model_document(spec, name=f"again-{name}", title=title, notes=["One", "yes: no"])
         (tmp_path / f"again-{name}.yaml").write_text(text)
     result = validate([tmp_path])
-    assert [] == [d for d in result.report.diagnostics if "again-" in d.where.file]
+    # The names make other families than those of the catalog.
+    assert [] == [d for d in result.report.diagnostics if "again-" in d.where.file and d.code != "TRN409"]
     for name, node in CATALOG.items():
         again = result.graph.named(f"again-{name}")
         assert evolve(node.spec, parameters=None) == again.spec

@@ -100,7 +100,9 @@ def history(graph: Graph, node: Node[Any], at: str) -> Chart:
     """
     every = statements(graph, node, at)
     drawn = [s for s in every if s.value is not None and s.as_of]
-    quantities = [s.value for s in drawn if isinstance(s.value, Quantity)]
+    # The adopted value comes first: its unit is preferred.
+    first = sorted(drawn, key=lambda s: s.verdict not in ("adopted", "derived"))
+    quantities = [s.value for s in first if isinstance(s.value, Quantity)]
     if not drawn or len({q.dimension for q in quantities}) > 1 or (quantities and len(quantities) < len(drawn)):
         raise UsageError(f"{node.name} {at} has no dated values of one dimension to draw")
     unit = common_unit([Displayed.of(q) for q in quantities]) if quantities else None
@@ -125,7 +127,6 @@ def history(graph: Graph, node: Node[Any], at: str) -> Chart:
     adopted = [s for s in drawn if s.verdict in ("adopted", "derived")]
     if adopted:
         marks.insert(0, Limit(_number(adopted[0].value) / factor))
-    label = at.rpartition(".")[2].replace("_", " ")
     listed = [
         f"{number} {s.source or 'derived'} ({s.as_of}): {s.says}, {s.verdict}" for number, s in enumerate(drawn, 1)
     ]
@@ -136,7 +137,7 @@ def history(graph: Graph, node: Node[Any], at: str) -> Chart:
         *([f"Not drawn: {'; '.join(rest)}."] if rest else []),
     )
     symbol = f" [{unit.symbol}]" if unit is not None and unit.symbol != "x" else ""
-    panel = Panel(Axis("date of the source", plain=True), Axis(f"{label}{symbol}"), tuple(marks))
+    panel = Panel(Axis("date of the source", dates=True), Axis(f"{at}{symbol}"), tuple(marks))
     return Chart("history", f"{node.name} {at}: what sources state", (panel,), caption)
 
 

@@ -56,26 +56,32 @@ def document_errors(
     """
     used = {node.document.file for node in graph}
     ordered = sorted(
-        (_finished(d, registry, settings) for d in diagnostics if d.code != "TRN203"), key=lambda d: d.order
+        (finished(d, registry, settings) for d in diagnostics if d.code != "TRN203"), key=lambda d: d.order
     )
     errors = [(d, d.where.file not in used) for d in ordered]
     return [(d, lost) for d, lost in errors if lost or (d.severity is Severity.ERROR and settings.reports(d.code))]
 
 
-def run(rules: Iterable[Rule], graph: Graph, registry: Registry | None = None) -> list[Diagnostic]:
+def run(
+    rules: Iterable[Rule], graph: Graph, registry: Registry | None = None, only: Node[Any] | None = None
+) -> list[Diagnostic]:
     """What some rules find in a graph; a rule that raises becomes a finding (TRN900).
 
     Args:
         rules: The rules.
         graph: The documents.
         registry: Names the plugin of a rule that raises.
+        only: Run the rules over single documents alone, for this one.
     """
     diagnostics: list[Diagnostic] = []
     own = {id(r) for p in registry.plugins if p.name == CORE[0] for r in p.rules} if registry is not None else None
     seconds = seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)
     for rule in rules:
         context = nullcontext if own is None or id(rule) in own else partial(contained, seconds)
-        nodes = (None,) if rule.over is None else (n for n in graph if isinstance(n.spec, rule.over))
+        if rule.over is None:
+            nodes: Iterable[Node[Any] | None] = (None,) if only is None else ()
+        else:
+            nodes = (n for n in (graph if only is None else (only,)) if isinstance(n.spec, rule.over))
         for node in nodes:
             try:
                 with context():
@@ -97,7 +103,7 @@ def check_node(rule: Rule, node: Node[Any], graph: Graph, registry: Registry) ->
     """What one rule finds in one document, which need not be part of the graph."""
     diagnostics: list[Diagnostic] = []
     _extend(diagnostics, rule, node, graph)
-    return [_finished(d, registry, Settings()) for d in diagnostics]
+    return [finished(d, registry, Settings()) for d in diagnostics]
 
 
 def _extend(diagnostics: list[Diagnostic], rule: Rule, node: Node[Any] | None, graph: Graph) -> None:
@@ -172,22 +178,33 @@ def _accepts(waiver: Waiver, diagnostic: Diagnostic) -> bool:
         return False
 
 
-def check(readings: Iterable[Reading], registry: Registry, settings: Settings = Settings()) -> Checked:  # noqa: B008  # a frozen value
-    """Link the documents, run every rule, apply waivers and settings."""
+def check(
+    readings: Iterable[Reading],
+    registry: Registry,
+    settings: Settings = Settings(),  # noqa: B008  # a frozen value
+    rules: Iterable[Rule] | None = None,
+) -> Checked:
+    """Link the documents, run the rules, apply waivers and settings.
+
+    Args:
+        readings: The documents.
+        registry: The codes and the rules.
+        settings: The settings.
+        rules: The rules to run; those of the registry if omitted.
+    """
     readings = list(readings)
+    rules = registry.rules if rules is None else rules
     targets = {r.document.file for r in readings if r.target}
     graph, diagnostics = link(readings)
     if registry.explanations:
         from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 
         with extra_hypotheses(registry.explanations):
-            diagnostics += run(registry.rules, graph, registry)
+            diagnostics += run(rules, graph, registry)
     else:
-        diagnostics += run(registry.rules, graph, registry)
+        diagnostics += run(rules, graph, registry)
     diagnostics, waived = apply_waivers(diagnostics, graph)
-    shown = [
-        _finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)
-    ]
+    shown = [finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)]
     checked: dict[str, int] = {}
     for node in graph:
         if node.target:
@@ -207,7 +224,8 @@ def _concerns(diagnostic: Diagnostic, targets: set[str]) -> bool:
     return any(where.file in targets or where.file == "<catalog>" for where in (diagnostic.where, *diagnostic.see))
 
 
-def _finished(diagnostic: Diagnostic, registry: Registry, settings: Settings) -> Diagnostic:
+def finished(diagnostic: Diagnostic, registry: Registry, settings: Settings) -> Diagnostic:
+    """A finding with the severity that the settings give it, and the name of its code."""
     code = registry.codes.get(diagnostic.code)
     usual = code.severity if code is not None else diagnostic.severity
     return evolve(

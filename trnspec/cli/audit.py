@@ -248,8 +248,10 @@ def _summary(result: Audit, summary: Overview) -> list[str]:
         ("found", "not recorded", summary.found, "no document records the disagreement"),
     ]
     for verdict, word, count, text in rows:
-        number = colored(verdict, f"{count:>7,} {word:<12}")
-        lines.append(wrapped(f"{number}  ", text, width()).rstrip() if count else number.rstrip())
+        number = f"{count:>7,} {word:<12}"
+        # The colour must not count as width.
+        line = wrapped(f"{number}  ", text if count else "", width()).rstrip()
+        lines.append(colored(verdict, number.rstrip()) + line[len(number.rstrip()) :])
     if len(summary.important) > 1:
         lines.append("Most important:")
         shown_ = summary.important[:_MOST_IMPORTANT]

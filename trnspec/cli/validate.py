@@ -92,6 +92,8 @@ if TYPE_CHECKING:
 @click.option(
     "--no-cache",
     is_flag=True,
+    cls=GroupedOption,
+    group="Output",
     help="Check again, even if nothing has changed since the same run; TRNSPEC_NO_CACHE=1 does the same.",
 )
 def command(  # noqa: PLR0917  # one parameter for each option

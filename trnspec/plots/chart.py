@@ -38,14 +38,14 @@ class Axis:
         label: The quantity with its unit: ``step time [s]``.
         log: Whether the scale is logarithmic.
         zero: Whether a linear scale starts at 0.
-        plain: Whether numbers have no commas: years.
+        dates: Whether numbers are years, with fractions.
         categories: The texts of the ticks at 0, 1, 2, ... instead of numbers.
     """
 
     label: str = ""
     log: bool = False
     zero: bool = False
-    plain: bool = False
+    dates: bool = False
     categories: tuple[str, ...] = ()
 
 

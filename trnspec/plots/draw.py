@@ -21,7 +21,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
 
 from trnspec.plots.chart import Axis, Bars, Chart, Limit, Line, Panel, Points
 
@@ -211,10 +211,21 @@ def _axis(axis: Axis, axes: Axes, which: str) -> None:
         side.set_minor_formatter(NullFormatter())
     elif axis.zero:
         axes.set_xlim(left=0.0) if which == "x" else axes.set_ylim(bottom=0.0)
-    text = "{:g}".format if axis.plain else _tick
-    side.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
-    if axis.plain:
-        side.set_major_locator(MaxNLocator(integer=True))
+    side.set_major_formatter(FuncFormatter(lambda value, _: (_month if axis.dates else _tick)(value)))
+    if axis.dates:
+        low, high = side.get_view_interval()
+        steps = [months for most, months in _MONTHS if high - low <= most]
+        side.set_major_locator(MultipleLocator(steps[0] / 12.0) if steps else MaxNLocator(integer=True))
+
+
+_MONTHS = ((0.7, 1.0), (1.5, 3.0), (3.0, 6.0))
+"""The longest span of an axis of dates in years, and the months between its ticks."""
+
+
+def _month(year: float) -> str:
+    """A year, or its month: ``2026``, ``2026-08``."""
+    months = round(year * 12.0)
+    return f"{months // 12}-{months % 12 + 1:02d}" if months % 12 else f"{months // 12}"
 
 
 def _tick(value: float) -> str:
@@ -303,7 +314,7 @@ def _points(points: Points, to: _Drawing) -> None:
     to.axes.plot(
         points.x, points.y, color=color, linestyle="", label=points.name, marker=_MARKERS[number % len(_MARKERS)],
         markersize=3.2 if points.faint else 6.0, alpha=0.4 if points.faint else 1.0,
-        markeredgecolor="none" if points.faint else to.theme.ground, markeredgewidth=0.5, zorder=3.0,
+        markeredgecolor="none" if points.faint else to.theme.ground, markeredgewidth=0.5, zorder=3.0 if points.faint else 4.0 - number / 100,
     )  # fmt: skip
     to.texts.extend((x, y, text) for x, y, text in zip(points.x, points.y, points.labels, strict=False) if text)
 

@@ -23,10 +23,12 @@ COMMANDS = {
     "query": "Print the documents of a kind that satisfy a condition.",
     "sql": "Query the tables of the catalog in SQL.",
     "export": "Print a document in the format of another program, or as a picture.",
+    "site": "Write the catalog as web pages that work without a server.",
     "new": "Write a new document of any kind, from options or prompts; a model from its config.json.",
     "plugin": "List the installed plugins and their status; create a new one.",
     "schema": "Print the JSON Schema of a kind of document.",
     "explain": "Explain a code, or list the fields of a kind of document.",
+    "lsp": "Start the language server, for editors.",
     "completion": "Print the completion script of a shell.",
 }
 """Summaries by name, so that ``--help`` imports no command."""

@@ -67,6 +67,18 @@ def test_faults_are_where_they_are_written(scenario: Scenario, place: tuple[str,
         assert {place} == places
 
 
+def test_limits() -> None:
+    """A chain of bases, and a document of many scenarios, are refused before they are followed."""
+    chain = {f"x{i}": Scenario(base=f"x{i - 1}") for i in range(1, 900)}
+    many = {f"x{i}": NOW for i in range(1001)}
+
+    assert {(f"x{i}", "base") for i in range(65, 900)} == found(x0=NOW, **chain)
+    assert {()} == found(**many)
+    assert {("x", "assume", "a" * 201)} == found(
+        x=Scenario(evaluator="training", inputs=INPUTS, assume={"a" * 201: "1 W"})
+    )
+
+
 def test_no_scenarios() -> None:
     assert {()} == found()
     with pytest.raises(UsageError, match="there is no scenario 'x'"):

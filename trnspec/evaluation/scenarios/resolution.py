@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Evaluator
 
 
+MOST = 1000
+"""The maximum number of scenarios of a document."""
+_DEEPEST = 64
+"""The maximum number of bases of a scenario, one of another."""
+_LONGEST = 200
+"""The maximum length of the path of an assumed figure."""
+
+
 @frozen
 class ResolvedScenario:
     """A scenario with everything that it inherits.
@@ -51,7 +59,7 @@ def resolve(spec: Scenarios, name: str) -> ResolvedScenario:
     """A scenario with what it inherits; its own inputs and assumptions replace those of its base.
 
     Raises:
-        UsageError: It, or a base, does not exist; or it is a base of itself.
+        UsageError: It, or a base, does not exist; or it is a base of itself, or has too many.
     """
     evaluator, use_claims = "", False
     inputs: dict[str, Any] = {}
@@ -78,6 +86,8 @@ def _chain(spec: Scenarios, name: str) -> list[Scenario]:
             return chain
         if one.base in names:
             raise UsageError(f"the scenario is a base of itself: {' -> '.join([*names, one.base])}")
+        if len(names) > _DEEPEST:
+            raise UsageError(f"the scenario has more than {_DEEPEST} bases, one of another")
         names.append(one.base)
 
 
@@ -108,6 +118,10 @@ def faults(spec: Scenarios, evaluators: Mapping[str, Evaluator], graph: Graph) -
     """
     if not spec.scenarios:
         yield Fault(("spec", "scenarios"), "there are no scenarios", "write at least one")
+    if len(spec.scenarios) > MOST:
+        count = f"there are {len(spec.scenarios):,} scenarios"
+        yield Fault(("spec", "scenarios"), f"{count}; one document has at most {MOST:,}", "split the file", key=True)
+        return
     for name in spec.scenarios:
         yield from _faults(spec, name, evaluators, graph)
 
@@ -119,7 +133,7 @@ def _faults(spec: Scenarios, name: str, evaluators: Mapping[str, Evaluator], gra
         scenario = resolve(spec, name)
     except UsageError as error:
         # A base with an error of its own is reported where that is written.
-        if own.base not in spec.scenarios or "base of itself" in str(error):
+        if own.base not in spec.scenarios or "there is no scenario" not in str(error):
             message, _, hint = str(error).partition("; ")
             yield Fault((*path, "base"), message, hint)
         return
@@ -153,6 +167,8 @@ def _of_inputs(path: Path, own: Scenario, scenario: ResolvedScenario, evaluator:
         if key not in known:
             if key in own.inputs or own.evaluator:
                 hint = did_you_mean(key.replace("-", "_"), known) or f"it has {', '.join(known)}"
+                if key not in own.inputs:
+                    hint = f"leave base out, and write the inputs of {name}"
                 inherited = "" if key in own.inputs else f", which {scenario.name} inherits"
                 at = at if key in own.inputs else (*path, "evaluator")
                 yield Fault(at, f"the evaluator {name} has no input {key!r}{inherited}", hint, key=key in own.inputs)
@@ -172,6 +188,8 @@ def _of_figures(path: Path, own: Scenario, scenario: ResolvedScenario, graph: Gr
     sound = True
     for place, value in own.assume.items():
         try:
+            if len(place) > _LONGEST:
+                raise UsageError(f"a path of a figure has at most {_LONGEST} characters")
             assumed(graph, {place: value})
         except TrnspecError as error:
             sound = False

@@ -175,13 +175,20 @@ def _missing(
         value = schema["properties"][key].get("const") or doc
         hint = f"add {key}: {value}" if value else f"add {key}"
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
+        if any(did_you_mean(other, [key]) for other in instance if other not in schema["properties"]):
+            # It is there under a misspelt key.
+            continue
         below = shape_in_document(spec, (*path, key))
         yield from _missing_below(below, document, (*path, key), place, path)
 
 
 def _is_required(spec: type, path: Path) -> bool:
     above = shape_in_document(spec, path[:-1])
-    return len(path) == 1 or (isinstance(above, ObjectShape) and above.fields[str(path[-1])].required)
+    if len(path) == 1 or not isinstance(above, ObjectShape):
+        return len(path) == 1
+    # A former key is not among the fields.
+    member = above.fields.get(str(path[-1]))
+    return member is not None and member.required
 
 
 def _missing_below(
