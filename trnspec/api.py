@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from os.path import realpath
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from trnspec.loading.settings import Settings
 from trnspec.yaml import Limits, read_file, read_text
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
@@ -85,12 +84,23 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
 
 def owners(known: Registry) -> Callable[[FilePath], str]:
     """A function from a file to the plugin that provides it; always empty if only one plugin provides catalogs."""
-    roots = [(c.resolve(), p.name) for p in known.plugins for c in p.catalogs]
+    roots = [(os.path.join(c.resolve(), ""), p.name) for p in known.plugins for c in p.catalogs]  # noqa: PTH118  # a final separator
     if len({name for _, name in roots}) < 2:
         return lambda file: ""  # noqa: ARG005  # files need not be resolved
+    folders: dict[FilePath, str] = {}
 
-    # Not Path.resolve, which raises an error for a loop of links before Python 3.13.
-    return lambda file: next((n for root, n in roots if FilePath(realpath(file)).is_relative_to(root)), "")
+    def owner(file: FilePath) -> str:
+        # Not Path.resolve, which raises an error for a loop of links before Python 3.13.
+        if file.is_symlink():
+            real = os.path.realpath(file)
+        else:
+            folder = file.parent
+            if folder not in folders:
+                folders[folder] = os.path.realpath(folder)
+            real = os.path.join(folders[folder], file.name)  # noqa: PTH118  # many files
+        return next((name for root, name in roots if real.startswith(root)), "")
+
+    return owner
 
 
 def validate(

@@ -230,12 +230,20 @@ def test_text_of_a_catalog_is_no_markup(tmp_path) -> None:
 
 
 def test_command(here, tmp_path, monkeypatch, pages) -> None:
-    monkeypatch.setattr("trnspec.site.build.build", lambda _: {name: text.encode() for name, text in pages.items()})
+    monkeypatch.setattr("trnspec.site.build.build", lambda _: {n: pages[n].encode() for n in ("index.html", "data.js")})
     result = here("site", "build", tmp_path / "site")
 
     assert (0, "") == (result.status, result.out)
     assert f"wrote {tmp_path / 'site' / 'index.html'} and the files it links to\n" == result.err
     assert (tmp_path / "site" / "index.html").is_file()
+
+
+def test_without_jinja(here, monkeypatch) -> None:
+    monkeypatch.setattr("trnspec.site.build.importlib.util.find_spec", lambda _: None)
+    result = here("site", "build", "site")
+
+    assert 2 == result.status
+    assert "pip install 'trnspec[site]'" in result.err
 
 
 def test_a_new_site_replaces_the_old_one(tmp_path) -> None:

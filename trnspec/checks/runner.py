@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,11 @@ def document_errors(
 
 
 def run(
-    rules: Iterable[Rule], graph: Graph, registry: Registry | None = None, only: Node[Any] | None = None
+    rules: Iterable[Rule],
+    graph: Graph,
+    registry: Registry | None = None,
+    only: Node[Any] | None = None,
+    focus: AbstractSet[str] | None = None,
 ) -> list[Diagnostic]:
     """What some rules find in a graph; a rule that raises becomes a finding (TRN900).
 
@@ -73,16 +78,19 @@ def run(
         graph: The documents.
         registry: Names the plugin of a rule that raises.
         only: Run the rules over single documents alone, for this one.
+        focus: The names of the documents that a local rule is run on; all if omitted.
     """
     diagnostics: list[Diagnostic] = []
     own = {id(r) for p in registry.plugins if p.name == CORE[0] for r in p.rules} if registry is not None else None
     seconds = seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)
+    focused = [] if focus is None else [n for n in graph if n.name in focus]
     for rule in rules:
         context = nullcontext if own is None or id(rule) in own else partial(contained, seconds)
         if rule.over is None:
             nodes: Iterable[Node[Any] | None] = (None,) if only is None else ()
         else:
-            nodes = (n for n in (graph if only is None else (only,)) if isinstance(n.spec, rule.over))
+            some = (only,) if only is not None else graph if focus is None or not rule.local else focused
+            nodes = (n for n in some if isinstance(n.spec, rule.over))
         for node in nodes:
             try:
                 with context():
@@ -203,13 +211,15 @@ def check(
     rules = registry.rules if rules is None else rules
     targets = {r.document.file for r in readings if r.target}
     graph, diagnostics = link(readings)
+    # The findings on other documents are not reported, unless they point into a target.
+    focus = None if all(r.target for r in readings) else graph.using(node.name for node in graph if node.target)
     if registry.explanations:
         from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 
         with extra_hypotheses(registry.explanations):
-            diagnostics += run(rules, graph, registry)
+            diagnostics += run(rules, graph, registry, focus=focus)
     else:
-        diagnostics += run(rules, graph, registry)
+        diagnostics += run(rules, graph, registry, focus=focus)
     diagnostics, waived = apply_waivers(diagnostics, graph, registry.codes)
     shown = [finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)]
     checked: dict[str, int] = {}

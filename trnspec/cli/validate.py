@@ -18,6 +18,7 @@ from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.loading import settings as settings_
 from trnspec.loading.files import documents_in, is_document
+from trnspec.loading.remembered import remembered
 from trnspec.loading.selection import STDIN
 from trnspec.loading.settings import Settings
 from trnspec.output.reporters import render, use_color
@@ -146,7 +147,8 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
         paths = tuple(_documents(paths))
         if not paths:
             sys.exit(0)
-    checked = validate(paths, settings=settings, every=True)
+    with remembered():
+        checked = validate(paths, settings=settings, every=True)
     idle: list[str] = []
     if baseline is not None:
         from trnspec.checks.baseline import read, without

@@ -84,11 +84,15 @@ class Rule:
         code: Its code, name, default severity and explanation.
         over: The spec class of the documents it checks; ``None`` for a rule that checks the whole graph once.
         check: ``check(node, graph)``, or ``check(graph)`` for the whole graph; yields findings.
+        local: Whether its findings on a document only point into that document, those that it refers to, directly or
+            through others, and files that are no documents. When one file is checked, such a rule is run on the
+            documents of that file and their users.
     """
 
     code: Code
     over: type | None
     check: Check = field(repr=False)
+    local: bool = False
 
     __repr__ = short_repr
 
@@ -96,7 +100,9 @@ class Rule:
 R = TypeVar("R", bound=Check)
 
 
-def rule(id: str, name: str, *, over: type | None = None, severity: Severity = Severity.ERROR) -> Callable[[R], Rule]:
+def rule(
+    id: str, name: str, *, over: type | None = None, severity: Severity = Severity.ERROR, local: bool = False
+) -> Callable[[R], Rule]:
     """Turn a function into a rule; its docstring is the explanation, the manual page and a test.
 
     Args:
@@ -104,6 +110,9 @@ def rule(id: str, name: str, *, over: type | None = None, severity: Severity = S
         name: A short name, such as ``tiny-memory``.
         over: The spec class of the documents to check; ``None`` for the whole graph.
         severity: The default severity.
+        local: Whether its findings on a document only point into that document, those that it refers to, directly or
+            through others, and files that are no documents; only for a rule over documents. It then is not run on documents
+            that have nothing to do with those that are checked.
 
     Raises:
         TypeError: The function has no docstring.
@@ -115,7 +124,7 @@ def rule(id: str, name: str, *, over: type | None = None, severity: Severity = S
             doc = "No explanation: Python was started with -OO, which removes docstrings."
         if not doc:
             raise TypeError(f"the rule {id} has no docstring; write one, it is the rule's explanation")
-        return Rule(Code(id, name, severity, doc), over, check)
+        return Rule(Code(id, name, severity, doc), over, check, local)
 
     return decorate
 

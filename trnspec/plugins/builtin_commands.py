@@ -18,6 +18,7 @@ COMMANDS = {
     "edition": "Freeze the catalog, list its editions, verify that none was altered.",
     "eval": "Run an evaluator: step time, serving latency, memory, cost and more.",
     "plan": "Plan a run: which system, how many, how long, at what cost.",
+    "plot": "Draw a chart: rooflines, breakdowns, plans, the history of a figure, a topology.",
     "run": "Evaluate the scenarios of a file, and compare them.",
     "calibrate": "Fit achieved efficiencies of a chip to measurements.",
     "measurements": "Write tables of measurements from logs and result files.",
