@@ -12,6 +12,9 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 from running import ROOT
 
+from trnspec.api import registry
+from trnspec.loading.rewriting import formatted
+
 SECONDS = 60
 DOCUMENTS = ("chips/trainium2", "cores/neuroncore-v3", "servers/trn2.48xlarge")
 
@@ -139,6 +142,13 @@ async def _session(root: Path) -> None:
         c.text_document.uri for c in edit.document_changes if isinstance(c, types.TextDocumentEdit)
     }
     assert editor.uri("cores/my-core") == edit.document_changes[-1].new_uri
+
+    # Formatting is that of trnspec fmt.
+    spaced = text.replace("  dies: {value: 2,", "  dies:   {value: 2,")
+    editor.write(chip, spaced)
+    options = types.FormattingOptions(tab_size=2, insert_spaces=True)
+    (edit,) = await client.text_document_formatting_async(types.DocumentFormattingParams(document, options))
+    assert formatted(spaced, registry().kinds) == edit.new_text
 
     # The correct text has no findings, and neither has a file of another program.
     editor.write(chip, text)

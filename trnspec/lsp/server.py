@@ -25,6 +25,7 @@ from trnspec._version import __version__
 from trnspec.api import registry
 from trnspec.diagnostics import Diagnostic
 from trnspec.errors import UsageError
+from trnspec.loading.rewriting import formatted
 from trnspec.lsp import actions, checking, completion, navigation, symbols
 from trnspec.lsp.documents import Documents, canonical, kind_in
 from trnspec.lsp.hover import code_text, hover
@@ -32,6 +33,7 @@ from trnspec.lsp.messages import by_file
 from trnspec.lsp.positions import Lines, Spot, spot_at
 from trnspec.model.document import Node
 from trnspec.yaml import Document, Place
+from trnspec.yaml.layout import LayoutError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -384,6 +386,20 @@ def create() -> Server:  # noqa: C901, PLR0915  # one function for each request
     def on_symbols(ls: Server, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
         current = ls.current(params.text_document.uri)
         return [] if current is None else symbols.symbols(current[1].document, ls.lines(current[0]))
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def on_formatting(ls: Server, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        file = file_of(params.text_document.uri)
+        text = ls.documents.texts.get(file, "")
+        if not ls.documents.concerns(text):
+            return []
+        try:
+            new = formatted(text, ls.documents.known.kinds)
+        except LayoutError:
+            return []  # its findings say why
+        lines = ls.lines(file)
+        end = lines.position(Place(len(lines.texts), len(lines.texts[-1]) + 1))
+        return [] if new == text else [types.TextEdit(types.Range(types.Position(0, 0), end), new)]
 
     @server.feature(
         types.TEXT_DOCUMENT_CODE_ACTION,
