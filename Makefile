@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test coverage mutants fuzz lint docs accuracy bench calibrations clean
+.PHONY: demo test coverage mutants fuzz lint docs site accuracy bench calibrations clean
 
 demo: .venv/installed          ## validate the shipped catalog and show what it holds
 	$(BIN)/trnspec validate --table
@@ -29,6 +29,9 @@ lint: .venv/developing         ## ruff, mypy over the package and the plugins, t
 
 docs: .venv/developing         ## write the schemas and the reference pages that are made from the code
 	$(BIN)/python docs/generate.py
+
+site: .venv/developing         ## write the catalog as web pages to dist/site
+	$(BIN)/trnspec site build dist/site
 
 accuracy: .venv/developing     ## write the page of errors against measurements, its plots and the errors a test compares with
 	$(BIN)/python docs/accuracy.py

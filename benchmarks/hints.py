@@ -1,4 +1,4 @@
-"""How often the first hint of a finding is right: ``PYTHONPATH=. python benchmarks/hints.py [SEED [SIZE]]``.
+"""How often the first hint of a finding is right: ``PYTHONPATH=. python benchmarks/hints.py SEED SIZE [CATALOG...]``.
 
 Prints the verdicts by kind of slip, then every slip whose hint is misleading or absent, or whose finding is elsewhere.
 """
@@ -18,9 +18,9 @@ from trnspec.api import graph as load
 from trnspec.api import registry
 
 
-def main(seed: int, size: int) -> None:
+def main(seed: int, size: int, *catalogs: str) -> None:
     """Measure one sample."""
-    graph = load()
+    graph = load(catalogs)
     rules = [rule for rule in registry().rules if not rule.code.id.startswith("TRN7")]
     begun, kinds = time.process_time(), defaultdict(Counter)
     results = [result_of(graph, slip, rules) for slip in sampled(graph, size, seed)]
@@ -41,4 +41,4 @@ def main(seed: int, size: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(text) for text in sys.argv[1:] or ("1", "100")), *((100,) if len(sys.argv) == 2 else ()))
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from os.path import realpath
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,6 @@ from trnspec.loading.settings import Settings
 from trnspec.yaml import Limits, read_file, read_text
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
@@ -75,7 +74,7 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
             raise UsageError("there is no standard input to read")
         # One byte more than the limit reveals a document that exceeds it.
         yield read(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
-    owner = _owners(known)
+    owner = owners(known)
     layer = selection.layers.get
     for file in selection.targets:
         yield read(read_file(file), known, plugin=owner(file), layer=layer(file, 0))
@@ -83,14 +82,25 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
         yield read(read_file(file), known, target=False, plugin=owner(file), layer=layer(file, 0))
 
 
-def _owners(known: Registry) -> Callable[[FilePath], str]:
+def owners(known: Registry) -> Callable[[FilePath], str]:
     """A function from a file to the plugin that provides it; always empty if only one plugin provides catalogs."""
-    roots = [(c.resolve(), p.name) for p in known.plugins for c in p.catalogs]
+    roots = [(os.path.join(c.resolve(), ""), p.name) for p in known.plugins for c in p.catalogs]  # noqa: PTH118  # a final separator
     if len({name for _, name in roots}) < 2:
         return lambda file: ""  # noqa: ARG005  # files need not be resolved
+    folders: dict[FilePath, str] = {}
 
-    # Not Path.resolve, which raises an error for a loop of links before Python 3.13.
-    return lambda file: next((n for root, n in roots if FilePath(realpath(file)).is_relative_to(root)), "")
+    def owner(file: FilePath) -> str:
+        # Not Path.resolve, which raises an error for a loop of links before Python 3.13.
+        if file.is_symlink():
+            real = os.path.realpath(file)
+        else:
+            folder = file.parent
+            if folder not in folders:
+                folders[folder] = os.path.realpath(folder)
+            real = os.path.join(folders[folder], file.name)  # noqa: PTH118  # many files
+        return next((name for root, name in roots if real.startswith(root)), "")
+
+    return owner
 
 
 def validate(
@@ -141,7 +151,7 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
     if diagnostics:
         from trnspec.loading.precedence import warn_of_errors
 
-        owner = _owners(known)
+        owner = owners(known)
         provider = plugins().provider if registry is None else "the plugin {}".format
         warn_of_errors(
             document_errors(diagnostics, linked, known, chosen),

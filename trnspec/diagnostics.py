@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from trnspec.short_repr import short_repr
-from trnspec.yaml import Path, Place
+from trnspec.yaml import Edit, Path, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,6 +63,11 @@ class Code:
         A code that was created with the path of a Markdown page reads the page here.
         """
         return self._doc if isinstance(self._doc, str) else read_page(self._doc)[1]
+
+    @property
+    def page(self) -> FilePath | None:
+        """The Markdown page of the explanation; ``None`` for one that is the docstring of a rule."""
+        return None if isinstance(self._doc, str) else self._doc
 
     __repr__ = short_repr
 
@@ -124,6 +129,7 @@ class Diagnostic:
         hint: How to fix it, or an empty text.
         see: Related locations.
         name: The name of the code, for instance ``aggregate-mismatch``.
+        edit: A correction of the file of ``where`` that is safe to apply, if there is one.
     """
 
     code: str
@@ -133,6 +139,7 @@ class Diagnostic:
     hint: str = ""
     see: tuple[Location, ...] = ()
     name: str = ""
+    edit: Edit | None = None
 
     __repr__ = short_repr
 
@@ -156,6 +163,7 @@ class Report:
         checked: The number of checked documents by kind.
         files: The number of files.
         waived: The number of findings that waivers suppressed.
+        accepted: The number of findings that a baseline suppressed.
         codes: The codes, for reporters that include descriptions of rules.
     """
 
@@ -164,6 +172,7 @@ class Report:
     files: int = 0
     waived: int = 0
     codes: tuple[Code, ...] = ()
+    accepted: int = 0
 
     __repr__ = short_repr
 

@@ -23,10 +23,12 @@ class QuantityError(TrnspecError, ValueError):
     Attributes:
         reason: An identifier for programs: ``malformed``, ``no-unit``, ``unknown-unit``, ``dimension`` or ``bounds``.
         hint: The suggested correction, or an empty text.
+        unit: The spelling of an unknown unit, or an empty text.
     """
 
-    def __init__(self, reason: str, message: str, hint: str = "") -> None:
+    def __init__(self, reason: str, message: str, hint: str = "", unit: str = "") -> None:
         super().__init__(message)
+        self.unit = unit
         self.reason = reason
         self.hint = hint
         if hint:

@@ -31,10 +31,13 @@ def commands() -> dict[str, click.Command]:
 
 SLOW = pytest.mark.slow
 TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="measuring needs PyTorch, the extra measure")
-MARKS = {"calibrate": [SLOW], "measure": [SLOW, TORCH]}
+MATPLOTLIB = pytest.mark.skipif(find_spec("matplotlib") is None, reason="charts need matplotlib, the extra plot")
+MARKS = {"calibrate": [SLOW], "measure": [SLOW, TORCH], "plot": [MATPLOTLIB], "site build": [SLOW]}
+ENDLESS = ("lsp", "site serve")
 EXAMPLES = [
-    pytest.param(line, id=f"{name} {number}", marks=MARKS.get(name, []))
+    pytest.param(line, id=f"{name} {number}", marks=MARKS.get(name, MARKS.get(name.partition(" ")[0], [])))
     for name, command in commands().items()
+    if name not in ENDLESS
     for number, (line, _) in enumerate(getattr(command, "examples", ()))
 ]
 
@@ -47,7 +50,7 @@ SCENARIOS = (
     "{scenarios: {now: {evaluator: roofline, inputs: {on: trainium2, intensity: 100}}, "
     "faster: {base: now, assume: {trainium2.memory.bandwidth: 4 TB/s}}}}"
 )
-SOURCE = "{publisher: Acme, rank: vendor-chip-page, as_of: 2026-10, address: 'https://acme.example/1'}"
+SOURCE = "{publisher: Acme, as_of: 2026-10, rank: vendor-chip-page, address: 'https://acme.example/1'}"
 
 
 @pytest.fixture
@@ -68,6 +71,7 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
         (folder / "sources" / "acme-2026-10.yaml").write_text(
             DOCUMENT.format(kind="Source", name="acme-2026-10", spec=SOURCE)
         )
+    (tmp_path / "trnspec-baseline.json").write_text('{"version": 1, "findings": []}')
     shutil.copy(ROOT / "catalog" / "measured" / "training_trn1.csv", tmp_path / "steps.csv")
     shutil.copy(DATA / "imports" / "nccom_all_gather.log", tmp_path / "run.log")
     shutil.copy(DATA / "imports" / "torchtitan.log", tmp_path / "train.log")
@@ -75,6 +79,8 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
     (tmp_path / "plan.yaml").write_text(DOCUMENT.format(kind="Scenarios", name="plan", spec=SCENARIOS))
     models = json.loads((DATA / "config_json_models.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(models["llama-3.1-8b"]["config"]))
+    for name in ("training", "plans", "fleet", "errors"):
+        shutil.copy(DATA / "plots" / f"{name}.json", tmp_path / f"{name}.json")
     return Here(tmp_path, monkeypatch, capsys)
 
 

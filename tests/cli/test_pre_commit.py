@@ -22,6 +22,10 @@ repos:
     rev: {rev}
     hooks:
       - id: trnspec
+        additional_dependencies: [{plugin}]
+      - id: trnspec-all
+        args: [hardware]
+      - id: trnspec-fmt
 """
 
 
@@ -77,7 +81,11 @@ def scratch(shell: Shell, hook: tuple[Path, str], tmp_path: Path) -> Path:
     (tmp_path / "hardware" / "servers").mkdir(parents=True)
     shutil.copy(ROOT / "catalog" / "servers" / "trn1.32xlarge.yaml", tmp_path / "hardware" / "servers")
     (tmp_path / "other.yaml").write_text("- this: is no document\n")
-    (tmp_path / ".pre-commit-config.yaml").write_text(CONFIG.format(repo=repo, rev=rev))
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "schema.yml").write_text("version:   2\n")
+    (tmp_path / ".pre-commit-config.yaml").write_text(
+        CONFIG.format(repo=repo, rev=rev, plugin=ROOT / "plugins" / "trnspec-energy")
+    )
     shell.git("init", "--quiet", cwd=tmp_path)
     shell.git("add", "--all", cwd=tmp_path)
     return tmp_path
@@ -108,6 +116,42 @@ def test_wrong_total_is_refused(shell, scratch) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Failed" in done.stdout
     assert "hardware/servers/trn1.32xlarge.yaml:" + str(number + 1) + ":" in done.stdout
-    assert [number + 1] == [
+    # Two hooks report it.
+    assert [number + 1] * 2 == [
         int(line.split(":")[1]) for line in done.stdout.splitlines() if " error TRN402 aggregate-mismatch: " in line
     ]
+
+
+def commit(shell: Shell, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A commit with the hooks installed, as a user makes one."""
+    return shell("git", "commit", "--quiet", "--message", "Change", cwd=folder)
+
+
+def test_a_deleted_document_that_is_used_is_refused(shell, scratch) -> None:
+    """No file is passed to the first hook; the second one checks all documents."""
+    (scratch / "hardware" / "chips").mkdir()
+    chip = (ROOT / "catalog" / "chips" / "trainium1.yaml").read_text(encoding="utf-8")
+    (scratch / "hardware" / "chips" / "acme.yaml").write_text(chip.replace("name: trainium1", "name: acme", 1))
+    server = scratch / "hardware" / "servers" / "trn1.32xlarge.yaml"
+    server.write_text(server.read_text(encoding="utf-8").replace("chip: trainium1,", "chip: acme,"))
+    shell.git("add", "--all", cwd=scratch)
+    shell.git("commit", "--quiet", "--message", "Hardware", cwd=scratch)
+    shell(sys.executable, "-m", "pre_commit", "install", cwd=scratch)
+    shell.git("rm", "--quiet", "hardware/chips/acme.yaml", cwd=scratch)
+    done = commit(shell, scratch)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert " error TRN201 " in done.stdout + done.stderr
+
+
+def test_an_untidy_document_is_formatted(shell, scratch) -> None:
+    """The file of the other program is not."""
+    file = scratch / "hardware" / "servers" / "trn1.32xlarge.yaml"
+    tidy = file.read_text(encoding="utf-8")
+    file.write_text(tidy.replace("kind: Server", "kind:   Server"), encoding="utf-8")
+    shell.git("add", "--all", cwd=scratch)
+    done = pre_commit(shell, scratch)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert tidy == file.read_text(encoding="utf-8")
+    assert "version:   2\n" == (scratch / "models" / "schema.yml").read_text()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from acme_kinds import install
@@ -27,6 +29,20 @@ def test_schema_of_a_kind(here, name) -> None:
 
     assert (0, "") == (done.status, done.err)
     assert (ROOT / "schemas" / "v1" / f"{name.lower()}.schema.json").read_text(encoding="utf-8") == done.out
+
+
+@pytest.mark.parametrize("name", ["Chip", "source"])
+def test_modeline(here, name) -> None:
+    """It names a file, which is the schema."""
+    line = here("schema", name, "--modeline").out.strip()
+    start = "# yaml-language-server: $schema=file://"
+
+    assert line.startswith(start)
+    assert Path(unquote(line.removeprefix(start))).read_text(encoding="utf-8") == here("schema", name).out
+
+
+def test_modeline_is_of_one_kind(here) -> None:
+    assert [2, 2] == [here("schema", "--modeline").status, here("schema", "chip", "--modeline", "--all", "x").status]
 
 
 def test_list(here) -> None:

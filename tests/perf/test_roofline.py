@@ -237,3 +237,19 @@ def test_inputs_can_be_given_on_the_command_line():
 def test_every_type_of_the_catalog_has_a_size():
     types = {at.rsplit(".", 1)[-1] for chip in CATALOG.chips.values() for at in chip.figures if ".dense." in at}
     assert types <= set(ELEMENT_BYTES), types - set(ELEMENT_BYTES)
+
+
+def test_training_has_three_products_for_each_of_a_forward_pass():
+    """The same intensities, three times the work; logits of every token."""
+    forward, both = (asked(on="trainium2", model="llama-3.1-8b", seq=2048, phase=p) for p in ("prefill", "train"))
+    before, after = (table(found, "Parts of the model") for found in (forward, both))
+
+    for name in ("projections", "scores", "mlp"):
+        assert [3 * before[name][c] for c in ("count", "time")] == pytest.approx(
+            [after[name][c] for c in ("count", "time")]
+        )
+        assert before[name]["intensity"] == after[name]["intensity"]
+    assert 2048 * before["head"]["flops"] == after["head"]["flops"]
+    # 6 FLOP per parameter and token, attention apart; the input embedding is no product.
+    parameters = 8_030_261_248 - 128_256 * 4096
+    assert 6.0 * parameters * 2048 == pytest.approx(both["flops"] - 3 * 32 * after["scores"]["flops"], rel=1e-3)

@@ -32,7 +32,6 @@ class Scratch:
         folder.mkdir(parents=True)
         # With the compiled modules, which are valid where size and time of the source are the same.
         shutil.copytree(ROOT / "trnspec", folder / "trnspec", ignore=shutil.ignore_patterns("*.pyc.*"))
-        shutil.copy2(ROOT / ".pre-commit-hooks.yaml", folder)
         for name in _DATA:
             (folder / name).symlink_to(ROOT / name)
 

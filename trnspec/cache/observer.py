@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import contextmanager
 
 from trnspec.cache import verdicts
 
@@ -38,6 +39,7 @@ class Observer:
         files: The files that were opened, with their state before.
         folders: The folders that were listed, with the hash of their names before.
         reason: Why the run cannot be stored; empty if it can.
+        is_busy: Whether events are ignored at present.
     """
 
     def __init__(self) -> None:
@@ -45,13 +47,13 @@ class Observer:
         self.folders: dict[str, bytes] = {}
         self.reason = ""
         self.began = time.time_ns()
-        self._busy = False
+        self.is_busy = False
 
     def event(self, name: str, arguments: tuple[Any, ...]) -> None:
         """One audit event."""
-        if self._busy or self.reason:
+        if self.is_busy or self.reason:
             return
-        self._busy = True
+        self.is_busy = True
         try:
             if name == "open":
                 self._open(*arguments)
@@ -64,7 +66,7 @@ class Observer:
         except (OSError, TypeError, ValueError) as error:
             self.reason = f"{name}: {error}"
         finally:
-            self._busy = False
+            self.is_busy = False
 
     def _open(self, path: Any, mode: str | None, flags: int | None) -> None:
         if isinstance(path, int):
@@ -136,6 +138,20 @@ def stop() -> None:
     _current = None
 
 
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """Files that are opened meanwhile do not belong to the run: they are caches themselves."""
+    observer = _current
+    if observer is None:
+        yield
+        return
+    observer.is_busy = True
+    try:
+        yield
+    finally:
+        observer.is_busy = False
+
+
 def store(arguments: list[str], text: str, status: int) -> str:
     """Store what a run printed; without an error wherever that is not possible.
 
@@ -169,7 +185,7 @@ def store(arguments: list[str], text: str, status: int) -> str:
     if len(identities - {()}) < sum(1 for state in observer.files.values() if state):
         return "a file has two names"
     try:
-        _write(place, verdicts.key(arguments, os.environ).hex(), verdicts.packed(entry))
+        write(place, verdicts.key(arguments, os.environ).hex(), verdicts.packed(entry))
     except (OSError, ValueError) as error:
         return str(error)
     return ""
@@ -189,7 +205,7 @@ def _modules() -> Iterator[tuple[str, tuple[int, ...]]]:
                 yield os.path.abspath(file), stamp
 
 
-def _write(folder: str, name: str, raw: bytes) -> None:
+def write(folder: str, name: str, raw: bytes) -> None:
     """Write an entry as a whole or not at all, and remove the oldest ones beyond the limits."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")

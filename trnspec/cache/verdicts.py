@@ -205,7 +205,7 @@ def read(file: str) -> dict[str, Any] | None:
     return entry
 
 
-def packed(entry: Mapping[str, Any]) -> bytes:
+def packed(entry: Mapping[Any, Any]) -> bytes:
     """The content of the file of an entry."""
     raw = marshal.dumps(dict(entry))
     return digest(raw) + raw

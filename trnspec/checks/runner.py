@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from trnspec.plugins.failures import (
     seconds_of,
 )
 from trnspec.yaml import Path, Place, Problem
+from trnspec.yaml.edits import removal
 
 if TYPE_CHECKING:
     from trnspec.loading.pipeline import Reading
@@ -56,26 +58,39 @@ def document_errors(
     """
     used = {node.document.file for node in graph}
     ordered = sorted(
-        (_finished(d, registry, settings) for d in diagnostics if d.code != "TRN203"), key=lambda d: d.order
+        (finished(d, registry, settings) for d in diagnostics if d.code != "TRN203"), key=lambda d: d.order
     )
     errors = [(d, d.where.file not in used) for d in ordered]
     return [(d, lost) for d, lost in errors if lost or (d.severity is Severity.ERROR and settings.reports(d.code))]
 
 
-def run(rules: Iterable[Rule], graph: Graph, registry: Registry | None = None) -> list[Diagnostic]:
+def run(
+    rules: Iterable[Rule],
+    graph: Graph,
+    registry: Registry | None = None,
+    only: Node[Any] | None = None,
+    focus: AbstractSet[str] | None = None,
+) -> list[Diagnostic]:
     """What some rules find in a graph; a rule that raises becomes a finding (TRN900).
 
     Args:
         rules: The rules.
         graph: The documents.
         registry: Names the plugin of a rule that raises.
+        only: Run the rules over single documents alone, for this one.
+        focus: The names of the documents that a local rule is run on; all if omitted.
     """
     diagnostics: list[Diagnostic] = []
     own = {id(r) for p in registry.plugins if p.name == CORE[0] for r in p.rules} if registry is not None else None
     seconds = seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)
+    focused = [] if focus is None else [n for n in graph if n.name in focus]
     for rule in rules:
         context = nullcontext if own is None or id(rule) in own else partial(contained, seconds)
-        nodes = (None,) if rule.over is None else (n for n in graph if isinstance(n.spec, rule.over))
+        if rule.over is None:
+            nodes: Iterable[Node[Any] | None] = (None,) if only is None else ()
+        else:
+            some = (only,) if only is not None else graph if focus is None or not rule.local else focused
+            nodes = (n for n in some if isinstance(n.spec, rule.over))
         for node in nodes:
             try:
                 with context():
@@ -97,7 +112,7 @@ def check_node(rule: Rule, node: Node[Any], graph: Graph, registry: Registry) ->
     """What one rule finds in one document, which need not be part of the graph."""
     diagnostics: list[Diagnostic] = []
     _extend(diagnostics, rule, node, graph)
-    return [_finished(d, registry, Settings()) for d in diagnostics]
+    return [finished(d, registry, Settings()) for d in diagnostics]
 
 
 def _extend(diagnostics: list[Diagnostic], rule: Rule, node: Node[Any] | None, graph: Graph) -> None:
@@ -131,14 +146,19 @@ def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnos
         place = document.place(finding.path, key=finding.key)
         text = text_at(document, Problem(rule.code.id, finding.message, place, path=finding.path))
         where = Location(document.file, place, finding.path, text)
-    see = finding.see
+    see, edit = finding.see, finding.edit
     if finding.where is not None:
-        where, see = finding.where, (where, *see)
-    return Diagnostic(rule.code.id, rule.code.severity, finding.message, where, finding.hint, see)
+        where, see, edit = finding.where, (where, *see), None
+    return Diagnostic(rule.code.id, rule.code.severity, finding.message, where, finding.hint, see, edit=edit)
 
 
-def apply_waivers(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """The findings that no waiver accepts, with findings on idle waivers; and the waived findings."""
+def apply_waivers(
+    diagnostics: Iterable[Diagnostic], graph: Graph, codes: Collection[str] = ()
+) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """The findings that no waiver accepts, with findings on idle waivers; and the waived findings.
+
+    A waiver of a code that is not in ``codes`` may be one of a plugin that is not installed; it has no edit.
+    """
     nodes: dict[str, Node[Any]] = {n.document.file: n for n in graph}
     used: set[tuple[str, int]] = set()
     kept: list[Diagnostic] = []
@@ -157,7 +177,8 @@ def apply_waivers(diagnostics: Iterable[Diagnostic], graph: Graph) -> tuple[list
             if (node.name, index) not in used:
                 path: Path = ("metadata", "allow", index)
                 message = f"this waiver of {waiver.code} suppresses nothing"
-                kept.append(Diagnostic("TRN304", Severity.WARNING, message, at(node, path), "remove it"))
+                edit = removal(node.document, path) if waiver.code in codes else None
+                kept.append(Diagnostic("TRN304", Severity.WARNING, message, at(node, path), "remove it", edit=edit))
     return kept, waived
 
 
@@ -172,22 +193,35 @@ def _accepts(waiver: Waiver, diagnostic: Diagnostic) -> bool:
         return False
 
 
-def check(readings: Iterable[Reading], registry: Registry, settings: Settings = Settings()) -> Checked:  # noqa: B008  # a frozen value
-    """Link the documents, run every rule, apply waivers and settings."""
+def check(
+    readings: Iterable[Reading],
+    registry: Registry,
+    settings: Settings = Settings(),  # noqa: B008  # a frozen value
+    rules: Iterable[Rule] | None = None,
+) -> Checked:
+    """Link the documents, run the rules, apply waivers and settings.
+
+    Args:
+        readings: The documents.
+        registry: The codes and the rules.
+        settings: The settings.
+        rules: The rules to run; those of the registry if omitted.
+    """
     readings = list(readings)
+    rules = registry.rules if rules is None else rules
     targets = {r.document.file for r in readings if r.target}
     graph, diagnostics = link(readings)
+    # The findings on other documents are not reported, unless they point into a target.
+    focus = None if all(r.target for r in readings) else graph.using(node.name for node in graph if node.target)
     if registry.explanations:
         from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 
         with extra_hypotheses(registry.explanations):
-            diagnostics += run(registry.rules, graph, registry)
+            diagnostics += run(rules, graph, registry, focus=focus)
     else:
-        diagnostics += run(registry.rules, graph, registry)
-    diagnostics, waived = apply_waivers(diagnostics, graph)
-    shown = [
-        _finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)
-    ]
+        diagnostics += run(rules, graph, registry, focus=focus)
+    diagnostics, waived = apply_waivers(diagnostics, graph, registry.codes)
+    shown = [finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)]
     checked: dict[str, int] = {}
     for node in graph:
         if node.target:
@@ -207,7 +241,8 @@ def _concerns(diagnostic: Diagnostic, targets: set[str]) -> bool:
     return any(where.file in targets or where.file == "<catalog>" for where in (diagnostic.where, *diagnostic.see))
 
 
-def _finished(diagnostic: Diagnostic, registry: Registry, settings: Settings) -> Diagnostic:
+def finished(diagnostic: Diagnostic, registry: Registry, settings: Settings) -> Diagnostic:
+    """A finding with the severity that the settings give it, and the name of its code."""
     code = registry.codes.get(diagnostic.code)
     usual = code.severity if code is not None else diagnostic.severity
     return evolve(

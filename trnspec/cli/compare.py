@@ -188,13 +188,13 @@ def _wide(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row], *, group
         if grouped and group(row.at) != shown:
             shown = group(row.at)
             lines.append(shown)
-        unit, values = _in_one_unit(row)
+        unit, values = in_one_unit(row)
         label = f"  {row.at.rpartition('.')[2]}" if grouped and shown else row.at
         cells: list[Cell] = [f"{label} [{unit}]" if unit else label]
         for i, value in enumerate(row.values):
             cells.append(values[i])
             if i != base:
-                ratio = _ratio(value, row.values[base])
+                ratio = ratio_of(value, row.values[base])
                 # Text has no ratio; that is not a gap.
                 is_text = value is not None and value.amount is None
                 cells.append(Number(ratio.value, _times(ratio)) if ratio is not None else "" if is_text else None)
@@ -202,7 +202,7 @@ def _wide(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row], *, group
     return table(columns, lines, "--columns")
 
 
-def _in_one_unit(row: Row) -> tuple[str, list[Cell]]:
+def in_one_unit(row: Row) -> tuple[str, list[Cell]]:
     """The unit of a row, empty where it has none, and its cells."""
     figures = [v.figure for v in row.values if v is not None and v.figure is not None]
     if not figures or len({f.unit.dimension for f in figures}) > 1:
@@ -223,7 +223,8 @@ def _times(ratio: Amount) -> str:
     return render(ratio.value, ratio.unit, 3 if ratio.value < 1000 else 6)  # all digits of a whole part
 
 
-def _ratio(value: Value | None, base: Value | None) -> Amount | None:
+def ratio_of(value: Value | None, base: Value | None) -> Amount | None:
+    """The ratio of two values; ``None`` where one of them is missing, or there is none."""
     return None if value is None or base is None else value.over(base)
 
 
@@ -233,7 +234,7 @@ def _long(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row]) -> Table
     cells: list[tuple[Cell, ...]] = []
     for row in chosen:
         for node, value in zip(nodes, row.values, strict=True):
-            ratio = _ratio(value, row.values[base])
+            ratio = ratio_of(value, row.values[base])
             bounds = (None, None, None) if ratio is None else (ratio.value, ratio.interval.low, ratio.interval.high)
             cells.append((row.at, node.name, None if value is None else value.text, *_numbers(value), *bounds))
     return table(names, cells)

@@ -102,8 +102,19 @@ def evaluator_command(evaluator: Evaluator, provider: str) -> click.Command:
     doc = docstring(inspect.getdoc(function) or "")
 
     def run(
-        format_: str, table: str | None, columns: str | None, sort: str | None, *, brief: bool, **options: Any
+        format_: str,
+        table: str | None,
+        columns: str | None,
+        sort: str | None,
+        *,
+        brief: bool,
+        plot: str | None,
+        **options: Any,
     ) -> None:
+        if plot is not None:
+            from trnspec.plots.chart import check
+
+            check(plot)
         if table is not None and format_ != "csv":
             raise UsageError("--table chooses the table of --format csv; the other formats have all tables")
         catalog = {n: options.pop(n) for n in _CATALOG}
@@ -117,7 +128,7 @@ def evaluator_command(evaluator: Evaluator, provider: str) -> click.Command:
             raise UsageError("--sort sorts a sweep; give an input several values, such as --tp 8,16")
         analysis.check(format_, swept=swept)
         request = EvalRequest(
-            evaluator, provider, load_catalog(**catalog), given, chosen, table, columns, sort, brief, analysis
+            evaluator, provider, load_catalog(**catalog), given, chosen, table, columns, sort, brief, analysis, plot
         )
         varied |= analysis.axes(request.catalog)
         if varied:
@@ -128,6 +139,9 @@ def evaluator_command(evaluator: Evaluator, provider: str) -> click.Command:
     function_: Callable[..., Any] = catalog_options(table_options(format_option(run)))
     shared = list(reversed(function_.__click_params__))  # type: ignore[attr-defined]  # where click keeps them
     shared.append(click.Option(["--brief"], is_flag=True, help="Print only the summary."))
+    shared.append(
+        click.Option(["--plot"], metavar="FILE", help="Also draw a chart: .svg, .png or .pdf; see trnspec plot.")
+    )
     shared.append(click.Option(["--table"], metavar="TITLE", help="The table that --format csv prints."))
     for option in shared:
         # A group that the option has already stays.
@@ -258,6 +272,7 @@ class EvalRequest:
         sort: The column of a sweep to sort by.
         brief: Only the summary.
         analysis: Assumptions, sensitivities, a target, a trace.
+        plot: The file of the chart; nothing for none.
     """
 
     evaluator: Evaluator
@@ -270,6 +285,7 @@ class EvalRequest:
     sort: str | None = None
     brief: bool = False
     analysis: Analysis = field(factory=Analysis)
+    plot: str | None = None
 
     @property
     def context(self) -> dict[str, Any]:
@@ -316,6 +332,10 @@ def _one(request: EvalRequest, format_: str) -> None:
             for suggestion in error.suggestions:
                 click.echo(f"  {suggestion.note or 'try'}: {suggested(suggestion, request.context)}", err=True)
         click.get_current_context().exit(_REFUSED)
+    if request.plot is not None:
+        from trnspec.evaluation.charts import chart
+
+        chart([evaluation]).save(request.plot)
     if format_ == "json":
         click.echo(_json({**request.data(evaluation), "catalog": request.options}))
     elif format_ == "csv":
@@ -354,6 +374,10 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
         product = " x ".join(f"{len(v)} of {n}" for n, v in zip(names, varied.values(), strict=True))
         raise UsageError(f"{product} are {count:,} combinations; one sweep evaluates at most {MOST:,}")
     rows = combinations(varied, request.evaluation)
+    if request.plot is not None and any(isinstance(f, Evaluation) for _, f in rows):
+        from trnspec.evaluation.charts import sweep_chart
+
+        sweep_chart(rows).save(request.plot)
     if format_ == "json":
         rows_ = [
             {"combination": c, "refusal": refusal(f)}

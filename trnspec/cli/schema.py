@@ -46,16 +46,28 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     metavar="DIR",
     help="Write the schema of every kind to DIR/KIND.schema.json.",
 )
-def command(kind: str | None, folder: FilePath | None) -> None:
+@click.option(
+    "--modeline",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help="Print the first line of a document, which names its schema to an editor.",
+)
+def command(kind: str | None, folder: FilePath | None, *, modeline: bool) -> None:
     """Print the JSON Schema of a kind of document; without KIND, list the kinds.
 
-    For an editor, write the schemas to a folder and name one in the first line of a document:
-    "# yaml-language-server: $schema=../schemas/chip.schema.json".
+    For an editor, --modeline prints a first line that names the schema of this installation. For documents that others edit,
+    write the schemas to a folder and name one there:
+    "# yaml-language-server: $schema=../schemas/chip.schema.json". trnspec lsp needs neither.
     """
     from trnspec.api import registry
 
     known = registry()
-    if folder is not None:
+    if modeline:
+        if kind is None or folder is not None:
+            raise UsageError("--modeline is of one KIND, without --all")
+        click.echo(_modeline(_kind(known, kind)))
+    elif folder is not None:
         if kind is not None:
             raise UsageError("--all writes every kind; leave out KIND")
         _write(folder, known)
@@ -79,6 +91,18 @@ def _text(kind: Kind, known: Registry) -> str:
     from trnspec.model.json_schema import document_schema
 
     return json.dumps(document_schema(kind.name, kind.spec, known.units), indent=2, ensure_ascii=False) + "\n"
+
+
+def _modeline(kind: Kind) -> str:
+    from trnspec.loading.files import schemas
+    from trnspec.model.kinds import BUILTIN
+
+    if kind.name not in BUILTIN:
+        name = kind.name.lower()
+        raise UsageError(
+            f"the schema of {kind.name} is not a file of trnspec; write it with --all DIR and name {name}.schema.json"
+        )
+    return f"# yaml-language-server: $schema={(schemas() / 'v1' / f'{kind.name.lower()}.schema.json').as_uri()}"
 
 
 def _write(folder: FilePath, known: Registry) -> None:

@@ -16,18 +16,15 @@ from trnspec.graph.facts import Fact, facts, group
 from trnspec.model.chip import Chip
 from trnspec.model.parts import CountRange
 from trnspec.model.source import Source
-from trnspec.quantities.quantity import render
 from trnspec.text_table import Block, Cell, Column, Table, padded, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.graph.totals import Sum, Total
+    from trnspec.graph.totals import Sum
     from trnspec.model.document import Node
-    from trnspec.model.parts import PartCount
     from trnspec.quantities.quantity import Interval
-    from trnspec.quantities.units import Unit
 
 
 _Row = tuple[Cell, ...] | str
@@ -127,7 +124,7 @@ def _page(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons:
             Column("interval"),
             Column("sum of", wrap=True),
         )
-        rows = {s.at: [(_last(s.at), s.text, _of_total(s.value), s.parts)] for s in totals}
+        rows = {s.at: [(_last(s.at), s.text, s.interval_text, s.parts)] for s in totals}
         blocks.append(table(names, list(_grouped(rows, {at: group(at) for at in rows}))))
     prices = price_table(graph, node, numbers)
     blocks += [] if prices is None else [prices]
@@ -223,9 +220,7 @@ def _last(at: str) -> str:
 def _rows(fact: Fact, numbers: Mapping[str, int], *, reasons: bool) -> Iterator[_Row]:
     label = _last(fact.at) if fact.label == fact.at else fact.label
     dated = "derived" if fact.verdict == "derived" else fact.as_of
-    figure = fact.figure
-    bounds = "" if figure is None else interval(figure.interval, figure.value.unit, figure.value.digits + 3)
-    yield label, fact.text, bounds, numbers.get(fact.source, ""), dated
+    yield label, fact.text, fact.interval_text, numbers.get(fact.source, ""), dated
     if fact.verdict not in ("adopted", "derived", "-"):
         yield f"  {fact.verdict}"
     if reasons:
@@ -234,23 +229,6 @@ def _rows(fact: Fact, numbers: Mapping[str, int], *, reasons: bool) -> Iterator[
         yield f"  {claim.verdict}", claim.says, "", numbers.get(claim.source, ""), claim.as_of
         if reasons and claim.reason:
             yield f"    {claim.reason}"
-
-
-def _of_total(value: Total | PartCount) -> str:
-    if isinstance(value, int):
-        return "exact"
-    if isinstance(value, CountRange):
-        return f"[{value.low:,}, {'...' if value.high is None else f'{value.high:,}'})"
-    return interval(value.interval, value.unit, value.digits + 3)
-
-
-def interval(bounds: Interval, unit: Unit, digits: int) -> str:
-    """An interval without its unit: ``[2.85, 2.95)``; one without an upper end ends in ``...``."""
-
-    def number(value: Any) -> str:
-        return render(value, unit, digits).removesuffix(unit.symbol).rstrip()
-
-    return f"[{number(bounds.low)}, {'...' if bounds.high is None else number(bounds.high)})"
 
 
 def _legend(graph: Graph, number: int, name: str) -> str:

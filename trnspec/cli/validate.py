@@ -13,15 +13,18 @@ from trnspec.api import plugins, validate
 from trnspec.cache import observer
 from trnspec.cli.complete import codes
 from trnspec.cli.formats import Format
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
 from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.loading import settings as settings_
-from trnspec.loading.files import documents_in
+from trnspec.loading.files import documents_in, is_document
+from trnspec.loading.remembered import remembered
+from trnspec.loading.selection import STDIN
 from trnspec.loading.settings import Settings
 from trnspec.output.reporters import render, use_color
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from trnspec.checks.runner import Checked
@@ -81,6 +84,21 @@ if TYPE_CHECKING:
     help="Change the severity of a code: info, warning or error; may be repeated.",
 )
 @click.option(
+    "--baseline",
+    cls=GroupedOption,
+    group="Findings",
+    metavar="FILE",
+    type=NamedPath(dir_okay=False),
+    help="Do not report the findings that trnspec baseline wrote to FILE; list those that no longer occur.",
+)
+@click.option(
+    "--skip-others",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Catalog",
+    help="Skip files without api_version: trnspec/, which other programs use, as pre-commit hooks do.",
+)
+@click.option(
     "--catalog",
     "catalogs",
     multiple=True,
@@ -96,7 +114,7 @@ if TYPE_CHECKING:
     group="Output",
     help="Check again, even if nothing has changed since the same run; TRNSPEC_NO_CACHE=1 does the same.",
 )
-def command(  # noqa: PLR0917  # one parameter for each option
+def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     paths: tuple[str, ...],
     format_: str,
     select: tuple[str, ...],
@@ -104,6 +122,8 @@ def command(  # noqa: PLR0917  # one parameter for each option
     severity: tuple[str, ...],
     catalogs: tuple[str, ...],
     table: bool,  # noqa: FBT001  # click passes it by name
+    baseline: FilePath | None,
+    skip_others: bool,  # noqa: FBT001
     no_cache: bool,  # noqa: ARG001, FBT001  # it is looked for before anything is imported
 ) -> None:
     """Check catalog files and all documents that refer to them.
@@ -122,7 +142,18 @@ def command(  # noqa: PLR0917  # one parameter for each option
         raise UsageError(f"--table is printed with --format text only, not with --format {format_}")
     if not paths:
         _hold_something(given.catalogs)
-    checked = validate(paths, settings=settings_.find(_here()).merged(given), every=True)
+    settings = settings_.find(_here()).merged(given)
+    if skip_others and paths:
+        paths = tuple(_documents(paths))
+        if not paths:
+            sys.exit(0)
+    with remembered():
+        checked = validate(paths, settings=settings, every=True)
+    idle: list[str] = []
+    if baseline is not None:
+        from trnspec.checks.baseline import read, without
+
+        checked, idle = without(checked, read(baseline), settings)
     color = sys.stdout is not None and use_color(sys.stdout, os.environ)
     if table:
         from trnspec.cli.render import show
@@ -133,8 +164,12 @@ def command(  # noqa: PLR0917  # one parameter for each option
     text = render(checked.report, format_, color=color, texts=checked.texts, when=_now())
     if text:
         click.echo(text, color=color)
+    for line in idle:
+        click.echo(f"no longer occurs: {line}", err=True)
+    if idle:
+        click.echo(f"trnspec baseline {baseline} removes what no longer occurs", err=True)
     status = 0 if checked.report.ok else 1
-    if format_ in _REPEATABLE and not table and not _is_incomplete(checked):
+    if format_ in _REPEATABLE and not table and not idle and not _is_incomplete(checked):
         observer.store(sys.argv[1:], f"{text}\n" if text else "", status)
     sys.exit(status)
 
@@ -147,6 +182,18 @@ def _is_incomplete(checked: Checked) -> bool:
     """Whether a plugin or a rule failed, which another run need not repeat."""
     failed = any(record.warning for record in plugins().records)
     return failed or any(d.code == "TRN900" for d in checked.report.diagnostics)
+
+
+def _documents(paths: Iterable[str]) -> Iterator[str]:
+    """The paths without the files, also those in folders, that other programs use."""
+    for path in paths:
+        if path == STDIN:
+            yield path
+        elif not FilePath(path).is_dir():
+            if is_document(FilePath(path)):
+                yield path
+        else:
+            yield from (str(file) for file in documents_in(FilePath(path)) if is_document(file))
 
 
 def _hold_something(folders: tuple[FilePath, ...]) -> None:

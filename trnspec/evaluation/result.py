@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from trnspec.plots.chart import Chart
+
 Value = float | int | str | bool
 
 
@@ -255,6 +257,25 @@ class Evaluation:
         from trnspec.text_table import rendered
 
         return rendered(page(self), WIDTH)
+
+    def _repr_markdown_(self) -> str:
+        """The page in a notebook."""
+        from trnspec.evaluation.page import markdown_page
+
+        return markdown_page(self)
+
+    def plot(self, kind: str | None = None) -> Chart:
+        """A chart of the evaluation, which a notebook shows and ``save(file)`` writes.
+
+        Args:
+            kind: One of :data:`trnspec.evaluation.charts.KINDS`; by default the one for the evaluator.
+
+        Raises:
+            UsageError: There is no such chart of this evaluation.
+        """
+        from trnspec.evaluation.charts import chart
+
+        return chart([self], kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain data, for JSON; ``rows`` only where there are some."""

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from trnspec.graph.provenance import Stated
     from trnspec.perf.lowering.system import System as Hardware
 
+_PRODUCTS = 3
+"""Products of a training step for each product of a forward pass: itself, and the gradients of its two operands."""
 _MATMUL = re.compile(r"([1-9][0-9]{0,11})x([1-9][0-9]{0,11})x([1-9][0-9]{0,11})", re.ASCII)
 
 
@@ -80,9 +82,12 @@ class RooflineQuestion(Precision):
     model: str | None = field(default=None, metadata=like(Workload, "model"))
     seq: int = field(default=4096, metadata=like(Workload, "seq"))
     batch: int = field(default=1, metadata=like(ServingWorkload, "batch"))
-    phase: Literal["prefill", "decode"] = field(
+    phase: Literal["prefill", "decode", "train"] = field(
         default="prefill",
-        metadata=axis("Whole sequences (prefill), or one token of each (decode).", group="Workload"),
+        metadata=axis(
+            "Whole sequences (prefill), one token of each (decode), or forward and backward of whole sequences (train).",
+            group="Workload",
+        ),
     )
     attention: Attention = field(default="causal", metadata=like(TrainingWorkload, "attention"))
     sparse: bool = field(default=False, metadata=axis("Use the peak rate for sparse operands.", group="Precision"))
@@ -151,11 +156,23 @@ def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:
         answers += _ridge_answers(roof)
         tables = (table, *tables)
         bottleneck = _longest(pieces_, roof)
-        title = f"{q.model} forward in {kernel} on one {system.chip}: {q.phase}, {q.batch:,} x {q.seq:,} tokens"
+        passes = "forward and backward" if q.phase == "train" else "forward"
+        title = f"{q.model} {passes} in {kernel} on one {system.chip}: {q.phase}, {q.batch:,} x {q.seq:,} tokens"
         assumptions += (
             *_sizes(q.dtype),
             Assumption("attention_flops", "full" if q.phase == "decode" else q.attention, "FLOP of scores and values"),
-            Assumption("logits", "one token per sequence", "of every token if the model is not causal"),
+            Assumption("logits", "every token", "their loss is computed")
+            if q.phase == "train"
+            else Assumption("logits", "one token per sequence", "of every token if the model is not causal"),
+            *(
+                [
+                    Assumption(
+                        "backward", "2 products of each", "same FLOP and traffic as forward; nothing is recomputed"
+                    )
+                ]
+                if q.phase == "train"
+                else []
+            ),
             Assumption("capacity", "not checked", "see the evaluator memory"),
         )
     return Evaluation(
@@ -260,11 +277,12 @@ def _longest(pieces_: list[Piece], roof: _Roof) -> str:
 def _pieces(catalog: Catalog, name: str, question: RooflineQuestion) -> list[Piece]:
     d = dimensions(model_named(catalog.graph, name).spec)
     decode, batch, seq = question.phase == "decode", question.batch, question.seq
+    train = question.phase == "train"
     size = element_bytes(question.dtype, "dtype")
     if decode and d.rank:
         # Decoding absorbs the up-projections: heads multiply compressed vectors and the positional key.
         d = evolve(d, qk_size=d.kv_elements, v_size=d.rank)
-    return list(
+    forward = list(
         pieces(
             d,
             tokens=float(batch if decode else batch * seq),
@@ -273,9 +291,11 @@ def _pieces(catalog: Catalog, name: str, question: RooflineQuestion) -> list[Pie
             convention="full" if decode else question.attention,
             element_bytes=size,
             kv_bytes=size,
-            logits=float(batch if d.causal else batch * seq),
+            logits=float(batch if d.causal and not train else batch * seq),
         )
     )
+    # The gradients of both operands of a product are products of the same three sizes, so of the same intensity.
+    return [p._replace(count=_PRODUCTS * p.count) for p in forward] if train else forward
 
 
 def _of_model(pieces_: list[Piece], roof: _Roof) -> tuple[tuple[Answer, ...], tuple[Part, ...], Table]:

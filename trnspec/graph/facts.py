@@ -14,6 +14,7 @@ from trnspec.model.figure import Figure
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, leaves, shape_in_document, value_at
 from trnspec.model.source import Source
 from trnspec.model.sourced import Origin, origin_of
+from trnspec.quantities.display import interval_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,6 +64,14 @@ class Fact:
     def text(self) -> str | None:
         """The value as printed."""
         return None if self.value is None else words(self.value)
+
+    @property
+    def interval_text(self) -> str:
+        """The interval of a figure in its unit: ``[2.85, 2.95)``; empty for other values."""
+        figure = self.figure
+        if figure is None:
+            return ""
+        return interval_text(figure.interval, figure.value.unit, figure.value.digits + 3)
 
 
 def group(at: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -119,6 +120,27 @@ class Graph:
             self._of[spec] = tuple(sorted((n for n in self if isinstance(n.spec, spec)), key=lambda n: n.name))
         return self._of[spec]
 
+    @functools.cached_property
+    def users(self) -> Mapping[str, AbstractSet[str]]:
+        """The names of the documents that refer to each document."""
+        users: dict[str, set[str]] = {}
+        for node in self:
+            for _, _, ref in references(node):
+                used: Node[Any] | None = self.lookup(ref.name)
+                if used is not None:
+                    users.setdefault(used.name, set()).add(node.name)
+        return users
+
+    def using(self, names: Iterable[str]) -> AbstractSet[str]:
+        """The documents of some names, and all that refer to one of them, directly or through others."""
+        found = set(names)
+        waiting = list(found)
+        while waiting:
+            new = self.users.get(waiting.pop(), set()) - found
+            found |= new
+            waiting += new
+        return found
+
     def replace(self, name: str, spec: Any) -> Graph:
         """The same graph with another spec under ``name``; every reference to it sees the new one."""
         node = self.named(name)
@@ -149,12 +171,15 @@ class NodeProblem:
     see: tuple[Location, ...] = ()
 
 
-def build(nodes: Iterable[Node[Any]], broken: Mapping[str, str] = {}) -> tuple[Graph, list[NodeProblem]]:
+def build(
+    nodes: Iterable[Node[Any]], broken: Mapping[str, str] = {}, *, targets_only: bool = False
+) -> tuple[Graph, list[NodeProblem]]:
     """The graph of some nodes, and what is wrong with their names and references.
 
     Args:
         nodes: In order of precedence: of two that share a name the first stays.
         broken: Names that exist but could not be structured; a reference to one of them is not "dangling".
+        targets_only: Whether to check the references of targets alone, which is quicker in a large catalog.
     """
     kept: dict[str, Node[Any]] = {}
     problems: list[NodeProblem] = []
@@ -173,8 +198,12 @@ def build(nodes: Iterable[Node[Any]], broken: Mapping[str, str] = {}) -> tuple[G
             else:
                 taken[alias] = (node, path)
     graph = Graph(kept, broken)
+    users: dict[str, set[str]] = {}
     for node in kept.values():
-        problems += _references(node, graph)
+        if node.target or not targets_only:
+            problems += _references(node, graph, users)
+    if not targets_only:
+        object.__setattr__(graph, "users", users)
     return graph, problems
 
 
@@ -213,9 +242,11 @@ MOST_KNOWN = 6
 """The most names that a hint lists."""
 
 
-def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
+def _references(node: Node[Any], graph: Graph, users: dict[str, set[str]]) -> Iterator[NodeProblem]:
     for path, target, ref in references(node):
         target_node: Node[Any] | None = graph.lookup(ref.name)
+        if target_node is not None:
+            users.setdefault(target_node.name, set()).add(node.name)
         if target_node is not None and isinstance(target_node.spec, target):
             continue
         place: Place = node.document.place(path)

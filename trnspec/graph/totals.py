@@ -26,6 +26,7 @@ from trnspec.model.figure import Figure
 from trnspec.model.parts import CountRange, PartCount
 from trnspec.model.reflection import ObjectShape, dotted, is_extensive, leaves, shape_at, value_at
 from trnspec.quantities.amount import Amount
+from trnspec.quantities.display import interval_text
 from trnspec.quantities.quantity import Interval, Qualifier, choose_unit, render
 from trnspec.yaml import Path
 
@@ -286,6 +287,15 @@ class Sum:
     def text(self) -> str:
         """The total as text."""
         return str(self.value) if isinstance(self.value, Total) else f"{self.value:,}"
+
+    @property
+    def interval_text(self) -> str:
+        """The interval in the unit of the total, ``[45.6, 47.2)``; ``exact`` for a count."""
+        if isinstance(self.value, int):
+            return "exact"
+        if isinstance(self.value, CountRange):
+            return f"[{self.value.low:,}, {'...' if self.value.high is None else f'{self.value.high:,}'})"
+        return interval_text(self.value.interval, self.value.unit, self.value.digits + 3)
 
 
 def sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:

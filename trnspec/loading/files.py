@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -52,3 +53,16 @@ def root_of(file: FilePath, kind_folders: Collection[str]) -> FilePath:
     """The catalog of a file: two folders up if the file is in the folder of a kind, otherwise its own folder."""
     parent = file.absolute().parent
     return parent.parent if parent.name in kind_folders else parent
+
+
+_VERSION = re.compile(rb"""(?<![\w-])api_version["']?[ \t]*:[ \t]*["']?trnspec/""")
+_MOST_BYTES = 1_000_001  # one more than a document may have
+
+
+def is_document(file: FilePath) -> bool:
+    """Whether a file holds ``api_version: trnspec/...``; one that cannot be read counts, so that this is reported."""
+    try:
+        with file.open("rb") as stream:
+            return _VERSION.search(stream.read(_MOST_BYTES)) is not None
+    except OSError:
+        return True

@@ -237,7 +237,9 @@ def apply_precedence(readings: Iterable[Reading]) -> tuple[list[Reading], list[N
     return [r for r in readings if id(r) not in gone], problems
 
 
-def link(readings: Iterable[Reading], *, shadow_broken: bool = True) -> tuple[Graph, list[Diagnostic]]:
+def link(
+    readings: Iterable[Reading], *, shadow_broken: bool = True, targets_only: bool = False
+) -> tuple[Graph, list[Diagnostic]]:
     """The graph of some readings, and all problems so far, unfiltered.
 
     A document replaces the documents of the same name in the context and in later layers.
@@ -246,6 +248,7 @@ def link(readings: Iterable[Reading], *, shadow_broken: bool = True) -> tuple[Gr
         readings: Targets first, in the order of their layers.
         shadow_broken: Whether an unusable document also replaces those of the same name in the context, so that
             references to it are reported.
+        targets_only: Whether to check the references of targets alone.
     """
     every = list(readings)
     readings, rejected = apply_precedence(every)
@@ -264,7 +267,7 @@ def link(readings: Iterable[Reading], *, shadow_broken: bool = True) -> tuple[Gr
             nodes.append(node)
     if not shadow_broken:
         broken = {name: file for name, file in broken.items() if name not in nearest}
-    graph, problems = build(nodes, broken)
+    graph, problems = build(nodes, broken, targets_only=targets_only)
     diagnostics = [_diagnostic(p, r.document) for r in every for p in r.problems]
     diagnostics += [
         evolve(_diagnostic(p.problem, p.node.document), see=p.see)
@@ -284,7 +287,7 @@ def _diagnostic(problem: Problem, document: Document) -> Diagnostic:
     where = Location(document.file, problem.place, problem.path, text)
     first = "the first one" if problem.code in _REPEATED else ""
     see = (Location(document.file, problem.see, problem.path, first),) if problem.see else ()
-    return Diagnostic(problem.code, Severity.ERROR, problem.message, where, problem.hint, see)
+    return Diagnostic(problem.code, Severity.ERROR, problem.message, where, problem.hint, see, edit=problem.edit)
 
 
 def text_at(document: Document, problem: Problem) -> str:

@@ -10,7 +10,7 @@ import functools
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import attrs
 from cattrs import ClassValidationError, Converter, IterableValidationError
@@ -21,7 +21,7 @@ from trnspec.model.annotations import NAME_PATTERN, Least, Measures, Pattern, Ro
 from trnspec.model.document import API_VERSION, Claim, Metadata, Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import ObjectShape, spread
+from trnspec.model.reflection import ObjectShape, hints_of, spread
 from trnspec.model.rounded import RoundedCount, rounded
 from trnspec.model.scenarios import InputValue
 from trnspec.model.sourced import Origin, SourcedCount, SourcedText, origin_of, sourced
@@ -60,9 +60,12 @@ def _number(value: Any, _: Any) -> float:
     return float(value)
 
 
+_compiled = functools.cache(re.compile)
+
+
 def _match(pattern: Pattern, value: str) -> str:
     # fullmatch would need every pattern to cover the whole text; '$' alone lets a final newline through.
-    if not re.search(pattern.regex, value) or (value.endswith("\n") and pattern.regex.endswith("$")):
+    if not _compiled(pattern.regex).search(value) or (value.endswith("\n") and pattern.regex.endswith("$")):
         raise ValueError(f"{value!r} is not {pattern.words}")
     if pattern.longest is not None and len(value) > pattern.longest:
         raise ValueError(f"{value!r} has more than {pattern.longest} characters")
@@ -233,7 +236,7 @@ def _object(cls: Any, converter: Converter) -> Hook:
     from cattrs.gen import make_dict_structure_fn, override
 
     detailed = converter.detailed_validation
-    hints = get_type_hints(cls, include_extras=True)
+    hints = hints_of(cls)
     hooks: dict[str, Any] = {
         name: override(struct_hook=_with_origin(hints[name], converter))
         for name, member in ObjectShape(cls).fields.items()

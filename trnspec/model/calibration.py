@@ -214,9 +214,9 @@ class FittedOn:
         pp: Pipeline-parallel degrees.
         cp: Context-parallel degrees.
         ep: Expert-parallel degrees.
+        batch: Serving: sequences decoded together.
         ranks: Ranks; in serving those of a replica.
         global_batch: Training: sequences of a step.
-        batch: Serving: sequences decoded together.
         collectives: The collectives that were measured.
         size: Collectives: bytes of the buffer.
         servers: Collectives: servers, or UltraServers, that the ranks are on.
@@ -237,9 +237,9 @@ class FittedOn:
     pp: Range | None = None
     cp: Range | None = None
     ep: Range | None = None
+    batch: Range | None = None
     ranks: Range | None = None
     global_batch: Range | None = None
-    batch: Range | None = None
     collectives: tuple[Text, ...] = ()
     size: Range | None = None
     servers: Range | None = None

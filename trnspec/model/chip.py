@@ -200,8 +200,8 @@ class Chip:
     memory_pool: Count | None = None
     power: Annotated[Power, Extensive()] | None = None
     ratios: tuple[PrintedRatio, ...] = ()
-    features: tuple[Feature, ...] = ()
     other: Mapping[str, AnyFigure] = field(factory=dict)
+    features: tuple[Feature, ...] = ()
 
     def parts(self) -> Parts[Core]:
         """Its cores."""

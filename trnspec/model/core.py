@@ -139,5 +139,5 @@ class Core:
     psum: Sram | None = None
     dma: CoreDma | None = None
     cc_cores: Count | None = None
-    features: tuple[Feature, ...] = ()
     other: Mapping[str, AnyFigure] = field(factory=dict)
+    features: tuple[Feature, ...] = ()

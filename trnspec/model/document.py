@@ -97,9 +97,9 @@ class Claim:
         source: The source of the claim. Example: neuron-trn1-2023-02
         where: The place in the source. Example: line 45
         verdict: The decision; it may be left out while the claim and the adopted figure overlap.
-        reason: The reason for the verdict. A verdict other than "agrees" needs one.
         scope: The quantity that a claim of other scope gives: a formula of figures, which is checked, or its name in words.
             Example: spec.links.bandwidth / 2
+        reason: The reason for the verdict. A verdict other than "agrees" needs one.
     """
 
     SOURCED: ClassVar[bool] = False
@@ -109,8 +109,8 @@ class Claim:
     source: Ref[Source]
     where: Text | None = None
     verdict: Verdict | None = None
-    reason: Text | None = None
     scope: Text | None = None
+    reason: Text | None = None
 
     __repr__ = short_repr
 

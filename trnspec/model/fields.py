@@ -6,7 +6,7 @@ a constraint is written in one place.  To a type checker ``Bandwidth`` is simply
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from attrs import frozen
 
@@ -51,6 +51,8 @@ class Rates:
         uint8: 8-bit integer, unsigned. Example: 380 TOPS
         int4: 4-bit integer. Example: 1,248 TOPS
     """
+
+    ORDERED: ClassVar[bool] = False  # documents list them in the order of their source
 
     __repr__ = short_repr
 

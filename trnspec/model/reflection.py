@@ -171,9 +171,15 @@ def _union(options: list[Any]) -> Shape:
     return shape_of(options[0]) if len(options) == 1 else EitherShape(tuple(shape_of(o) for o in options))
 
 
+def hints_of(cls: Any) -> dict[str, Any]:
+    """The annotations of the fields of a class, evaluated once: cattrs uses those that attrs has resolved."""
+    attrs.resolve_types(cls)
+    return {a.name: a.type for a in attrs.fields(cls)}
+
+
 @functools.cache
 def _fields(cls: type) -> Mapping[str, FieldShape]:
-    hints = typing.get_type_hints(cls, include_extras=True)
+    hints = hints_of(cls)
     return {
         a.name: FieldShape(
             a.name,
@@ -217,8 +223,13 @@ def _is_extensive(cls: Any, path: Path) -> bool:
     return False
 
 
-def shape_at(cls: type, path: Path) -> Shape | None:
+def shape_at(cls: Any, path: Path) -> Shape | None:
     """The shape at ``path`` below a class, or ``None`` where a document of that class has no such path."""
+    return _shape_at(cls, path)
+
+
+@functools.lru_cache(maxsize=16_384)
+def _shape_at(cls: Any, path: Path) -> Shape | None:
     shape: Shape = shape_of(cls)
     sourced = False
     for step in path:
@@ -281,19 +292,15 @@ def value_at(value: Any, path: Path) -> Any:
     for step in path:
         if value is None:
             return None
+        cls: Any = type(value)
+        # Not hasattr: a text has an attribute "upper" and a tuple one called "count".
         if isinstance(step, int):
             value = value[step] if isinstance(value, tuple) and step < len(value) else None
-        elif isinstance(value, Mapping):
-            value = value.get(step)
+        elif step in _field_names(cls):
+            value = getattr(value, step)
         else:
-            value = getattr(value, step) if _has_field(value, step) else None
+            value = value.get(step) if isinstance(value, (dict, Mapping)) else None
     return value
-
-
-def _has_field(value: Any, name: str) -> bool:
-    # Not hasattr: a text has an attribute "upper" and a tuple one called "count".
-    cls: Any = type(value)
-    return name in _field_names(cls)
 
 
 @functools.cache

@@ -161,8 +161,8 @@ class Server:
     network: Network | None = None
     local_storage: Annotated[DiskCapacity, Extensive()] | None = None
     stated: ServerTotals | None = None
-    features: tuple[Feature, ...] = ()
     other: Mapping[str, AnyFigure] = field(factory=dict)
+    features: tuple[Feature, ...] = ()
 
     def parts(self) -> Parts[Chip]:
         """Its chips."""

@@ -91,8 +91,8 @@ class UltraServer:
     fabric: Fabric | None = None
     between_servers: Fabric | None = None
     stated: UltraServerTotals | None = None
-    features: tuple[Feature, ...] = ()
     other: Mapping[str, AnyFigure] = field(factory=dict)
+    features: tuple[Feature, ...] = ()
 
     def parts(self) -> Parts[Server]:
         """Its servers."""

@@ -20,7 +20,7 @@ from trnspec.model.document import Node
 from trnspec.plugins import entry_points
 from trnspec.quantities.units import UNITS, Unit, UnitTable, extended
 from trnspec.short_repr import short_repr
-from trnspec.yaml import Path
+from trnspec.yaml import Edit, Path
 
 API = 1
 """The version of this interface; a plugin states the version it was written for."""
@@ -58,6 +58,7 @@ class Finding:
         node: The document; needed only from a rule over the whole graph.
         key: Whether the place is the key instead of the value.
         where: A place in another file than the document, such as a table; the place of ``path`` is then a related one.
+        edit: A correction of the document that ``trnspec fix`` may apply without a review.
     """
 
     path: Path
@@ -67,6 +68,7 @@ class Finding:
     node: Node[Any] | None = None
     key: bool = False
     where: Location | None = None
+    edit: Edit | None = None
 
     __repr__ = short_repr
 
@@ -82,11 +84,15 @@ class Rule:
         code: Its code, name, default severity and explanation.
         over: The spec class of the documents it checks; ``None`` for a rule that checks the whole graph once.
         check: ``check(node, graph)``, or ``check(graph)`` for the whole graph; yields findings.
+        local: Whether its findings on a document only point into that document, those that it refers to, directly or
+            through others, and files that are no documents. When one file is checked, such a rule is run on the
+            documents of that file and their users.
     """
 
     code: Code
     over: type | None
     check: Check = field(repr=False)
+    local: bool = False
 
     __repr__ = short_repr
 
@@ -94,7 +100,9 @@ class Rule:
 R = TypeVar("R", bound=Check)
 
 
-def rule(id: str, name: str, *, over: type | None = None, severity: Severity = Severity.ERROR) -> Callable[[R], Rule]:
+def rule(
+    id: str, name: str, *, over: type | None = None, severity: Severity = Severity.ERROR, local: bool = False
+) -> Callable[[R], Rule]:
     """Turn a function into a rule; its docstring is the explanation, the manual page and a test.
 
     Args:
@@ -102,6 +110,9 @@ def rule(id: str, name: str, *, over: type | None = None, severity: Severity = S
         name: A short name, such as ``tiny-memory``.
         over: The spec class of the documents to check; ``None`` for the whole graph.
         severity: The default severity.
+        local: Whether its findings on a document only point into that document, those that it refers to, directly or
+            through others, and files that are no documents; only for a rule over documents. It then is not run on documents
+            that have nothing to do with those that are checked.
 
     Raises:
         TypeError: The function has no docstring.
@@ -113,7 +124,7 @@ def rule(id: str, name: str, *, over: type | None = None, severity: Severity = S
             doc = "No explanation: Python was started with -OO, which removes docstrings."
         if not doc:
             raise TypeError(f"the rule {id} has no docstring; write one, it is the rule's explanation")
-        return Rule(Code(id, name, severity, doc), over, check)
+        return Rule(Code(id, name, severity, doc), over, check, local)
 
     return decorate
 

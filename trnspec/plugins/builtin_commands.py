@@ -4,6 +4,9 @@ from __future__ import annotations
 
 COMMANDS = {
     "validate": "Check catalog files and all documents that refer to them.",
+    "fmt": "Format documents: order of keys, indentation and spacing.",
+    "fix": "Apply the safe hints of findings: misspelt keys and units, numbers without quotes, idle waivers.",
+    "baseline": "Write the present findings to a file, so that only new ones are reported.",
     "check": "Compare a value with a figure of the catalog.",
     "audit": "Compare what sources state of the same figures; compare a machine with the catalog.",
     "list": "List the documents of a kind, or of all kinds.",
@@ -15,6 +18,7 @@ COMMANDS = {
     "edition": "Freeze the catalog, list its editions, verify that none was altered.",
     "eval": "Run an evaluator: step time, serving latency, memory, cost and more.",
     "plan": "Plan a run: which system, how many, how long, at what cost.",
+    "plot": "Draw a chart: rooflines, breakdowns, plans, the history of a figure, a topology.",
     "run": "Evaluate the scenarios of a file, and compare them.",
     "calibrate": "Fit achieved efficiencies of a chip to measurements.",
     "measurements": "Write tables of measurements from logs and result files.",
@@ -22,10 +26,12 @@ COMMANDS = {
     "query": "Print the documents of a kind that satisfy a condition.",
     "sql": "Query the tables of the catalog in SQL.",
     "export": "Print a document in the format of another program, or as a picture.",
+    "site": "Write the catalog as web pages that work without a server.",
     "new": "Write a new document of any kind, from options or prompts; a model from its config.json.",
     "plugin": "List the installed plugins and their status; create a new one.",
     "schema": "Print the JSON Schema of a kind of document.",
     "explain": "Explain a code, or list the fields of a kind of document.",
+    "lsp": "Start the language server, for editors.",
     "completion": "Print the completion script of a shell.",
 }
 """Summaries by name, so that ``--help`` imports no command."""

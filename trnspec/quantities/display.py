@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.quantities.quantity import Quantity, render
+from trnspec.quantities.quantity import Interval, Quantity, render
 from trnspec.quantities.units import Unit, UnitTable
 
 if TYPE_CHECKING:
@@ -84,3 +84,12 @@ def _family(unit: Unit) -> tuple[object, str, bool]:
     base = unit.symbol if match is None else match["base"]
     binary = unit.symbol.removesuffix(base).endswith("i")
     return unit.dimension, base, binary
+
+
+def interval_text(bounds: Interval, unit: Unit, digits: int) -> str:
+    """An interval without its unit: ``[2.85, 2.95)``; one without an upper end ends in ``...``."""
+
+    def number(value: Fraction) -> str:
+        return render(value, unit, digits).removesuffix(unit.symbol).rstrip()
+
+    return f"[{number(bounds.low)}, {'...' if bounds.high is None else number(bounds.high)})"

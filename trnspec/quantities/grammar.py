@@ -97,7 +97,8 @@ def no_unit(text: str, match: re.Match[str], dimension: Dimension | None, table:
         return QuantityError("malformed", f"{quoted(text)}: more than one number", form(dimension))
     if not match[5] and re.match(r"[0-9.,+_'eE*^-]", spelling):
         return QuantityError("malformed", f"{quoted(text)}: malformed number", _number_hint(text))
-    return QuantityError("unknown-unit", f"{quoted(text)}: unknown unit {quoted(bare)}", table.suggest(bare, dimension))
+    message = f"{quoted(text)}: unknown unit {quoted(bare)}"
+    return QuantityError("unknown-unit", message, table.suggest(bare, dimension), bare)
 
 
 def _number_hint(text: str) -> str:

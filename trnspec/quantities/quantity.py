@@ -141,7 +141,7 @@ class Interval:
 
 
 # mypy assumes that attrs generates the comparisons unless configured otherwise.
-@frozen(order=False)
+@frozen(order=False, cache_hash=True)
 class Quantity(Measured):
     """A printed quantity.
 
@@ -281,6 +281,17 @@ def parse(text: str, dimension: Dimension | None = None, table: UnitTable = UNIT
 _MOST_PARSED = 10_000
 _parsed: dict[tuple[str, Dimension | None, int], Quantity] = {}
 """Quantities that were parsed: documents and rules repeat the same texts."""
+
+
+def parse_or_none(text: str, table: UnitTable = UNITS) -> Quantity | None:
+    """A printed quantity of any dimension; ``None`` for another text, without the cost of an explanation."""
+    match = PARTS.match(text)
+    if match is None or table.get(match[6]) is None:
+        return None
+    try:
+        return parse(text, None, table)
+    except QuantityError:
+        return None
 
 
 def _parse(text: str, dimension: Dimension | None, table: UnitTable) -> Quantity:

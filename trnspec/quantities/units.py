@@ -212,6 +212,18 @@ class UnitTable:
             return self.choices(dimension)
         return f"did you mean {_alternatives([self._explained(symbol) for symbol in (fitting or symbols)[:3]])}?"
 
+    def correction(self, spelling: str, dimension: Dimension | None) -> str:
+        """The one unit that an unknown spelling can mean; empty if there are several, or if it is a guess.
+
+        Case, a plural and an exchanged letter are corrected, but not the first letter, which is mostly a prefix.
+        """
+        if self._scope(spelling):
+            return ""
+        candidates = self._ambiguous(spelling, dimension) or self._near(spelling)
+        symbols = [s for s in candidates if dimension is None or self._index[s].dimension is dimension]
+        same = len(symbols) == 1 and symbols[0][:1].casefold() == spelling[:1].casefold()
+        return symbols[0] if same else ""
+
     def _scope(self, spelling: str) -> str:
         """The hint for ``GB/s/chip`` and ``GB HBM``: a unit followed by the scope of the figure."""
         for separator in (" ", "/"):

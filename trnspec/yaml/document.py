@@ -46,6 +46,21 @@ class Span:
 
 
 @frozen
+class Edit:
+    """A replacement of a part of a text.
+
+    Attributes:
+        start: Where the part begins.
+        end: The position after it.
+        text: The text to put there.
+    """
+
+    start: Place
+    end: Place
+    text: str
+
+
+@frozen
 class Problem:
     """An error or a doubtful construct in a file; its code determines the severity.
 
@@ -56,6 +71,7 @@ class Problem:
         hint: The text to write instead, or an empty text.
         path: The path in the document.
         see: A related position, such as the first of two equal keys.
+        edit: A correction that is safe to apply, if there is one.
     """
 
     code: str
@@ -64,6 +80,7 @@ class Problem:
     hint: str = ""
     path: Path = ()
     see: Place | None = None
+    edit: Edit | None = None
 
 
 @frozen
@@ -137,6 +154,11 @@ class Lines:
         offset = min(max(offset, 0), len(self.text))
         line = bisect.bisect_right(self._starts, offset)
         return Place(line, offset - self._starts[line - 1] + 1)
+
+    def offset(self, place: Place) -> int:
+        """The offset of a position."""
+        self.place(0)
+        return self._starts[place.line - 1] + place.column - 1
 
 
 class Problems:

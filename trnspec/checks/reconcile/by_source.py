@@ -28,7 +28,7 @@ def views(graph: Graph) -> Mapping[str, list[Relation]]:
     if by_source is None:
         by_source = _cache[graph] = defaultdict(list)
         sites = _sites(graph)
-        for skeleton in sums(graph):
+        for skeleton in sums(graph, lambda total: (total.node.name, total.path) in sites):
             where = [sites.get((s.node.name, s.path), {}) for s in (skeleton.total, *(t.part for t in skeleton.terms))]
             for source in set(where[0]).intersection(*where[1:]):
                 by_source[source] += _relations(skeleton, [sites_at[source] for sites_at in where])

@@ -43,7 +43,7 @@ from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -66,21 +66,26 @@ def relations(graph: Graph) -> list[Relation]:
     if cached is None:
         cached = _known[graph] = [
             relation
-            for skeleton in [*sums(graph), *_claims(graph)]
+            for skeleton in [*sums(graph, lambda total: any(True for _ in _stated(total))), *_claims(graph)]
             for whole in _stated(skeleton.total)
-            if (relation := evolve(skeleton, total=whole)).is_stated
+            if (relation := skeleton if whole is skeleton.total else evolve(skeleton, total=whole)).is_stated
         ]
     return cached
 
 
-def sums(graph: Graph) -> Iterator[Relation]:
-    """Every relation of a sum, whether or not its figures are stated."""
+def sums(graph: Graph, wanted: Callable[[Site], bool] = lambda _: True) -> Iterator[Relation]:
+    """Every relation of a sum, whether or not its figures are stated.
+
+    Args:
+        graph: The documents.
+        wanted: Whether the relations of a published total are needed, asked where most totals are not stated.
+    """
     for core in graph.of(Core):
         yield from _core(core)
     for link in graph.of(Link):
         yield from _link(link)
     for chip in graph.of(Chip):
-        yield from _chip(chip, graph)
+        yield from _chip(chip, graph, wanted)
     for server in graph.of(Server):
         yield from _server(server, graph)
     for ultraserver in graph.of(UltraServer):
@@ -88,7 +93,7 @@ def sums(graph: Graph) -> Iterator[Relation]:
     for cluster in graph.of(Cluster):
         yield from _cluster(cluster, graph)
     for node in graph:
-        yield from _stated_totals(node, graph)
+        yield from _stated_totals(node, graph, wanted)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -153,7 +158,7 @@ def _link(link: Node[Link]) -> Iterator[Relation]:
     yield from _relate(site(link, "bandwidth.per_direction"), [term], "lanes")
 
 
-def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
+def _chip(chip: Node[Chip], graph: Graph, wanted: Callable[[Site], bool]) -> Iterator[Relation]:
     stacks = Term((site(chip, "memory.stacks.count"),), site(chip, "memory.stacks.capacity"))
     yield from _relate(site(chip, "memory.capacity"), [stacks], "stacks")
     yield from _ports(chip, graph)
@@ -166,8 +171,10 @@ def _chip(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
     engines = Term((site(chip, "dma.engines"),), site(core, "dma.per_engine"))
     yield from _relate(site(chip, "dma.bandwidth"), [engines], "DMA engines of a chip")
     for rate in EVERY_RATE:
-        part_site = Site(core, ("spec", "engines", "tensor", "peak", *rate))
-        yield from _relate(Site(chip, ("spec", "tensor_peak", *rate)), [Term((cores,), part_site)], "cores of a chip")
+        rate_of_chip = Site(chip, ("spec", "tensor_peak", *rate))
+        if wanted(rate_of_chip):
+            part_site = Site(core, ("spec", "engines", "tensor", "peak", *rate))
+            yield from _relate(rate_of_chip, [Term((cores,), part_site)], "cores of a chip")
 
 
 def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
@@ -307,7 +314,7 @@ def _cluster(cluster: Node[Cluster], graph: Graph) -> Iterator[Relation]:
             yield from _relate(site(cluster, "per_server"), [Term((), site(server, "network.bandwidth"))], "one server")
 
 
-def _stated_totals(node: Node[Any], graph: Graph) -> Iterator[Relation]:
+def _stated_totals(node: Node[Any], graph: Graph, wanted: Callable[[Site], bool]) -> Iterator[Relation]:
     """The published totals of a document, below ``stated``, each as the sum over its parts.
 
     A total is compared with the extensive figure of the same path in the nearest parts, ``chips`` and ``cores`` with the
@@ -318,6 +325,8 @@ def _stated_totals(node: Node[Any], graph: Graph) -> Iterator[Relation]:
     shape = shape_at(type(node.spec), ("stated",))
     for path in class_paths(shape) if isinstance(shape, ObjectShape) else ():
         total = Site(node, ("spec", "stated", *path))
+        if not wanted(total):
+            continue
         # From the direct parts to the innermost ones: the audit compares with the last, which has the smallest rounding.
         direct = parts(graph, node) or ()
         stated = tuple(Occurrence(part.node, ((node, part),)) for part in direct)

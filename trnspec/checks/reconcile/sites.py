@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from trnspec.errors import QuantityError
 from trnspec.graph.graph import at, figure_at
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import NumberShape, dotted, shape_at
 from trnspec.model.rounded import count_of, interval_of
-from trnspec.quantities.quantity import Interval, Quantity, parse
+from trnspec.quantities.quantity import Interval, Quantity, parse_or_none
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
@@ -94,10 +93,11 @@ def _alike(a: Quantity | int | None, b: Quantity | int | None) -> bool:
 def _parsed(says: int | str, units: UnitTable) -> Quantity | int | None:
     if isinstance(says, int):
         return says
-    try:
-        return parse(says, None, units)
-    except QuantityError:
-        return None
+    return parse_or_none(says, units)
+
+
+def _exact(value: Fraction | int) -> Fraction:
+    return value if isinstance(value, Fraction) else Fraction(value)
 
 
 @frozen
@@ -112,7 +112,7 @@ class Term:
 
     counts: tuple[Site, ...]
     part: Site
-    factor: Fraction = field(default=Fraction(1), converter=Fraction)
+    factor: Fraction = field(default=Fraction(1), converter=_exact)
 
     @property
     def times(self) -> Fraction:
@@ -134,6 +134,15 @@ class Term:
         if self.factor != 1:
             numbers.insert(0, str(self.factor))
         return " x ".join([*numbers, f"{self.part.value} of {self.part.node.name}"])
+
+
+@functools.lru_cache(maxsize=16_384)
+def _is_product(total: Quantity, times: Fraction, part: Quantity) -> bool:
+    """Whether a total is a number of times one part, as :attr:`Relation.holds` defines it; documents repeat figures."""
+    if part.interval.scaled(times).overlaps(total.interval):
+        return True
+    is_near = abs(times * part.value - total.value) <= total.value * _THREE_DIGITS
+    return is_near and part.loose.scaled(times).overlaps(total.loose)
 
 
 _THREE_DIGITS = Fraction(1, 200)
@@ -180,6 +189,9 @@ class Relation:
         """
         if self.is_claim and self.total.value is self.terms[0].part.value:
             return True  # the same text: most claims repeat the adopted figure
+        total = self.total.value
+        if len(self.terms) == 1 and isinstance(total, Quantity) and isinstance(self.terms[0].part.value, Quantity):
+            return _is_product(total, self.terms[0].times, self.terms[0].part.value)
         if self.expected.overlaps(self.total.interval):
             return True
         coarse = Interval.point(0)

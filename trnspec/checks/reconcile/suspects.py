@@ -93,9 +93,10 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
     """
     relations = list(relations)
     failing = [r for r in relations if not r.holds]
+    if not failing:
+        return []
     sound = Counter(key for r in relations if r.holds for key in {s.key for s in r.sites})
-    if failing:
-        sound.update(formulas)
+    sound.update(formulas)
     contested = _contested(relations, failing)
     sound.subtract(contested)
     candidates: dict[Key, _Candidate] = {}

@@ -55,7 +55,7 @@ def date_of(text: str) -> str:
     return "-".join(part for part in (year, month, day if month else "") if part) if year else ""
 
 
-@rule("TRN307", "date-out-of-range", over=Source)
+@rule("TRN307", "date-out-of-range", over=Source, local=True)
 def date_out_of_range(source: Node[Source], graph: Graph) -> Iterator[Finding]:
     """A source that is dated in the future, or whose name has another date.
 
@@ -163,7 +163,7 @@ def superseded_by_older(graph: Graph) -> Iterator[Finding]:
 _DATE_IN_TEXT = re.compile(r"(?<![\w-])((?:19|20)[0-9]{2}-[0-9]{2}(?:-[0-9]{2})?)(?![\w-])")
 
 
-@rule("TRN315", "impossible-date-of-change", over=object)
+@rule("TRN315", "impossible-date-of-change", over=object, local=True)
 def impossible_date_of_change(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A date in a reason that is in the future or not in the calendar, or that lies outside of the change it explains.
 

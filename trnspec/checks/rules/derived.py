@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
 
-@rule("TRN404", "derived-mismatch", over=object)
+@rule("TRN404", "derived-mismatch", over=object, local=True)
 def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A figure or count that differs from the result of its formula.
 

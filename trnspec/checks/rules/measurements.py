@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import weakref
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -76,7 +77,7 @@ def _number(row: Row, column: str) -> float | None:
     return None if math.isnan(value) else value
 
 
-@rule("TRN701", "unreadable-measurements", over=Measurements)
+@rule("TRN701", "unreadable-measurements", over=Measurements, local=True)
 def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
     """A table of measurements that cannot be read, or that does not have the columns of its document.
 
@@ -160,7 +161,7 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
             yield Finding(("spec", "rejected", index, "column"), f"there is no column {rejected.column!r}", hint)
 
 
-@rule("TRN702", "invalid-measurement", over=Measurements)
+@rule("TRN702", "invalid-measurement", over=Measurements, local=True)
 def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
     """A cell that is not a number where its column has a unit, or hardware that the document does not name.
 
@@ -250,8 +251,8 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
             yield of.finding(row, "hardware", f"{text!r} is neither in spec.hardware nor the name of a document", hint)
 
 
-@rule("TRN703", "duplicate-measurement")
-def duplicate_measurement(graph: Graph) -> Iterator[Finding]:
+@rule("TRN703", "duplicate-measurement", over=Measurements, local=True)
+def duplicate_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
     """One run in two rows, of one table or of two.
 
     Why:
@@ -306,6 +307,16 @@ def duplicate_measurement(graph: Graph) -> Iterator[Finding]:
     Source:
         Kaufman et al.: Leakage in Data Mining, KDD 2011.
     """
+    if graph not in _duplicates:
+        _duplicates[graph] = list(_repeated(graph))
+    yield from (finding for finding in _duplicates[graph] if finding.node is node)
+
+
+_duplicates: weakref.WeakKeyDictionary[Graph, list[Finding]] = weakref.WeakKeyDictionary()
+
+
+def _repeated(graph: Graph) -> Iterator[Finding]:
+    """Every row that another row of any table before it repeats."""
     first: dict[tuple[object, ...], list[tuple[_Table, Row]]] = {}
     for node in graph.of(Measurements):
         of = _read(node)
@@ -339,7 +350,7 @@ def _equal(one: str, other: str) -> bool:
         return one.strip().lower() == other.strip().lower()
 
 
-@rule("TRN704", "above-peak", over=Measurements)
+@rule("TRN704", "above-peak", over=Measurements, local=True)
 def above_peak(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
     """A measured rate above the peak rate of the chip.
 
@@ -444,7 +455,7 @@ def _peak(graph: Graph, hardware: Mapping[str, str], row: Row, cores: float | No
     return None
 
 
-@rule("TRN705", "throughput-time-mismatch", over=Measurements, severity=Severity.ERROR)
+@rule("TRN705", "throughput-time-mismatch", over=Measurements, severity=Severity.ERROR, local=True)
 def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
     """A throughput and a time of one row that contradict each other.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections import Counter
 from functools import lru_cache
 from math import ceil
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _NOT_DIMENSIONS = ("parameters", "base", "precision")
 
 
-@rule("TRN408", "differs-from-base", over=Model)
+@rule("TRN408", "differs-from-base", over=Model, local=True)
 def differs_from_base(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     """A dimension that differs from that of the model named as base, or is listed as differing and is the same.
 
@@ -182,19 +183,50 @@ def odd_one_of_family(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         The technical reports of Qwen2.5, Qwen3 and Llama 3, which print these dimensions once for all sizes.
     """
     family = family_of(model.name)
-    relatives = [n for n in graph.of(Model) if n.name != model.name and family_of(n.name) == family]
-    if len(relatives) < OTHERS:
+    members = _families(graph).get(family, [])
+    if len(members) <= OTHERS:
         return
-    for path in _SHARED:
+    relatives: list[Node[Model]] = []
+    for path, every in _dimensions_of(graph, family):
         own = value_at(model.spec, path)
-        counts = Counter(v for n in relatives if (v := value_at(n.spec, path)) is not None)
-        if own is None or own in counts or not counts or min(counts.values()) < OTHERS or _was_read(own):
+        # More members with this value than the model itself: another one has it too.
+        if own is None or every[own] > 1 or _was_read(own):
             continue
+        counts = Counter({value: number for value, number in every.items() if value != own})
+        if not counts or min(counts.values()) < OTHERS:
+            continue
+        relatives = relatives or [n for n in members if n.name != model.name]
         usual, number = counts.most_common(1)[0]
         message = f"{dotted(path)} is {own:,}, but {usual:,} in {number} other models of the family {family}"
         hint = f"{usual:,}? if {own:,} is right, name its place in the source with where"
         see = tuple(at(n, ("spec", *path)) for n in relatives if value_at(n.spec, path) == usual)
         yield Finding(("spec", *path), message, hint, see[:3])
+
+
+_Values = tuple[tuple["Path", "Counter[Any]"], ...]
+_families_of: weakref.WeakKeyDictionary[Graph, dict[str, list[Node[Model]]]] = weakref.WeakKeyDictionary()
+_values_of: weakref.WeakKeyDictionary[Graph, dict[str, _Values]] = weakref.WeakKeyDictionary()
+
+
+def _families(graph: Graph) -> dict[str, list[Node[Model]]]:
+    """The models of each family, by name."""
+    families = _families_of.get(graph)
+    if families is None:
+        families = _families_of[graph] = {}
+        for model in graph.of(Model):
+            families.setdefault(family_of(model.name), []).append(model)
+    return families
+
+
+def _dimensions_of(graph: Graph, family: str) -> _Values:
+    """How many models of a family have each value of each dimension that they share."""
+    known = _values_of.setdefault(graph, {})
+    if family not in known:
+        members = _families(graph).get(family, [])
+        known[family] = tuple(
+            (path, Counter(v for n in members if (v := value_at(n.spec, path)) is not None)) for path in _SHARED
+        )
+    return known[family]
 
 
 @lru_cache(maxsize=4096)
@@ -233,7 +265,7 @@ PERIODS = range(2, 9)
 """Layers of two kinds alternate with such a period: every second to every eighth layer differs."""
 
 
-@rule("TRN410", "unusual-dimension", over=Model, severity=Severity.WARNING)
+@rule("TRN410", "unusual-dimension", over=Model, severity=Severity.WARNING, local=True)
 def unusual_dimension(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     """A dimension of a model that no published model has, and that processors compute badly.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
 
-@rule("TRN205", "name-not-file-name", over=object)
+@rule("TRN205", "name-not-file-name", over=object, local=True)
 def name_not_file_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A document whose name differs from the name of its file.
 
@@ -55,7 +55,7 @@ def name_not_file_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         yield Finding(("metadata", "name"), f"the document {node.name!r} is in the file {file.name}", hint)
 
 
-@rule("TRN206", "family-not-name", over=Server)
+@rule("TRN206", "family-not-name", over=Server, local=True)
 def family_not_name(server: Node[Server], graph: Graph) -> Iterator[Finding]:
     """A server whose family is not the first part of its name.
 
@@ -96,7 +96,7 @@ def family_not_name(server: Node[Server], graph: Graph) -> Iterator[Finding]:
 _VERSION = re.compile(r"(?<![a-z0-9])v[0-9]+(?:\.[0-9]+)?(?![a-z0-9])")
 
 
-@rule("TRN207", "version-not-name", over=object)
+@rule("TRN207", "version-not-name", over=object, local=True)
 def version_not_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A core or a link whose version is not that of its name.
 

@@ -47,7 +47,7 @@ def _rate(chip: Node[Chip], path: Path) -> Quantity | None:
     return figure.value if isinstance(figure, Figure) else None
 
 
-@rule("TRN602", "sparse-below-dense", over=Chip)
+@rule("TRN602", "sparse-below-dense", over=Chip, local=True)
 def sparse_below_dense(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     """A sparse rate below the dense rate of the same type.
 
@@ -97,7 +97,7 @@ def _below(a: Quantity, b: Quantity) -> bool:
     return high is not None and high <= b.interval.low
 
 
-@rule("TRN603", "narrow-type-slower", over=Chip, severity=Severity.WARNING)
+@rule("TRN603", "narrow-type-slower", over=Chip, severity=Severity.WARNING, local=True)
 def narrow_type_slower(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     """A floating-point type that is slower than a wider one.
 
@@ -146,7 +146,7 @@ def narrow_type_slower(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
                     yield Finding(("spec", group, kind, dtype), message, "are the two rows swapped?", see)
 
 
-@rule("TRN604", "dma-below-memory", over=Chip, severity=Severity.WARNING)
+@rule("TRN604", "dma-below-memory", over=Chip, severity=Severity.WARNING, local=True)
 def dma_below_memory(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     """A DMA bandwidth below the bandwidth of the device memory.
 
@@ -188,7 +188,7 @@ def dma_below_memory(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         yield Finding(("spec", "dma", "bandwidth"), message, "is this an achieved rate, or the rate of one core?", see)
 
 
-@rule("TRN605", "implausible-ridge", over=Chip, severity=Severity.WARNING)
+@rule("TRN605", "implausible-ridge", over=Chip, severity=Severity.WARNING, local=True)
 def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     """A ridge point outside the range of known accelerators.
 
@@ -238,7 +238,7 @@ TENSOR_SHARE = Interval(Fraction(99, 100), Fraction(5, 4))
 Not an equality, because publishers do not state which other engines they count."""
 
 
-@rule("TRN607", "tensor-above-chip", over=Chip)
+@rule("TRN607", "tensor-above-chip", over=Chip, local=True)
 def tensor_above_chip(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     """A peak of the tensor engines that does not fit the printed peak of the whole chip.
 
@@ -289,7 +289,7 @@ def tensor_above_chip(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
             yield Finding(path, message, "is one of the two of another type, or sparse?", see)
 
 
-@rule("TRN608", "rates-of-one-engine", over=Chip)
+@rule("TRN608", "rates-of-one-engine", over=Chip, local=True)
 def rates_of_one_engine(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     """Types that the tensor engines compute at one rate, but that have different printed peaks.
 
@@ -347,7 +347,7 @@ def rates_of_one_engine(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
                 yield Finding(("spec", "peak", kind, dtype), message, f"{rates[usual]}, as the others of the row?", see)
 
 
-@rule("TRN609", "baseline-above-peak", over=Server)
+@rule("TRN609", "baseline-above-peak", over=Server, local=True)
 def baseline_above_peak(server: Node[Server], graph: Graph) -> Iterator[Finding]:
     """A sustained network bandwidth above the advertised peak.
 

@@ -23,7 +23,7 @@ STALE = 18
 """Months after which a price is stale, before the newest price of the catalog."""
 
 
-@rule("TRN801", "price-not-of-its-server", over=Price)
+@rule("TRN801", "price-not-of-its-server", over=Price, local=True)
 def price_not_of_its_server(price: Node[Price], graph: Graph) -> Iterator[Finding]:
     """A document of prices whose name is not that of its server and type, or whose regions cannot be regions.
 
@@ -371,7 +371,7 @@ def copied_price(graph: Graph) -> Iterator[Finding]:
     yield from _violations(graph, "TRN808")
 
 
-@rule("TRN807", "stale-price", over=Price, severity=Severity.INFO)
+@rule("TRN807", "stale-price", over=Price, severity=Severity.INFO, local=True)
 def stale_price(price: Node[Price], graph: Graph) -> Iterator[Finding]:
     """A price that is more than 18 months older than the newest price of the catalog.
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 
-@rule("TRN301", "unsourced-figure", over=object)
+@rule("TRN301", "unsourced-figure", over=object, local=True)
 def unsourced_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A figure without a source.
 
@@ -76,7 +76,7 @@ def unsourced_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             yield Finding(path, f"{dotted(path)} is {figure}, without a source", hint)
 
 
-@rule("TRN302", "misplaced-claim", over=object)
+@rule("TRN302", "misplaced-claim", over=object, local=True)
 def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A claim about a figure that documents of its kind cannot have, or of another dimension than the figure.
 
@@ -269,7 +269,7 @@ def superseded_figure(graph: Graph) -> Iterator[Finding]:
                     yield Finding(path, message, "adopt another figure, or change the verdict", see, node)
 
 
-@rule("TRN306", "impossible-date", over=Source)
+@rule("TRN306", "impossible-date", over=Source, local=True)
 def impossible_date(source: Node[Source], graph: Graph) -> Iterator[Finding]:
     """A date that does not exist.
 

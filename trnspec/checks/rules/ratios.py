@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
 
-@rule("TRN606", "ratio-mismatch", over=Chip, severity=Severity.WARNING)
+@rule("TRN606", "ratio-mismatch", over=Chip, severity=Severity.WARNING, local=True)
 def ratio_mismatch(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     """A printed ratio that contradicts the figures.
 

@@ -54,7 +54,7 @@ def _topologies(node: Node[Any], graph: Graph) -> Iterator[tuple[Path, Topology,
         yield _BETWEEN, outer.topology, members[0]
 
 
-@rule("TRN501", "topology-size-mismatch", over=object)
+@rule("TRN501", "topology-size-mismatch", over=object, local=True)
 def topology_size_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A topology that has a different number of chips than the system, or is invalid.
 
@@ -115,7 +115,7 @@ def _count_places(node: Node[Any], graph: Graph) -> Iterator[Location]:
             yield at(node, path, text=dotted(path[1:]))
 
 
-@rule("TRN502", "degree-mismatch", over=object)
+@rule("TRN502", "degree-mismatch", over=object, local=True)
 def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A number of links per chip that differs from the degree of the topology.
 
@@ -176,7 +176,7 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         yield Finding(("spec", "fabric", "links_per_chip"), message, "", (at(node, _PATH, text=str(topology.shape)),))
 
 
-@rule("TRN503", "topologies-differ", over=object)
+@rule("TRN503", "topologies-differ", over=object, local=True)
 def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A topology in words that differs from the declared one.
 

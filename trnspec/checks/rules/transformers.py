@@ -43,7 +43,7 @@ MOST_PADDING = 1024
 """The most rows of padding of a vocabulary that a hint suggests; multiples of 8 to 512 are in use."""
 
 
-@rule("TRN405", "parameter-count", over=Model)
+@rule("TRN405", "parameter-count", over=Model, local=True)
 def parameter_count(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     """A parameter count that contradicts the dimensions.
 
@@ -168,7 +168,7 @@ def _coarse(model: Node[Model]) -> Iterator[Finding]:
     yield Finding(("spec", *where), message, f"likely cause: a wrong dimension: {hint}" if hint else "", see)
 
 
-@rule("TRN406", "impossible-dimensions", over=Model)
+@rule("TRN406", "impossible-dimensions", over=Model, local=True)
 def impossible_dimensions(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     """Dimensions of a model that contradict each other, or a missing dimension.
 
@@ -224,7 +224,7 @@ def impossible_dimensions(model: Node[Model], graph: Graph) -> Iterator[Finding]
         yield Finding(("spec", *problem.path), problem.message, problem.hint, see)
 
 
-@rule("TRN407", "size-in-name", over=Model, severity=Severity.WARNING)
+@rule("TRN407", "size-in-name", over=Model, severity=Severity.WARNING, local=True)
 def size_in_name(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     """A model whose name has another size than its dimensions give.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 
-@rule("TRN601", "decimal-memory", severity=Severity.WARNING, over=object)
+@rule("TRN601", "decimal-memory", severity=Severity.WARNING, over=object, local=True)
 def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """Memory in decimal units, or a bandwidth in binary ones.
 
@@ -90,7 +90,7 @@ DECIMALS = 1000
 """Fields of records are whole numbers, or have up to three decimals."""
 
 
-@rule("TRN611", "unit-not-of-its-field", over=object)
+@rule("TRN611", "unit-not-of-its-field", over=object, local=True)
 def unit_not_of_its_field(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A figure from a field of a record that has no such number in the unit that the field is named after.
 

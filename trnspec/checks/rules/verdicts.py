@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.relations import claimed_paths, sums
@@ -118,7 +119,7 @@ _RESULT = re.compile(r"\s*((?:~ ?)?[0-9][0-9,]*(?:\.[0-9]+)?(?: (?!per )[A-Za-zÂ
 _CLAUSE = re.compile(r"(?:[;:.,(]\s|\()")
 
 
-@rule("TRN314", "value-not-of-its-scope", over=object)
+@rule("TRN314", "value-not-of-its-scope", over=object, local=True)
 def value_not_of_its_scope(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A claim of other scope whose value is not that of the quantity it is said to give.
 
@@ -190,8 +191,8 @@ def value_not_of_its_scope(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding((*base, "says"), message, "correct the claim, a figure of its scope, or the verdict")
 
 
-@rule("TRN313", "false-arithmetic")
-def false_arithmetic(graph: Graph) -> Iterator[Finding]:
+@rule("TRN313", "false-arithmetic", over=object, local=True)
+def false_arithmetic(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A reason or a note with a calculation whose result is wrong.
 
     Why:
@@ -233,13 +234,9 @@ def false_arithmetic(graph: Graph) -> Iterator[Finding]:
     Source:
         The grammar of derived figures; see docs/reference/yaml.md.
     """
-    for node in graph:
-        if node.document.data is None:
-            continue
-        for path, text in _sentences(node.document.data, ()):
-            for calculation, result, value in wrong_results(text, node.units):
-                hint = f"{calculation} is {value}"
-                yield Finding(path, f"{calculation} = {result} is false", hint, (), node)
+    for path, text in _sentences(node.document.data, ()):
+        for calculation, result, value in wrong_results(text, node.units):
+            yield Finding(path, f"{calculation} = {result} is false", f"{calculation} is {value}")
 
 
 def _sentences(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
@@ -255,15 +252,17 @@ def _sentences(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
             yield from _sentences(value, (*path, index))
 
 
-def wrong_results(text: str, units: UnitTable) -> Iterator[tuple[str, str, str]]:
+@lru_cache(maxsize=4096)
+def wrong_results(text: str, units: UnitTable) -> tuple[tuple[str, str, str], ...]:
     """The calculations of a text whose result is wrong: the calculation, the printed result and the value.
 
     A calculation is a formula with at least one operator before an equals sign that a number follows. Texts that the
     grammar of formulas does not cover, such as differences and powers, are not checked.
     """
+    wrong: list[tuple[str, str, str]] = []
     for match in re.finditer(r"(?<= )=(?= )", text):
         result = _RESULT.match(text, match.end())
-        calculation = _calculation(text[: match.start()].rstrip(), units)
+        calculation = "" if result is None else _calculation(text[: match.start()].rstrip(), units)
         if result is None or not calculation:
             continue
         value = evaluate(calculation, units)
@@ -275,7 +274,8 @@ def wrong_results(text: str, units: UnitTable) -> Iterator[tuple[str, str, str]]
             unit, digits = printed.unit, printed.digits + 1
             with_unit = operands_have_units and printed.dimension is not Dimension.RATIO
             shown = render(value.low, unit, digits, units) if with_unit else f"{float(value.low):,.{digits}g}"
-            yield calculation, printed.text.removesuffix("x"), shown
+            wrong.append((calculation, printed.text.removesuffix("x"), shown))
+    return tuple(wrong)
 
 
 def _agrees(printed: Quantity, value: Interval, *, operands_have_units: bool) -> bool:

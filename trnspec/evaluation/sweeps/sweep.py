@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from trnspec.evaluation.inputs import Input
+    from trnspec.plots.chart import Chart
 
 Row = tuple[dict[str, Any], Evaluation | RefusalError]
 """A combination of input values, and its evaluation or the refusal."""
@@ -80,6 +81,25 @@ class Sweep:
         axes = ", ".join(f"{name} {list(map(_shown, values))}" for name, values in self.axes.items())
         refused = sum(isinstance(result, RefusalError) for _, result in self.rows)
         return abbreviated(f"<Sweep of {self.evaluator}: {len(self)} combinations, {refused} refused; {axes}>")
+
+    def _repr_markdown_(self) -> str:
+        """The table in a notebook."""
+        from trnspec.evaluation.sweeps.page import sweep_markdown
+
+        return sweep_markdown(self.rows, f"{self.evaluator}: {len(self)} combinations") if self.rows else repr(self)
+
+    def plot(self, kind: str | None = None) -> Chart:
+        """A chart of all combinations that have an answer, which a notebook shows and ``save(file)`` writes.
+
+        Args:
+            kind: One of :data:`trnspec.evaluation.charts.KINDS`; by default the one for the evaluator.
+
+        Raises:
+            UsageError: There is no such chart of these evaluations, or they are too many.
+        """
+        from trnspec.evaluation.charts import sweep_chart
+
+        return sweep_chart(self.rows, kind)
 
     @property
     def units(self) -> dict[str, str]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend
 
-from trnspec.diagnostics import did_you_mean
+from trnspec.diagnostics import did_you_mean, nearest
 from trnspec.errors import QuantityError
 from trnspec.model.annotations import NAME_PATTERN
 from trnspec.model.json_schema import document_schema, field_docs
@@ -38,6 +39,7 @@ from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Path, Place, Problem
+from trnspec.yaml.edits import quoting, renaming, replacement
 
 if TYPE_CHECKING:
     from trnspec.quantities.units import Dimension
@@ -156,7 +158,22 @@ def _unknown_key(document: Document, path: Path, key: str, known: list[str]) -> 
         return Unsound(None, (*path, key))
     hint = did_you_mean(key, known) or ("one of " + ", ".join(known) if known else "this mapping takes no keys")
     message = f"unknown key {key!r} in {_name(path)}"
-    return Unsound(Problem("TRN101", message, place, hint, (*path, key)), (*path, key))
+    edit = renaming(document, (*path, key), _meant(key, known, document, path))
+    return Unsound(Problem("TRN101", message, place, hint, (*path, key), edit=edit), (*path, key))
+
+
+def _meant(key: str, known: list[str], document: Document, path: Path) -> str:
+    """The one key of which another is a misspelling, if it is not in the mapping already; otherwise an empty text."""
+    names = nearest(key, known)
+    if len(names) != 1 or (*path, names[0]) in document.places:
+        return ""
+    # fp4 is not a misspelling of fp8.
+    digits = re.sub(r"\D", "", key) == re.sub(r"\D", "", names[0])
+    return names[0] if digits and SequenceMatcher(None, key.casefold(), names[0]).ratio() >= _ALIKE else ""
+
+
+_ALIKE = 0.75
+"""The similarity of a key and a misspelling of it that is corrected: ``bandwith``, but not ``mem`` for ``memory``."""
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -214,17 +231,30 @@ def _bad_figure(document: Document, path: Path, dimension: Dimension | None, val
         span = document.places.get(path)
         if span is not None and span.end.column < span.value.column + len(text):
             message = f"the comma in {text} ends the figure {_show(value)} at {dotted(path)}"
-            return Unsound(Problem("TRN113", message, span.value, f'quote it: "{text}"', path), path)
+            edit = quoting(document, span.value, text) if _is_figure(text, dimension, units) else None
+            return Unsound(Problem("TRN113", message, span.value, f'quote it: "{text}"', path, edit=edit), path)
     code, message, hint = "TRN103", f"{_show(value)} at {dotted(path)} is not a figure", ""
+    edit = None
     try:
         parse(value, dimension, units)
     except QuantityError as error:
         hint = error.hint
         if isinstance(value, str):
             code, message = _FIGURE_CODES[error.reason], f"{error} (at {dotted(path)})"
+            unit = units.correction(error.unit, dimension) if error.unit else ""
+            if unit and _is_figure(value.replace(error.unit, unit), dimension, units):
+                edit = replacement(document, path, error.unit, unit)
         elif error.reason == "no-unit":
             code, message = "TRN110", f"the figure {value!r} at {dotted(path)} has no unit"
-    return Unsound(Problem(code, message, document.place(path), hint, path), path)
+    return Unsound(Problem(code, message, document.place(path), hint, path, edit=edit), path)
+
+
+def _is_figure(text: str, dimension: Dimension | None, units: UnitTable) -> bool:
+    try:
+        parse(text, dimension, units)
+    except QuantityError:
+        return False
+    return True
 
 
 _CUT_NUMBER = re.compile(r"(?:~ ?)?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)? ?[A-Za-z\u00b5\u03bc][A-Za-z\u00b5\u03bc/]*")

@@ -68,10 +68,10 @@ class Attention:
         value_size: Size of a value, where it differs from head_size. Example: 128
         norm: Whether queries and keys are normalised: head by head, or all heads together.
         gate: Whether the heads' output is multiplied by a gate of the layer's input: one per head, or one per element.
-        sinks: Whether each head has a learned sink.
         latent: The sizes of latent attention; head_size and kv_heads are then ignored.
         window: Window of sliding-window attention, in tokens. Example: 128
         windowed: Number of layers with sliding-window attention; all if a window is given and this is omitted. Example: 18
+        sinks: Whether each head has a learned sink.
         indexer: The indexer of sparse attention.
     """
 
@@ -85,10 +85,10 @@ class Attention:
     bias: Literal["none", "qkv", "all"] = "none"
     norm: Literal["none", "head", "all"] = "none"
     gate: Literal["none", "head", "element"] = "none"
-    sinks: Literal["none", "head"] = "none"
     latent: LatentAttention | None = None
     window: Count | None = None
     windowed: Count | None = None
+    sinks: Literal["none", "head"] = "none"
     indexer: Indexer | None = None
 
 
@@ -224,9 +224,9 @@ class Model:
         vocabulary: Rows of the embedding, padding included where it is stored. Example: 128256
         context: Longest supported input, in tokens. Example: 131072
         positions: The encoding of positions; learned ones are a matrix of context rows.
-        segments: Kinds of segments that have an embedding. Example: 2
         embeddings: Whether the output matrix is the embedding again.
         norm: Layer norms have a weight and a bias, RMS norms a weight.
+        segments: Kinds of segments that have an embedding. Example: 2
         norms: Normalisations in a layer. Example: 2
         final_norm: Whether the last layer's output is normalised.
         embedding_norm: Whether the embedding's output is normalised.
@@ -252,9 +252,9 @@ class Model:
     vocabulary: Count
     context: Count
     positions: Literal["learned", "rotary", "none"]
-    segments: Count | None = None
     embeddings: Literal["tied", "untied"]
     norm: Literal["layer", "rms"]
+    segments: Count | None = None
     norms: Count = 2
     final_norm: Literal["none", "one"] = "one"
     embedding_norm: Literal["none", "one"] = "none"

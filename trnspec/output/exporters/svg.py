@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
 
 from trnspec.output.exporters import svg_grid, svg_line
 from trnspec.output.exporters.ledger import Ledger
-from trnspec.output.exporters.svg_canvas import TIMES, Key, Picture, framed
+from trnspec.output.exporters.svg_canvas import COLORS, TIMES, Key, Picture, framed
 from trnspec.output.exporters.svg_switched import levels
 from trnspec.output.exporters.wiring import BETWEEN, DIRECT, WITHIN, LinkClass, Wiring, wiring
 from trnspec.topology.shapes import GridShape, Hypercube
 from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.output.exporters.exported import Export
@@ -23,8 +28,13 @@ MOST = 1024
 _COLOURS = {WITHIN: "a", BETWEEN: "b", DIRECT: "d", f"{WITHIN} 1": "c", f"{WITHIN} 2": "a", f"{WITHIN} 3": "b"}
 
 
-def export(node: Node[Any], graph: Graph) -> Export:
+def export(node: Node[Any], graph: Graph, groups: Groups | None = None) -> Export:
     """Export the fabric of a server or an UltraServer.
+
+    Args:
+        node: The document.
+        graph: The documents it refers to.
+        groups: Groups of chips to draw in different colours.
 
     Raises:
         ExportError: It declares no fabric, or has more than :data:`MOST` chips.
@@ -36,9 +46,11 @@ def export(node: Node[Any], graph: Graph) -> Export:
     network = wiring(ledger)
     classes = {**_COLOURS, **{c.kind: _COLOURS.get(c.kind, "a") for c in network.classes}}
     drawn = _drawn(network, classes)
+    if groups is not None:
+        drawn = evolve(drawn, parts=tuple(_colored(drawn.parts, groups.chips)))
     boxes = [k for k in drawn.keys if k.cls == "group"]
     keys = (*boxes, *_keys(network, classes), *(k for k in drawn.keys if k not in boxes))
-    words = _words(network)
+    words = _words(network) if groups is None else f"{_words(network)}; {groups.words}"
     described = f"{words}. " + ". ".join(k.words for k in keys) + "."
     picture = Picture(drawn.width, drawn.height, drawn.parts, keys)
     notes = [
@@ -46,6 +58,30 @@ def export(node: Node[Any], graph: Graph) -> Export:
         *(f"Figure: {u}" for u in ledger.used),
     ]
     return ledger.export(framed(picture, node.metadata.title, [words], described, notes))
+
+
+@frozen
+class Groups:
+    """Groups of consecutive chips.
+
+    Attributes:
+        chips: The chips of a group; below 1 where several groups are in a chip.
+        words: What they are, for the subtitle.
+    """
+
+    chips: float
+    words: str
+
+
+def _colored(parts: Sequence[str], chips: float) -> Iterator[str]:
+    """The elements, with a class for each box of a chip; its number is in the element that follows."""
+    for part, following in zip(parts, (*parts[1:], ""), strict=True):
+        number = _NUMBER.search(following) if part.endswith('class="chip"/>') else None
+        group = f" g{int(int(number[1]) / chips) % COLORS}" if number is not None else ""
+        yield part.replace('class="chip"/>', f'class="chip{group}"/>') if group else part
+
+
+_NUMBER = re.compile(r">([0-9]+)</text>")
 
 
 def _drawn(network: Wiring, classes: dict[str, str]) -> Picture:

@@ -28,6 +28,7 @@ STYLE = """\
   .around{stroke-width:1.4}
   .dot.a{fill:#3565c4}.dot.b{fill:#c4521a}
   .dot{stroke-width:0}
+  .g0{fill:#a6cfe6}.g1{fill:#f6dda6}.g2{fill:#a6dccc}.g3{fill:#edd3e0}.g4{fill:#c4e4f6}.g5{fill:#f1c6a6}.g6{fill:#faf5c4}
   text{fill:#1f2733;font-family:system-ui,"Segoe UI",Helvetica,Arial,"DejaVu Sans",sans-serif}
   .title{font-size:20px;font-weight:600}
   .name{font-size:13px;font-weight:600}
@@ -45,10 +46,14 @@ STYLE = """\
     .a{stroke:#7ea6f5}.b{stroke:#f2915c}.c{stroke:#e0ab48}.d{stroke:#d592e8}
     text{fill:#e6eaf0}
     .soft{fill:#a3adba}
+    .g0{fill:#094468}.g1{fill:#7c5b0f}.g2{fill:#095a48}.g3{fill:#6f4862}.g4{fill:#346583}.g5{fill:#743a0f}.g6{fill:#817d30}
     .dot.a{fill:#7ea6f5}.dot.b{fill:#f2915c}
   }
 """
 """All CSS classes; a, b, c and d are the colours of the link classes."""
+
+COLORS = 7
+"""Classes g0 to g6, tints (dark: shades) of the colours of Okabe and Ito for groups of chips."""
 
 TIMES = "\u00d7"
 """The multiplication sign in labels."""

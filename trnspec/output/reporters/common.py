@@ -60,4 +60,5 @@ def tally(report: Report) -> str:
     findings = ", ".join(plural(n, noun) for n, noun in counts if n)
     where = plural(documents(report), "document")
     waived = f", {report.waived} waived" if report.waived else ""
+    waived += f", {report.accepted} accepted" if report.accepted else ""
     return f"{findings} in {where}{waived}." if findings else f"{where} checked, no findings{waived}."

@@ -1,0 +1,91 @@
+"""Local rules: run on the checked documents and their users only, with the same findings as on all documents."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from trnspec.api import registry
+from trnspec.checks import runner
+from trnspec.graph.graph import Graph
+from trnspec.loading.files import documents_in, shipped
+from trnspec.loading.pipeline import Reading, link, read
+from trnspec.yaml import read_text
+
+KINDS = ("chips", "cores", "links", "servers", "ultraservers", "models", "prices", "sources", "measured")
+CHANGED = 0.3
+"""The share of the documents in which figures are changed."""
+
+
+def _changed(text: str, random_: random.Random) -> str:
+    """A document in which some numbers have another digit: nearly every rule has a finding somewhere."""
+    lines = text.splitlines(keepends=True)
+    for index, line in enumerate(lines):
+        if "name:" not in line and random_.random() < 0.15:
+            lines[index] = re.sub(r"(?<=[ {-])[1-9](?=[\d,.]* ?)", lambda _: str(random_.randint(1, 9)), line, count=1)
+    return "".join(lines)
+
+
+@pytest.fixture(scope="module")
+def readings() -> list[Reading]:
+    """The shipped catalog with many slips."""
+    random_ = random.Random(7)
+    files = [file for kind in KINDS for file in documents_in(shipped() / kind)]
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    known = registry()
+    return [
+        read(read_text(_changed(text, random_) if random_.random() < CHANGED else text, str(file)), known, target=False)
+        for file, text in texts.items()
+    ]
+
+
+def test_local_findings_point_into_used_documents(readings: list[Reading]) -> None:
+    graph, _ = link(readings)
+    files = {node.document.file: node.name for node in graph}
+    found = set()
+    for rule in registry().rules:
+        for node in graph if rule.local else ():
+            for diagnostic in runner.run([rule], graph, focus={node.name}):
+                named = {files[w.file] for w in (diagnostic.where, *diagnostic.see) if w.file in files}
+                assert all(node.name in graph.using({name}) for name in named), (diagnostic, node.name)
+                found.add(rule.code.id)
+    assert len(found) >= 8
+
+
+def test_only_rules_over_documents_are_local() -> None:
+    assert [rule.code.id for rule in registry().rules if rule.local and rule.over is None] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "neuronlink-v3",
+        pytest.param("trainium2", marks=pytest.mark.slow),
+        pytest.param("llama-3.1-8b", marks=pytest.mark.slow),
+    ],
+)
+def test_the_report_is_that_of_all_rules_on_all_documents(
+    name: str, readings: list[Reading], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = registry()
+    file = next(f for f in documents_in(shipped()) if f.stem == name)
+    target = read(read_text(_changed(Path(file).read_text(encoding="utf-8"), random.Random(3)), "changed.yaml"), known)
+    given = [target, *readings]
+    quick = runner.check(given, known)
+    monkeypatch.setattr(Graph, "using", lambda graph, _: set(graph.nodes))
+    full = runner.check(given, known)
+
+    assert full.report.diagnostics
+    assert full.report == quick.report
+
+
+def test_users_are_found_through_others(readings: list[Reading]) -> None:
+    graph, _ = link(readings)
+    again = Graph(graph.nodes)
+
+    assert {k: v for k, v in graph.users.items() if v} == {k: v for k, v in again.users.items() if v}
+    assert {"neuroncore-v3", "trainium2", "trn2.48xlarge"} <= graph.using({"neuroncore-v3"})
+    assert graph.using({"trn2.48xlarge"}).isdisjoint({"trainium2", "trainium1"})

@@ -1,0 +1,173 @@
+"""``trnspec fix`` and ``trnspec baseline``: findings that are corrected, and findings that are accepted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from running import Here
+
+HEAD = "api_version: trnspec/v1\nkind: Chip\nmetadata: {name: acme, title: Acme}\n"
+WAIVED = HEAD.replace("title: Acme}", "title: Acme, allow: [{code: TRN301, reason: ours}]}")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    (tmp_path / "chips").mkdir()
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def fixed(here: Here, text: str) -> tuple[str, list[str]]:
+    """The text after the fixes, and their codes."""
+    file = here.folder / "chips" / "acme.yaml"
+    file.write_text(text)
+    done = here("fix", "chips/acme.yaml")
+    return file.read_text(), [line.split()[2] for line in done.out.splitlines() if ": fixed " in line]
+
+
+BEFORE = """\
+  dies: 2
+  peak:
+    dense: {bf16: '9 Tflops', fp8: "18 TFLOPS"}  # of the tensor engines
+    sparse: {"bf15": 1 TFLOPS}
+  memory: {capcity: 8 GIB, bandwith: 4,800 GB/s}
+  dma: {bandwidth: 4,800 GB/s, engnes: 16}
+  # Two meanings, no unit, a key that is there already; and above, engines or host_engines.
+  sbuf: 8 Gb
+  power: 8 parsecs
+  cc_cores: {usable: 16, usabel: 20}
+  wings: 2
+"""
+AFTER = """\
+  dies: 2
+  peak:
+    dense: {bf16: '9 TFLOPS', fp8: "18 TFLOPS"}  # of the tensor engines
+    sparse: {"bf15": 1 TFLOPS}
+  memory: {capacity: 8 GiB, bandwidth: "4,800 GB/s"}
+  dma: {bandwidth: "4,800 GB/s", engnes: 16}
+  # Two meanings, no unit, a key that is there already; and above, engines or host_engines.
+  sbuf: 8 Gb
+  power: 8 parsecs
+  cc_cores: {usable: 16, usabel: 20}
+  wings: 2
+"""
+
+
+def test_hints_of_the_form(here) -> None:
+    """What has one correction is corrected, also where a correction reveals it; the rest stays as it is."""
+    codes = ["TRN101", "TRN101", "TRN111", "TRN111", "TRN113", "TRN113"]
+    text, applied = fixed(here, f"{WAIVED}spec:\n{BEFORE}")
+
+    assert f"{WAIVED}spec:\n{AFTER}" == text
+    assert codes == sorted(applied)
+
+
+IDLE = "{code: TRN402, reason: old}"
+KEPT = "{code: TRN301, reason: ours}"
+WAIVERS = [
+    ("  allow:\n    - code: TRN402\n      reason: old\n", ""),
+    (f"  allow:\n    - {IDLE}\n    # ours\n    - {KEPT}\n", f"  allow:\n    # ours\n    - {KEPT}\n"),
+    (f"  allow:\n    - {KEPT}\n    - code: TRN402\n      reason: >-\n        a\n", f"  allow:\n    - {KEPT}\n"),
+    (f"  allow: [{IDLE}, {KEPT}]\n", f"  allow: [{KEPT}]\n"),
+    (f"  allow: [{KEPT}, {IDLE}]\n", f"  allow: [{KEPT}]\n"),
+    # A comment may say more than the waiver, and the rule of an unknown code may be that of a plugin.
+    (f"  allow:\n    - {IDLE}  # x\n    - {KEPT}\n", f"  allow:\n    - {IDLE}  # x\n    - {KEPT}\n"),
+    ("  allow: [{code: ACME123, reason: x}]\n",) * 2,
+]
+
+
+def test_idle_waivers(here) -> None:
+    def text(number: int, waivers: str) -> str:
+        name = f"metadata:\n  name: acme-{number}\n  title: Acme\n"
+        return f"api_version: trnspec/v1\nkind: Chip\n{name}{waivers}spec: {{memory: {{capacity: 8 GiB}}}}\n"
+
+    files = [here.folder / "chips" / f"acme-{number}.yaml" for number in range(len(WAIVERS))]
+    for number, (before, _) in enumerate(WAIVERS):
+        files[number].write_text(text(number, before))
+    here("fix", "chips")
+
+    assert [text(number, after) for number, (_, after) in enumerate(WAIVERS)] == [file.read_text() for file in files]
+
+
+def test_a_waiver_stays_while_there_are_errors(here) -> None:
+    """The finding that it accepts may be hidden by them."""
+    text = WAIVED.replace("TRN301", "TRN402") + "spec: {memory: {capacity: 8 parsecs}}\n"
+
+    assert (text, []) == fixed(here, text)
+
+
+def test_diff_writes_nothing(here) -> None:
+    file = here.folder / "chips" / "acme.yaml"
+    file.write_bytes(f"{WAIVED}spec: {{memory: {{capcity: 8 GiB}}}}\n".replace("\n", "\r\n").encode())
+    before = file.read_bytes()
+    done = here("fix", "--diff", "chips")
+
+    assert 1 == done.status
+    assert "+spec: {memory: {capacity: 8 GiB}}\r\n" in done.out
+    assert before == file.read_bytes()
+
+    assert 0 == here("fix", "chips").status
+    assert before.replace(b"capcity", b"capacity") == file.read_bytes()
+
+
+# Baselines.
+
+
+def test_baseline(here) -> None:
+    """Lines may change; a second finding of the same place is new; what was corrected is listed."""
+    file = here.folder / "chips" / "acme.yaml"
+    file.write_text(f"{WAIVED}spec: {{memory: {{capacity: 8 GiB}}, power: 1 parsec, dma: {{engnes: 4}}}}\n")
+
+    assert "base.json: 2 findings accepted\n" == here("baseline", "base.json", "chips").out
+    assert [
+        {"code": "TRN101", "document": "Chip/acme", "path": "spec.dma.engnes"},
+        {"code": "TRN111", "document": "Chip/acme", "path": "spec.power"},
+    ] == json.loads((here.folder / "base.json").read_text())["findings"]
+
+    file.write_text("# A comment.\n\n" + file.read_text())
+    same = here("validate", "--baseline", "base.json", "chips")
+
+    assert (0, "1 document checked, no findings, 1 waived, 2 accepted.\n", "") == (same.status, same.out, same.err)
+
+    file.write_text(file.read_text().replace("engnes: 4", "bandwidth: 1 parsec"))
+    new = here("validate", "--baseline", "base.json", "--format", "json", "chips")
+
+    assert 1 == new.status
+    assert ["TRN111"] == [d["code"] for d in json.loads(new.out)["diagnostics"]]
+    assert "no longer occurs: TRN101 of Chip/acme at spec.dma.engnes" == new.err.splitlines()[0]
+
+
+def test_a_baseline_names_unusable_files_relative_to_itself(here) -> None:
+    (here.folder / "chips" / "bad.yaml").write_text("kind: [\n")
+    (here.folder / "sub").mkdir()
+    here("baseline", "sub/base.json", "chips/bad.yaml")
+
+    rows = json.loads((here.folder / "sub" / "base.json").read_text())["findings"]
+
+    assert [{"code": "TRN004", "document": "../chips/bad.yaml", "path": ""}] == rows
+    assert 0 == here("validate", "--baseline", "sub/base.json", "chips/bad.yaml").status
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"version": 1}', '{"version": 2, "findings": []}', '{"version": 1, "findings": [1]}']
+)
+def test_what_is_no_baseline(here, text) -> None:
+    (here.folder / "chips" / "acme.yaml").write_text(f"{WAIVED}spec: {{}}\n")
+    (here.folder / "base.json").write_text(text)
+    done = here("validate", "--baseline", "base.json", "chips")
+
+    assert 2 == done.status
+    assert "base.json" in done.err
+
+
+# Files of other programs.
+
+
+def test_files_of_other_programs_are_skipped(here) -> None:
+    (here.folder / "models").mkdir()
+    (here.folder / "models" / "schema.yml").write_text("version: 2\nmodels: []\n")
+    (here.folder / "chips" / "acme.yaml").write_text(f"{WAIVED}spec: {{memory: {{capacity: 8 GiB}}}}\n")
+
+    assert 1 == here("validate", "models/schema.yml").status
+    assert (0, "") == ((alone := here("validate", "--skip-others", "models/schema.yml")).status, alone.out)
+    assert here("validate", "--skip-others", ".").out.startswith("1 document checked, no findings")

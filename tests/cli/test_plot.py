@@ -1,0 +1,94 @@
+"""``trnspec plot`` and ``trnspec eval --plot``."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from running import DATA, Here
+
+import trnspec
+
+pytest.importorskip("matplotlib", reason="charts need matplotlib, the extra plot")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def test_eval_draws_the_chart_of_its_evaluation(here) -> None:
+    done = here("eval", "roofline", "--on", "trainium2", "--plot", "roof.svg", "--format", "json")
+
+    assert 0 == done.status
+    assert json.loads(done.out)["evaluator"] == "roofline"
+    assert trnspec.evaluate("roofline", on="trainium2").plot().rendered() == (here.folder / "roof.svg").read_bytes()
+
+
+def test_a_sweep_is_one_chart(here) -> None:
+    args = ("eval", "memory", "--model", "llama-3.1-8b", "--on", "trn2.48xlarge", "--seq", "4096", "--tp", "8,16")
+    done = here(*args, "--plot", "memory.png", "--format", "json")
+    (here.folder / "sweep.json").write_text(done.out)
+    again = here("plot", "memory", "sweep.json", "--output", "again.png")
+
+    assert (0, 0) == (done.status, again.status)
+    assert (here.folder / "memory.png").read_bytes() == (here.folder / "again.png").read_bytes()
+
+
+def test_several_files(here) -> None:
+    """The answers of a sweep, and one from standard input or another file, are bars of one chart."""
+    file = DATA / "plots" / "training.json"
+    rows = [r for r in json.loads(file.read_text())["rows"] if "refusal" not in r]
+    for i, row in enumerate(rows):
+        (here.folder / f"{i}.json").write_text(json.dumps(row))
+    done = here("plot", "breakdown", "0.json", "1.json", "--output", "step.svg")
+
+    assert (0, "wrote step.svg\n") == (done.status, done.err)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["eval", "roofline", "--on", "trainium2", "--plot", "roof.gif"], "roof.gif: the name of a chart ends in"),
+        (["plot", "history", "trainium2.memory.bandwith", "--output", "a.svg"], "did you mean"),
+        (["plot", "compare", "trainium2", "--output", "a.svg"], "name at least two documents"),
+        (["plot", "memory", "none.json", "--output", "a.svg"], "none.json"),
+        (["plot", "memory", "text.json", "--output", "a.svg"], "text.json: the output of trnspec eval training --form"),
+        (["plot", "memory", "list.json", "--output", "a.svg"], "list.json: the output of trnspec eval training --form"),
+        (["plot", "memory", "empty.json", "--output", "a.svg"], "(KeyError: 'evaluator')"),
+        (["plot", "memory", "refused.json", "--output", "a.svg"], "refused.json: it does not fit"),
+        (["plot", "roofline", "trainium1", "--dtype", "mxfp4", "--output", "a.svg"], "mxfp4"),
+        (["plot", "topology", "trn2.48xlarge", "--output", "a.png"], "a topology is drawn as .svg only"),
+        (["plot", "topology", "trn2.48xlarge", "--highlight", "pp=2", "--output", "a.svg"], "tp=RANKS is expected"),
+        (
+            ["plot", "topology", "trn2.48xlarge", "--highlight", "tp=48", "--output", "a.svg"],
+            "48 does not divide the 64",
+        ),
+    ],
+    ids=lambda value: "" if isinstance(value, list) else value,
+)
+def test_errors(here, args, message) -> None:
+    (here.folder / "text.json").write_text("TTFT")
+    (here.folder / "list.json").write_text("[]")
+    (here.folder / "empty.json").write_text("{}")
+    (here.folder / "refused.json").write_text('{"refusal": {"message": "it does not fit"}}')
+    done = here(*args)
+
+    assert 2 == done.status or "mxfp4" in args
+    assert message in " ".join(done.err.split())
+    assert not (here.folder / "a.svg").exists()
+
+
+@pytest.mark.parametrize(("ranks", "groups"), [(16, 4), (4, 16), (2, 16), (64, 1)])
+def test_highlight(here, ranks, groups) -> None:
+    """Chips of one group have one class; neighbouring groups have different ones."""
+    assert 0 == here("plot", "topology", "trn2.48xlarge", "--highlight", f"tp={ranks}", "--output", "a.svg").status
+    text = (here.folder / "a.svg").read_text()
+    colors = re.findall(r'class="chip g(\d)"/>\n<text [^>]*>(\d+)</text>', text)
+
+    assert list(range(16)) == sorted(int(n) for _, n in colors)
+    by_chip = {int(n): int(c) for c, n in colors}
+    per_group = 16 // groups
+    assert [i // per_group % 7 for i in range(16)] == [by_chip[i] for i in range(16)] or ranks < 4
+    assert here("export", "svg", "trn2.48xlarge").out.count('class="chip"') == 16

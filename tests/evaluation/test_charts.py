@@ -1,0 +1,162 @@
+"""The charts of evaluations: every number that they draw is in the evaluation."""
+
+from __future__ import annotations
+
+import json
+from statistics import median
+
+import pytest
+from attrs import evolve
+from running import DATA
+
+import trnspec
+from trnspec.errors import UsageError
+from trnspec.evaluation.charts import KINDS, chart, sweep_chart
+from trnspec.evaluation.result import Evaluation
+from trnspec.plots.chart import Bars, Limit, Line, Points
+
+CAT = trnspec.load()
+
+
+def read(name: str) -> Evaluation:
+    return Evaluation.from_dict(json.loads((DATA / "plots" / f"{name}.json").read_text()))
+
+
+def training() -> list[Evaluation]:
+    rows = json.loads((DATA / "plots" / "training.json").read_text())["rows"]
+    return [Evaluation.from_dict(row) for row in rows if "refusal" not in row]
+
+
+def test_breakdown() -> None:
+    some = training()
+    drawn = chart(some)
+    (panel,) = drawn.panels
+    (bars,) = panel.marks
+    assert isinstance(bars, Bars)
+
+    assert ("tp 16, dp 64", "tp 32, dp 32") == panel.y.categories
+    assert "step time [s]" == panel.x.label
+    assert {(n, i): v for n, values in bars.segments for i, v in enumerate(values)} == {
+        (p.name, i): p.value for i, e in enumerate(some) for p in e.parts if p.of == "step_time"
+    }
+    assert tuple((e.answer("step_time").low, e.answer("step_time").high) for e in some) == bars.ends
+    assert {f.source for e in some for f in e.figures_used if f.as_of} <= set(
+        " ".join(drawn.caption).replace(",", "").split()
+    )
+
+
+def test_memory() -> None:
+    some = training()
+    (panel,) = chart(some, "memory").panels
+    bars, capacity = panel.marks
+    assert isinstance(bars, Bars)
+
+    totals = [sum(values[i] for _, values in bars.segments) for i in range(2)]
+    assert [e.number("memory") / 2**30 for e in some] == pytest.approx(totals, rel=1e-12)
+    assert Limit(some[0].number("capacity") / 2**30, "capacity of a rank", vertical=True) == capacity
+
+
+def test_inference_has_a_panel_for_each_time() -> None:
+    answer = trnspec.evaluate("inference", CAT, model="llama-3.1-8b", on="trn2.48xlarge", tp=8)
+    drawn = answer.plot()
+
+    assert ["time per output token [ms]", "time to first token [ms]"] == [p.x.label for p in drawn.panels]
+    assert answer.plot("memory").kind == "memory"
+
+
+def test_sweep_names_what_has_no_answer() -> None:
+    given = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "seq": 8192, "global_batch": 1024, "zero": 1}
+    drawn = trnspec.sweep("training", CAT, tp=[4, 32], **given).plot()
+
+    assert ("tp 32",) == drawn.panels[0].y.categories or ("",) == drawn.panels[0].y.categories
+    assert "Without an answer: tp 4 (does-not-fit)." == drawn.caption[-1]
+
+
+def test_pareto() -> None:
+    plans = read("plans")
+    (panel,) = chart([plans]).panels
+    rows = plans.tables[0].records()
+    points = [(x, y) for m in panel.marks if isinstance(m, Points) for x, y in zip(m.x, m.y, strict=True)]
+    (front,) = [m for m in panel.marks if isinstance(m, Line)]
+
+    assert {(r["run_time"] / 86400, r["run_cost"]) for r in rows} == set(points)
+    assert list(front.x) == sorted(front.x)
+    # No plan beats one of the front, and each of the others is beaten.
+    beaten = {p for p in points if any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)}
+    assert set(points) - beaten == set(zip(front.x, front.y, strict=True))
+    assert [Limit(60.0, "deadline, 60d", vertical=True)] == [m for m in panel.marks if isinstance(m, Limit)]
+
+
+def test_pareto_without_prices() -> None:
+    plans = read("plans")
+    at = plans.tables[0].columns.index("run_cost")
+    rows = tuple((*row[:at], None, *row[at + 1 :]) for row in plans.tables[0].rows)
+
+    with pytest.raises(UsageError, match="no plan has a time and a price"):
+        chart([evolve(plans, tables=(evolve(plans.tables[0], rows=rows),))])
+
+
+def test_serving() -> None:
+    fleet = read("fleet")
+    rows = fleet.tables[0].records()
+    for panel, name, size in zip(chart([fleet]).panels, ("ttft", "tpot"), (1e-3, 1e-3), strict=True):
+        high, middle = (m for m in panel.marks if isinstance(m, Line))
+        assert [r["rate"] for r in rows] == list(high.x) == list(middle.x)
+        assert [r[name] / size for r in rows] == list(high.y)
+        assert [r[f"median_{name}"] / size for r in rows] == list(middle.y)
+        assert "p95" == high.name
+    limits = [m.value for p in chart([fleet]).panels for m in p.marks if isinstance(m, Limit) and not m.vertical]
+    assert [1000.0, 30.0] == pytest.approx(limits)
+
+
+@pytest.mark.parametrize("phase", ["prefill", "decode", "train"])
+def test_roofline(phase) -> None:
+    """The corner is where the evaluator has the ridge point; parts of the model are on the line."""
+    answers = [
+        trnspec.evaluate("roofline", CAT, on=c, model="llama-3.1-8b", phase=phase) for c in ("trainium1", "trainium2")
+    ]
+    (panel,) = chart(answers).panels
+    lines = [m for m in panel.marks if isinstance(m, Line)]
+
+    assert ["trainium1", "trainium2"] == [line.name for line in lines]
+    for line, answer in zip(lines, answers, strict=True):
+        assert answer["ridge_point"] == pytest.approx(line.x[1])
+        rates = [(r["intensity"], r["attainable_rate"]) for r in answer.tables[0].records()]
+        slope = line.y[0] / line.x[0]
+        assert [rate / 1e12 for _, rate in rates] == pytest.approx([min(line.y[1], at * slope) for at, _ in rates])
+
+
+def test_accuracy() -> None:
+    errors = read("errors")
+    (panel,) = chart([errors]).panels
+    rows = [r for r in errors.rows if r["computed"] is not None]
+    faint = [m for m in panel.marks if isinstance(m, Points) and m.faint]
+    (middle,) = [m for m in panel.marks if isinstance(m, Points) and not m.faint]
+    ratios = [min(max(r["computed"] / r["measured"], 0.2), 5.0) for r in rows]
+
+    assert sorted(ratios) == sorted(x for m in faint for x in m.x)
+    for at, category in enumerate(panel.y.categories):
+        some = [q for q, r in zip(ratios, rows, strict=True) if category.startswith(f"{r['part']}: {r['set']} (")]
+        assert median(some) == pytest.approx(middle.x[at])
+
+
+def test_refusals() -> None:
+    with pytest.raises(UsageError, match="there is no chart 'pie' of evaluations; there are breakdown,"):
+        chart(training(), "pie")
+    with pytest.raises(UsageError, match="no combination has an answer"):
+        sweep_chart([])
+    with pytest.raises(UsageError, match="training has no table 'Plans', which a pareto chart shows"):
+        chart(training(), "pareto")
+    with pytest.raises(UsageError, match="a chart shows at most 24 evaluations, not 26"):
+        chart(training() * 13)
+    with pytest.raises(UsageError, match="roofline has no parts for a breakdown chart"):
+        chart([trnspec.evaluate("roofline", CAT, on="trainium2")], "breakdown")
+    assert set(KINDS) == {"breakdown", "memory", "pareto", "serving", "roofline", "accuracy"}
+
+
+def test_notebooks_show_pages() -> None:
+    (one, _) = training()
+
+    assert "### Step time breakdown" in one._repr_markdown_()
+    swept = trnspec.sweep("roofline", CAT, on="trainium2", intensity=[1.0, 1000.0])
+    assert "| 1 " in swept._repr_markdown_()

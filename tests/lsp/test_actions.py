@@ -1,0 +1,121 @@
+"""Code actions: applied to the text, they give what their title says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from editor_session import CHIP, edited, lines_of, session, spot_in
+from lsprotocol import types
+
+from trnspec.lsp import actions
+from trnspec.lsp.checking import Quick
+from trnspec.lsp.messages import by_file
+from trnspec.model.chip import Chip
+
+URI = Path(CHIP).as_uri()
+
+
+def findings(result: Quick) -> list[types.Diagnostic]:
+    return by_file(result.diagnostics, [CHIP], lambda _: lines_of(result), session().known.codes)[CHIP]
+
+
+def applied(result: Quick, action: types.CodeAction) -> Quick:
+    """The document after an edit of one place."""
+    (edit,) = action.edit.changes[URI]
+    lines = lines_of(result)
+    texts = list(lines.texts)
+    begin, end = edit.range.start, edit.range.end
+    assert begin.line == end.line
+    if begin.line == len(texts):
+        texts.append("")
+    line = texts[begin.line]
+    texts[begin.line] = line[: begin.character] + edit.new_text + line[end.character :]
+    return edited(Path(CHIP).read_text(encoding="utf-8"), "\n".join(texts))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("core: neuroncore-v3", "core: neuroncore-v33"),
+        ("core: neuroncore-v3", 'core: "neuroncor-v3"'),
+        ("  dies:", "  diess:"),
+        ("verdict: superseded", "verdict: superseeded"),
+        ("2.9 TB/sec", "2.9 TBs"),
+        ("fp8: 1,299 TFLOPS", "fp8: 1,299 TFLOP"),
+    ],
+)
+def test_spelling(old, new) -> None:
+    """The first spelling that a hint proposes."""
+    wrong = edited(old, new)
+    (finding,) = findings(wrong)
+    action = next(iter(actions.fixes(finding, URI, lines_of(wrong))))
+
+    assert () == applied(wrong, action).diagnostics
+
+
+def test_waiver() -> None:
+    wrong = edited("value: 157.3 TFLOPS", "value: 150 TFLOPS")
+    (finding,) = findings(wrong)
+    (action,) = actions.waiver(finding, URI, wrong.document, lines_of(wrong))
+    after = applied(wrong, action)
+
+    assert () == after.diagnostics
+    assert [("TRN404", "spec.tensor_peak.dense.fp32")] == [(w.code, w.at) for w in after.node.metadata.allow]
+
+
+def test_second_waiver() -> None:
+    """It is added to the list that is there."""
+    wrong = edited("value: 157.3 TFLOPS", "value: 150 TFLOPS")
+    (finding,) = findings(wrong)
+    first = applied(wrong, next(actions.waiver(finding, URI, wrong.document, lines_of(wrong))))
+    second = applied(first, next(actions.waiver(finding, URI, first.document, lines_of(first))))
+
+    assert 2 == len(second.node.metadata.allow)
+
+
+def test_no_waiver_of_an_error_of_the_schema() -> None:
+    wrong = edited("2.9 TB/sec", "2.9 TB")
+
+    assert [] == list(actions.waiver(findings(wrong)[0], URI, wrong.document, lines_of(wrong)))
+
+
+@pytest.mark.parametrize("words", ["bandwidth: 2.9", "2.9 TB/sec"])
+def test_claim(words) -> None:
+    """A claim on the figure at the cursor; what it says is left to be written."""
+    result = edited()
+    spot, _ = spot_in(result, words, 2)
+    (action,) = actions.claim(spot, Chip, URI, result.document, lines_of(result))
+    data = applied(result, action).document.data
+
+    assert {"at": "spec.memory.bandwidth", "says": None, "source": None, "where": None} == data["claims"][0]
+    assert len(result.document.data["claims"]) + 1 == len(data["claims"])
+
+
+def test_first_claim() -> None:
+    """The list is created at the end."""
+    text = Path(CHIP).read_text(encoding="utf-8")
+    result = edited(text, text[: text.index("claims:")])
+    spot, _ = spot_in(result, "2.9 TB/sec")
+    (action,) = actions.claim(spot, Chip, URI, result.document, lines_of(result))
+
+    assert "spec.memory.bandwidth" == applied(result, action).document.data["claims"][0]["at"]
+
+
+def test_no_claim_on_a_name() -> None:
+    result = edited()
+    spot, _ = spot_in(result, "title: AWS", 8)
+
+    assert [] == list(actions.claim(spot, Chip, URI, result.document, lines_of(result)))
+
+
+def test_new_source() -> None:
+    """The document of a source that is missing, in the folder of sources."""
+    wrong = edited("source: neuron-driver-fca19f7", "source: brand-new-page")
+    (finding,) = findings(wrong)
+    (action,) = actions.new_source(finding, session().root(CHIP), session().known)
+    create, edit = action.edit.document_changes
+
+    assert create.uri.endswith("/catalog/sources/brand-new-page.yaml")
+    assert create.uri == edit.text_document.uri
+    assert "kind: Source\nmetadata:\n  name: brand-new-page\n" in edit.edits[0].new_text

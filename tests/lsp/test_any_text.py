@@ -1,0 +1,79 @@
+"""Every request answers for a text that is being edited, whatever it is."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from editor_session import CHIP, edited, lines_of, session
+
+from trnspec.lsp import actions, navigation
+from trnspec.lsp.completion import complete
+from trnspec.lsp.hover import hover
+from trnspec.lsp.messages import by_file
+from trnspec.lsp.positions import spot_at
+from trnspec.lsp.symbols import symbols
+from trnspec.model.chip import Chip
+from trnspec.yaml import Place
+
+TEXT = Path(CHIP).read_text(encoding="utf-8")
+URI = Path(CHIP).as_uri()
+SCRIBBLES = (
+    "{",
+    "[",
+    '"',
+    "\t",
+    ": ",
+    "- ",
+    "\n",
+    "\u2028",
+    "\U0001d54f",
+    "&a ",
+    "*a",
+    "!!x ",
+    "|",
+    "null",
+    "{a: {b: [",
+)
+
+
+def mutated(seed: int) -> str:
+    """A text that is cut, scribbled in, or shuffled."""
+    chance = random.Random(seed)
+    at = chance.randrange(len(TEXT))
+    if seed % 4 == 0:
+        return TEXT[:at]
+    if seed % 4 == 1:
+        return TEXT[:at] + chance.choice(SCRIBBLES) + TEXT[at:]
+    if seed % 4 == 2:
+        return TEXT[:at] + TEXT[at + chance.randrange(60) :]
+    lines = TEXT.split("\n")
+    start = chance.randrange(len(lines))
+    part = lines[start : start + 6]
+    chance.shuffle(part)
+    return "\n".join([*lines[:start], *part, *lines[start + 6 :]])
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_answers(seed) -> None:
+    result = edited(TEXT, mutated(seed))
+    known, lines, chance = session().known, lines_of(result), random.Random(seed)
+
+    symbols(result.document, lines)
+    for message in by_file(result.diagnostics, [CHIP], lambda _: lines, known.codes)[CHIP]:
+        assert 0 <= message.range.start.line < len(lines.texts)
+        assert message.range.end.character <= lines.units(lines[message.range.end.line + 1]) + 1
+        for action in (actions.fixes(message, URI, lines), actions.waiver(message, URI, result.document, lines)):
+            list(action)
+    for _ in range(8):
+        line = chance.randrange(len(lines.texts)) + 1
+        place = Place(line, chance.randrange(len(lines[line]) + 1) + 1)
+        assert lines[line][: place.column - 1].endswith(complete(lines.texts, place, result.graph, known).typed)
+        spot = spot_at(result.document, place)
+        if spot is not None:
+            list(actions.claim(spot, Chip, URI, result.document, lines))
+            hover(spot, Chip, result.node, result.graph, known.units)
+            if result.node is not None:
+                named = navigation.named_at(spot, place, result.node, result.graph)
+                list(navigation.definition(spot, named, result.node))

@@ -1,0 +1,104 @@
+"""Findings of a text in the editor, in two stages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from editor_session import CHIP, edited, session
+
+from trnspec.api import validate
+from trnspec.lsp.checking import StoppedError, carried, full, syntax
+
+WRONG = ("2.9 TB/sec", "2.3 TB/sec")
+
+
+@pytest.fixture
+def texts():
+    yield session().texts
+    session().texts.clear()
+
+
+def codes(diagnostics) -> set[str]:
+    return {d.code for d in diagnostics}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        (*WRONG, None),  # found by comparing documents, in the second stage
+        ("2.9 TB/sec", "2.9 TB", "TRN112"),
+        ("core: neuroncore-v3", "core: neuroncore-v33", "TRN201"),
+        ("core: neuroncore-v3", "core: trainium1", "TRN202"),
+        ("  dies:", "  died:", "TRN101"),
+        ("value: 157.3 TFLOPS", "value: 150 TFLOPS", "TRN404"),
+        ("spec:\n", "spec: {\n", "TRN004"),
+    ],
+)
+def test_first_stage(old, new, code) -> None:
+    """Syntax, types, references and the rules over single documents, of the text and not of the file."""
+    assert ({code} if code else set()) == codes(edited(old, new).diagnostics)
+
+
+@pytest.mark.slow
+def test_second_stage_is_what_validate_reports(texts, tmp_path) -> None:
+    texts[CHIP] = Path(CHIP).read_text(encoding="utf-8").replace(*WRONG)
+    found = full(session(), [CHIP], lambda: False)
+    (tmp_path / "chips").mkdir()
+    (tmp_path / "chips" / "trainium2.yaml").write_text(texts[CHIP], encoding="utf-8")
+    expected = validate([str(tmp_path / "chips" / "trainium2.yaml")]).report.diagnostics
+
+    assert {("TRN402", 45), ("TRN606", 71)} == {(d.code, d.where.place.line) for d in found}
+    assert {(d.code, d.where.place, d.message) for d in expected} == {(d.code, d.where.place, d.message) for d in found}
+
+
+def test_it_stops() -> None:
+    session().texts[CHIP] = Path(CHIP).read_text(encoding="utf-8")
+    try:
+        with pytest.raises(StoppedError):
+            full(session(), [CHIP], lambda: True)
+    finally:
+        session().texts.clear()
+
+
+def test_findings_of_the_second_stage_move_with_their_values(texts) -> None:
+    """Until the rules have run again; a finding on a value that was edited is dropped."""
+    before = edited(*WRONG)
+    texts[CHIP] = before.document.text
+    found = full(session(), [CHIP], lambda: False)
+    texts.clear()
+    text = Path(CHIP).read_text(encoding="utf-8")
+    moved = edited(text, "# one\n# two\n" + text.replace(*WRONG))
+    fixed = edited()
+
+    def places(now):
+        return {
+            (d.code, d.where.place.line)
+            for d in carried(found, before.document, now, session())
+            if d.where.file == CHIP
+        }
+
+    assert {("TRN402", 45)} == places(before)
+    assert {("TRN402", 47)} == places(moved)
+    assert set() == places(fixed)
+
+
+def test_before_the_catalog_is_read(texts) -> None:
+    """Syntax and types: what needs no other document."""
+    texts[CHIP] = Path(CHIP).read_text(encoding="utf-8").replace("2.9 TB/sec", "2.9 TB")
+
+    assert {"TRN112"} == codes(syntax(session(), CHIP))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("api_version: trnspec/v1\n", True),
+        ("kind: Chip\n", True),
+        ("version: 2\nmodels: []\n", False),
+        ("kind: Deployment\napiVersion: v1\n", False),
+        ("", False),
+    ],
+)
+def test_other_yaml_files_are_left_alone(text, expected) -> None:
+    assert expected == session().concerns(text)

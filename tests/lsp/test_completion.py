@@ -1,0 +1,56 @@
+"""Completion of keys, words, names, units, paths and codes."""
+
+from __future__ import annotations
+
+import pytest
+from editor_session import edited, session
+
+from trnspec.lsp.completion import complete
+from trnspec.yaml import Place
+
+HEAD = "api_version: trnspec/v1\nkind: Chip\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "some", "none", "typed"),
+    [
+        ("", {"metadata", "spec", "claims"}, {"kind", "api_version"}, ""),
+        ("spec:\n  memory:\n    capacity: 1 GiB\n    ba", {"bandwidth", "technology"}, {"capacity", "peak"}, "ba"),
+        ("spec:\n  cores: {core: neuroncore-v3, ", {"count"}, {"core"}, ""),
+        ("spec:\n  cores: {core: neuron", {"neuroncore-v2", "neuroncore-v3"}, {"trainium2"}, "neuron"),
+        ("spec:\n  memory:\n    bandwidth: 2.9 T", {"TB/s", "TiB/s"}, {"GiB", "TFLOPS"}, "T"),
+        ("spec:\n  memory:\n    bandwidth: {value: 2.9 ", {"TB/s"}, {"GiB"}, ""),
+        ("spec:\n  memory:\n    bandwidth:\n      ", {"value", "source", "derived"}, {"capacity"}, ""),
+        ("metadata:\n  source: neuron-tr", {"neuron-trainium2-2026-08"}, {"trainium2"}, "neuron-tr"),
+        ("claims:\n  - ", {"at", "says", "verdict"}, {"name"}, ""),
+        ("claims:\n  - at: spec.mem", {"spec.memory.bandwidth", "spec.peak.dense.bf16"}, {"spec.memory"}, "spec.mem"),
+        ("claims:\n  - {at: spec.sbuf, verdict: r", {"rounded", "rejected"}, set(), "r"),
+        ("metadata:\n  allow:\n    - code: TRN4", {"TRN402", "TRN404"}, set(), "TRN4"),
+        ("metadata:\n  aliases: [", set(), {"name", "trainium2"}, ""),
+    ],
+)
+def test_completion(text, some, none, typed) -> None:
+    lines = (HEAD + text).split("\n")
+    done = complete(lines, Place(len(lines), len(lines[-1]) + 1), edited().graph, session().known)
+    labels = {item.label for item in done.items}
+
+    assert some <= labels
+    assert set() == none & labels
+    assert typed == done.typed
+
+
+def test_without_a_kind() -> None:
+    """The kind of a document is completed first."""
+    done = complete(["kind: "], Place(1, 7), edited().graph, session().known)
+
+    assert list(session().known.kinds) == [item.label for item in done.items]
+
+
+def test_a_key_has_its_documentation() -> None:
+    lines = f"{HEAD}spec:\n  memory:\n    band".split("\n")
+    item = next(
+        i for i in complete(lines, Place(5, 9), edited().graph, session().known).items if i.label == "bandwidth"
+    )
+
+    assert ("key", "bandwidth", "bandwidth: ") == (item.sort, item.detail, item.insert)
+    assert "Peak rate between the chip and its memory." in item.text

@@ -1,0 +1,79 @@
+"""What is being typed, from a text that cannot be parsed."""
+
+from __future__ import annotations
+
+import pytest
+
+from trnspec.lsp.cursor import cursor_at, keys_of
+from trnspec.yaml import Place
+
+TEXT = """\
+api_version: trnspec/v1
+metadata:
+  name: x
+  allow:
+    - {code: TRN402, at: spec.me
+    - code: TRN402
+      at: spec.
+spec:
+  memory:
+    capacity: 96 GiB
+    ba
+  cores: {core: neuron, cou
+  links:
+  - link: a
+    cou
+  dims: [a, [b, {c: 1
+  note: "a, {b: c
+claims:
+  # a comment
+  - {at: spec.cores.count, says: 8, source: neuron-t
+  - at: spec.cores.count
+    says: 4
+
+    ver
+  -
+"""
+LINES = TEXT.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "key", "typed"),
+    [
+        (1, (), "api_version", "trnspec/v1"),
+        (3, ("metadata",), "name", "x"),
+        (5, ("metadata", "allow", 0), "at", "spec.me"),
+        (7, ("metadata", "allow", 0), "at", "spec."),
+        (10, ("spec", "memory"), "capacity", "96 GiB"),
+        (11, ("spec", "memory"), None, "ba"),
+        (12, ("spec", "cores"), None, "cou"),
+        (14, ("spec", "links", 0), "link", "a"),
+        (15, ("spec", "links", 0), None, "cou"),
+        (16, ("spec", "dims", 0, 0), "c", "1"),
+        (17, ("spec",), "note", '"a, {b: c'),
+        (20, ("claims", 0), "source", "neuron-t"),
+        (24, ("claims", 0), None, "ver"),
+        (25, ("claims", 0), None, ""),
+        (26, (), None, ""),
+    ],
+)
+def test_cursor(line, path, key, typed) -> None:
+    cursor = cursor_at(LINES, Place(line, len(LINES[line - 1]) + 1))
+
+    assert (path, key, typed) == (cursor.path, cursor.key, cursor.typed)
+
+
+@pytest.mark.parametrize(
+    ("line", "keys"),
+    [
+        (11, {"capacity"}),
+        (12, {"core"}),
+        (9, {"memory", "cores", "links", "dims", "note"}),
+        (24, {"at", "says"}),
+        (8, {"api_version", "metadata", "spec", "claims"}),
+    ],
+)
+def test_keys_of_the_same_mapping(line, keys) -> None:
+    place = Place(line, len(LINES[line - 1]) + 1)
+
+    assert keys == keys_of(LINES, line, cursor_at(LINES, place)) - {""}

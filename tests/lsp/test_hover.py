@@ -1,0 +1,70 @@
+"""Hover texts: figures, references, keys."""
+
+from __future__ import annotations
+
+from editor_session import edited, session, spot_in
+
+from trnspec.lsp.hover import hover
+from trnspec.model.chip import Chip
+
+
+def text_at(words: str, offset: int = 0, old: str = "", new: str = "") -> list[str]:
+    result = edited(old, new)
+    spot, _ = spot_in(result, words, offset)
+    return hover(spot, Chip, result.node, result.graph, session().known.units).split("\n")
+
+
+def test_figure() -> None:
+    """Value, interval, source, every conflicting value with its verdict, and the totals of systems."""
+    lines = text_at("2.9 TB/sec")
+
+    assert "2.9 TB/sec  (memory.bandwidth of trainium2)" in lines
+    assert "  interval     [2.85, 2.95 TB/s)" in lines
+    assert "  source       Trainium2 Architecture, 2026-08-21 (neuron-trainium2-2026-08)" in lines
+    assert "  conflicting  2,400 GB/s, rejected (awesomeagents-trainium2, 2024-12)" in lines
+    assert "  total        46.4 TB/s of trn2.48xlarge (16 x 2.9 TB/sec)" in lines
+
+
+def test_it_is_the_text_in_the_editor() -> None:
+    lines = text_at("2.3 TB/sec", old="2.9 TB/sec", new="2.3 TB/sec")
+
+    assert "  interval     [2.25, 2.35 TB/s)" in lines
+    assert "  total        36.8 TB/s of trn2.48xlarge (16 x 2.3 TB/sec)" in lines
+
+
+def test_derived_figure() -> None:
+    assert "  source       derived: 8 x 128 x 128 x 2 x 2.4 GHz" in text_at("629.1 TFLOPS")
+
+
+def test_figure_as_a_mapping() -> None:
+    """Everywhere in the mapping but at its references."""
+    assert text_at("24 GiB") == text_at("line 93, 0x6")
+    assert "24 GiB  (memory.stacks.capacity of trainium2)" in text_at("24 GiB")
+    assert "**neuron-driver-fca19f7** (Source)" == text_at('neuron-driver-fca19f7, where: "line 93')[0]
+
+
+def test_count() -> None:
+    assert "2  (dies of trainium2)" in text_at("dies: {value: 2", 14)
+
+
+def test_claim() -> None:
+    """At a claim, the figure that it is about."""
+    assert "8  (cores.count of trainium2)" in text_at("spec.cores.count, says: 8")
+
+
+def test_reference() -> None:
+    assert ["**neuroncore-v3** (Core)", "", "NeuronCore-v3"] == text_at("neuroncore-v3")[:3]
+
+
+def test_key() -> None:
+    assert "Peak rate between the chip and its memory." in text_at("bandwidth: 2.9", 2)
+    assert ["The figures of the document."] == text_at("spec:", 1)
+
+
+def test_invalid_document() -> None:
+    """Of a document that cannot be used, the keys."""
+    result = edited("kind: Chip", "kind: Chip\nspec: {}")
+    spot, _ = spot_in(result, "name: trainium2", 1)
+
+    assert result.node is None
+    assert "required" in hover(spot, Chip, None, result.graph, session().known.units)

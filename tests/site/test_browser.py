@@ -1,0 +1,460 @@
+"""The pages in a browser: Playwright with a Chromium of the system, from a folder, without a server."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import contextmanager
+
+import pytest
+
+from trnspec.api import graph
+from trnspec.site.build import build, write_site
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory) -> str:
+    folder = tmp_path_factory.mktemp("site")
+    write_site(folder, build(graph()))
+    return folder.as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Opens a page; at the end no page may have loaded anything from elsewhere or written to the console."""
+    problems = []
+    contexts = []
+
+    def open_(path: str = "index.html", **options):
+        context = browser.new_context(accept_downloads=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(5000)
+        page.on("console", lambda m: problems.append(m.text))
+        page.on("pageerror", lambda e: problems.append(str(e)))
+        page.on("requestfailed", lambda r: problems.append(r.url))
+        page.on("request", lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else problems.append(r.url))
+        page.goto(f"{address}/{path}")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert [] == problems
+
+
+def names(page) -> list[str]:
+    return page.locator("#table tbody th[scope=row] a").all_inner_texts()
+
+
+def column(page, title: str) -> list[str]:
+    """The texts of the cells of a column."""
+    heads = [h.split("\n")[0].rstrip(" \u25b2\u25bc\u00d7") for h in page.locator("#table thead th").all_inner_texts()]
+    at = heads.index(title) + 1
+    return [t.strip() for t in page.locator(f"#table tbody tr > :nth-child({at})").all_inner_texts()]
+
+
+@contextmanager
+def downloaded(page, button: str):
+    with page.expect_download() as waiting:
+        page.click(button)
+    yield waiting.value
+
+
+CHIPS = ["trainium1", "trainium2", "trainium3"]
+
+
+def test_first_view(opened) -> None:
+    page = opened()
+
+    assert names(page)[:3] == CHIPS
+    assert column(page, "memory.capacity")[:3] == ["32 GiB", "96 GiB", "144 GiB"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("Chip", "trainium2", ["trainium2"]),
+        ("Chip", "memory.capacity > 90 GiB", ["trainium2", "trainium3"]),
+        ("Chip", "memory.capacity >= 96 GiB, memory.capacity < 144 GiB", ["trainium2"]),
+        ("Chip", "memory.capacity = 96 GiB", ["trainium2"]),
+        ("Chip", "memory.bandwidth < 0.9 TB/s", ["trainium1"]),
+        ("Chip", "peak.dense.bf16 / memory.bandwidth > 231", ["trainium1"]),
+        ("Chip", "cores.core = neuroncore-v3", ["trainium2"]),
+        ("Chip", "cores.core ~ v4", ["trainium3"]),
+        ("Chip", "nothing", []),
+        ("UltraServer", "chips > 64", ["trn3-gen2-ultraserver"]),
+        ("Server", "trn2, chips = 16", ["trn2.48xlarge", "trn2u.48xlarge"]),
+    ],
+)
+def test_filter(opened, kind, text, expected) -> None:
+    page = opened()
+    page.select_option("#kind", kind)
+    page.fill("#q", text)
+    page.press("#q", "Enter")
+
+    assert expected == names(page)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("memory.capacity > 90", "a unit is missing"),
+        ("memory.capacity > 90 parsecs", "is not a unit"),
+        ("memory.capacity > 90 TFLOPS", "is not a unit of memory.capacity"),
+        ("memory.capasity > 90 GiB", "no document has memory.capasity"),
+        ("memory.capacity > much", "a number is expected"),
+    ],
+)
+def test_wrong_filter(opened, text, message) -> None:
+    page = opened()
+    page.fill("#q", text)
+    page.press("#q", "Enter")
+
+    assert message in page.inner_text("#status")
+    assert len(names(page)) > 20
+
+
+def test_sort_both_ways_with_unknown_values_last(opened) -> None:
+    page = opened("index.html#kind=Server")
+    page.click("[data-key='sort:network.bandwidth']")
+    up = column(page, "network.bandwidth")
+    page.click("[data-key='sort:network.bandwidth']")
+    down = column(page, "network.bandwidth")
+
+    assert page.get_attribute("th[aria-sort]", "aria-sort") == "descending"
+    known = [t for t in up if t[0].isdigit()]
+    assert known == sorted(known, key=lambda t: float(t.split()[0].replace(",", "")))
+    assert up[: len(known)] == known
+    assert down[: len(known)] == known[::-1]
+
+
+@pytest.mark.parametrize(
+    ("formula", "unit", "expected"),
+    [
+        ("peak.dense.bf16 / memory.bandwidth", "TFLOPS per TB/s", ["231.7", "230", "136.9"]),
+        ("memory.capacity / cores.count", "GiB", ["16", "12", "18"]),
+        ("2 * (memory.capacity - memory.capacity / 2)", "GiB", ["32", "96", "144"]),
+        ("memory.bandwidth / memory.bandwidth", "", ["1", "1", "1"]),
+    ],
+)
+def test_formula_as_a_column(opened, formula, unit, expected) -> None:
+    page = opened("index.html#kind=Chip")
+    page.fill("#add", formula)
+    page.press("#add", "Enter")
+
+    assert expected == column(page, formula)
+    assert unit == "".join(page.locator("#table thead th:last-child small").all_inner_texts())
+
+
+def test_price_ratio(opened) -> None:
+    """BF16 per dollar an hour, from the price that evaluators use."""
+    page = opened("index.html#kind=Server&q=trn1.32xlarge&cols=peak.dense.bf16;prices.on-demand")
+    page.fill("#add", "peak.dense.bf16 / prices.on-demand")
+    page.click("#addcolumn")
+    price = float(column(page, "prices.on-demand")[0].split()[0])
+
+    assert [f"{3040 / price:.4g}"] == column(page, "peak.dense.bf16 / prices.on-demand")
+
+
+@pytest.mark.parametrize("formula", ["peak.dense.bf17", "peak.dense.bf16 /", "(chips", "chips chips", "; drop"])
+def test_wrong_formula(opened, formula) -> None:
+    page = opened()
+    page.fill("#add", formula)
+    page.click("#addcolumn")
+
+    assert "wrong" in (page.get_attribute("#status", "class") or "")
+    assert formula not in page.url
+
+
+def test_removing_a_column(opened) -> None:
+    page = opened()
+    page.click("[aria-label='Remove column chips']")
+
+    assert "chips" not in page.inner_text("#table thead")
+    assert "cols=" in page.url
+
+
+@pytest.mark.parametrize(
+    ("units", "expected"),
+    [
+        ("published", ["32 GiB", "96 GiB", "144 GiB"]),
+        ("decimal", ["34.36 GB", "103.1 GB", "154.6 GB"]),
+        ("binary", ["32 GiB", "96 GiB", "144 GiB"]),
+    ],
+)
+def test_units(opened, units, expected) -> None:
+    page = opened("index.html#kind=Chip")
+    page.select_option("#units", units)
+
+    assert expected == column(page, "memory.capacity")
+
+
+def test_comparison(opened) -> None:
+    page = opened()
+    for name in ("trn1.32xlarge", "trn2.48xlarge"):
+        page.check(f"[aria-label='Compare {name}']")
+    page.click("#compare")
+    every = page.locator("#table tbody tr").count()
+    page.check("#diff")
+    differing = page.locator("#table tbody tr").count()
+
+    assert ["trn1.32xlarge", "trn2.48xlarge"] == page.locator("#table thead a").all_inner_texts()
+    assert 10 < differing < every
+    assert "local_storage" not in page.locator("#table tbody th").all_inner_texts()
+    page.click("#compare")
+    assert len(names(page)) > 20
+
+
+def test_at_most_six_are_compared(opened) -> None:
+    page = opened("index.html#kind=Server")
+    boxes = page.locator("#table input[type=checkbox]")
+    for i in range(6):
+        boxes.nth(i).check()
+    boxes.nth(6).click()
+
+    assert not boxes.nth(6).is_checked()
+    assert "at most 6" in page.inner_text("#status")
+
+
+def test_comparison_needs_two(opened) -> None:
+    page = opened()
+    assert page.is_disabled("#compare")
+    page.check("[aria-label='Compare trainium2']")
+    assert page.is_disabled("#compare")
+
+
+@pytest.mark.parametrize(
+    "hash_",
+    [
+        "kind=Chip&q=memory.capacity+%3E+90+GiB&units=decimal&sort=-memory.capacity",
+        "kind=Server&cols=chips%3Bpeak.dense.bf16+%2F+prices.on-demand&sort=chips",
+        "pick=trainium2%2Ctrainium3&compare=1&diff=1",
+    ],
+)
+def test_state_in_the_address(opened, hash_) -> None:
+    """Another window with the same address shows the same table."""
+    page = opened(f"index.html#{hash_}")
+
+    assert hash_ == page.url.partition("#")[2]
+    assert page.inner_text("#table") == opened(page.url.rpartition("/")[2]).inner_text("#table")
+
+
+def test_hostile_address(opened) -> None:
+    page = opened("index.html#kind=__proto__&cols=constructor;%3Cimg%20src%3Dx%3E&sort=toString&pick=x,y&compare=1")
+
+    assert "no document has" in page.inner_text("#status")
+    assert 0 == page.locator("#table img").count()
+
+
+def test_reset(opened) -> None:
+    page = opened("index.html#kind=Model&q=llama&units=decimal")
+    page.click("#reset")
+
+    assert "#" not in page.url
+    assert names(page)[:3] == CHIPS
+
+
+def test_csv_of_the_view(opened, tmp_path) -> None:
+    page = opened("index.html#kind=Chip&q=trainium2&cols=memory.capacity;peak.dense.fp8")
+    with downloaded(page, "#csv") as file:
+        file.save_as(tmp_path / "view.csv")
+
+    assert (
+        b'name,kind,memory.capacity,peak.dense.fp8\r\ntrainium2,Chip,96 GiB,"1,299 TFLOPS"\r\n'
+        == (tmp_path / "view.csv").read_bytes()
+    )
+
+
+def test_json_of_the_view(opened, tmp_path) -> None:
+    page = opened("index.html#kind=Chip&q=trainium2&cols=memory.capacity")
+    with downloaded(page, "#json") as file:
+        file.save_as(tmp_path / "view.json")
+    (row,) = json.loads((tmp_path / "view.json").read_text())["rows"]
+
+    capacity = {"text": "96 GiB", "value": 96 * 2**30, "low": 95.5 * 2**30, "high": 96.5 * 2**30, "unit": "B"}
+    assert {"name": "trainium2", "kind": "Chip", "memory.capacity": capacity} == row
+
+
+CARD = "details.val[open] .pop"
+BANDWIDTH = "tr:has(a[href='document/trainium2.html']) summary:text-is('2.9 TB/sec')"
+
+
+@pytest.mark.parametrize("way", ["hover", "focus", "tap", "click"])
+def test_details_of_a_value(opened, way) -> None:
+    page = opened(has_touch=way == "tap")
+    value = page.locator(BANDWIDTH)
+    if way == "hover":
+        value.hover()
+    elif way == "focus":
+        # :focus-visible needs the keyboard.
+        page.focus("tr:has(a[href='document/trainium2.html']) a")
+        while page.evaluate("document.activeElement.innerText") != "2.9 TB/sec":
+            page.keyboard.press("Tab")
+    elif way == "tap":
+        value.tap()
+    else:
+        value.click()
+    page.wait_for_selector(CARD)
+    text = page.inner_text(CARD)
+
+    for part in (
+        "[2.85, 2.95)",
+        "per chip",
+        "neuron-trainium2-2026-08",
+        "2026-08-21",
+        "rejected",
+        "trainium2.yaml, line 45",
+    ):
+        assert part in text
+    page.keyboard.press("Escape")
+    assert 0 == page.locator(CARD).count()
+
+
+def test_details_stay_within_the_window(opened) -> None:
+    page = opened(viewport={"width": 380, "height": 600})
+    for index in (0, 5, 30, 60):
+        page.locator("details.val summary").nth(index).click()
+        box = page.locator(CARD).bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 380
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 600
+
+
+def test_line_of_the_file(opened) -> None:
+    page = opened("document/trainium2.html")
+    page.click("tr[id='memory.bandwidth'] td:last-child a")
+
+    assert "bandwidth: 2.9 TB/sec" in page.inner_text("span:target")
+
+
+def test_keyboard_reaches_every_control(opened) -> None:
+    page = opened()
+    reached = []
+    for _ in range(22):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.dataset.key || ''"))
+
+    assert {"q", "kind", "units", "add", "addcolumn", "csv", "json", "reset", "sort:name"} <= set(reached)
+
+
+def test_sort_keeps_the_focus(opened) -> None:
+    page = opened()
+    page.focus("[data-key='sort:memory.capacity']")
+    page.keyboard.press("Enter")
+
+    assert "sort:memory.capacity" == page.evaluate("document.activeElement.dataset.key")
+
+
+@pytest.mark.parametrize(
+    ("keys", "chip"),
+    [
+        (["ArrowRight"], "chip 1 of 16"),
+        (["ArrowDown", "ArrowRight"], "chip 5 of 16"),
+        (["ArrowLeft"], "chip 3 of 16"),
+        (["ArrowUp"], "chip 12 of 16"),
+        (["ArrowRight", "ArrowLeft"], "chip 0 of 16"),
+    ],
+)
+def test_topology_by_keyboard(opened, keys, chip) -> None:
+    page = opened("document/trn2.48xlarge.html")
+    page.focus("figure.topology rect.chip >> nth=0")
+    for key in keys:
+        page.keyboard.press(key)
+
+    assert chip == page.evaluate("document.activeElement.getAttribute('aria-label')")
+
+
+PAGES = [
+    "index.html", "documents.html", "sources.html", "audit.html", "accuracy.html", "topology.html",
+    "document/trn2-ultraserver.html", "document/llama-3.1-70b.html", "source/neuron-trainium2-2026-08.html",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_narrow_screen(opened, path) -> None:
+    """Nothing but tables is wider than the window."""
+    page = opened(path, viewport={"width": 360, "height": 700})
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+_CONTRAST = """() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const back = (node) => { for (; node; node = node.parentElement) { const c = rgb(getComputedStyle(node).backgroundColor); if (c[3] !== 0) return c; } return [255, 255, 255]; };
+  const low = [];
+  for (const node of document.querySelectorAll("main *, header *, footer")) {
+    if (node.closest("svg, button:disabled") || ![...node.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !node.checkVisibility()) continue;
+    const a = light(rgb(getComputedStyle(node).color)), b = light(back(node));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) low.push([node.tagName, node.className, ratio]);
+  }
+  return low;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", PAGES)
+def test_contrast(opened, path, scheme) -> None:
+    """4.5 to 1, as WCAG AA wants of text; and the background follows the scheme."""
+    page = opened(path, color_scheme=scheme)
+
+    assert [] == page.evaluate(_CONTRAST)
+    red = int(page.evaluate("getComputedStyle(document.body).backgroundColor").removeprefix("rgb(").split(",")[0])
+    assert (red > 128) == (scheme == "light")
+
+
+@pytest.mark.parametrize("path", ["index.html", "document/trainium2.html"])
+def test_print(opened, path) -> None:
+    """Without controls, and black on white, also in dark mode."""
+    page = opened(path, color_scheme="dark")
+    page.emulate_media(media="print")
+
+    assert "rgb(255, 255, 255)" == page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert [] == page.locator("header nav, .tools, .yaml").evaluate_all(
+        "all => all.filter((n) => n.checkVisibility()).map((n) => n.className)"
+    )
+    assert page.is_visible("table")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_names_for_screen_readers(opened, path) -> None:
+    """Controls, links and regions have names; headings and landmarks are there once."""
+    page = opened(path)
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll('button, input, select, a[href], [role=region], figure img, summary')]
+        .filter((n) => !(n.textContent.trim() || n.getAttribute('aria-label') || n.alt || (n.labels && n.labels.length)))
+        .map((n) => n.outerHTML.slice(0, 120))"""
+    )
+
+    assert [] == unnamed
+    assert [1, 1, 1] == [page.locator(tag).count() for tag in ("h1", "main", "nav")]
+    assert page.get_attribute("html", "lang") == "en"
+
+
+def test_without_scripts(opened) -> None:
+    """The pages of documents hold everything; the table names them."""
+    page = opened("document/trainium2.html", java_script_enabled=False)
+    page.click("tr[id='memory.bandwidth'] summary")
+
+    assert "[2.85, 2.95) TB/s" in page.inner_text("tr[id='memory.bandwidth'] .pop")
+    assert "2,400 GB/s" in page.inner_text("main")

@@ -1,0 +1,281 @@
+"""The pages of a site: their numbers are those of ``trnspec show``, their links resolve, and they load nothing."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+import threading
+import urllib.error
+import urllib.request
+from collections import Counter
+from urllib.parse import unquote
+
+import pytest
+from running import Here
+
+from trnspec.api import graph
+from trnspec.checks.reconcile.audit import audit
+from trnspec.checks.reconcile.overview import overview
+from trnspec.errors import UsageError
+from trnspec.graph.facts import facts
+from trnspec.graph.graph import Graph
+from trnspec.graph.totals import sums
+from trnspec.model.source import Source
+from trnspec.site.build import build, write_site
+from trnspec.site.data import OTHER_FIELDS, VALUE_FIELDS, tabled
+from trnspec.site.document_values import entry
+from trnspec.site.serve import server
+
+GRAPH = graph()
+SHOWN = [n for n in GRAPH if n.kind not in ("Source", "Measurements", "Calibration")]
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {name: contents.decode() for name, contents in build(GRAPH).items()}
+
+
+@pytest.fixture(scope="module")
+def data(pages) -> dict:
+    return json.loads(pages["data.js"].removeprefix("window.TRNSPEC = ").removesuffix(";\n"))
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+class Links:
+    """The addresses of a page, its ids, and what it loads."""
+
+    def __init__(self, text: str) -> None:
+        tags = [
+            (tag, dict(re.findall(r'([\w-]+)="([^"]*)"', rest)))
+            for tag, rest in re.findall(r"<(\w+)((?:\s[^<>]*)?)>", text)
+        ]
+        self.ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
+        self.links = [html.unescape(attributes["href"]) for tag, attributes in tags if tag == "a"]
+        loading = ("src", "href", "srcset", "action", "data", "poster")
+        self.loaded = [attributes[k] for tag, attributes in tags if tag != "a" for k in loading if k in attributes]
+
+
+@pytest.fixture(scope="module")
+def parsed(pages) -> dict[str, Links]:
+    return {name: Links(text) for name, text in pages.items() if name.endswith(".html")}
+
+
+def cells(page: str) -> list[list[str]]:
+    """The text of the head and of each value of a table row with an id: path, value."""
+    rows = re.findall(r'<tr id="([^"]*)">.*?<summary>(.*?)</summary>.*?</tr>', page, re.DOTALL)
+    return [[html.unescape(at).removeprefix("total."), html.unescape(text)] for at, text in rows]
+
+
+def test_every_value_is_that_of_show(here, pages) -> None:
+    """Paths and texts, in another order of the sections."""
+    for name in ("trainium2", "trn2.48xlarge", "trn2-ultraserver", "llama-3.1-70b", "neuronlink-v3", "neuroncore-v3"):
+        rows = list(csv.DictReader(io.StringIO(here("show", name, "--format", "csv").out)))
+        adopted = [[r["at"], r["says"]] for r in rows if r["value"] or r["verdict"] in ("adopted", "derived")]
+        page = [[at, text] for at, text in cells(pages[f"document/{name}.html"]) if text != "not adopted"]
+
+        assert len(adopted) > 4
+        assert [r for r in adopted if r not in page] == []
+        assert [c for c in page if c not in [[r["at"], r["says"]] for r in rows]] == []
+
+
+def test_every_document_has_all_its_values(pages) -> None:
+    """Every fact, total and conflicting value of every document, on its page."""
+    for node in GRAPH:
+        if node.kind == "Source":
+            continue
+        page = pages[f"document/{node.name}.html"]
+        shown = cells(page)
+        words = html.unescape(page)
+        expected = [[f.at, f.text] for f in facts(GRAPH, node) if f.text] + [[s.at, s.text] for s in sums(GRAPH, node)]
+
+        assert [e for e in expected if e not in shown] == []
+        others = [o for f in facts(GRAPH, node) for o in f.conflicting]
+        assert [o for o in others if o.says not in words or o.reason not in words or o.verdict not in words] == []
+
+
+def test_table_has_the_numbers_of_show(here, data) -> None:
+    """Value and both ends, in base units, of every figure of the table."""
+    for name in ("trainium2", "trn2.48xlarge", "trn2-ultraserver", "llama-3.1-70b"):
+        rows = json.loads(here("show", name, "--format", "json").out)["rows"]
+        shown = {r["at"]: r for r in rows if r["value"] is not None}
+        (document,) = [d for d in data["documents"] if d["name"] == name]
+        table = {at: dict(zip(VALUE_FIELDS, row, strict=False)) for at, row in document["values"].items()}
+        compared = [at for at in shown if at in table]
+
+        assert len(compared) > 8
+        for at in compared:
+            row, cell = shown[at], table[at]
+            assert [row["says"], row["value"], row["low"]] == [cell["text"], cell["value"], cell["low"]]
+            assert row["high"] == cell["high"]
+            assert (row["unit"] or "") == (data["units"][cell["unit"]][1] if cell.get("unit") else "")
+
+
+def test_table_has_every_document_and_path(data) -> None:
+    expected = {n.name: [v.at for v in tabled(entry(GRAPH, n))] for n in SHOWN}
+
+    assert expected == {d["name"]: [*d["values"]] for d in data["documents"]}
+
+
+def test_other_values_in_the_table(data) -> None:
+    (chip,) = [d for d in data["documents"] if d["name"] == "trainium2"]
+    (fact,) = [f for f in facts(GRAPH, GRAPH.named("trainium2")) if f.at == "memory.bandwidth"]
+    row = dict(zip(VALUE_FIELDS, chip["values"]["memory.bandwidth"], strict=False))
+    others = [dict(zip(OTHER_FIELDS, other, strict=False)) for other in row["others"]]
+
+    assert [(o.says, o.verdict, o.source) for o in fact.conflicting] == [
+        (o["says"], o["verdict"], data["sources"][o["source"] - 1][0]) for o in others
+    ]
+    lines = GRAPH.named("trainium2").document.text.splitlines()
+    assert "bandwidth: 2.9 TB/sec" in lines[row["line"] - 1]
+    assert [o for o in others if o["says"] not in "".join(lines[o["line"] - 1 : o["line"] + 1])] == []
+
+
+def test_total_with_a_published_count(data) -> None:
+    """The number of chips is computed; the values of other sources for it are next to it."""
+    (server_,) = [d for d in data["documents"] if d["name"] == "trn2.48xlarge"]
+    row = dict(zip(VALUE_FIELDS, server_["values"]["chips"], strict=False))
+
+    assert ("16", "total") == (row["text"], row["verdict"])
+    assert row["others"]
+
+
+def test_usual_price(data) -> None:
+    (server_,) = [d for d in data["documents"] if d["name"] == "trn1.32xlarge"]
+    row = dict(zip(VALUE_FIELDS, server_["values"]["prices.on-demand"], strict=False))
+
+    assert "USD/h" in row["text"]
+    assert "us-east-1" in row["scope"]
+
+
+def test_links_resolve(pages, parsed) -> None:
+    broken = []
+    outside = set()
+    for name, page in parsed.items():
+        for link in page.links:
+            if link.startswith(("http://", "https://")):
+                outside.add(link)
+                continue
+            path, _, anchor = link.partition("#")
+            folder = name.rpartition("/")[0]
+            target = name if not path else f"{folder}/{path}" if folder else path
+            target = re.sub(r"[^/]+/\.\./", "", target)
+            if target not in pages or (anchor and unquote(anchor) not in parsed[target].ids):
+                broken.append((name, link))
+
+    assert [] == broken
+    assert {n.spec.address for n in GRAPH.of(Source) if n.spec.address} >= outside
+    assert outside
+
+
+def test_nothing_is_loaded_from_elsewhere(pages, parsed) -> None:
+    loaded = {link for page in parsed.values() for link in page.loaded}
+    local = {"site.css", "../site.css", "site.js", "../site.js", "data.js", "explorer.js", "data:,"}
+
+    assert [] == [link for link in loaded - local if not re.fullmatch(r"topology/[\w.-]+\.svg", link)]
+    assert [] == re.findall(r"url\(|@import", pages["site.css"])
+    assert [] == re.findall(r"fetch\(|XMLHttpRequest|import\(|https?://", pages["site.js"] + pages["explorer.js"])
+
+
+def test_ids_are_unique(parsed) -> None:
+    assert [] == [(name, at) for name, page in parsed.items() for at, n in Counter(page.ids).items() if n > 1]
+
+
+def test_size(pages) -> None:
+    """The data of the table stays below a megabyte, and a page below half of one."""
+    assert len(pages["data.js"].encode()) < 1_000_000
+    assert [] == [n for n, text in pages.items() if n.endswith(".html") and len(text.encode()) > 500_000]
+
+
+@pytest.mark.slow
+def test_same_bytes(pages) -> None:
+    assert {name: text.encode() for name, text in pages.items()} == build(graph())
+
+
+def test_no_path_of_this_machine(pages) -> None:
+    folder = GRAPH.named("trainium2").document.file.removesuffix("/chips/trainium2.yaml")
+
+    assert [] == [name for name, text in pages.items() if folder in text]
+
+
+def test_audit_page(pages) -> None:
+    result = overview(GRAPH, audit(GRAPH).disagreements)
+    text = pages["audit.html"]
+
+    counts = [int(n) for n in re.findall(r'<td class="num">(\d+)</td>', text)]
+    assert [result.agreeing, result.resolved, result.unresolved, result.found] == counts[:4]
+    assert len(result.important) == text.count('<th scope="row"><a ')
+
+
+def test_text_of_a_catalog_is_no_markup(tmp_path) -> None:
+    """Titles, notes and addresses come from files that others write."""
+    folder = tmp_path / "catalog" / "sources"
+    folder.mkdir(parents=True)
+    (folder / "evil.yaml").write_text(
+        "api_version: trnspec/v1\nkind: Source\n"
+        "metadata: {name: evil, title: <script>alert(1)</script>, note: '\"><img src=x>'}\n"
+        "spec: {publisher: </title><b>, as_of: 2026-01-01, rank: third-party, address: 'javascript:alert(1)'}\n"
+    )
+    pages = build(Graph({"evil": graph([tmp_path / "catalog"]).named("evil")}))
+    page = pages["source/evil.html"].decode()
+
+    assert "<title>&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert [] == re.findall(r"<script>alert|</title><b>|href=.javascript", page)
+
+
+def test_command(here, tmp_path, monkeypatch, pages) -> None:
+    monkeypatch.setattr("trnspec.site.build.build", lambda _: {n: pages[n].encode() for n in ("index.html", "data.js")})
+    result = here("site", "build", tmp_path / "site")
+
+    assert (0, "") == (result.status, result.out)
+    assert f"wrote {tmp_path / 'site' / 'index.html'} and the files it links to\n" == result.err
+    assert (tmp_path / "site" / "index.html").is_file()
+
+
+def test_without_jinja(here, monkeypatch) -> None:
+    monkeypatch.setattr("trnspec.site.build.importlib.util.find_spec", lambda _: None)
+    result = here("site", "build", "site")
+
+    assert 2 == result.status
+    assert "pip install 'trnspec[site]'" in result.err
+
+
+def test_a_new_site_replaces_the_old_one(tmp_path) -> None:
+    write_site(tmp_path, {"data.js": b"1", "document/a.html": b"a", "document/b.html": b"b"})
+    write_site(tmp_path, {"data.js": b"2", "document/b.html": b"c"})
+
+    assert ["b.html"] == [f.name for f in (tmp_path / "document").iterdir()]
+    assert b"2" == (tmp_path / "data.js").read_bytes()
+
+
+def test_a_folder_of_other_files_is_not_overwritten(tmp_path) -> None:
+    (tmp_path / "letter.txt").write_text("")
+    with pytest.raises(UsageError, match="is not empty and is not a site"):
+        write_site(tmp_path, {"data.js": b""})
+
+    assert ["letter.txt"] == [f.name for f in tmp_path.iterdir()]
+
+
+def test_server_on_loopback(tmp_path) -> None:
+    write_site(tmp_path, {"data.js": b"1", "index.html": b"<p>"})
+    with server(tmp_path, 0) as listening:
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{listening.server_port}"
+            with urllib.request.urlopen(f"{address}/index.html") as answer:
+                assert b"<p>" == answer.read()
+            with pytest.raises(urllib.error.HTTPError):
+                urllib.request.urlopen(f"{address}/../secret")
+        finally:
+            listening.shutdown()
+            thread.join()
+    assert "127.0.0.1" == listening.server_address[0]
+    with pytest.raises(UsageError, match="is not a site"):
+        server(tmp_path / "none", 0)

@@ -1,0 +1,55 @@
+"""The shipped catalog as a session of the language server has it in memory."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+from running import ROOT
+
+from trnspec.api import registry
+from trnspec.lsp.checking import Quick, quick
+from trnspec.lsp.documents import Documents, canonical
+from trnspec.lsp.positions import Lines, Spot, spot_at
+from trnspec.yaml import Place
+
+CHIP = canonical(ROOT / "catalog" / "chips" / "trainium2.yaml")
+
+
+@functools.cache
+def session() -> Documents:
+    """One for all tests, which leave no texts in it."""
+    documents = Documents(registry())
+    documents.surroundings(CHIP)
+    return documents
+
+
+def edited(old: str = "", new: str = "", file: str = CHIP) -> Quick:
+    """A document of the catalog with one text replaced, in the editor."""
+    text = Path(file).read_text(encoding="utf-8")
+    assert old in text
+    documents = session()
+    documents.texts[file] = text.replace(old, new, 1)
+    try:
+        return quick(documents, file)
+    finally:
+        del documents.texts[file]
+
+
+def place_in(text: str, words: str, offset: int = 0) -> Place:
+    """The position of some words of a text."""
+    at = text.index(words) + offset
+    return Place(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+
+
+def spot_in(result: Quick, words: str, offset: int = 0) -> tuple[Spot, Place]:
+    """What is at some words of a document."""
+    place = place_in(result.document.text, words, offset)
+    spot = spot_at(result.document, place)
+    assert spot is not None
+    return spot, place
+
+
+def lines_of(result: Quick) -> Lines:
+    """The lines of a document."""
+    return Lines.of(result.document.text)

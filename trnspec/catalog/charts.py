@@ -1,0 +1,243 @@
+"""Charts of the catalog: the values of a figure by source and date, and documents side by side."""
+
+from __future__ import annotations
+
+from datetime import date
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import QuantityError, UnknownNameError, UsageError
+from trnspec.graph.facts import facts
+from trnspec.graph.provenance import Stated
+from trnspec.plots.chart import UNKNOWN, Axis, Chart, Ends, Limit, Panel, Points
+from trnspec.quantities.display import Displayed, common_unit
+from trnspec.quantities.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trnspec.graph.facts import Fact
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.plots.chart import Mark
+
+
+@frozen
+class Statement:
+    """The value of a figure according to one source.
+
+    Attributes:
+        source: The name of the source.
+        as_of: Its date: a year, a month or a day.
+        verdict: ``adopted``, or the verdict on a conflicting value.
+        says: The value as printed.
+        value: The value: a quantity or a count; ``None`` for a text.
+    """
+
+    source: str
+    as_of: str
+    verdict: str
+    says: str
+    value: Quantity | float | None
+
+
+def statements(graph: Graph, node: Node[Any], at: str) -> list[Statement]:
+    """All statements on a figure, the oldest first.
+
+    Args:
+        graph: The catalog.
+        node: The document.
+        at: The path below ``spec``: ``memory.bandwidth``.
+
+    Raises:
+        UnknownNameError: The document has no such figure; the message lists the nearest paths.
+    """
+    known = {fact.at: fact for fact in facts(graph, node)}
+    if at not in known:
+        hint = did_you_mean(at, known)
+        raise UnknownNameError(f"{node.name} states no {at}" + (f"; {hint}" if hint else ""))
+    fact = known[at]
+    result = [Statement(c.source, c.as_of, c.verdict, str(c.says), _read(str(c.says), fact)) for c in fact.conflicting]
+    if fact.value is not None:
+        value = fact.value.value if isinstance(fact.value, Stated) else _count(fact.value)
+        result.append(Statement(fact.source, fact.as_of, fact.verdict, fact.text or "", value))
+    return sorted(result, key=lambda s: (s.as_of, s.source))
+
+
+def _count(value: object) -> float | None:
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _read(text: str, fact: Fact) -> Quantity | float | None:
+    if isinstance(fact.value, int):
+        digits = text.replace(",", "")
+        return float(digits) if digits.isdecimal() else None
+    try:
+        return Quantity.parse(text, fact.figure.value.dimension if fact.figure is not None else None)
+    except QuantityError:
+        return None
+
+
+_VERDICTS = ("adopted", "derived", "agrees", "rounded", "other-scope", "superseded", "unresolved", "rejected")
+
+
+def history(graph: Graph, node: Node[Any], at: str) -> Chart:
+    """The values of a figure by date, a marker for each verdict, with the interval of each printed value.
+
+    Statements of the same value, date and verdict are one point. The caption lists them by number.
+
+    Args:
+        graph: The catalog.
+        node: The document.
+        at: The path below ``spec``: ``memory.bandwidth``.
+
+    Raises:
+        UnknownNameError: The document has no such figure.
+        UsageError: It has no dated value that is a number.
+    """
+    every = statements(graph, node, at)
+    drawn = [s for s in every if s.value is not None and s.as_of]
+    # The adopted value comes first: its unit is preferred.
+    first = sorted(drawn, key=lambda s: s.verdict not in ("adopted", "derived"))
+    quantities = [s.value for s in first if isinstance(s.value, Quantity)]
+    if not drawn or len({q.dimension for q in quantities}) > 1 or (quantities and len(quantities) < len(drawn)):
+        raise UsageError(f"{node.name} {at} has no dated values of one dimension to draw")
+    unit = common_unit([Displayed.of(q) for q in quantities]) if quantities else None
+    factor = float(unit.factor) if unit is not None else 1.0
+    groups: dict[tuple[str, str, float], list[int]] = {}
+    for number, statement in enumerate(drawn, 1):
+        groups.setdefault((statement.verdict, statement.as_of, _number(statement.value) / factor), []).append(number)
+    marks: list[Mark] = []
+    for verdict in (*_VERDICTS, *dict.fromkeys(s.verdict for s in drawn if s.verdict not in _VERDICTS)):
+        keys = [key for key in groups if key[0] == verdict]
+        if keys:
+            marks.append(
+                Points(
+                    verdict,
+                    tuple(year(as_of)[0] for _, as_of, _ in keys),
+                    tuple(value for *_, value in keys),
+                    tuple(year(as_of)[1] for _, as_of, _ in keys),
+                    tuple(_ends(drawn[groups[key][0] - 1].value, factor) for key in keys),
+                    tuple(_numbers(groups[key]) for key in keys),
+                )
+            )
+    adopted = [s for s in drawn if s.verdict in ("adopted", "derived")]
+    if adopted:
+        marks.insert(0, Limit(_number(adopted[0].value) / factor))
+    listed = [
+        f"{number} {s.source or 'derived'} ({s.as_of}): {s.says}, {s.verdict}" for number, s in enumerate(drawn, 1)
+    ]
+    rest = [f"{s.source} ({s.as_of or 'no date'}): {s.says}, {s.verdict}" for s in every if s not in drawn]
+    caption = (
+        "Whiskers: what the printed digits leave open, and the span of a date that is a month or a year.",
+        *listed,
+        *([f"Not drawn: {'; '.join(rest)}."] if rest else []),
+    )
+    symbol = f" [{unit.symbol}]" if unit is not None and unit.symbol != "x" else ""
+    panel = Panel(Axis("date of the source", dates=True), Axis(f"{at}{symbol}"), tuple(marks))
+    return Chart("history", f"{node.name} {at}: what sources state", (panel,), caption)
+
+
+def _number(value: Quantity | float | None) -> float:
+    assert value is not None
+    return float(value.value) if isinstance(value, Quantity) else value
+
+
+def _ends(value: Quantity | float | None, factor: float) -> Ends:
+    if not isinstance(value, Quantity):
+        return UNKNOWN
+    high = value.interval.high
+    return float(value.interval.low) / factor, None if high is None else float(high) / factor
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    """``1, 2, 3, 7`` as ``1-3, 7``."""
+    runs: list[list[int]] = []
+    for n in numbers:
+        if runs and runs[-1][-1] == n - 1:
+            runs[-1].append(n)
+        else:
+            runs.append([n])
+    return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)
+
+
+def year(as_of: str) -> tuple[float, Ends]:
+    """A date as a year with its fraction, and its span: of ``2024-07`` the month; nothing for a day."""
+    steps = [int(part) for part in as_of.split("-")]
+    if len(steps) == 3:
+        return _fraction(date(*steps)), UNKNOWN
+    first = date(steps[0], steps[1] if len(steps) > 1 else 1, 1)
+    months = 1 if len(steps) > 1 else 12
+    after = (first.year * 12 + first.month - 1) + months
+    low, high = _fraction(first), _fraction(date(after // 12, after % 12 + 1, 1))
+    return (low + high) / 2.0, (low, high)
+
+
+def _fraction(day: date) -> float:
+    return day.year + (day.timetuple().tm_yday - 1) / (
+        366.0 if date(day.year, 12, 31).timetuple().tm_yday == 366 else 365.0
+    )
+
+
+@frozen
+class Compared:
+    """A row of a comparison.
+
+    Attributes:
+        at: The path of the figure.
+        text: The values as text, in one unit, in the order of the documents.
+        ratios: The ratio of each document to the baseline, with its interval; ``None`` where there is none.
+    """
+
+    at: str
+    text: str
+    ratios: tuple[tuple[Fraction, Ends] | None, ...]
+
+
+_APART = 0.6
+"""The share of a row over which the points of the documents are spread."""
+
+
+def comparison(names: Sequence[str], base: int, rows: Sequence[Compared], sources: Sequence[str]) -> Chart:
+    """The ratios of documents to a baseline, one row for each figure in which they differ.
+
+    Args:
+        names: The documents.
+        base: The index of the baseline.
+        rows: The figures.
+        sources: The sources of the documents, with dates.
+
+    Raises:
+        UsageError: The documents have no figure with a ratio other than 1.
+    """
+    having = [r for r in rows if any(ratio is not None for i, ratio in enumerate(r.ratios) if i != base)]
+    differing = [r for r in having if any(ratio is not None and ratio[0] != 1 for ratio in r.ratios)]
+    if not differing:
+        raise UsageError(f"{', '.join(names)} differ in no figure that has a ratio")
+    marks: list[Mark] = [Limit(1.0, f"{names[base]} = 1", vertical=True)]
+    others = [i for i in range(len(names)) if i != base]
+    for i, name in enumerate(names):
+        some = [(float(row), r.ratios[i]) for row, r in enumerate(differing)]
+        ratios = [(row, ratio) for row, ratio in some if ratio is not None and ratio[0] > 0 and i != base]
+        if ratios:
+            x = tuple(float(ratio) for _, (ratio, _) in ratios)
+            # Apart, so that equal ratios do not cover each other.
+            shift = (others.index(i) - (len(others) - 1) / 2) * _APART / len(others)
+            y = tuple(row + shift for row, _ in ratios)
+            marks.append(Points(name, x, y, tuple(ends for _, (_, ends) in ratios)))
+    caption = (
+        f"Values next to each figure: {' | '.join(names)}. Whiskers: intervals of the ratios.",
+        f"{len(having) - len(differing)} figures are equal in all of them.",
+        f"Sources: {', '.join(sources)}.",
+    )
+    categories = tuple(f"{r.at}  {r.text}" for r in differing)
+    axis = Axis(f"ratio to {names[base]}", log=True)
+    return Chart(
+        "compare",
+        f"{', '.join(names)}: ratios to {names[base]}",
+        (Panel(axis, Axis(categories=categories), tuple(marks)),),
+        caption,
+    )

@@ -1,0 +1,84 @@
+"""Applies the edits of findings until no finding has one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.checks.runner import Checked, check
+from trnspec.diagnostics import Diagnostic, Severity
+from trnspec.loading.pipeline import Reading, read
+from trnspec.yaml import read_text
+from trnspec.yaml.edits import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trnspec.loading.settings import Settings
+    from trnspec.plugins.api import Registry
+
+_OF_WAIVERS = ("TRN304",)
+_ROUNDS = 10
+"""An edit can reveal another finding; no document needs more rounds than it has levels of mistakes."""
+
+
+@frozen
+class Fixed:
+    """Documents after the edits.
+
+    Attributes:
+        checked: What is left to report.
+        texts: The new texts of the files that changed.
+        applied: The findings whose edits were applied, at their places of that time.
+    """
+
+    checked: Checked
+    texts: dict[str, str]
+    applied: tuple[Diagnostic, ...]
+
+
+def fix(readings: Iterable[Reading], registry: Registry, settings: Settings) -> Fixed:
+    """Apply the edits of the findings in the targets, check again, and repeat until there are none.
+
+    Nothing is written. An edit after which a file cannot be read is not applied.
+    """
+    current = list(readings)
+    texts: dict[str, str] = {}
+    applied: list[Diagnostic] = []
+    excluded: set[str] = set()
+    for _ in range(_ROUNDS):
+        checked = check(current, registry, settings)
+        deferred = _OF_WAIVERS if any(map(_hides, checked.report.diagnostics)) else ()
+        by_file: dict[str, list[Diagnostic]] = {}
+        for diagnostic in checked.report.diagnostics:
+            if diagnostic.code in deferred:
+                continue
+            if diagnostic.edit is not None and diagnostic.where.file not in excluded:
+                by_file.setdefault(diagnostic.where.file, []).append(diagnostic)
+        changed = False
+        for index, reading in enumerate(current):
+            findings = by_file.get(reading.document.file, []) if reading.target else []
+            text, edits = apply(reading.document.text, [d.edit for d in findings if d.edit is not None])
+            if not edits:
+                continue
+            document = read_text(text, reading.document.file)
+            if document.data is None:
+                excluded.add(reading.document.file)
+                continue
+            fresh = read(document, registry, target=True, plugin=reading.plugin, layer=reading.layer)
+            current[index] = fresh
+            texts[reading.document.file] = text
+            applied += [d for d in findings if d.edit in edits]
+            changed = True
+        if not changed:
+            break
+    else:
+        checked = check(current, registry, settings)
+    return Fixed(checked, texts, tuple(applied))
+
+
+def _hides(diagnostic: Diagnostic) -> bool:
+    """Whether a finding that a waiver accepts may be missing for it: an error of form or reference, or of a rule."""
+    early = diagnostic.code.startswith("TRN") and diagnostic.code < "TRN300"
+    return diagnostic.severity is Severity.ERROR and (early or diagnostic.code == "TRN900")

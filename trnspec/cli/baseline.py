@@ -1,0 +1,48 @@
+"""``trnspec baseline``: the present findings, accepted."""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+
+import click
+
+from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+
+
+@click.command(
+    "baseline",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec baseline trnspec-baseline.json my-catalog", "Accept the present findings of a folder:"),
+        ("trnspec validate --baseline trnspec-baseline.json my-catalog", "Report what is new since then:"),
+    ),
+)
+@click.argument("file", metavar="FILE", type=NamedPath(dir_okay=False))
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(readable=False))
+@click.option(
+    "--catalog",
+    "catalogs",
+    multiple=True,
+    cls=GroupedOption,
+    group="Catalog",
+    metavar="DIR",
+    help="Also resolve names in this catalog; may be repeated.",
+)
+def command(file: FilePath, paths: tuple[str, ...], catalogs: tuple[str, ...]) -> None:
+    """Write the present findings to FILE, for trnspec validate --baseline FILE.
+
+    A finding is identified by its code, its document and the path in it, and not by its line. PATH is a file or a
+    folder; without it, all catalogs are checked, as by trnspec validate. A waiver with a reason in the document is the
+    better way to accept a single finding.
+    """
+    from trnspec.api import validate
+    from trnspec.atomic_write import write
+    from trnspec.checks.baseline import accepting
+    from trnspec.cli.common import here
+    from trnspec.loading.settings import Settings
+
+    settings = here().merged(Settings(catalogs=tuple(FilePath(c) for c in catalogs)))
+    baseline = accepting(validate(paths, settings=settings, every=True), file)
+    write({file: baseline.text().encode("utf-8")})
+    count = sum(baseline.findings.values())
+    click.echo(f"{file}: {count:,} {'finding' if count == 1 else 'findings'} accepted")

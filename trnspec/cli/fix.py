@@ -1,0 +1,67 @@
+"""``trnspec fix``: the safe hints of findings, applied."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path as FilePath
+
+import click
+
+from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.diagnostics import Severity
+
+
+@click.command(
+    "fix",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec fix --diff my-catalog", "Show what would change in a folder:"),
+        ("trnspec fix chips/acme-1.yaml", "Fix one file:"),
+    ),
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
+@click.option(
+    "--diff",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help="Write nothing; print what would change, with exit status 1.",
+)
+@click.option(
+    "--catalog",
+    "catalogs",
+    multiple=True,
+    cls=GroupedOption,
+    group="Catalog",
+    metavar="DIR",
+    help="Also resolve names in this catalog; may be repeated.",
+)
+def command(paths: tuple[str, ...], diff: bool, catalogs: tuple[str, ...]) -> None:  # noqa: FBT001  # click passes it by name
+    """Apply the safe hints of findings, and check again.
+
+    Fixed are: a misspelt key and a misspelt unit if one correction is possible, a number such as 4,800 Gbps without
+    quotes in a flow mapping, and a waiver that suppresses nothing. All other text stays as it is. Exit status: 0 no
+    findings are left, 1 findings are left, or --diff prints a change.
+    """
+    from trnspec.api import readings, registry, select
+    from trnspec.checks.fixes import fix
+    from trnspec.cli.common import here
+    from trnspec.loading.rewriting import read_as_text, write_texts
+    from trnspec.loading.settings import Settings
+
+    known = registry()
+    settings = here().merged(Settings(catalogs=tuple(FilePath(c) for c in catalogs)))
+    settings.verify(known.codes)
+    fixed = fix(readings(select(paths, known, settings), known), known, settings)
+    changes = [(file, fixed.texts[str(file.file)]) for file in map(read_as_text, map(FilePath, fixed.texts))]
+    left = sum(d.severity > Severity.INFO for d in fixed.checked.report.diagnostics)
+    if diff:
+        for file, text in changes:
+            click.echo(file.diff(text), nl=False)
+        sys.exit(1 if changes or left else 0)
+    write_texts(changes)
+    for finding in fixed.applied:
+        click.echo(f"{finding.where}: fixed {finding.code} {finding.name}: {finding.message}")
+    if left:
+        click.echo(f"{left:,} {'finding is' if left == 1 else 'findings are'} left; trnspec validate prints them")
+    sys.exit(1 if left else 0)

@@ -1,0 +1,35 @@
+"""``trnspec lsp``: the language server."""
+
+from __future__ import annotations
+
+import click
+
+from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.errors import UsageError
+
+
+@click.command(
+    "lsp",
+    cls=GroupedCommand,
+    examples=(("trnspec lsp", "The command to name in the settings of an editor:"),),
+)
+@click.option(
+    "--stdio",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Protocol",
+    help="Talk on standard input and output, as without it; some editors add it.",
+)
+def command(*, stdio: bool) -> None:  # noqa: ARG001  # there is no other way
+    """Start the language server, for editors: it talks on standard input and output.
+
+    Findings while typing, hover texts, completion, definitions, references, renaming and code actions. The how-to page
+    on editors has the settings for VS Code, Neovim, Helix and Zed. Needs the extra: pip install 'trnspec[lsp]'.
+    """
+    try:
+        from trnspec.lsp.server import run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"pygls", "lsprotocol"}:
+            raise
+        raise UsageError(f"{error.name} is not installed; pip install 'trnspec[lsp]'") from error
+    run()

@@ -1,0 +1,356 @@
+"""``trnspec plot``: charts of evaluations, and of the catalog."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from trnspec.cli.common import catalog_options, load_catalog
+from trnspec.cli.complete import documents, figure_of_document
+from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+from trnspec.cli.names import graph_for
+from trnspec.cli.suggest import Group
+from trnspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from trnspec.evaluation.sweeps.sweep import Row
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+    from trnspec.plots.chart import Chart
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.group("plot", cls=Group)
+def command() -> None:
+    """Draw a chart as SVG, PNG or PDF: the end of the name of FILE decides.
+
+    Charts of evaluations read what trnspec eval EVALUATOR --format json printed; trnspec eval EVALUATOR --plot FILE draws
+    the usual chart at once. Charts need the extra plot: pip install 'trnspec[plot]'. The same input gives the same bytes
+    with one version of matplotlib.
+    """
+
+
+def _output(function: F) -> F:
+    for option in (
+        click.option("--dark", is_flag=True, cls=GroupedOption, group="Output", help="Light on dark."),
+        click.option(
+            "--output",
+            cls=GroupedOption,
+            group="Output",
+            type=NamedPath(dir_okay=False),
+            required=True,
+            metavar="FILE",
+            help="Write to FILE: .svg, .png or .pdf.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _write(make: Callable[[], Chart], output: FilePath, *, dark: bool) -> None:
+    from trnspec.plots.chart import check
+
+    check(output)
+    make().save(output, dark=dark)
+    click.echo(f"wrote {output}", err=True)
+
+
+# Charts of evaluations.
+
+
+def _of_evaluations(kind: str, evaluator: str, summary: str, text: str, example: str) -> None:
+    """Adds the command of a chart of evaluations."""
+
+    @command.command(kind, cls=GroupedCommand, help=text, short_help=summary, examples=((example, "From a file:"),))
+    @click.argument("files", nargs=-1, required=True, metavar="FILE...")
+    @_output
+    def plot(files: tuple[str, ...], output: FilePath, *, dark: bool) -> None:
+        from trnspec.evaluation.charts import chart, sweep_chart
+
+        def make() -> Chart:
+            read = [_read(file, evaluator) for file in files]
+            rows = [row for some in read for row in some]
+            return sweep_chart(rows, kind) if len(read) == 1 and len(rows) > 1 else chart([e for _, e in rows], kind)  # type: ignore[misc]
+
+        _write(make, output, dark=dark)
+
+
+_FILES = "FILE is what trnspec {evaluator} --format json printed; - is standard input."
+
+for _kind, _evaluator, _summary, _example in (
+    (
+        "breakdown",
+        "eval training",
+        "Time by part: stacked bars of one or several evaluations, or of a sweep.",
+        "trnspec plot breakdown training.json --output step.svg",
+    ),
+    (
+        "memory",
+        "eval training",
+        "Memory of a rank by part, and its capacity.",
+        "trnspec plot memory training.json --output memory.svg --dark",
+    ),
+    (
+        "pareto",
+        "plan train",
+        "Plans of a training run: time against cost.",
+        "trnspec plot pareto plans.json --output plans.svg",
+    ),
+    (
+        "serving",
+        "plan serve",
+        "Percentiles of TTFT and TPOT against the request rate.",
+        "trnspec plot serving fleet.json --output fleet.svg",
+    ),
+    (
+        "accuracy",
+        "eval accuracy",
+        "Computed over measured values, by set of measurements.",
+        "trnspec plot accuracy errors.json --output errors.svg",
+    ),
+):
+    _of_evaluations(_kind, _evaluator, _summary, f"{_summary}\n\n{_FILES.format(evaluator=_evaluator)}", _example)
+
+
+def _read(file: str, evaluator: str) -> list[Row]:
+    """The evaluations in a file: one, or the rows of a sweep.
+
+    Raises:
+        UsageError: The file does not have the output of ``trnspec eval --format json``.
+    """
+    from trnspec.evaluation.result import Evaluation, RefusalError
+
+    expected = f"{file}: the output of trnspec {evaluator} --format json is expected"
+    try:
+        text = sys.stdin.read() if file == "-" else FilePath(file).read_text(encoding="utf-8")
+        data = json.loads(text)
+        if not isinstance(data, Mapping):
+            raise UsageError(f"{expected}, not {type(data).__name__}")  # what the user gave
+        if "refusal" in data:
+            raise UsageError(f"{file}: {data['refusal']['message']}")
+        if "swept" not in data:
+            return [({}, Evaluation.from_dict(data))]
+        return [
+            (
+                row["combination"],
+                RefusalError(row["refusal"]["reason"], row["refusal"]["message"])
+                if "refusal" in row
+                else Evaluation.from_dict(row),
+            )
+            for row in data["rows"]
+        ]
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise UsageError(f"{expected} ({type(error).__name__}: {error})") from error
+
+
+@command.command(
+    "roofline",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec plot roofline trainium1 trainium2 trainium3 --output roofline.svg", "Three chips:"),
+        (
+            "trnspec plot roofline trainium2 --model llama-3.1-8b --phase decode --batch 16 --output decode.png",
+            "Where the parts of a model are:",
+        ),
+    ),
+)
+@click.argument("chips", nargs=-1, required=True, metavar="CHIP...", shell_complete=documents())
+@click.option("--model", cls=GroupedOption, group="Workload", metavar="MODEL", help="Draw the parts of this model.")
+@click.option(
+    "--phase",
+    cls=GroupedOption,
+    group="Workload",
+    type=click.Choice(["train", "prefill", "decode"]),
+    default="prefill",
+    show_default=True,
+    help="Phase of the model.",
+)
+@click.option(
+    "--batch", cls=GroupedOption, group="Workload", metavar="SEQUENCES", type=click.IntRange(1), default=1,
+    show_default=True, help="Batch size.",
+)  # fmt: skip
+@click.option(
+    "--seq", cls=GroupedOption, group="Workload", metavar="TOKENS", type=click.IntRange(1), default=4096,
+    show_default=True, help="Sequence length.",
+)  # fmt: skip
+@click.option(
+    "--dtype", cls=GroupedOption, group="Workload", metavar="DTYPE", default="bf16", show_default=True,
+    help="Compute dtype.",
+)  # fmt: skip
+@_output
+@catalog_options
+def roofline(
+    chips: tuple[str, ...],
+    *,
+    model: str | None,
+    phase: str,
+    batch: int,
+    seq: int,
+    dtype: str,
+    output: FilePath,
+    dark: bool,
+    **options: Any,
+) -> None:
+    """Attainable rate against arithmetic intensity.
+
+    Values are those of trnspec eval roofline. With --model, the parts of the model are dots on the line of each chip.
+    """
+    from trnspec.api import evaluate
+    from trnspec.evaluation.charts import chart
+
+    def make() -> Chart:
+        catalog = load_catalog(**options)
+        workload = {} if model is None else {"model": model, "phase": phase, "batch": batch, "seq": seq}
+        return chart([evaluate("roofline", catalog, on=c, dtype=dtype, **workload) for c in dict.fromkeys(chips)])
+
+    _write(make, output, dark=dark)
+
+
+# Charts of the catalog.
+
+
+@command.command(
+    "history",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec plot history trainium1.memory.bandwidth --output bandwidth.svg", "What sources state, by date:"),
+    ),
+)
+@click.argument("figure", shell_complete=figure_of_document)
+@_output
+@catalog_options
+def history(figure: str, output: FilePath, *, dark: bool, **options: Any) -> None:
+    """Values of a FIGURE by source and date, a marker for each verdict.
+
+    FIGURE is a document and a path, such as trainium2.memory.bandwidth.
+    """
+    from trnspec.catalog.charts import history as drawn
+    from trnspec.evaluation.figure_path import figure_path
+
+    def make() -> Chart:
+        graph = load_catalog(**options).graph
+        place = figure_path(graph, figure)
+        return drawn(graph, place.node, place.at)
+
+    _write(make, output, dark=dark)
+
+
+@command.command(
+    "compare",
+    cls=GroupedCommand,
+    examples=(
+        (
+            "trnspec plot compare trainium1 trainium2 trainium3 --output chips.svg",
+            "Three chips, relative to the first:",
+        ),
+    ),
+)
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=documents())
+@click.option(
+    "--baseline", cls=GroupedOption, group="Output", metavar="NAME", help="The document that ratios refer to."
+)
+@_output
+@catalog_options
+def compare(names: tuple[str, ...], baseline: str | None, output: FilePath, *, dark: bool, **options: Any) -> None:
+    """Ratios of documents to a baseline, the first NAME by default; figures that are equal are not drawn."""
+    from trnspec.catalog.charts import comparison
+
+    def make() -> Chart:
+        graph = graph_for(*names, **options)
+        nodes = list({graph.named(name).name: graph.named(name) for name in names}.values())
+        first = graph.named(baseline or names[0])
+        if len(nodes) < 2:
+            raise UsageError("name at least two documents to compare")
+        if first not in nodes:
+            raise UsageError(f"the baseline {first.name} is not one of the documents to compare")
+        base = nodes.index(first)
+        return comparison([n.name for n in nodes], base, _compared(graph, nodes, base), _sources(graph, nodes))
+
+    _write(make, output, dark=dark)
+
+
+def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[Any]:
+    from trnspec.catalog.charts import Compared
+    from trnspec.cli.compare import in_one_unit, ratio_of, rows
+    from trnspec.text_table import Number
+
+    result = []
+    for row in rows(graph, nodes):
+        unit, cells = in_one_unit(row)
+        ratios = [ratio_of(value, row.values[base]) for value in row.values]
+        text = " | ".join(
+            "-" if cell is None else cell.text if isinstance(cell, Number) else str(cell) for cell in cells
+        ) + (f" {unit}" if unit else "")
+        ends = [
+            None if r is None else (r.value, (float(r.interval.low), None if r.interval.high is None else float(r.interval.high)))
+            for r in ratios
+        ]  # fmt: skip
+        result.append(Compared(row.at, text, tuple(ends)))
+    return result
+
+
+def _sources(graph: Graph, nodes: Sequence[Node[Any]]) -> list[str]:
+    from trnspec.graph.facts import facts
+
+    stated = {(f.source, f.as_of) for node in nodes for f in facts(graph, node) if f.source}
+    return [f"{name} ({date})" if date else name for name, date in sorted(stated)]
+
+
+@command.command(
+    "topology",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec plot topology trn2.48xlarge --output fabric.svg", "The fabric of a server:"),
+        (
+            "trnspec plot topology trn2.48xlarge --highlight tp=16 --output groups.svg",
+            "The same, with groups of 16 tensor-parallel ranks:",
+        ),
+    ),
+)
+@click.argument("name", shell_complete=documents())
+@click.option(
+    "--highlight",
+    cls=GroupedOption,
+    group="Output",
+    metavar="tp=RANKS",
+    help="Draw the chips of each tensor-parallel group in one colour; consecutive ranks are a group.",
+)
+@click.option(
+    "--output", cls=GroupedOption, group="Output", type=NamedPath(dir_okay=False), required=True, metavar="FILE",
+    help="Write to FILE: .svg.",
+)  # fmt: skip
+@catalog_options
+def topology(name: str, highlight: str | None, output: FilePath, **options: Any) -> None:
+    """Fabric of a server or an UltraServer, as trnspec export svg draws it.
+
+    SVG only; colours follow the light or dark mode of the viewer. It does not need the extra plot.
+    """
+    from trnspec.atomic_write import write
+    from trnspec.output.exporters.svg import export
+
+    if output.suffix.lower() != ".svg":
+        raise UsageError(f"{output.name}: a topology is drawn as .svg only")
+    graph = graph_for(name, **options)
+    groups = None if highlight is None else _groups(graph, name, highlight)
+    write({output: export(graph.named(name), graph, groups).text.encode()})
+    click.echo(f"wrote {output}", err=True)
+
+
+def _groups(graph: Graph, name: str, text: str) -> Any:
+    from trnspec.output.exporters.svg import Groups
+    from trnspec.perf.lowering.lower import lower
+
+    degree, _, ranks = text.partition("=")
+    if degree.strip() != "tp" or not ranks.strip().isdecimal() or not int(ranks):
+        raise UsageError(f"--highlight: tp=RANKS is expected, such as tp=16, not {text!r}")
+    system, count = lower(graph, name), int(ranks)
+    if count > system.ranks or system.ranks % count:
+        raise UsageError(f"--highlight: {count} does not divide the {system.ranks:,} ranks of {name}")
+    chips = count / system.ranks_per_chip
+    return Groups(chips, f"tensor-parallel groups of {count} ranks ({chips:g} chips), one colour each; colours repeat")

@@ -1,0 +1,66 @@
+"""``trnspec site``: the catalog as web pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trnspec.cli.common import catalog_options, load_catalog
+from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+from trnspec.cli.suggest import Group
+
+if TYPE_CHECKING:
+    from pathlib import Path as FilePath
+
+
+@click.group("site", cls=Group)
+def command() -> None:
+    """Write the catalog as web pages that work without a server.
+
+    The pages need Jinja2: pip install 'trnspec[site]'.
+    """
+
+
+@command.command(
+    "build", cls=GroupedCommand, examples=(("trnspec site build catalog-site", "Write the pages of the catalog:"),)
+)
+@click.argument("folder", metavar="DIR", type=NamedPath(file_okay=False))
+@catalog_options
+def build_(folder: FilePath, **options: Any) -> None:
+    """Write a folder of web pages; open DIR/index.html in a browser.
+
+    There is a table of all documents with filters, ratios and comparisons, a page for each document and source, the
+    audit, and the topologies. The pages load nothing from elsewhere. Pages of an earlier site in DIR are replaced.
+    """
+    from trnspec.site.build import build, write_site
+
+    pages = build(load_catalog(**options).graph)
+    write_site(folder, pages)
+    click.echo(f"wrote {folder / 'index.html'} and the files it links to", err=True)
+
+
+@command.command(
+    "serve", cls=GroupedCommand, examples=(("trnspec site serve catalog-site", "Serve the pages to this machine:"),)
+)
+@click.argument("folder", metavar="DIR", type=NamedPath(file_okay=False))
+@click.option(
+    "--port",
+    cls=GroupedOption,
+    group="Output",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="The port on 127.0.0.1; 0 for any free one.",
+)
+def serve_(folder: FilePath, port: int) -> None:
+    """Serve a site that trnspec site build wrote, to programs of this machine only, until interrupted."""
+    from trnspec.site.serve import server
+
+    with server(folder, port) as listening:
+        click.echo(f"http://127.0.0.1:{listening.server_port}/index.html; Ctrl-C stops it", err=True)
+        try:
+            listening.serve_forever()
+        except KeyboardInterrupt:
+            click.echo("stopped", err=True)

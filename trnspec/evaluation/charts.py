@@ -1,0 +1,441 @@
+"""The charts of evaluations: step time and memory by part, plans, percentiles under load, rooflines, accuracy.
+
+Each function takes one or several evaluations, and every number that it draws is in them.
+"""
+
+from __future__ import annotations
+
+import re
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from trnspec.errors import UsageError
+from trnspec.evaluation.measures import common, edge, mark, measure, multiples, scale
+from trnspec.evaluation.page import label
+from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.plots.chart import UNKNOWN, Axis, Bars, Chart, Limit, Line, Panel, Points
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from trnspec.evaluation.result import Table
+    from trnspec.evaluation.sweeps.sweep import Row
+    from trnspec.plots.chart import Ends, Mark
+
+MOST_BARS = 24
+"""The largest number of evaluations in one chart."""
+
+_DEFAULTS = {"memory": "memory", "roofline": "roofline", "plan-train": "pareto", "plan-serve": "serving"}
+_DEFAULTS |= {"accuracy": "accuracy"}
+_RATIOS = (0.2, 5.0)
+"""The ratios of computed to measured that are drawn; those beyond are at the edge."""
+_WIDE = 8.0
+"""The ratio of the largest to the smallest value from which a scale is logarithmic."""
+
+
+def chart(evaluations: Sequence[Evaluation], kind: str | None = None, labels: Sequence[str] = ()) -> Chart:
+    """The chart of some evaluations of one evaluator.
+
+    Args:
+        evaluations: At least one.
+        kind: One of :data:`KINDS`; by default that of the evaluator: the breakdown of its answers, for instance.
+        labels: The name of each evaluation; by default the inputs in which they differ.
+
+    Raises:
+        UsageError: There is no chart of this kind, or the evaluations do not have what it shows.
+    """
+    if not evaluations:
+        raise UsageError("there is nothing to draw: no combination has an answer")
+    name = evaluations[0].evaluator
+    chosen = kind or _DEFAULTS.get(name, "breakdown")
+    if chosen not in KINDS:
+        raise UsageError(f"there is no chart {chosen!r} of evaluations; there are {', '.join(KINDS)}")
+    return KINDS[chosen](evaluations, labels or _labels(evaluations))
+
+
+def sweep_chart(rows: Sequence[Row], kind: str | None = None) -> Chart:
+    """The chart of a sweep: a bar, or a series, for each combination that has an answer."""
+    from attrs import evolve
+
+    answered = [(given, result) for given, result in rows if isinstance(result, Evaluation)]
+    labels = [", ".join(f"{label(n)} {measure(v)}" for n, v in given.items()) for given, _ in answered]
+    drawn = chart([result for _, result in answered], kind, labels)
+    refused = [
+        ", ".join(f"{label(n)} {measure(v)}" for n, v in given.items()) + f" ({result.reason})"
+        for given, result in rows
+        if isinstance(result, RefusalError)
+    ]
+    return evolve(drawn, caption=(*drawn.caption, f"Without an answer: {'; '.join(refused)}.")) if refused else drawn
+
+
+def _labels(evaluations: Sequence[Evaluation]) -> list[str]:
+    """The inputs in which evaluations differ; the title of a single one."""
+    if len(evaluations) == 1:
+        return [evaluations[0].title]
+    names = dict.fromkeys(name for e in evaluations for name in e.inputs)
+    differing = [n for n in names if len({str(e.inputs.get(n)) for e in evaluations}) > 1]
+    return [
+        ", ".join(f"{label(n)} {measure(e.inputs.get(n))}" for n in differing) or f"{number}: {e.title}"
+        for number, e in enumerate(evaluations, 1)
+    ]
+
+
+def caption(evaluations: Sequence[Evaluation], *notes: str) -> tuple[str, ...]:
+    """The paragraphs below a chart: notes, evidence, and the sources of the catalog figures with their dates."""
+    evidence = dict.fromkeys(f"{e.evidence.kind}: {e.evidence.reason}" for e in evaluations if e.evidence is not None)
+    sources = sorted({(f.source, f.as_of) for e in evaluations for f in e.figures_used if f.source and f.as_of})
+    derived = any(f.source.startswith("derived") for e in evaluations for f in e.figures_used)
+    editions = {e.edition or "working edition" for e in evaluations}
+    named = ", ".join(f"{name} ({date})" for name, date in sources)
+    return (
+        *(f"{note}." for note in notes if note),
+        *(f"Evidence: {'; '.join(evidence)}." for _ in [0] if evidence),
+        *(f"Sources: {named}{', and figures derived from these' if derived else ''}." for _ in [0] if named),
+        f"Catalog: {', '.join(sorted(editions))}.",
+    )
+
+
+# Bars of parts.
+
+
+def breakdown(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
+    """Stacked bars of the parts of each answer that is a time, an energy or a cost.
+
+    Raises:
+        UsageError: No evaluation has parts of such an answer, or there are too many.
+    """
+    return _stacked("breakdown", evaluations, labels, lambda unit: unit not in ("", "B"))
+
+
+def memory(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
+    """Stacked bars of the memory of a rank, with its capacity.
+
+    Raises:
+        UsageError: No evaluation has parts of memory, or there are too many.
+    """
+    return _stacked("memory", evaluations, labels, "B".__eq__)
+
+
+def _stacked(
+    kind: str, evaluations: Sequence[Evaluation], labels: Sequence[str], shown: Callable[[str], bool]
+) -> Chart:
+    _few(evaluations)
+    units = {a.name: a.unit for e in evaluations for a in e.answers}
+    names = dict.fromkeys(p.of for e in evaluations for p in e.parts if shown(units[p.of]))
+    if not names:
+        raise UsageError(f"{evaluations[0].evaluator} has no parts for a {kind} chart")
+    panels = tuple(_bars(of, units[of], evaluations, labels) for of in names)
+    whiskers = any(ends != UNKNOWN for p in panels for m in p.marks if isinstance(m, Bars) for ends in m.ends)
+    notes = dict.fromkeys(a.note for e in evaluations for a in e.answers if a.name in names and a.low is not None)
+    note = "; ".join(dict.fromkeys(part for n in notes for part in n.split("; ") if "measurements" in part))
+    title = evaluations[0].title if len(evaluations) == 1 else _title(evaluations)
+    return Chart(
+        kind,
+        f"{evaluations[0].evaluator}: {title}",
+        panels,
+        caption(evaluations, f"Whiskers: interval of the total{f' ({note})' if note else ''}" if whiskers else ""),
+    )
+
+
+def _bars(of: str, unit: str, evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Panel:
+    chosen = [(e, text) for e, text in zip(evaluations, labels, strict=True) if any(p.of == of for p in e.parts)]
+    answers = [e.answer(of) for e, _ in chosen]
+    size, symbol = scale([e.number(of) for e, _ in chosen], unit)
+    parts = [{p.name: p.value / size for p in e.parts if p.of == of} for e, _ in chosen]
+    segments = tuple(
+        (label(name), tuple(each.get(name, 0.0) for each in parts))
+        for name in dict.fromkeys(n for each in parts for n in each)
+    )
+    ends: tuple[Ends, ...] = tuple(
+        (None if a.low is None else a.low / size, None if a.high is None else a.high / size) for a in answers
+    )
+    texts = tuple(f"{edge(a)} {mark(a)}{measure(a.value, unit, (size, symbol))}".strip() for a in answers)
+    marks: list[Mark] = [Bars(segments, ends, texts)]
+    capacities = {float(e["capacity"]) for e, _ in chosen if unit == "B" and "capacity" in e.names}
+    if len(capacities) == 1:
+        marks.append(Limit(capacities.pop() / size, "capacity of a rank", vertical=True))
+    axis = Axis(f"{label(of)} [{symbol}]", zero=True)
+    categories = ("",) if len(evaluations) == 1 else tuple(text for _, text in chosen)
+    return Panel(axis, Axis(categories=categories), tuple(marks), "" if len(evaluations) == 1 else label(of))
+
+
+def _few(evaluations: Sequence[Evaluation]) -> None:
+    if len(evaluations) > MOST_BARS:
+        raise UsageError(f"a chart shows at most {MOST_BARS} evaluations, not {len(evaluations)}")
+
+
+def _title(evaluations: Sequence[Evaluation]) -> str:
+    """The inputs that all have in common: model and system first."""
+    inputs = [e.inputs for e in evaluations]
+    same = {n: v for n, v in inputs[0].items() if v not in (None, "") and all(i.get(n) == v for i in inputs)}
+    main = [str(same[n]) for n in ("model", "on") if n in same]
+    rest = [f"{label(n)} {measure(same[n])}" for n in ("seq", "global_batch", "batch", "prompt", "output") if n in same]
+    return ", ".join([" on ".join(main), *rest] if main else rest) or f"{len(evaluations)} evaluations"
+
+
+# Plans.
+
+
+def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  # noqa: ARG001  # each plan has a label
+    """Time against cost of the plans of a training run, with the plans that none beats in both.
+
+    Raises:
+        UsageError: The evaluation has no plans with a price.
+    """
+    rows = [row for e in evaluations for row in _table(e, "Plans", "pareto").records()]
+    priced: list[dict[str, Any]] = [r for r in rows if r.get("run_cost") is not None and r.get("run_time") is not None]
+    if not priced:
+        raise UsageError("no plan has a time and a price; --price gives one")
+    seconds, hours = scale([r["run_time"] for r in priced], "s")
+    dollars, currency = scale([r["run_cost"] for r in priced], "USD")
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in priced:
+        groups.setdefault(str(row["system"]).partition("*")[0], []).append(row)
+    marks: list[Mark] = [
+        Points(
+            name,
+            tuple(r["run_time"] / seconds for r in some),
+            tuple(r["run_cost"] / dollars for r in some),
+            tuple(_ends(r, "time", seconds) for r in some),
+            tuple(_ends(r, "cost", dollars) for r in some),
+            tuple(f"*{str(r['system']).partition('*')[2] or 1}" for r in some),
+        )
+        for name, some in groups.items()
+    ]
+    front = _front(priced)
+    marks.append(
+        Line(
+            "Pareto front",
+            tuple(r["run_time"] / seconds for r in front),
+            tuple(r["run_cost"] / dollars for r in front),
+            dashed=True,
+        )
+    )
+    deadline = _seconds(evaluations[0].inputs.get("deadline"))
+    if deadline is not None:
+        marks.append(Limit(deadline / seconds, f"deadline, {evaluations[0].inputs['deadline']}", vertical=True))
+    omitted = len(rows) - len(priced)
+    notes = (
+        "Labels: number of systems. Whiskers: intervals of time and cost",
+        f"{omitted} plans have no price" if omitted else "",
+        f"Prices: {'; '.join(dict.fromkeys(str(r['price']) for r in priced if r.get('price')))}",
+    )
+    x, y = ([r[n] for r in priced] for n in ("run_time", "run_cost"))
+    return Chart(
+        "pareto",
+        f"{evaluations[0].evaluator}: {evaluations[0].title}",
+        (
+            Panel(
+                Axis(f"run time [{hours}]", log=_wide(x), zero=True),
+                Axis(f"run cost [{currency}]", log=_wide(y), zero=True),
+                tuple(marks),
+            ),
+        ),
+        caption(evaluations, *notes),
+    )
+
+
+def _front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows that no other beats in time and cost, the fastest first."""
+    front: list[Mapping[str, Any]] = []
+    for row in sorted(rows, key=lambda r: (r["run_time"], r["run_cost"])):
+        if not front or row["run_cost"] < front[-1]["run_cost"]:
+            front.append(row)
+    return front
+
+
+def _ends(row: Mapping[str, Any], of: str, size: float) -> Ends:
+    low, high = row.get(f"{of}_low"), row.get(f"{of}_high")
+    return (None if low is None else low / size, None if high is None else high / size)
+
+
+def _wide(values: Iterable[float]) -> bool:
+    known = [v for v in values if v > 0.0]
+    return bool(known) and max(known) > _WIDE * min(known)
+
+
+def serving(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  # noqa: ARG001  # titles say what differs
+    """Median and percentile of TTFT and of TPOT against the request rate, with their limits and the planned rate.
+
+    Raises:
+        UsageError: There are several evaluations, or it has no such table.
+    """
+    if len(evaluations) > 1:
+        raise UsageError("a serving chart shows one plan")
+    evaluation = evaluations[0]
+    table = _table(evaluation, "Percentiles", "serving")
+    rows: list[dict[str, Any]] = table.records()
+    inputs = evaluation.inputs
+    percentile = f"p{measure(inputs['percentile'])}" if "percentile" in inputs else "percentile"
+    panels = []
+    for name in ("ttft", "tpot"):
+        columns = [name, f"median_{name}"]
+        size, symbol = common([r[c] for r in rows for c in columns], "s") or (1.0, "s")
+        marks: list[Mark] = [
+            Line(text, tuple(r["rate"] for r in rows), tuple(r[c] / size for r in rows), dots=True)
+            for c, text in zip(columns, (percentile, "median"), strict=True)
+        ]
+        limit = _seconds(inputs.get(name))
+        if limit is not None:
+            marks.append(Limit(limit / size, f"limit, {inputs[name]}"))
+        if isinstance(inputs.get("rate"), (int, float)):
+            marks.append(Limit(float(inputs["rate"] or 0.0), f"planned, {measure(inputs['rate'])}/s", vertical=True))
+        axis = Axis(f"{label(name)} [{symbol}]", zero=True)
+        panels.append(Panel(Axis("requests per second of the fleet", zero=True), axis, tuple(marks)))
+    return Chart("serving", f"{evaluation.evaluator}: {evaluation.title}", tuple(panels), caption(evaluations))
+
+
+def _seconds(value: object) -> float | None:
+    """A duration such as ``30ms`` in seconds; ``None`` where there is none."""
+    match = _DURATION.fullmatch(str(value))
+    sizes = {symbol: size for size, symbol in multiples("s")}
+    return float(match[1]) * sizes[match[2]] if match and match[2] in sizes else None
+
+
+_DURATION = re.compile(r"\s*([0-9.]+(?:e[-+]?[0-9]+)?)\s*([a-z]+)\s*")
+
+
+def _table(evaluation: Evaluation, title: str, kind: str) -> Table:
+    for table in evaluation.tables:
+        if table.title.startswith(title):
+            return table
+    raise UsageError(f"{evaluation.evaluator} has no table {title!r}, which a {kind} chart shows")
+
+
+# Rooflines.
+
+
+def roofline(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
+    """The attainable rate against the arithmetic intensity of some chips, and where the parts of a model are.
+
+    Raises:
+        UsageError: An evaluation is not one of the evaluator ``roofline``.
+    """
+    _few(evaluations)
+    several = len(evaluations) > 1
+    roofs = []
+    for e in evaluations:
+        table = _table(e, "Ridge points", "roofline")
+        kind = "sparse" if e.inputs.get("sparse") else "matmul"
+        row = next((r for r in table.records() if r["dtype"] == e.inputs["dtype"]), {})
+        rate, at = row.get(kind), row.get(f"{kind}_ridge")
+        if not isinstance(rate, float) or not isinstance(at, float):
+            raise UsageError(f"{e.title}: there is no rate of {e.inputs['dtype']}")
+        roofs.append((table.title.removeprefix("Ridge points of "), rate, at))
+    names = [name for name, *_ in roofs]
+    shown = names if len(set(names)) == len(names) else list(labels)
+    parts = [_parts(e) for e in evaluations]
+    intensities = [r["intensity"] for rows in parts for r in rows] + [at for *_, at in roofs]
+    first, last = min(intensities) / 4.0, max(intensities) * 4.0
+    largest = max(rate for _, rate, _ in roofs)
+    size, symbol = scale([largest], "FLOP/s")
+    marks: list[Mark] = []
+    for name, (_, rate, at), e, rows in zip(shown, roofs, evaluations, parts, strict=True):
+        slope = rate / at
+        marks.append(Line(name, (first, at, last), (first * slope / size, rate / size, rate / size)))
+        answer = e.answer("ridge_point")
+        ridge = Points(
+            "", (at,), (rate / size,), ((answer.low, answer.high),), labels=(f"{at:,.0f} FLOP/B",), like=name
+        )
+        marks.append(ridge)
+        texts = tuple(str(r["part"]) for r in rows) if not several or e is evaluations[0] else ()
+        if rows:
+            x, y = tuple(r["intensity"] for r in rows), tuple(r["attainable_rate"] / size for r in rows)
+            marks.append(Points("", x, y, labels=texts, like=name))
+    dtype = ", ".join(dict.fromkeys(str(e.inputs["dtype"]) for e in evaluations))
+    title = (
+        evaluations[0].title if not several else f"{', '.join(dict.fromkeys(names))}, {dtype}{_of_model(evaluations)}"
+    )
+    notes = (
+        "Upper bounds: peak of matrix multiplication, and memory bandwidth. Whiskers: intervals of the ridge points"
+        + (". Other dots: parts of the model" if any(parts) else ""),
+    )
+    panel = Panel(
+        Axis("arithmetic intensity [FLOP/B]", log=True), Axis(f"attainable rate [{symbol}]", log=True), tuple(marks)
+    )
+    return Chart("roofline", f"roofline: {title}", (panel,), caption(evaluations, *notes))
+
+
+def _parts(evaluation: Evaluation) -> list[dict[str, Any]]:
+    tables = [t for t in evaluation.tables if "attainable_rate" in t.columns]
+    rows: list[dict[str, Any]] = tables[0].records() if tables else []
+    named = [(r["part"], r["layers"]) for r in rows]
+    several = {part for part, _ in named if [p for p, _ in named].count(part) > 1}
+    return [{**r, "part": f"{r['part']}, {r['layers']}" if r["part"] in several else r["part"]} for r in rows]
+
+
+def _of_model(evaluations: Sequence[Evaluation]) -> str:
+    inputs = evaluations[0].inputs
+    if inputs.get("model") is None:
+        return ""
+    return f": {inputs['model']}, {inputs['phase']}, {measure(inputs['batch'])} x {measure(inputs['seq'])} tokens"
+
+
+# Accuracy.
+
+
+def accuracy(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  # noqa: ARG001  # sets have names
+    """Computed over measured, a row for each set and quantity, with the median.
+
+    A row that was fitted counts with the value of a fit to other models, where there is one.
+
+    Raises:
+        UsageError: The evaluation is not one of the evaluator ``accuracy``.
+    """
+    rows = [r for e in evaluations for r in e.rows if r.get("computed") is not None and r.get("measured")]
+    if not rows:
+        raise UsageError(f"{evaluations[0].evaluator} has no rows of measurements, which an accuracy chart shows")
+    sets = list(dict.fromkeys((str(r["part"]), str(r["set"])) for r in rows))
+    order = list(dict.fromkeys(part for part, _ in sets))
+    sets.sort(key=lambda key: (order.index(key[0]), key[1]))
+    groups: dict[str, list[tuple[float, float]]] = {}
+    by_set: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        key = str(row["part"]), str(row["set"])
+        ratio = ratio_of(row)
+        by_set.setdefault(key, []).append(ratio)
+        groups.setdefault(_seen(row), []).append((min(max(ratio, _RATIOS[0]), _RATIOS[1]), float(sets.index(key))))
+    marks: list[Mark] = [Limit(1.0, vertical=True)]
+    marks += [
+        Points(name, tuple(x for x, _ in groups[name]), tuple(y for _, y in groups[name]), faint=True)
+        for name in _SEEN
+        if name in groups
+    ]
+    medians = tuple(min(max(median(by_set[key]), _RATIOS[0]), _RATIOS[1]) for key in sets)
+    marks.append(Points("median", medians, tuple(map(float, range(len(sets))))))
+    categories = tuple(f"{part}: {name} ({len(by_set[part, name]):,})" for part, name in sets)
+    notes = (
+        "Number of rows in brackets. Values beyond 0.2 and 5 are at the edge. 'ideal' rows are bounds: no calibration applies",
+        "--refit draws fitted rows with the value of a fit to other models" if "fitted" in groups else "",
+        "The measurements are those of the catalog; their documents name the sources",
+    )
+    panel = Panel(Axis("computed / measured", log=True), Axis(categories=categories), tuple(marks))
+    return Chart("accuracy", f"accuracy: {evaluations[0].title}", (panel,), caption(evaluations, *notes))
+
+
+_SEEN = ("ideal", "fitted", "fitted, model held out", "not fitted")
+
+
+def ratio_of(row: Mapping[str, Any]) -> float:
+    """Computed over measured of a row of the evaluator ``accuracy``; of a fitted one by a fit without its model."""
+    held_out = row.get("held_out")
+    return float((row["computed"] if held_out is None else held_out) / row["measured"])
+
+
+def _seen(row: Mapping[str, Any]) -> str:
+    if row.get("kind") == "ideal":
+        return "ideal"
+    if not row.get("seen"):
+        return "not fitted"
+    return "fitted" if row.get("held_out") is None else "fitted, model held out"
+
+
+KINDS: Mapping[str, Callable[[Sequence[Evaluation], Sequence[str]], Chart]] = {
+    "breakdown": breakdown,
+    "memory": memory,
+    "pareto": pareto,
+    "serving": serving,
+    "roofline": roofline,
+    "accuracy": accuracy,
+}
+"""The charts of evaluations by name."""

@@ -1,0 +1,173 @@
+"""Code actions: the spelling that a hint proposes, a waiver, a claim to fill in, a new source."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls.uris import from_fs_path, to_fs_path
+
+from trnspec.model.document import API_VERSION, PathText
+from trnspec.model.reflection import (
+    ChoiceShape,
+    FigureShape,
+    NumberShape,
+    TextShape,
+    dotted,
+    shape_in_document,
+    shape_of,
+)
+from trnspec.yaml import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path as FilePath
+
+    from trnspec.lsp.positions import Lines, Spot
+    from trnspec.plugins.api import Registry
+    from trnspec.yaml import Document, Path
+
+_SPELLINGS = re.compile(r"did you mean (.*)\?")
+_UNIT = re.compile(r'unknown unit "([^"]+)"')
+_NO_SOURCE = re.compile(r"no Source is named '([a-z0-9][a-z0-9.-]*)'")
+_REASON = "State why this is accepted."
+
+_path_shape = shape_of(PathText)
+assert isinstance(_path_shape, TextShape)
+assert _path_shape.pattern is not None
+_PATH = re.compile(_path_shape.pattern.regex)
+
+
+def fixes(diagnostic: types.Diagnostic, uri: str, lines: Lines) -> Iterator[types.CodeAction]:
+    """The spellings that the hint of a finding proposes."""
+    data: Any = diagnostic.data or {}
+    match = _SPELLINGS.search(str(data.get("hint", "")))
+    begin, end = diagnostic.range.start, diagnostic.range.end
+    if match is None or begin.line != end.line or not data.get("text"):
+        return
+    old = lines[begin.line + 1][lines.place(begin).column - 1 : lines.place(end).column - 1]
+    unit = _UNIT.search(diagnostic.message)
+    if unit is not None:
+        # Of a figure, the unit alone.
+        names = {name: old.replace(unit[1], name, 1) for name in re.findall(r'"([^"]+)"', match[1]) if unit[1] in old}
+    else:
+        quote = old[0] if old[:1] in {"'", '"'} and old[-1:] == old[:1] else ""
+        names = {name: f"{quote}{name}{quote}" for name in re.findall(r"'([^']+)'", match[1])}
+    for name, new in names.items():
+        yield types.CodeAction(
+            title=f"Replace with {name}",
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=[diagnostic],
+            is_preferred=len(names) == 1,
+            edit=types.WorkspaceEdit(changes={uri: [types.TextEdit(diagnostic.range, new)]}),
+        )
+
+
+def new_source(diagnostic: types.Diagnostic, root: FilePath, known: Registry) -> Iterator[types.CodeAction]:
+    """A document for a source that is referred to and does not exist, to be filled in."""
+    match = _NO_SOURCE.search(diagnostic.message)
+    if match is None or "Source" not in known.kinds:
+        return
+    file = root / known.kinds["Source"].folder / f"{match[1]}.yaml"
+    if file.exists():
+        return
+    uri = from_fs_path(str(file)) or ""
+    text = (
+        f"api_version: {API_VERSION}\nkind: Source\nmetadata:\n  name: {match[1]}\n  title:\nspec:\n"
+        "  publisher:\n  as_of:\n  rank:\n  address:\n"
+    )
+    start = types.Position(0, 0)
+    changes: list[types.CreateFile | types.RenameFile | types.DeleteFile | types.TextDocumentEdit] = [
+        types.CreateFile(uri, options=types.CreateFileOptions(ignore_if_exists=True)),
+        types.TextDocumentEdit(
+            types.OptionalVersionedTextDocumentIdentifier(uri), [types.TextEdit(types.Range(start, start), text)]
+        ),
+    ]
+    yield types.CodeAction(
+        title=f"Create {file.parent.name}/{file.name}",
+        kind=types.CodeActionKind.QuickFix,
+        diagnostics=[diagnostic],
+        edit=types.WorkspaceEdit(document_changes=changes),
+    )
+
+
+def waiver(diagnostic: types.Diagnostic, uri: str, document: Document, lines: Lines) -> Iterator[types.CodeAction]:
+    """A waiver of a finding of a rule, with a reason to be written."""
+    data: Any = diagnostic.data or {}
+    if not data.get("rule") or _file(uri) != document.file:
+        return
+    at = dotted(tuple(data.get("path", ()))).removesuffix(".value")
+    where = f"at: {at}, " if _PATH.fullmatch(at) else ""
+    insertion = _item(document, lines, ("metadata", "allow"), f"{{code: {diagnostic.code}, {where}reason: {_REASON}}}")
+    if insertion is not None:
+        yield types.CodeAction(
+            title=f"Accept {diagnostic.code} here with a waiver",
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=[diagnostic],
+            edit=types.WorkspaceEdit(changes={uri: [insertion]}),
+        )
+
+
+def claim(
+    spot: Spot | None, spec: type | None, uri: str, document: Document, lines: Lines
+) -> Iterator[types.CodeAction]:
+    """A claim on the figure at a position, to be filled in."""
+    if spot is None or spec is None:
+        return
+    path: Path = spot.path
+    while len(path) > 1 and not isinstance(
+        shape_in_document(spec, path), (FigureShape, NumberShape, ChoiceShape, TextShape)
+    ):
+        path = path[:-1]
+    above = shape_in_document(spec, path[:-1])
+    if isinstance(above, FigureShape):
+        path = path[:-1]
+    at = dotted(path)
+    shape = shape_in_document(spec, path)
+    if isinstance(shape, TextShape) or not _PATH.fullmatch(at):
+        return
+    insertion = _item(document, lines, ("claims",), f"at: {at}", "says:", "source:", "where:")
+    if insertion is not None:
+        yield types.CodeAction(
+            title=f"Add a claim of another source on {at.removeprefix('spec.')}",
+            kind=types.CodeActionKind.RefactorRewrite,
+            edit=types.WorkspaceEdit(changes={uri: [insertion]}),
+        )
+
+
+def _item(document: Document, lines: Lines, path: Path, *content: str) -> types.TextEdit | None:
+    """The insertion of an item at the beginning of a list in block style, which is created where it is missing."""
+    span = document.places.get(path)
+    key = path[-1]
+    if span is not None and span.key is not None:
+        first = document.places.get((*path, 0))
+        if first is None or first.value.line == span.key.line:
+            return None  # an empty list, or one in brackets
+        line, margin = span.key.line, _margin(lines[first.value.line])
+        before = ""
+    elif len(path) == 1:
+        line, margin, before = len(lines.texts) - (not lines.texts[-1]), "  ", f"{key}:\n"
+    else:
+        name = document.places.get(("metadata", "name"))
+        above = document.places.get(path[:-1])
+        if name is None or name.key is None or above is None or above.key is None or above.key.line == name.key.line:
+            return None  # metadata in braces
+        own = _margin(lines[name.key.line])
+        line, margin, before = name.key.line, f"{own}  ", f"{own}{key}:\n"
+    text = before + "".join(f"{margin}{'- ' if n == 0 else '  '}{each}\n" for n, each in enumerate(content))
+    if line >= len(lines.texts):  # the last line has no end
+        end = lines.position(Place(line, len(lines[line]) + 1))
+        return types.TextEdit(types.Range(end, end), "\n" + text)
+    start = types.Position(line, 0)
+    return types.TextEdit(types.Range(start, start), text)
+
+
+def _margin(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" "))]
+
+
+def _file(uri: str) -> str:
+    from trnspec.lsp.documents import canonical
+
+    return canonical(to_fs_path(uri) or "")

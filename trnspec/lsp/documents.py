@@ -1,0 +1,143 @@
+"""The documents of a session: the texts in the editor, and all others as they were read from disk.
+
+A file is read again only if its time, its size or its text in the editor has changed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+
+from attrs import define, evolve, field, frozen
+
+from trnspec.api import owners, select
+from trnspec.errors import UsageError
+from trnspec.loading import settings as settings_
+from trnspec.loading.files import root_of
+from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.settings import Settings
+from trnspec.plugins.api import Registry
+from trnspec.yaml import read_file, read_text
+
+_VERSION = re.compile(r"""^["']?api_version["']?[ \t]*:[ \t]*["']?trnspec/""", re.MULTILINE)
+_KIND = re.compile(r"""^["']?kind["']?[ \t]*:[ \t]*["']?([\w-]+)""", re.MULTILINE)
+
+
+def kind_in(text: str) -> str:
+    """The kind that a text states, also where it cannot be parsed; or an empty text."""
+    match = _KIND.search(text)
+    return match[1] if match else ""
+
+
+@frozen
+class _Kept:
+    """A reading, and what it was made from: the text in the editor, or time and size of the file; plugin and layer."""
+
+    origin: tuple[object, ...]
+    reading: Reading
+
+
+@frozen
+class Surroundings:
+    """The documents that the names of a catalog are resolved against, and its settings.
+
+    Attributes:
+        readings: By file, every document of the catalog and of those below it.
+        settings: The settings that apply to the catalog.
+        warning: Why the settings could not be used, or an empty text.
+    """
+
+    readings: Mapping[str, Reading] = field(repr=False)
+    settings: Settings
+    warning: str = ""
+
+
+@define
+class Documents:
+    """The documents of a session.
+
+    Attributes:
+        known: The kinds, rules and units.
+        texts: The texts in the editor by file, as :func:`canonical` names it.
+    """
+
+    known: Registry
+    texts: dict[str, str] = field(factory=dict)
+    _kept: dict[str, _Kept] = field(factory=dict)
+    _surroundings: dict[FilePath, Surroundings] = field(factory=dict)
+
+    def concerns(self, text: str) -> bool:
+        """Whether a text is a document of trnspec: other YAML files are left alone."""
+        return bool(_VERSION.search(text)) or kind_in(text) in self.known.kinds
+
+    def root(self, file: str) -> FilePath:
+        """The catalog of a file."""
+        return root_of(FilePath(file), [k.folder for k in self.known.kinds.values()])
+
+    def target(self, file: str) -> Reading:
+        """A document in the editor, read as the one to check."""
+        return read(read_text(self.texts[file], file), self.known)
+
+    def surroundings(self, file: str, *, refresh: bool = False) -> Surroundings:
+        """The documents around a file.
+
+        Args:
+            file: The file.
+            refresh: Whether to look for files that have changed, also outside the editor.
+        """
+        root = self.root(file)
+        if refresh or root not in self._surroundings:
+            self._surroundings[root] = self._read(root)
+        return self._surroundings[root]
+
+    def is_ready(self, file: str) -> bool:
+        """Whether the documents around a file were read before."""
+        return self.root(file) in self._surroundings
+
+    def _read(self, root: FilePath) -> Surroundings:
+        settings, warning = self._settings(root)
+        around = evolve(settings, catalogs=(*([root] if root.is_dir() else []), *settings.catalogs))
+        try:
+            selection = select(["-"], self.known, around)
+        except UsageError as error:
+            warning = warning or str(error)
+            selection = select(["-"], self.known, evolve(settings, catalogs=()))
+        owner = owners(self.known)
+        readings = {}
+        for path in selection.context:
+            file = canonical(path)
+            readings[file] = self._reading(file, owner(path), selection.layers.get(path, 0))
+        return Surroundings(readings, settings, warning)
+
+    def _settings(self, root: FilePath) -> tuple[Settings, str]:
+        try:
+            settings = settings_.find(root)
+            settings.verify(self.known.codes)
+        except UsageError as error:
+            return settings_.Settings(), str(error)
+        return settings, ""
+
+    def _reading(self, file: str, plugin: str, layer: int) -> Reading:
+        text = self.texts.get(file)
+        origin = (*(_state(file) if text is None else (text,)), plugin, layer)
+        kept = self._kept.get(file)
+        if kept is None or kept.origin != origin:
+            document = read_file(file) if text is None else read_text(text, file)
+            kept = _Kept(origin, read(document, self.known, target=False, plugin=plugin, layer=layer))
+            self._kept[file] = kept
+        return kept.reading
+
+
+def canonical(path: str | os.PathLike[str]) -> str:
+    """The name of a file by which it is known here: absolute, without links."""
+    return os.path.realpath(path)
+
+
+def _state(file: str) -> tuple[object, ...]:
+    try:
+        status = os.stat(file)  # noqa: PTH116  # many files
+    except OSError:
+        return ("missing",)
+    return (status.st_mtime_ns, status.st_size, status.st_ino)

@@ -1,0 +1,88 @@
+"""The documentation of the field at a path of a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trnspec.model.document import Claim, Metadata
+from trnspec.model.field_reference import FieldReference, field_at, fields_of
+from trnspec.model.figure import Figure
+from trnspec.model.reflection import (
+    EitherShape,
+    FigureShape,
+    ListShape,
+    MapShape,
+    ObjectShape,
+    Shape,
+    shape_in_document,
+)
+from trnspec.model.sourced import Origin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.quantities.units import UnitTable
+    from trnspec.yaml import Path
+
+TOP = {
+    "api_version": "The version of the format: trnspec/v1.",
+    "kind": "The kind of the document, such as Chip.",
+    "metadata": "Name, title and source of the document.",
+    "spec": "The figures of the document.",
+    "claims": "The values that other sources give for figures of the document.",
+}
+
+
+def classes_at(spec: type, path: Path) -> list[type]:
+    """The classes whose fields a mapping at a path may have; none where it is not a mapping with known keys."""
+    if path == ("metadata",):
+        return [Metadata]
+    if path == ("spec",):
+        return [spec]
+    if len(path) == 2 and path[0] == "claims":
+        return [Claim]
+    shape = shape_in_document(spec, path)
+    classes = [] if shape is None else list(_classes(shape))
+    # A count, a word or a date may be a mapping, with its value and its source.
+    return classes or ([Origin] if shape is not None and not isinstance(shape, (ListShape, MapShape)) else [])
+
+
+def _classes(shape: Shape) -> Iterator[type]:
+    if isinstance(shape, ObjectShape):
+        yield shape.cls
+    elif isinstance(shape, FigureShape):
+        yield Figure
+    elif isinstance(shape, EitherShape):
+        for option in shape.options:
+            yield from _classes(option)
+
+
+def reference_at(spec: type, path: Path, units: UnitTable) -> FieldReference | None:
+    """The documentation of the field that a path ends in; that of the list for an item of a list."""
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    if len(path) < 2:
+        return None
+    for cls in classes_at(spec, path[:-1]):
+        found = field_at(cls, str(path[-1]), units)
+        if found is not None:
+            return found[0]
+    return None
+
+
+def fields_at(spec: type, path: Path, units: UnitTable) -> list[FieldReference]:
+    """The fields that a mapping at a path may have."""
+    fields = [field for cls in classes_at(spec, path) for field in fields_of(cls, "", units)]
+    return list({field.path: field for field in fields}.values())
+
+
+def described(field: FieldReference) -> str:
+    """The documentation of a field as Markdown."""
+    shown = ", ".join(field.units[:6]) + (", ..." if len(field.units) > 6 else "")
+    parts = [f"**{field.path}**: {field.type}" + (f" [{shown}]" if shown else "")]
+    parts[0] += ", required" if field.required else ""
+    if field.description:
+        parts.append(field.description)
+    if field.example:
+        parts.append(f"Example: `{field.example}`")
+    return "\n\n".join(parts)

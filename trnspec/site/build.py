@@ -1,0 +1,164 @@
+"""Builds the pages: one for each document and source, the table of all, the audit, the accuracy and the topologies."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from trnspec._version import __version__
+from trnspec.atomic_write import write
+from trnspec.checks.reconcile.audit import audit
+from trnspec.checks.reconcile.overview import overview
+from trnspec.errors import UsageError
+from trnspec.model.source import Source
+from trnspec.output.exporters.exported import ExportError
+from trnspec.output.exporters.svg import export as draw
+from trnspec.site.accuracy import scores
+from trnspec.site.data import script
+from trnspec.site.document_values import Entry, entry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path as FilePath
+
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    from trnspec.graph.graph import Graph
+
+DATA = "data.js"
+STATIC = ("site.css", "site.js", "explorer.js")
+_DRAWN = ("Server", "UltraServer")
+_FOLDERS = ("document", "source")
+
+
+def build(graph: Graph) -> dict[str, bytes]:
+    """The files of the site by their path in its folder; the same catalog gives the same bytes.
+
+    Args:
+        graph: The catalog.
+
+    Raises:
+        UsageError: Jinja2 is not installed.
+    """
+    templates = _templates()
+    entries = [entry(graph, node) for node in sorted(graph, key=lambda n: (n.kind, n.name))]
+    documents = [e for e in entries if not isinstance(e.node.spec, Source)]
+    drawings = _drawings(graph, documents)
+    cited = _cited(graph, documents)
+    sources = graph.of(Source)
+    common = {"version": __version__, "documents": documents, "drawings": drawings}
+    disagreements = audit(graph).disagreements
+    shared: dict[str, Mapping[str, Any]] = {
+        "index.html": {},
+        "documents.html": {"kinds": _by_kind(documents)},
+        "sources.html": {"sources": sources, "cited": {name: len(values) for name, values in cited.items()}},
+        "audit.html": {"overview": overview(graph, disagreements)},
+        "accuracy.html": {"scores": scores(documents)},
+        "topology.html": {"titles": {e.node.name: e.node.metadata.title for e in documents}},
+    }
+    pages = {
+        name: templates.get_template(name).render(**common, **values, root="", current=name.removesuffix(".html"))
+        for name, values in shared.items()
+    }
+    page = templates.get_template("document.html")
+    for each in documents:
+        pages[f"document/{each.node.name}.html"] = page.render(
+            **common,
+            entry=each,
+            node=each.node,
+            drawing=drawings.get(each.node.name),
+            root="../",
+            current="",
+        )
+    page = templates.get_template("source.html")
+    for node in sources:
+        pages[f"source/{node.name}.html"] = page.render(
+            **common, node=node, cited=cited.get(node.name, ()), root="../", current=""
+        )
+    static = files("trnspec.site").joinpath("static")
+    pages |= {name: static.joinpath(name).read_text(encoding="utf-8") for name in STATIC}
+    pages |= {f"topology/{name}.svg": drawing for name, drawing in drawings.items()}
+    pages[DATA] = script(graph, documents)
+    return {name: text.encode() for name, text in pages.items()}
+
+
+def write_site(folder: FilePath, pages: Mapping[str, bytes]) -> None:
+    """Write the files of a site; pages of an earlier site that it no longer has are removed.
+
+    Raises:
+        UsageError: The folder has files, but is not a site.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())) and not (folder / DATA).is_file():
+        raise UsageError(f"{folder} is not empty and is not a site of trnspec; name another folder")
+    kept = {folder / name for name in pages}
+    write({folder / name: contents for name, contents in pages.items()})
+    for name in _FOLDERS:
+        for file in (folder / name).glob("*.html"):
+            if file not in kept:
+                file.unlink()
+
+
+def _templates() -> Environment:
+    if importlib.util.find_spec("jinja2") is None:
+        raise UsageError("the site needs Jinja2: pip install 'trnspec[site]'")
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("trnspec.site", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"web": _web, "wrapped": _wrapped}
+    return environment
+
+
+def _web(address: str | None) -> str:
+    """An address that a page may link to; empty for any other text."""
+    return address if address is not None and address.startswith(("https://", "http://")) else ""
+
+
+def _wrapped(path: str) -> Markup:
+    """A path that a narrow column may break after its dots."""
+    from markupsafe import Markup, escape
+
+    return Markup(".<wbr>").join(escape(step) for step in path.split("."))
+
+
+def _drawings(graph: Graph, entries: Sequence[Entry]) -> dict[str, str]:
+    """The topology of each system that has one, by name."""
+    drawn: dict[str, str] = {}
+    for each in entries:
+        if each.node.kind in _DRAWN:
+            try:
+                drawn[each.node.name] = draw(each.node, graph).text
+            except ExportError:
+                continue
+    return drawn
+
+
+def _by_kind(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    kinds: dict[str, list[Entry]] = {}
+    for each in entries:
+        kinds.setdefault(each.node.kind, []).append(each)
+    return kinds
+
+
+def _cited(graph: Graph, entries: Sequence[Entry]) -> dict[str, list[dict[str, Any]]]:
+    """The values that come from each source, in the order of the documents."""
+    cited: dict[str, list[dict[str, Any]]] = {}
+    for each in entries:
+        if each.node.kind in ("Measurements", "Calibration"):
+            continue  # these are not stated by their source
+        for value in (*each.stated, *each.totals):
+            rows = [(value.source, value.text, value.verdict, value.where, value.reason or value.note)]
+            rows += [(o.source, o.says, o.verdict, o.where, o.reason) for o in value.others]
+            for source, says, verdict, where, reason in rows:
+                if source and says:
+                    own = graph.aliases.get(source, source)
+                    row = {"of": each.node.name, "at": value.at, "says": says, "verdict": verdict}
+                    cited.setdefault(own, []).append({**row, "where": where, "reason": reason})
+    return cited

@@ -1,0 +1,99 @@
+"""The values of the catalog for the script of the pages: one JavaScript file, for pages from a folder cannot fetch JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from trnspec.model.calibration import Calibration
+from trnspec.model.measurements import Measurements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from trnspec.graph.graph import Graph
+    from trnspec.site.document_values import Entry, Value
+
+VALUE_FIELDS = (
+    "text", "value", "low", "high", "unit", "interval", "verdict", "formula", "scope", "source", "where", "reason",
+    "note", "document", "line", "others",
+)  # fmt: skip
+"""What each position of a value holds; what is empty at the end is left out."""
+OTHER_FIELDS = ("says", "verdict", "source", "where", "reason", "line")
+"""What each position of the value of another source holds."""
+
+
+def script(graph: Graph, entries: Sequence[Entry]) -> str:
+    """The file ``data.js``.
+
+    Fitted values and tables of measurements are on the pages of their documents only.
+    """
+    listed = [e for e in entries if not isinstance(e.node.spec, (Calibration, Measurements))]
+    names = sorted({s for e in listed for v in (*e.values, *e.usual) for s in _sources(v)})
+    index = {name: number for number, name in enumerate(names, 1)}  # 0 is a gap
+    data = {
+        "fields": VALUE_FIELDS,
+        "otherFields": OTHER_FIELDS,
+        "units": {u.symbol: [float(u.factor), u.dimension.base] for u in graph.units},
+        "sources": [_source(graph, name) for name in names],
+        "documents": [
+            {
+                "name": e.node.name,
+                "kind": e.node.kind,
+                "title": e.node.metadata.title,
+                "values": {v.at: _row(e, v, index) for v in tabled(e)},
+            }
+            for e in listed
+        ],
+    }
+    # One line per document, so that two sites can be compared line by line.
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=False)
+    return "window.TRNSPEC = " + text.replace('{"name":', '\n{"name":') + ";\n"
+
+
+def tabled(entry: Entry) -> Iterable[Value]:
+    """The values of a document by path: totals, figures, and the usual prices; without printed ratios and notes."""
+    values = {v.at: v for v in (*entry.totals, *entry.stated, *entry.usual)}
+    return [v for at, v in values.items() if not at.startswith("ratios.") and at.rpartition(".")[2] != "note"]
+
+
+def _sources(value: Value) -> set[str]:
+    return {s for s in (value.source, *(o.source for o in value.others)) if s}
+
+
+def _source(graph: Graph, name: str) -> list[str]:
+    node = graph.named(name)
+    return [node.name, node.metadata.title, node.spec.as_of]
+
+
+def _row(entry: Entry, value: Value, index: dict[str, int]) -> list[Any]:
+    numbers: tuple[Any, ...] = (None, None, None)
+    if value.numbers is not None:
+        numbers = tuple(None if n is None else int(n) if n == int(n) else float(n) for n in value.numbers)
+    others = [_trimmed([o.says, o.verdict, index[o.source], o.where, o.reason, o.line]) for o in value.others]
+    own = value.document in ("", entry.node.name)
+    return _trimmed(
+        [
+            value.text,
+            *numbers,
+            value.unit,
+            value.interval,
+            "" if value.verdict == "adopted" else value.verdict,
+            value.formula,
+            value.scope,
+            index.get(value.source),
+            value.where,
+            value.reason,
+            value.note,
+            "" if own else value.document,
+            value.line,
+            others,
+        ]
+    )
+
+
+def _trimmed(row: list[Any]) -> list[Any]:
+    """A row with 0 for empty texts, without the gaps at its end; a number that is not known remains null."""
+    row = [0 if cell in ("", []) else cell for cell in row]
+    last = next((i for i in range(len(row), 0, -1) if row[i - 1] is not None and row[i - 1] != 0), 0)
+    return row[:last]

@@ -1,0 +1,261 @@
+"""The values of a document as its page shows them: the figures, totals and prices of ``trnspec show``, with their lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, field, frozen
+
+from trnspec.graph.facts import Fact, facts
+from trnspec.graph.prices import Quote, chosen, quotes
+from trnspec.graph.totals import Sum, Total, sums
+from trnspec.model.document import Node
+from trnspec.model.reflection import dotted, spread
+from trnspec.quantities.display import interval_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.price import Price, PriceType
+
+
+@frozen(kw_only=True)
+class Other:
+    """The value of another source.
+
+    Attributes:
+        says: The value as printed.
+        verdict: The decision.
+        source: The name of the source.
+        as_of: Its date.
+        where: The place in the source.
+        reason: The reason for the verdict.
+        line: The line of the claim in the file; 0 if it is not known.
+    """
+
+    says: str
+    verdict: str
+    source: str
+    as_of: str
+    where: str
+    reason: str
+    line: int
+
+
+@frozen(kw_only=True)
+class Value:
+    """One value of a document.
+
+    Attributes:
+        at: The path, as in ``trnspec show --format json``.
+        label: The path, or the terms of a printed ratio.
+        text: As printed; empty where only other sources have a value.
+        numbers: Value, lower and upper end in base units; ``None`` for text, and an end ``None`` where there is none.
+        unit: The symbol of the unit of ``interval``; empty for counts and text.
+        base: The symbol of the base unit of ``numbers``.
+        interval: The interval in ``unit``; empty for text.
+        verdict: ``adopted``, ``derived``, ``total``, ``-``, or the verdict on a printed ratio.
+        formula: The formula of a derived figure, or the summands of a total.
+        scope: What the figure applies to.
+        source: The name of the source; empty where there is none.
+        as_of: The date of the source.
+        where: The place in the source.
+        reason: The reason for the verdict on a ratio.
+        note: A remark for readers.
+        document: The document whose file has the line.
+        line: The line in that file; 0 for a total.
+        others: The values of other sources.
+    """
+
+    at: str
+    label: str
+    text: str
+    numbers: tuple[Fraction | int, Fraction | int, Fraction | int | None] | None = None
+    unit: str = ""
+    base: str = ""
+    interval: str = ""
+    verdict: str
+    formula: str = ""
+    scope: str = ""
+    source: str = ""
+    as_of: str = ""
+    where: str = ""
+    reason: str = ""
+    note: str = ""
+    document: str = ""
+    line: int = 0
+    others: tuple[Other, ...] = ()
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """How many values of other sources have each verdict."""
+        return Counter(other.verdict for other in self.others)
+
+
+@frozen
+class Entry:
+    """A document with its values.
+
+    Attributes:
+        node: The document.
+        file: Its file below the catalog: ``chips/trainium2.yaml``.
+        stated: Its figures, counts and words, in the order of the classes, then paths that only other sources have.
+        totals: The totals over its parts, with the values of other sources where no figure is adopted.
+        prices: The prices of a server, by type and place.
+        usual: Of each type of price the one that evaluators use, under ``prices.TYPE``.
+    """
+
+    node: Node[Any]
+    file: str
+    stated: tuple[Value, ...]
+    totals: tuple[Value, ...] = ()
+    prices: tuple[Value, ...] = ()
+    usual: tuple[Value, ...] = field(default=(), repr=False)
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """All values, in the order of ``trnspec show``."""
+        return (*self.stated, *self.prices, *self.totals)
+
+
+def entry(graph: Graph, node: Node[Any]) -> Entry:
+    """The values of a document, with the lines of its file."""
+    lines = _claim_lines(node)
+    stated = tuple(_of_fact(node, fact, lines) for fact in facts(graph, node))
+    totals = tuple(_of_sum(node, each) for each in sums(graph, node))
+    # The values of other sources for a path without an adopted value belong to its total.
+    unadopted = {v.at: v for v in stated if not v.text}
+    totals = tuple(evolve(t, others=unadopted[t.at].others) if t.at in unadopted else t for t in totals)
+    summed = {t.at for t in totals}
+    stated = tuple(v for v in stated if v.text or v.at not in summed)
+    prices: tuple[Value, ...] = ()
+    usual: list[Value] = []
+    if node.kind == "Server":
+        known = quotes(graph, node)
+        prices = tuple(_of_quote(quote, f"prices.{quote.type}.{quote.place}") for quote in known)
+        for type_ in dict.fromkeys(quote.type for quote in known):
+            usual += _usual(graph, node, type_)
+    return Entry(node, file_of(node), stated, totals, prices, tuple(usual))
+
+
+def _usual(graph: Graph, node: Node[Any], type_: PriceType) -> Iterator[Value]:
+    quote = chosen(graph, node, type_)
+    if quote is not None:
+        yield _of_quote(quote, f"prices.{type_}")
+
+
+def file_of(node: Node[Any]) -> str:
+    """The file of a document without the folder of the catalog: ``chips/trainium2.yaml``."""
+    return "/".join(PurePath(node.document.file).parts[-2:])
+
+
+def line_of(node: Node[Any], path: tuple[str | int, ...]) -> int:
+    """The line of a path in the file of a document."""
+    return node.document.place(path).line
+
+
+def _steps(at: str) -> tuple[str | int, ...]:
+    return tuple(int(step) if step.isdigit() else step for step in at.split("."))
+
+
+def _claim_lines(node: Node[Any]) -> dict[str, list[int]]:
+    """The lines of the claims about each path, in the order of the file."""
+    lines: dict[str, list[int]] = {}
+    for index, claim in enumerate(node.claims):
+        line = line_of(node, node.claim_path(index))
+        for path in spread(claim.at):
+            lines.setdefault(dotted(path[1:]), []).append(line)
+    return lines
+
+
+def _of_fact(node: Node[Any], fact: Fact, lines: dict[str, list[int]]) -> Value:
+    figure = fact.figure
+    numbers: tuple[Fraction | int, Fraction | int, Fraction | int | None] | None = None
+    if figure is not None:
+        numbers = (figure.value.value, figure.interval.low, figure.interval.high)
+    elif isinstance(fact.value, int) and not isinstance(fact.value, bool):
+        numbers = (fact.value, fact.value, fact.value)
+    derived = fact.verdict == "derived"
+    others = tuple(
+        Other(
+            says=c.says,
+            verdict=c.verdict,
+            source=c.source,
+            as_of=c.as_of,
+            where=c.where,
+            reason=c.reason,
+            line=line,
+        )
+        for c, line in zip(fact.conflicting, lines.get(fact.at, [0] * len(fact.conflicting)), strict=True)
+    )
+    return Value(
+        at=fact.at,
+        label=fact.label,
+        text=fact.text or "",
+        numbers=numbers,
+        unit="" if figure is None else figure.value.unit.symbol,
+        base="" if figure is None else figure.value.dimension.base,
+        interval=fact.interval_text,
+        verdict=fact.verdict,
+        formula=fact.reason if derived else "",
+        scope="" if figure is None else figure.scope,
+        source=fact.source,
+        as_of=fact.as_of,
+        where=fact.where,
+        reason="" if derived else fact.reason,
+        note=fact.note,
+        document=node.name,
+        line=0 if fact.value is None else line_of(node, _path_of(node, fact.at)),
+        others=others,
+    )
+
+
+def _path_of(node: Node[Any], at: str) -> tuple[str | int, ...]:
+    if not at.startswith("features."):
+        return ("spec", *_steps(at))
+    names = [feature.name for feature in node.spec.features]
+    return ("spec", "features", names.index(at.removeprefix("features.")))
+
+
+def _of_sum(node: Node[Any], total: Sum) -> Value:
+    unit = total.value.unit.symbol if isinstance(total.value, Total) else ""
+    base = total.value.figures[0].value.dimension.base if isinstance(total.value, Total) else ""
+    return Value(
+        at=total.at,
+        label=total.at,
+        text=total.text,
+        numbers=total.bounds,
+        unit=unit,
+        base=base,
+        interval=total.interval_text,
+        verdict="total",
+        formula=total.parts,
+        scope=f"per {node.kind}",
+    )
+
+
+def _of_quote(quote: Quote, at: str) -> Value:
+    figure = quote.figure
+    spec: Price = quote.document.spec
+    return Value(
+        at=at,
+        label=at,
+        text=figure.value.text,
+        numbers=(figure.value.value, figure.interval.low, figure.interval.high),
+        unit=figure.value.unit.symbol,
+        base=figure.value.dimension.base,
+        interval=interval_text(figure.interval, figure.value.unit, figure.value.digits + 3),
+        verdict="adopted",
+        scope=f"{figure.scope}, {quote.type}{f', {spec.term}' if spec.term else ''}, {quote.place}",
+        source=figure.source_name,
+        as_of=figure.as_of,
+        where=figure.where or "",
+        note=figure.note or "",
+        document=quote.document.name,
+        line=line_of(quote.document, ("spec", "hourly", quote.place)),
+        others=(),
+    )
