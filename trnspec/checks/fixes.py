@@ -80,5 +80,5 @@ def fix(readings: Iterable[Reading], registry: Registry, settings: Settings) -> 
 
 def _hides(diagnostic: Diagnostic) -> bool:
     """Whether a finding that a waiver accepts may be missing for it: an error of form or reference, or of a rule."""
-    early = diagnostic.code.startswith("TRN") and diagnostic.code < "TRN300"
+    early = diagnostic.code.startswith(("TRN0", "TRN1", "TRN2"))
     return diagnostic.severity is Severity.ERROR and (early or diagnostic.code == "TRN900")

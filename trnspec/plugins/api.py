@@ -85,7 +85,7 @@ class Rule:
         over: The spec class of the documents it checks; ``None`` for a rule that checks the whole graph once.
         check: ``check(node, graph)``, or ``check(graph)`` for the whole graph; yields findings.
         local: Whether its findings on a document only point into that document, those that it refers to, directly or
-            through others, and files that are no documents. When one file is checked, such a rule is run on the
+            through others, and files other than documents. When one file is checked, such a rule is run on the
             documents of that file and their users.
     """
 
@@ -111,7 +111,7 @@ def rule(
         over: The spec class of the documents to check; ``None`` for the whole graph.
         severity: The default severity.
         local: Whether its findings on a document only point into that document, those that it refers to, directly or
-            through others, and files that are no documents; only for a rule over documents. It then is not run on documents
+            through others, and files other than documents; only for a rule over documents. It then is not run on documents
             that have nothing to do with those that are checked.
 
     Raises:

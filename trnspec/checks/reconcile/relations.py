@@ -78,7 +78,7 @@ def sums(graph: Graph, wanted: Callable[[Site], bool] = lambda _: True) -> Itera
 
     Args:
         graph: The documents.
-        wanted: Whether the relations of a published total are needed, asked where most totals are not stated.
+        wanted: Whether the relations of a published total are needed; evaluated first, since most totals are not stated.
     """
     for core in graph.of(Core):
         yield from _core(core)

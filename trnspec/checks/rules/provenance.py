@@ -233,7 +233,7 @@ def superseded_figure(graph: Graph) -> Iterator[Finding]:
             says: 210 TFLOPS
             source: neuron-trn1-2022-10
             verdict: superseded
-            reason: The vendor lowered the rate in 2023-04.
+            reason: The vendor lowered the rate.
         ```
 
     Instead:
