@@ -77,6 +77,10 @@ class Case:
             w.low == 0 or w.high is None or _middle(w) in interval or _middle(interval) in w for w in self.wanted
         )
 
+    def cut_from(self, interval: Interval) -> bool:
+        """True if it closes the gap, and contains an expected value and not only its margin: 10 is not cut from 20."""
+        return self.closes(interval) and any(_middle(w) in interval for w in self.wanted)
+
     def divided(self, divisor: int) -> Interval:
         """The figure divided by a number; where no digit is lost the quotient is as coarse as the figure: 79 from 790."""
         quantity, printed = self.quantity, self.printed
@@ -165,7 +169,11 @@ def _guarded(hypothesis: Callable[[Case], Iterator[Explanation]], case: Case) ->
 
 def _zeros(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
-    if quantity.min_digits < quantity.digits and case.closes(quantity.loose):
+    loose = quantity.loose
+    if quantity.min_digits == 1 and loose.high is not None and str(quantity.number.numerator).rstrip("0") == "1":
+        # Numbers from 50 to 95 have one digit, too, and are not rounded to 100.
+        loose = Interval(max(loose.low, quantity.value * Fraction(19, 20)), loose.high)
+    if quantity.min_digits < quantity.digits and case.closes(loose):
         verb = "is" if quantity.min_digits == 1 else "are"
         yield Explanation("rounding", f"rounding, if only {_digits(quantity)} of {quantity} {verb} significant")
     elif case.wanted and all(quantity.interval.gap(w) == 0 for w in case.wanted):
@@ -181,7 +189,8 @@ def _truncation(case: Case) -> Iterator[Explanation]:
     step = quantity.ulp * quantity.unit.factor
     if any(quantity.value - step / 2 <= m < quantity.value + step / 2 for m in map(_middle, case.wanted)):
         return  # rounding would print the same
-    if case.closes(_cut_off(quantity, step)):
+    cut = _cut_off(quantity, step)
+    if case.closes(cut) if quantity.digits > 1 else case.cut_from(cut):
         yield Explanation("truncation", f"truncation: digits after {quantity} were cut off, not rounded")
 
 
@@ -193,7 +202,7 @@ def _truncated_zeros(case: Case) -> Iterator[Explanation]:
         if any(_truncation(case)):
             return
         step *= 10 ** (quantity.digits - quantity.min_digits)
-        if case.closes(_cut_off(quantity, step)):
+        if case.cut_from(_cut_off(quantity, step)):
             first = _digits(quantity).removesuffix(" digit").removesuffix(" digits")
             yield Explanation(
                 "truncation", f"truncation to {quantity}: the digits after its first {first} were cut off"
