@@ -11,8 +11,8 @@ from trnspec.api import graph as load
 from trnspec.api import registry
 
 SIZE = 300
-SEED = 20261122
-"""The hints were developed with other seeds."""
+SEED = 271828
+"""The hints were developed with other seeds; about 45 s of processor time."""
 
 RIGHT, MISLEADING, LOCATED = 0.85, 0.02, 0.90
 
