@@ -57,6 +57,11 @@ def test_a_document_of_an_unknown_kind_is_not_looked_into(text, reported):
     assert found(text + "rubbish: {}\n") == [reported]
 
 
+@pytest.mark.parametrize("kind", ["{a: 1}", "[Link]", "{}"])
+def test_a_kind_that_is_no_text_without_a_version(kind):
+    assert {m for _, _, _, m, _ in found(f"kind: {kind}\n")} == {m for _, _, _, m, _ in found("kind: Lnk\n")}
+
+
 def test_without_a_kind_all_missing_keys_of_the_envelope_are_reported():
     missing = [(code, message) for code, _, _, message, _ in found("rubbish: {}\n")]
 

@@ -140,12 +140,11 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
 
     A missing version is not reported here: the schema reports it together with the other errors of the document.
     """
-    for key, code, known in (
-        ("api_version", "TRN108", [API_VERSION]),
-        ("kind", "TRN107", list(registry.kinds)),
-    ):
+    kinds = list(registry.kinds)
+    for key, code, known in (("api_version", "TRN108", [API_VERSION]), ("kind", "TRN107", kinds)):
         value = data.get(key)
-        if value in known or (key == "api_version" and key not in data and data.get("kind") in registry.kinds):
+        # The value may be a mapping, which no dictionary can look up.
+        if value in known or (key == "api_version" and key not in data and data.get("kind") in kinds):
             continue
         if (key,) in document.rejected:
             return None, None

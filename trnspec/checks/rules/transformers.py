@@ -164,6 +164,7 @@ def _coarse(model: Node[Model]) -> Iterator[Finding]:
     hint = " or ".join(f"{value:,} for {dotted(path)}" for path, value in fitting[:3])
     where: Path = fitting[0][0] if len(fitting) == 1 else ("parameters", name)
     places: list[Path] = [path for path, _ in fitting] + [("parameters", n) for n, _, _ in differing]
+    places += [] if fitting else _most_influential(spec)
     see = tuple(at(model, ("spec", *path)) for path in places if path != where)
     yield Finding(("spec", *where), message, f"likely cause: a wrong dimension: {hint}" if hint else "", see)
 
@@ -286,8 +287,21 @@ def size_in_name(model: Node[Model], graph: Graph) -> Iterator[Finding]:
             message = (
                 f"the dimensions give {count:,} {what}, {count / printed:.2g} times the {match[0]} in the name {name}"
             )
-            yield Finding(("spec", "layers"), message, "a dimension is likely wrong")
+            see = tuple(at(model, ("spec", *path)) for path in _most_influential(model.spec) if path != ("layers",))
+            yield Finding(("spec", "layers"), message, "a dimension is likely wrong", see)
             return
+
+
+def _most_influential(spec: Model) -> list[Path]:
+    """The dimensions whose half changes the number of parameters most, the first three of them."""
+    counted = parameters(sizes(spec))
+    halves = {
+        path: other
+        for path, present in _counts(spec).items()
+        if present > 1 and not any(contradictions(other := _with(spec, path, present // 2)))
+    }
+    changes = {path: abs(counted - parameters(sizes(other))) for path, other in halves.items()}
+    return sorted(changes, key=lambda path: -changes[path])[:3]
 
 
 def _others(spec: Model, count: Callable[[Model], int]) -> Iterator[tuple[str, int]]:
