@@ -19,7 +19,7 @@ mutants: .venv/mutating        ## the share of small changes to the code that th
 fuzz: .venv/developing         ## SECONDS of fuzzing (3600 by default), with atheris for a tenth of it where it can be installed
 	-$(BIN)/python -m pip install --quiet --group fuzz
 	$(BIN)/python tests/fuzz/coverage_guided.py $(or $(SECONDS),3600)
-	FUZZ_SECONDS=$(or $(SECONDS),3600) $(BIN)/python -m pytest tests/fuzz -s $(ARGS)
+	FUZZ_SEED=$(or $(FUZZ_SEED),random) FUZZ_SECONDS=$(or $(SECONDS),3600) $(BIN)/python -m pytest tests/fuzz -s $(ARGS)
 
 lint: .venv/developing         ## ruff, mypy over the package and the plugins, the import layers
 	$(BIN)/ruff check .
