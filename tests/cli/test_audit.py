@@ -82,8 +82,8 @@ def test_path_that_only_claims_have(here) -> None:
 
 def test_at_most_three_causes(here) -> None:
     """JSON has all of them."""
-    (found,) = disagreements(here, "trn2-ultraserver", "stated.peak.dense.fp8")
-    text = here("audit", "trn2-ultraserver", "stated.peak.dense.fp8").out
+    (found,) = disagreements(here, "trn2-ultraserver", "stated.peak.sparse.fp8")
+    text = here("audit", "trn2-ultraserver", "stated.peak.sparse.fp8").out
 
     assert len(found["causes"]) > 3
     causes = [line for line in text.splitlines() if line.startswith(("  cause  ", "           or  "))]

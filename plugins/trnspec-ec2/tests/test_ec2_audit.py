@@ -67,8 +67,8 @@ def test_why_a_trainium2_has_512_gib(kept) -> None:
     assert ["total-of-another", "neighbour", "neighbour"] == [c.id for c in found.causes]
     assert [
         "512 GiB is the memory of 16 chips of 32 GiB, trainium1: trn1.32xlarge",
-        "this is the figure of trainium1: 16 x 32 GiB",
         "this is the figure of trn1.32xlarge and 1 other: 512 GiB",
+        "this is the figure of trainium1: 16 x 32 GiB",
     ] == [c.sentence for c in found.causes]
     assert ("trainium2", "neuron-trainium2-2026-08", "2026-08-21") == (
         found.adopted.name,
