@@ -210,16 +210,16 @@ def test_quick_sample_of_every_kind(tell) -> None:
     """Numbers, dates, sources, verdicts and dimensions of models; each kind has a rate of its own."""
     chosen = random.Random(SEED)
     rates: dict[str, float] = {}
-    told: list[str] = []
+    lines: list[str] = []
     for kind, population in _populations().items():
         sample = chosen.sample(population.changes, min(QUICK[kind], len(population.changes)))
         missed = population.missed(sample)
         rates[kind] = 1 - len(missed) / len(sample)
-        told += [
+        lines += [
             f"{kind}: {rates[kind]:.1%} of {len(sample)}, of {len(population.changes)}",
             *(f"  {m}" for m in missed),
         ]
-    tell(f"changes of every kind, a quick sample (seed {SEED})", told)
+    tell(f"changes of every kind, a quick sample (seed {SEED})", lines)
 
     assert rates.keys() == RATES.keys()
     assert {kind: rate for kind, rate in rates.items() if rate < RATES[kind]} == {}
@@ -230,15 +230,15 @@ def test_many_statements_and_dimensions(tell) -> None:
     """The same of 60 dates, sources and verdicts each, and of 600 dimensions of models."""
     chosen = random.Random(SEED + 1)
     rates: dict[str, float] = {}
-    told: list[str] = []
+    lines: list[str] = []
     for kind, population in _populations().items():
         if kind != "number":
             most = 600 if kind == "model" else 60
             sample = chosen.sample(population.changes, min(most, len(population.changes)))
             missed = population.missed(sample)
             rates[kind] = 1 - len(missed) / len(sample)
-            told += [f"{kind}: {rates[kind]:.1%} of {len(sample)}", *(f"  {m}" for m in missed)]
-    tell(f"changes of statements and of dimensions (seed {SEED + 1})", told)
+            lines += [f"{kind}: {rates[kind]:.1%} of {len(sample)}", *(f"  {m}" for m in missed)]
+    tell(f"changes of statements and of dimensions (seed {SEED + 1})", lines)
 
     assert {kind: rate for kind, rate in rates.items() if rate < RATES[kind]} == {}
 

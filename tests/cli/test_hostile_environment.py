@@ -23,7 +23,7 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
 
 
 def test_a_loop_of_links(tmp_path) -> None:
-    """With two catalogs of plugins, whose files are told apart by their real paths."""
+    """With two catalogs of plugins, whose files differ by their real paths."""
     mine, other = tmp_path / "mine", tmp_path / "other"
     (mine / "links").mkdir(parents=True)
     (other / "links").mkdir(parents=True)

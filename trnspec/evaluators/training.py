@@ -432,20 +432,34 @@ def host_rate(text: str | None) -> float:
             place="host_link",
             hint='give host_link, such as "16 GB/s"',
         )
+    return exact_rate(text, "host_link")
+
+
+def exact_rate(text: str, name: str) -> float:
+    """A rate in B/s that an input gives.
+
+    Args:
+        text: The rate.
+        name: The input, for messages.
+
+    Raises:
+        RefusalError: ``not-positive``: it is 0; ``not-exact``: it is approximate or a bound, and so would be the time.
+        UsageError: The text is not a rate.
+    """
     try:
         rate = parse(text, Dimension.BANDWIDTH)
     except QuantityError as error:
-        raise UsageError(f"host_link: {error}") from error
+        raise UsageError(f"{name}: {error}") from error
     if rate.qualifier is not Qualifier.EXACT:
         kind = "approximate" if rate.qualifier is Qualifier.ABOUT else "a bound"
         raise RefusalError(
             "not-exact",
-            f"host_link is {text}, which is {kind}; the time needs an exact rate",
-            place="host_link",
+            f"{name} is {text}, which is {kind}; the time needs an exact rate",
+            place=name,
             hint='an exact rate, such as "16 GB/s"',
         )
     if not rate.value:
-        raise RefusalError("not-positive", f"host_link is {text}; a rate above 0 is needed", place="host_link")
+        raise RefusalError("not-positive", f"{name} is {text}; a rate above 0 is needed", place=name)
     return float(rate.value)
 
 

@@ -130,6 +130,7 @@ def test_what_has_no_plan_is_named() -> None:
         ({"budget": "0"}, "budget: a number above 0"),
         ({"on": ("trn1.32xlarge*x",)}, "on: a system and a count"),
         ({"price": "10 EUR/h"}, "price: "),
+        ({"checkpoint_rate": "fast"}, "checkpoint_rate: "),
     ],
 )
 def test_misuse(changed: dict[str, Any], message: str) -> None:

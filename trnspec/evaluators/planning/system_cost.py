@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec.errors import QuantityError, UsageError
-from trnspec.evaluation.result import UsedFigure
+from trnspec.errors import UsageError
+from trnspec.evaluation.questions import Prices
+from trnspec.evaluation.result import RefusalError, UsedFigure
+from trnspec.evaluators.prices import HourlyPrice, hourly_price
 from trnspec.graph.composition import servers
-from trnspec.graph.prices import Quote, chosen
-from trnspec.quantities.quantity import parse
-from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
@@ -32,29 +31,24 @@ class Rent:
 
     Attributes:
         servers: Number of servers.
-        hourly: Price of all of them per hour [USD].
-        quote: The price of one; ``None`` if it was given.
+        price: The price of one.
     """
 
     servers: int
-    hourly: float
-    quote: Quote | None = field(default=None, repr=False)
+    price: HourlyPrice = field(repr=False)
+
+    @property
+    def hourly(self) -> float:
+        """Price of all servers per hour [USD]."""
+        return self.servers * float(self.price.value)
 
     @property
     def figures_used(self) -> tuple[UsedFigure, ...]:
-        """The price as a catalog figure."""
-        if self.quote is None:
-            return ()
-        stated, document = self.quote.figure, self.quote.document
-        at = f"hourly.{self.quote.place}"
-        return (
-            UsedFigure(
-                document.name, at, str(stated.value), stated.source.name if stated.source else "", stated.as_of or ""
-            ),
-        )
+        """The price as a catalog figure; none if it was given."""
+        return self.price.figures_used
 
     def __str__(self) -> str:
-        return f"{self.hourly / self.servers:,.2f} USD/h given" if self.quote is None else str(self.quote)
+        return f"{self.price.assumption.value}: {self.price.assumption.why}"
 
 
 def rented(catalog: Catalog, on: str) -> tuple[int, Node[Server]] | None:
@@ -92,16 +86,14 @@ def rent(
     if found is None:
         return None
     number, server = found
-    if price is not None:
-        try:
-            quantity = parse(price, Dimension.PRICE)
-        except QuantityError as error:
-            raise UsageError(f"price: {error}" + (f"; {error.hint}" if error.hint else "")) from error
-        return Rent(number, number * float(quantity.value))
     for kind in (type,) if type else PREFERRED:
-        quote = chosen(catalog.graph, server, kind, region)
-        if quote is not None:
-            return Rent(number, number * float(quote.figure.value.value), quote)
+        try:
+            return Rent(
+                number, hourly_price(catalog.graph, server, Prices(price=price, price_type=kind, region=region))
+            )
+        except RefusalError:
+            # Another type may be known.
+            continue
     return None
 
 

@@ -153,8 +153,8 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
     """Plan a training run: systems, counts and layouts, with time, cost and energy.
 
     Every system is evaluated with its fastest layout at several counts, from the smallest that fits, until the deadline is
-    met or more chips no longer pay. Time includes checkpoints at the optimal interval, failures and restarts. Plans are
-    ranked among those of the same kind of evidence: a bound is not compared with an estimate.
+    met or more chips no longer pay. Time includes checkpoints at the optimal interval, failures and restarts. Bounds are
+    listed after predictions. Estimates, extrapolated and transferred times are ranked together; each states its kind.
 
     Args:
         catalog: The catalog.
@@ -214,7 +214,9 @@ def goals_of(q: PlanTrainingQuestion) -> Goals:
         budget=None if q.budget is None else amount(q.budget, "budget", "USD"),
         mtbf=CHIP_HOURS_PER_FAILURE * HOUR if q.mtbf is None else duration(q.mtbf, "mtbf"),
         restart=duration(q.restart, "restart"),
-        checkpoint_rate=None if q.checkpoint_rate is None else training.host_rate(q.checkpoint_rate),
+        checkpoint_rate=None
+        if q.checkpoint_rate is None
+        else training.exact_rate(q.checkpoint_rate, "checkpoint_rate"),
     )
 
 
