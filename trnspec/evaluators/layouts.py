@@ -27,11 +27,11 @@ from trnspec.perf.searching.selection import Goal, Selection
 from trnspec.perf.searching.training import TrainingPiece
 from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.training.estimator import prepare
+from trnspec.perf.work.layout import Layout
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.training.estimator import Estimator
-    from trnspec.perf.work.layout import Layout
 
 CHUNKS = (2, 4, 8)
 """The model chunks per stage with which the interleaved schedule is evaluated."""
@@ -44,8 +44,8 @@ _ALL = "all that divide the ranks"
 
 
 @frozen(kw_only=True, slots=False)
-class LayoutChoices(Software, TrainingPrecision, Kernels, ExpertDispatch):
-    """What a layout may be: each input limits the search to some values, or leaves them all."""
+class Splits(Kernels, ExpertDispatch):
+    """How a model may be split: each input limits the search to some values, or leaves them all."""
 
     tp: tuple[int, ...] | None = field(default=None, metadata=like(Parallelism, "tp", unset=_ALL))
     pp: tuple[int, ...] | None = field(default=None, metadata=like(Degrees, "pp", unset=_ALL))
@@ -57,10 +57,19 @@ class LayoutChoices(Software, TrainingPrecision, Kernels, ExpertDispatch):
     expert_tp: int | None = field(default=None, metadata=like(TrainingParallelism, "expert_tp", unset="1 and tp"))
     zero: tuple[ZeroStage, ...] | None = field(default=None, metadata=like(TrainingParallelism, "zero", unset="all"))
     microbatch: tuple[int, ...] = field(default=(1, 2, 4, 8), metadata=like(Schedule, "microbatch"))
+
+
+RECOMPUTE_UNSET = "none and full, without flash attention also selective"
+"""The kinds of recompute that are evaluated where none is given."""
+
+
+@frozen(kw_only=True, slots=False)
+class LayoutChoices(Software, TrainingPrecision, Splits):
+    """What a layout may be: each input limits the search to some values, or leaves them all."""
+
     schedule: tuple[PipelineSchedule, ...] = field(default=("1f1b", "interleaved"), metadata=like(Schedule, "schedule"))
     recompute: tuple[Recompute, ...] | None = field(
-        default=None,
-        metadata=like(Schedule, "recompute", unset="none and full, without flash attention also selective"),
+        default=None, metadata=like(Schedule, "recompute", unset=RECOMPUTE_UNSET)
     )
     overlap: bool | None = field(default=None, metadata=like(StepSchedule, "overlap"))
 

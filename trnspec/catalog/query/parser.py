@@ -178,7 +178,11 @@ class _Reader:
             self.take()
             return inner
         left = self.operand()
-        if self.flags and isinstance(left, Path) and (self.now.kind == "end" or _keyword(self.now) or self.now.text == ")"):
+        if (
+            self.flags
+            and isinstance(left, Path)
+            and (self.now.kind == "end" or _keyword(self.now) or self.now.text == ")")
+        ):
             return Flag(left)
         if self.now.text not in OPERATORS or self.now.kind != "sign":
             hint = "to test whether a value is known, write: known PATH" if isinstance(left, Path) else self.after()

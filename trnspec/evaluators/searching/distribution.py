@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterator
 from concurrent.futures import CancelledError, Executor, as_completed
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +15,8 @@ from trnspec.errors import UsageError
 from trnspec.evaluation.progress import report
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.evaluators.searching.space import Search
     from trnspec.perf.searching.selection import Kept
 

@@ -13,6 +13,7 @@ from trnspec.evaluation.questions import (
     Listed,
     Precision,
     Prices,
+    Reserve,
     Schedule,
     ServingPrecision,
     ServingSchedule,
@@ -24,7 +25,7 @@ from trnspec.evaluation.questions import (
     like,
 )
 from trnspec.evaluators.deployment import InferenceQuestion
-from trnspec.evaluators.layouts import LayoutChoices
+from trnspec.evaluators.layouts import RECOMPUTE_UNSET, LayoutChoices, Splits
 from trnspec.model.price import PriceType
 from trnspec.perf.work import frameworks
 
@@ -44,7 +45,7 @@ LENGTH = 1024
 
 
 @frozen(kw_only=True, slots=False)
-class SearchQuestion(LayoutChoices, Listed):
+class SearchQuestion(Splits, Reserve, Listed):
     """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
 
     mode: Mode | None = field(
@@ -71,18 +72,21 @@ class SearchQuestion(LayoutChoices, Listed):
     era: str | None = field(default=None, metadata=like(CalibratedSystem, "era"))
     framework: AnyFramework | None = field(default=None, metadata=like(questions.Software, "framework"))
     dtype: tuple[str, ...] = field(default=("bf16",), metadata=like(Precision, "dtype"))
+    optimizer: questions.OptimizerName | None = field(
+        default=None, metadata=like(questions.TrainingPrecision, "optimizer")
+    )
+    gathered_inputs: bool | None = field(default=None, metadata=like(questions.Software, "gathered_inputs"))
+    bucket: str | None = field(default=None, metadata=like(questions.Software, "bucket"))
     weight_dtype: tuple[str, ...] | None = field(default=None, metadata=like(ServingPrecision, "weight_dtype"))
     kv_dtype: tuple[str, ...] | None = field(default=None, metadata=like(ServingPrecision, "kv_dtype"))
-    schedule: tuple[AnySchedule, ...] = field(
-        default=("1f1b", "interleaved"), metadata=like(Schedule, "schedule")
+    schedule: tuple[AnySchedule, ...] = field(default=("1f1b", "interleaved"), metadata=like(Schedule, "schedule"))
+    recompute: tuple[AnyRecompute, ...] | None = field(
+        default=None, metadata=like(Schedule, "recompute", unset=f"{RECOMPUTE_UNSET}; all for every one")
     )
-    recompute: tuple[AnyRecompute, ...] | None = field(default=None, metadata=like(LayoutChoices, "recompute"))
     overlap: tuple[bool, ...] | None = field(default=None, metadata=like(StepSchedule, "overlap"))
     offload: tuple[questions.Offload, ...] = field(default=("none",), metadata=like(Schedule, "offload"))
     host_link: str | None = field(default=None, metadata=like(StepSchedule, "host_link"))
-    batching: Literal["continuous", "static"] | None = field(
-        default=None, metadata=like(ServingSchedule, "batching")
-    )
+    batching: Literal["continuous", "static"] | None = field(default=None, metadata=like(ServingSchedule, "batching"))
     chunk: tuple[int, ...] | None = field(default=None, metadata=like(ServingSchedule, "chunk"))
     prefix_hit: float = field(default=0.0, metadata=like(ServingSchedule, "prefix_hit"))
     prefill_on: str | None = field(default=None, metadata=like(InferenceQuestion, "prefill_on"))
@@ -149,7 +153,9 @@ class SearchQuestion(LayoutChoices, Listed):
         if self.framework is not None:
             known = frameworks.FRAMEWORKS if self.of == "training" else _SERVING_FRAMEWORKS
             if self.framework not in known:
-                raise UsageError(f"framework: {self.framework} is not for {self.of}; expected one of {', '.join(known)}")
+                raise UsageError(
+                    f"framework: {self.framework} is not for {self.of}; expected one of {', '.join(known)}"
+                )
         return self
 
     def choices(self, dtype: str) -> LayoutChoices:

@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
+from trnspec.evaluation.evidence import rank_class
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, check, memory, prepare
 from trnspec.evaluators.inference import case_values
 from trnspec.evaluators.layouts import divisors
 from trnspec.evaluators.planning.system_cost import chip_power, rent
 from trnspec.evaluators.searching.question import BATCHES
+from trnspec.graph.graph import Graph
 from trnspec.model.transformers.counting import dimensions
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.system import System
 from trnspec.perf.searching.selection import BOUND, EXCESS, UNFIT, Candidates
 
 if TYPE_CHECKING:
@@ -25,9 +29,6 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.deployment import Setup
     from trnspec.evaluators.searching.question import SearchQuestion
-    from trnspec.graph.graph import Graph
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.lowering.system import System
 
 HOUR = 3600.0
 DEPLOYMENT = ("tp", "pp", "dp", "ep", "batch", "chunk", "dtype", "weight_dtype", "kv_dtype")
@@ -175,7 +176,7 @@ class ServingPiece:
             "fits": True,
             "chips": pool.chips + (0.0 if before is None else before.chips),
             "system": self.system.name,
-            BOUND: float(not all(p.known.coverage for p in (pool, before) if p is not None)),
+            BOUND: float(max(rank_class(p.known.evidence.kind) for p in (pool, before) if p is not None)),
             **{name: getattr(q, name) for name in ("tp", "pp", "dp", "ep", "batch", "dtype")},
             "chunk": q.chunk or q.prompt,
             "weight_dtype": q.weight_dtype or q.dtype,

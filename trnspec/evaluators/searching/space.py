@@ -151,4 +151,6 @@ def _fronts(names: tuple[str, ...] | None) -> None:
     from trnspec.errors import UsageError
 
     if names is not None and not 2 <= len(set(names)) == len(names) <= 3:
-        raise UsageError(f"pareto: two or three different measures are expected, such as time,cost; not {','.join(names)}")
+        raise UsageError(
+            f"pareto: two or three different measures are expected, such as time,cost; not {','.join(names)}"
+        )

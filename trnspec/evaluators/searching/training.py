@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from trnspec.errors import TrnspecError
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators import training
 from trnspec.evaluators.fit import Demand
@@ -16,7 +15,6 @@ from trnspec.evaluators.training import TrainingQuestion
 from trnspec.perf.searching.selection import BOUND, EXCESS, UNFIT, Candidates
 from trnspec.perf.searching.training import TrainingPiece, timed
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.work import frameworks
 from trnspec.perf.work.flops import model_flops_per_token
 
 if TYPE_CHECKING:
@@ -49,9 +47,10 @@ def training_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[Any]:
         for dtype in q.dtype:
             choices = q.choices(dtype)
             estimator = estimator_of(catalog, q, on, dtype)
-            form = "megatron" if q.attention == "causal" else "matmul-full"
             about = {
-                "work": model_flops_per_token(estimator.dims, float(q.seq), form),
+                "work": model_flops_per_token(
+                    estimator.dims, float(q.seq), "megatron" if q.attention == "causal" else "matmul-full"
+                ),
                 "hourly": None if price is None else price.hourly,
                 "watts": chip_power(catalog, on),
             }
@@ -132,7 +131,7 @@ class OffloadPiece:
         degrees = {name: getattr(layout, name) for name in (*LAYOUT, "overlap", "offload") if name != "expert_tp"}
         system = estimator.system
         about = {"memory": total, "capacity": capacity, "fits": True, "chips": float(system.chips), "system": system.name,
-                 "dtype": estimator.dtype, BOUND: float(self.plain.bound), "expert_tp": layout.expert_split}  # fmt: skip
+                 "dtype": estimator.dtype, BOUND: self.plain.bound, "expert_tp": layout.expert_split}  # fmt: skip
         return "", measures | degrees | about
 
 

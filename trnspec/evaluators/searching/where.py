@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trnspec.catalog.query.parser import parse_condition
-from trnspec.catalog.query.tree import And, Comparison, Flag, Known, Measure, Not, Number, Or, Path, QueryError, Quotient
+from trnspec.catalog.query.tree import (
+    And,
+    Comparison,
+    Flag,
+    Known,
+    Measure,
+    Not,
+    Number,
+    Path,
+    QueryError,
+    Quotient,
+)
 from trnspec.errors import UsageError
 from trnspec.evaluators.searching.measures import MEASURES, Kind, resolved
 from trnspec.perf.searching.conditions import All, AnyOf, Compare, Constant, IsKnown, Named, Negation
@@ -67,7 +78,9 @@ class _Reading:
         sides = (tree.left, tree.right)
         kinds = [self.kind(side) for side in sides]
         if kinds[0] is None and kinds[1] is None:
-            raise self.refuse("a measure is compared with a value", tree.left, f"known: {', '.join(MEASURES[self.mode])}")
+            raise self.refuse(
+                "a measure is compared with a value", tree.left, f"known: {', '.join(MEASURES[self.mode])}"
+            )
         if tree.operator == "~":
             raise self.refuse("~ compares printed figures; a search has computed ones", tree.right, "use < and >")
         terms = [self.term(side, kinds[1 - at]) for at, side in enumerate(sides)]

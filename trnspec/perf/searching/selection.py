@@ -248,7 +248,8 @@ class Kept:
             return places
         last = {name: column[-1] for name, column in self.best.columns.items()}
         worse = (bounds > last[BOUND]) | ((bounds == last[BOUND]) & (goal.sign * values > goal.sign * last[goal.name]))
-        return places[~np.broadcast_to(worse, len(places))]
+        kept: NDArray[np.int64] = places[~np.broadcast_to(worse, len(places))]
+        return kept
 
     def _nearest(self, some: Candidates) -> None:
         if UNFIT not in some.reasons:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve, field, frozen
 
+from trnspec.evaluation.evidence import rank_class
 from trnspec.perf.searching.selection import BOUND, EXCESS, Candidates
 from trnspec.perf.sweep.columns import REASONS
 from trnspec.perf.sweep.grid import AXES, Grid, over
+from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.work.stages import SCHEDULES
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trnspec.perf.sweep.reductions import Block
-    from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 
 HOUR = 3600.0
@@ -53,9 +54,9 @@ class TrainingPiece:
         return self.grid.size
 
     @property
-    def bound(self) -> bool:
-        """Whether times are bounds."""
-        return not self.estimator.calibration.coverage
+    def bound(self) -> float:
+        """1.0 if times are bounds; see :func:`trnspec.evaluation.evidence.rank_class`."""
+        return float(rank_class(self.estimator.calibration.evidence.kind))
 
     def at(self, offset: int) -> TrainingPiece:
         """The same layouts with other numbers."""
@@ -90,7 +91,7 @@ class TrainingPiece:
         if name in _TIMED:
             return timed(name, self, block.time[places], self._tokens)
         constants = {
-            BOUND: float(self.bound), "fits": True, "chips": float(system.chips), "system": system.name,
+            BOUND: self.bound, "fits": True, "chips": float(system.chips), "system": system.name,
             "model": self.estimator.name, "dtype": self.estimator.dtype, "capacity": system.capacity, "offload": "none",
         }  # fmt: skip
         return constants[name] if name in constants else self.degree(name, block.start + places)
@@ -125,7 +126,8 @@ class TrainingPiece:
         same = self.degree("tp", numbers) * self.degree("pp", numbers) == ranks
         # Ranks of one tensor-parallel group may hold the same whole experts.
         same &= self.degree("expert_tp", numbers) == self.degree("tp", numbers)
-        return ~(same & (self.degree("zero", numbers) != zero[0]))
+        first: NDArray[np.bool_] = ~(same & (self.degree("zero", numbers) != zero[0]))
+        return first
 
 
 def uneven(layout: Layout, layers: int) -> bool:
