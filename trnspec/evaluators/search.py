@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.evaluators.searching.distribution import reduced
 from trnspec.evaluators.searching.question import SearchQuestion
+from trnspec.evaluators.searching.reduction import reduced
 from trnspec.evaluators.searching.report import report
 from trnspec.evaluators.searching.space import search_of
 from trnspec.evaluators.searching.training import LAYOUT, training_question

@@ -21,7 +21,7 @@ class Kind:
 
     Attributes:
         unit: The base unit; empty for a count.
-        sign: 1.0 where less is better, -1.0 where more is; 0.0 where it is no goal.
+        sign: 1.0 where less is better, -1.0 where more is; 0.0 where it is not a goal.
         dimension: What constraints compare it with: a quantity, or a number for ``None``.
         text: Whether it is a text.
         flag: Whether it is true or false.
