@@ -308,7 +308,7 @@ def utilization(estimator: Estimator, layout: Layout, seconds: float) -> float:
     system = estimator.system
     work = model_flops_per_token(estimator.dims, float(layout.seq), "megatron") * float(layout.tokens)
     peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
-    return 100.0 * work / (seconds * peak)
+    return float(100.0 * work / (seconds * peak))
 
 
 def _step_parts(step: Step, moved: float) -> dict[str, float]:

@@ -70,7 +70,7 @@ def page(
     question: PlanTrainingQuestion,
     goals: Goals,
     ranked: Sequence[Plan],
-    refused: Sequence[tuple[str, RefusalError]],
+    rejected: Sequence[tuple[str, RefusalError]],
 ) -> Evaluation:
     """The evaluation with some plans.
 
@@ -79,7 +79,7 @@ def page(
         question: The inputs.
         goals: The goals.
         ranked: All plans, the best first.
-        refused: Systems without a plan, and why.
+        rejected: Systems without a plan, and the reason of each.
     """
     best = ranked[0]
     rows = [_row(plan, ranked, goals) for plan in ranked]
@@ -96,7 +96,7 @@ def page(
         title=f"{question.tokens} tokens of {question.model} on {best.on}: the best of {len(ranked)} plans",
         inputs=question.values(),
         answers=(*_answers(best, question, goals), *_comparison(kinds, best, question, goals)),
-        assumptions=tuple(_assumptions(best, question, goals, ranked, refused)),
+        assumptions=tuple(_assumptions(best, question, goals, ranked, rejected)),
         figures_used=best.figures_used,
         tables=tuple(tables),
         suggestions=tuple(_suggestions(best, question, goals)),
@@ -257,7 +257,7 @@ def _assumptions(
     q: PlanTrainingQuestion,
     goals: Goals,
     ranked: Sequence[Plan],
-    refused: Sequence[tuple[str, RefusalError]],
+    rejected: Sequence[tuple[str, RefusalError]],
 ) -> Iterator[Assumption]:
     layout = best.layout
     if q.global_batch is None:
@@ -289,7 +289,7 @@ def _assumptions(
     if len(types - {""}) > 1:
         yield Assumption("prices", ", ".join(sorted(types)), "costs of different ways to buy; price_type compares one")
     yield Assumption("excluded", "not counted", "storage, data transfer, taxes, idle and start-up time")
-    for on, error in refused:
+    for on, error in rejected:
         yield Assumption("no_plan", on, str(error))
 
 
