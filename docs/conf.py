@@ -21,16 +21,21 @@ project_copyright = author
 release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build"]
+# Console blocks show what commands print, which is not a shell language.
+suppress_warnings = ["misc.highlighting_failure"]
 
 myst_heading_anchors = 4
 
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
 
 html_theme = "furo"
 html_title = f"trnspec {version}"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
+smartquotes = False  # the names of options begin with two dashes
 
 
 def write(app: Sphinx) -> None:
