@@ -4,6 +4,7 @@ from __future__ import annotations
 
 COMMANDS = {
     "validate": "Check catalog files and all documents that refer to them.",
+    "watch": "Check documents whenever they change; print new and resolved findings.",
     "fmt": "Format documents: order of keys, indentation and spacing.",
     "fix": "Apply the safe hints of findings: misspelt keys and units, numbers without quotes, idle waivers.",
     "migrate": "Write documents of an older api_version, or with former paths, in the present format.",
