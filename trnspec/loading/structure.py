@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from trnspec.loading.building import builder
-from trnspec.model.document import API_VERSION, Claim, Metadata, Node
+from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata, Node
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Path
 
@@ -49,9 +49,9 @@ def structure(
             parts[key], rejected = _converted(data[key], cls, units)
             rejections += [Rejection((key, *r.path), r.message) for r in rejected]
     rejections += [Rejection((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
-    for key, value in (("api_version", API_VERSION), ("kind", kind)):
-        if data.get(key) != value:
-            rejections.append(Rejection((key,), f"{key} is not {value}"))
+    for key, values in (("api_version", (API_VERSION, *OLDER_VERSIONS)), ("kind", (kind,))):
+        if data.get(key) not in values:
+            rejections.append(Rejection((key,), f"{key} is not {values[0]}"))
     if rejections:
         raise StructureError(rejections)
     return Node(kind=kind, document=document, units=units, **parts)
