@@ -27,17 +27,13 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.layouts import RECOMPUTE_UNSET, LayoutChoices, Splits
 from trnspec.model.price import PriceType
+from trnspec.perf.frameworks import known
 from trnspec.perf.work import frameworks
 
 Mode = Literal["training", "inference"]
 Objective = Literal["step_time", "tokens_per_s_per_chip", "usd", "energy", "ttft", "tpot"]
 AnySchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min", "all"]
 AnyRecompute = Literal["none", "selective", "operators", "full", "all"]
-AnyFramework = Literal[
-    "megatron", "torchtitan", "nxd", "deepspeed", "llm-foundry",
-    "nxd-inference", "transformers-neuronx", "optimum-neuron", "vllm", "trtllm", "sglang",
-]  # fmt: skip
-
 BATCHES = tuple(1 << i for i in range(11))
 """The batch sizes of serving that are evaluated where none is given."""
 LENGTH = 1024
@@ -70,7 +66,7 @@ class SearchQuestion(Splits, Reserve, Listed):
     lnc: int | None = field(default=None, metadata=like(System, "lnc"))
     calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
     era: str | None = field(default=None, metadata=like(CalibratedSystem, "era"))
-    framework: AnyFramework | None = field(default=None, metadata=like(questions.Software, "framework"))
+    framework: questions.FrameworkName | None = field(default=None, metadata=like(questions.Software, "framework"))
     dtype: tuple[str, ...] = field(default=("bf16",), metadata=like(Precision, "dtype"))
     optimizer: questions.OptimizerName | None = field(
         default=None, metadata=like(questions.TrainingPrecision, "optimizer")
@@ -138,6 +134,7 @@ class SearchQuestion(Splits, Reserve, Listed):
 
         Raises:
             UsageError: An input is missing or belongs to the other mode.
+            RefusalError: The framework has no part in the mode.
         """
         given = self.given()
         foreign = [name for name in (_SERVING if self.of == "training" else _TRAINING) if name in given]
@@ -151,11 +148,7 @@ class SearchQuestion(Splits, Reserve, Listed):
         if not self.on:
             raise UsageError("on: a system is expected, such as trn2.48xlarge*16")
         if self.framework is not None:
-            known = frameworks.FRAMEWORKS if self.of == "training" else _SERVING_FRAMEWORKS
-            if self.framework not in known:
-                raise UsageError(
-                    f"framework: {self.framework} is not for {self.of}; expected one of {', '.join(known)}"
-                )
+            known(self.framework, self.of)
         return self
 
     def choices(self, dtype: str) -> LayoutChoices:
@@ -197,4 +190,3 @@ _SERVING = (
     "prompt", "output", "batch", "weight_dtype", "kv_dtype", "batching", "chunk", "prefix_hit", "prefill_on", "draft",
     "acceptance", "speculate",
 )  # fmt: skip
-_SERVING_FRAMEWORKS = ("nxd-inference", "transformers-neuronx", "optimum-neuron", "vllm", "trtllm", "sglang")
