@@ -31,6 +31,7 @@ COMMANDS = {
     "plugin": "List the installed plugins and their status; create a new one.",
     "schema": "Print the JSON Schema of a kind of document.",
     "explain": "Explain a code, or list the fields of a kind of document.",
+    "mcp": "Start the MCP server, for agents.",
     "lsp": "Start the language server, for editors.",
     "completion": "Print the completion script of a shell.",
 }

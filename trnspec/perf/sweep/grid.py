@@ -230,6 +230,7 @@ def over(  # the inputs of a sweep
     parts: Sequence[str] = (),
     memory: bool = True,
     block: int = BLOCK,
+    numbers: tuple[int, int] | None = None,
 ) -> SweepResult[Any]:
     """Evaluate every combination on every estimator; see :func:`trnspec.perf.sweep.batch.sweep`."""
     if unknown := [name for name in parts if name not in PARTS]:
@@ -240,16 +241,19 @@ def over(  # the inputs of a sweep
     reduction: Any = Everything() if keep is None else keep if hasattr(keep, "take") else Each(keep)
     counts = np.zeros(len(REASONS), dtype=np.int64)
     for which, estimator in enumerate(estimators):
-        for start, choices, shape in _blocks(axes, block):
+        for start, choices, shape in _blocks(axes, block, numbers):
             evaluated_block = _evaluated(estimator, choices, shape, tuple(parts), memory=memory)
-            counts += np.bincount(evaluated_block.code, minlength=len(REASONS))
-            reduction.take(evolve(evaluated_block, which=which, start=start))
+            one = evolve(evaluated_block, which=which, start=start).within(numbers)
+            counts += np.bincount(one.code, minlength=len(REASONS))
+            reduction.take(one)
     rejected = {reason: int(number) for reason, number in zip(REASONS, counts, strict=True) if reason and number}
     return SweepResult(tuple(estimators), axes, reduction.result(), int(counts.sum()), rejected)
 
 
-def _blocks(axes: Grid, block: int) -> Iterator[tuple[int, Choices, tuple[int, int]]]:
-    """The blocks in order: number of the first combination, columns, and their shape.
+def _blocks(
+    axes: Grid, block: int, numbers: tuple[int, int] | None = None
+) -> Iterator[tuple[int, Choices, tuple[int, int]]]:
+    """The blocks in order, those with some of the numbers: number of the first combination, columns, and their shape.
 
     The last axes together form one array axis, those before them another, and the first are single numbers: numpy is
     fastest with few long axes, and each quantity is computed along one of the two, or both.
@@ -270,10 +274,15 @@ def _blocks(axes: Grid, block: int) -> Iterator[tuple[int, Choices, tuple[int, i
     period = math.prod(sizes[fixed_axes:inner])
     # Blocks of about equal size, without a small remainder.
     rows = -(-period // -(-period // rows))
+    lowest, end_of_all = numbers or (0, outer * row_size)
     for first in range(outer // period):
+        if (first + 1) * period * row_size <= lowest or first * period * row_size >= end_of_all:
+            continue
         fixed = _combined(axes, AXES[:fixed_axes], first, first + 1)
         for begin in range(0, period, rows):
             end = min(period, begin + rows)
+            if (first * period + end) * row_size <= lowest or (first * period + begin) * row_size >= end_of_all:
+                continue
             varying = _combined(axes, AXES[fixed_axes:inner], begin, end)
             columns: dict[str, Any] = {name: column[0].item() for name, column in fixed.items()}
             columns |= {name: _column(column[:, None]) for name, column in varying.items()}
