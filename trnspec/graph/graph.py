@@ -281,7 +281,9 @@ def _references(node: Node[Any], graph: Graph, users: dict[str, set[str]]) -> It
         # Of the references of other documents only those to a target are of interest, whose kind may have changed.
         if not any(graph.nodes[own].target for own in used):
             return
-    for path, target, ref in references(node):
+    every = list(references(node))
+    _names_used[node] = tuple(dict.fromkeys(ref.name for _, _, ref in every))
+    for path, target, ref in every:
         target_node: Node[Any] | None = graph.lookup(ref.name)
         if target_node is not None:
             users.setdefault(target_node.name, set()).add(node.name)

@@ -8,6 +8,7 @@ the bytes of its file and the programs that read them, and is compared with both
 
 from __future__ import annotations
 
+import copyreg
 import io
 import marshal
 import os
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Registry
     from trnspec.quantities.units import UnitTable
 
-FORMAT = 2
+FORMAT = 3
 """Changes with the structure of a file."""
 
-MOST_BYTES = 128 * 2**20
+MOST_BYTES = 64 * 2**20
 """Limit of the file of one catalog; a larger catalog is read each time."""
 
 SHARE = 50
@@ -241,6 +242,8 @@ class _Snapshot:
 
     def save(self) -> None:
         """Write the documents that this run has used or read, and those that it had no use for."""
+        if sum(len(reading.document.text) for _, reading in self.added.values()) > MOST_BYTES:
+            return
         others = (k for k in self.entries if k not in self.used and k not in self.added)
         parts = {k: self.entries[k] for k in others if os.path.exists(os.path.join(self.catalog, k))} | self.used
         written: list[tuple[str, tuple[Any, ...], bytes]] = [(k, e[:6], self.raw(e)) for k, e in parts.items()]
@@ -266,12 +269,14 @@ class _Snapshot:
 _LENGTH = 8
 
 
+def _text_of(quantity: Quantity) -> tuple[Any, ...]:
+    return parse, (quantity.text,)
+
+
 class _Pickler(pickle.Pickler):
     """Writes quantities as their texts."""
 
-    def persistent_id(self, obj: Any) -> str | None:
-        """The text of a quantity."""
-        return obj.text if type(obj) is Quantity else None
+    dispatch_table = {**copyreg.dispatch_table, Quantity: _text_of}  # noqa: RUF012  # as pickle declares it
 
 
 def _pickled(value: object) -> bytes:
@@ -287,12 +292,10 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(io.BytesIO(raw))
         self._units = units
 
-    def persistent_load(self, pid: Any) -> Quantity:
-        """The quantity of a text."""
-        return parse(pid, None, self._units)
-
     def find_class(self, module: str, name: str) -> Any:
         """A class of the model, or of the numbers in it."""
+        if (module, name) == (parse.__module__, parse.__name__):
+            return lambda text: parse(text, None, self._units)
         if not module.startswith(_PACKAGES) and (module, name) != ("fractions", "Fraction"):
             raise pickle.UnpicklingError(f"{module}.{name} is not part of a document")
         return getattr(import_module(module), name)
