@@ -198,8 +198,11 @@ def existing(folder: str) -> bytes:
 
 def is_current(entry: Mapping[str, Any]) -> bool:
     """Whether everything that a verdict depends on is unchanged."""
+    named = [file for file in map(os.path.abspath, sys.argv[1:]) if file in entry["files"]]
     return (
-        entry["distributions"] == distributions(sys.path)
+        # First what has changed most likely: the files on the command line.
+        all(content(file)[0] == entry["files"][file] for file in named)
+        and entry["distributions"] == distributions(sys.path)
         and entry["settings"] == existing(os.getcwd())
         and all(stamp(file) == known for file, known in entry["modules"].items())
         and all(names(path) == known for path, known in entry["folders"].items())

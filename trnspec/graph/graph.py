@@ -158,8 +158,15 @@ class Graph:
 
     def focused(self, *specs: type) -> tuple[Node[Any], ...]:
         """The nodes of the focus, or all, whose spec is of one of the classes, or of any class if none is given."""
-        nodes = self if self.focus is None else (n for n in self if n.name in self.focus)
-        return tuple(n for n in nodes if not specs or issubclass(n.spec_class, specs))
+        if specs not in self._focused:
+            nodes = self if self.focus is None else (n for n in self if n.name in self.focus)
+            self._focused[specs] = tuple(n for n in nodes if not specs or issubclass(n.spec_class, specs))
+        return self._focused[specs]
+
+    @functools.cached_property
+    def _focused(self) -> dict[tuple[type, ...], tuple[Node[Any], ...]]:
+        """The results of :meth:`focused`."""
+        return {}
 
     def replace(self, name: str, spec: Any) -> Graph:
         """The same graph with another spec under ``name``; every reference to it sees the new one."""
