@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from trnspec.perf.ops import Number, larger
 from trnspec.perf.sweep.columns import RATIOS, REASONS, SCHEDULES, WORDS, Choices, load_of, reason_codes
 from trnspec.perf.sweep.formulas import FEATURES, causes, coefficients, columns_as_choices, replicated
-from trnspec.perf.training.costs import Costs
 from trnspec.perf.training.step import UNUSED, Step, step_from_costs
 from trnspec.perf.work.layout import DEFERRED, longest
 from trnspec.perf.work.stages import SCHEDULES as STAGES
 
 if TYPE_CHECKING:
+    from trnspec.perf.training.costs import Costs
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from trnspec.perf.training.estimator import Estimator
@@ -38,7 +38,7 @@ _FEW_ROWS = 512
 """Rows up to which another axis is one of the rows."""
 _PER_ROW = 48
 """Combinations of the other axes for each row that are left at least: coefficients are computed for each row."""
-_SHORTEST = 64
+_SHORTEST = 128
 """Rows of a region, where there are as many: the operations of numpy on fewer elements take as long."""
 _AT_ONCE = 1 << 18
 """Rows whose ranks are counted at once."""
@@ -244,6 +244,7 @@ class _Rows:
         code: Codes without memory.
         places: What each row adds to the number of a combination.
         keys: Equal for rows in which the same values of other axes are valid.
+        varying: The coefficients that are arrays.
     """
 
     part: Part
@@ -253,6 +254,7 @@ class _Rows:
     code: NDArray[np.uint8]
     places: NDArray[np.int64]
     keys: NDArray[np.bytes_]
+    varying: dict[str, NDArray[Any]]
 
     @classmethod
     def of(
@@ -276,6 +278,7 @@ class _Rows:
             choices = replicated(part.choices(positions[:, able]), e.machine.ranks)
             microbatches = choices.replicas()
             costs = coefficients(choices, e.model, e.machine, microbatches)
+            varying = {name: _without_zeros(number) for name, number in _arrays(costs).items()}
             known = code[..., able]
             if np.any(unknown := costs.unknown > UNUSED):
                 known = _changed(counts, known, unknown, UNKNOWN, per_row * len(able))
@@ -289,7 +292,8 @@ class _Rows:
                 scatter(codes, (*others, places[able]), known)
         if known is None:
             return None
-        return cls(part, choices, costs, microbatches, known, places[able], np.sort(keys))
+        costs = attrs.evolve(costs, **varying)
+        return cls(part, choices, costs, microbatches, known, places[able], np.sort(keys), _arrays(costs))
 
     def regions(self, counts: NDArray[np.int64], *, memory: bool, block: int) -> Iterator[Region]:
         """The regions of these rows; see :meth:`Part.regions`."""
@@ -356,15 +360,15 @@ class _Rows:
 
     def _step(self, at: Sequence[Any]) -> Step:
         """Times; coefficients of features that no layout has are numbers, so that formulas omit what they multiply."""
-        costs = {name: _at(number, at) for name, number in attrs.asdict(self.costs, recurse=False).items()}
-        for name in _OPTIONAL:
-            if isinstance(costs[name], np.ndarray) and not costs[name].any():
-                costs[name] = 0.0
-        return step_from_costs(Costs(**costs), _at(self.choices.microbatch, at), _at(self.microbatches, at))
+        costs = {name: _at(number, at) for name, number in self.varying.items()}
+        costs |= {name: _without_zeros(costs[name]) for name in _OPTIONAL if name in costs}
+        return step_from_costs(
+            attrs.evolve(self.costs, **costs), _at(self.choices.microbatch, at), _at(self.microbatches, at)
+        )
 
     def _memory(self, at: Sequence[Any]) -> Number:
         """Memory [B]."""
-        choices = Choices(**{n: _at(number, at) for n, number in attrs.asdict(self.choices, recurse=False).items()})
+        choices = attrs.evolve(self.choices, **{n: _at(number, at) for n, number in _arrays(self.choices).items()})
         return choices.memory(self.part.estimator.dims, _at(self.microbatches, at), self.part.estimator.runtime)
 
 
@@ -372,6 +376,17 @@ _LONGEST = 4096
 """Most rows of a region."""
 _OPTIONAL = tuple(dict.fromkeys(chain.from_iterable(FEATURES.values())))
 """Coefficients that are 0 in layouts without some feature."""
+
+
+def _arrays(numbers_: Any) -> dict[str, NDArray[Any]]:
+    """The attributes that are arrays."""
+    every = attrs.asdict(numbers_, recurse=False)
+    return {name: number for name, number in every.items() if isinstance(number, np.ndarray)}
+
+
+def _without_zeros(number: Number) -> Number:
+    """A number, or 0.0 for an array of zeros, so that formulas omit what it multiplies."""
+    return number if type(number) is float or number.any() else 0.0
 
 
 def _at(number: Number, at: Sequence[Any]) -> Number:
