@@ -19,15 +19,14 @@ from numpy.typing import NDArray
 from trnspec.perf.ops import Number, larger
 from trnspec.perf.sweep.columns import RATIOS, REASONS, SCHEDULES, WORDS, Choices, load_of, reason_codes
 from trnspec.perf.sweep.formulas import FEATURES, causes, coefficients, columns_as_choices, replicated
+from trnspec.perf.training.costs import Costs
+from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import UNUSED, Step, step_from_costs
-from trnspec.perf.work.layout import DEFERRED, longest
-from trnspec.perf.work.stages import SCHEDULES as STAGES
+from trnspec.perf.work.layout import DEFERRED, V_SHAPED, longest
 
 if TYPE_CHECKING:
-    from trnspec.perf.training.costs import Costs
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from trnspec.perf.training.estimator import Estimator
 
 RANK_COUNT, UNKNOWN, DOES_NOT_FIT = (REASONS.index(r) for r in ("rank-count", "unknown-figure", "does-not-fit"))
 
@@ -38,7 +37,7 @@ _FEW_ROWS = 512
 """Rows up to which another axis is one of the rows."""
 _PER_ROW = 48
 """Combinations of the other axes for each row that are left at least: coefficients are computed for each row."""
-_SHORTEST = 128
+_SHORTEST = 256
 """Rows of a region, where there are as many: the operations of numpy on fewer elements take as long."""
 _AT_ONCE = 1 << 18
 """Rows whose ranks are counted at once."""
@@ -73,7 +72,7 @@ class Axis:
 def axes_of(values: Mapping[str, Sequence[Any]]) -> list[Axis]:
     """The axes of a grid, by their names, the last one fastest."""
     axes, stride = [], 1
-    for name, of_axis in reversed(values.items()):
+    for name, of_axis in reversed(list(values.items())):
         places = stride * np.arange(len(of_axis))
         stride *= len(of_axis)
         if name == "schedule":
@@ -271,29 +270,26 @@ class _Rows:
         # Rows with the same valid values of other axes come one after the other; those without any are left out.
         valid = code == 0
         able = np.flatnonzero(valid.any(axis=tuple(range(dims - 1))))
-        known = costs = microbatches = None
-        if len(able):
-            keys = _keys(choices, e.model.layers, valid)[able]
-            able = able[np.argsort(keys, kind="stable")]
-            choices = replicated(part.choices(positions[:, able]), e.machine.ranks)
-            microbatches = choices.replicas()
-            costs = coefficients(choices, e.model, e.machine, microbatches)
-            varying = {name: _without_zeros(number) for name, number in _arrays(costs).items()}
-            known = code[..., able]
-            if np.any(unknown := costs.unknown > UNUSED):
-                known = _changed(counts, known, unknown, UNKNOWN, per_row * len(able))
         places = np.full(size, sum(int(axis.places[0]) for axis in part.axes if len(axis) == 1))
         for axis, of_axis in zip(part.rows, positions, strict=True):
             places += axis.places[of_axis]
+        others = [axis.places for axis in part.others]
         if codes is not None:
-            others = [axis.places for axis in part.others]
             scatter(codes, (*others, places), code)
-            if known is not None:
-                scatter(codes, (*others, places[able]), known)
-        if known is None:
+        if not len(able):
             return None
-        costs = attrs.evolve(costs, **varying)
-        return cls(part, choices, costs, microbatches, known, places[able], np.sort(keys), _arrays(costs))
+        keys = _keys(choices, valid)[able]
+        able = able[np.argsort(keys, kind="stable")]
+        choices = replicated(part.choices(positions[:, able]), e.machine.ranks)
+        microbatches = choices.replicas()
+        costs = coefficients(choices, e.model, e.machine, microbatches)
+        costs = attrs.evolve(costs, **{name: _without_zeros(number) for name, number in _arrays(costs).items()})
+        code, places = code[..., able], places[able]
+        if np.any(unknown := costs.unknown > UNUSED):
+            code = _changed(counts, code, unknown, UNKNOWN, per_row * len(able))
+            if codes is not None:
+                scatter(codes, (*others, places), code)
+        return cls(part, choices, costs, microbatches, code, places, np.sort(keys), _arrays(costs))
 
     def regions(self, counts: NDArray[np.int64], *, memory: bool, block: int) -> Iterator[Region]:
         """The regions of these rows; see :meth:`Part.regions`."""
@@ -321,31 +317,47 @@ class _Rows:
             most = max(range(len(others)), key=lambda i: len(boxes[i]) if others[i].name not in _KINDS else 0)
             pieces = min(len(boxes[most]), size // block)
             kinds[most] = [piece for of_kind in kinds[most] for piece in np.array_split(of_kind, pieces)]
-        zero = next((i for i, axis in enumerate(others) if axis.name == "zero"), None)
+        by_name = {axis.name: i for i, axis in enumerate(others)}
+        zero, schedule = by_name.get("zero"), by_name.get("schedule")
         of_zero: list[Any] = [slice(None)]
         if zero is not None:
             # Codes and memory are those of all of them.
             of_zero = [_slice(np.searchsorted(boxes[zero], of_kind)) for of_kind in kinds[zero]]
             kinds[zero] = [boxes[zero]]
+        of_rows = self._of_these(rows)
         for chosen in product(*kinds):
-            at = (*map(_slice, chosen), rows)
-            code, needs = _at(self.code, at), self._memory(at) if memory else None
-            places = [a.places[x] for a, x in zip((*others, self), at, strict=True)]
+            at: list[Any] = [_slice(x, len(axis)) for x, axis in zip(chosen, others, strict=True)]
+            code: NDArray[np.uint8] = _at(of_rows.code, at)
+            needs: Any = of_rows.needed(at) if memory else None
+            places = [*(axis.places[x] for axis, x in zip(others, at, strict=True)), of_rows.places]
             if memory and np.any(exceeds := needs > self.part.estimator.system.capacity):
                 code = _changed(counts, code, exceeds, DOES_NOT_FIT, math.prod(map(len, places)))
-            for of_kind in of_zero:
+            # The bubble of V-shaped schedules takes long, and does not depend on it.
+            v_shaped = schedule is not None and _kind_of_schedule(others[schedule])[chosen[schedule][0]] >= _V_SHAPED
+            for of_kind in [slice(None)] if v_shaped else of_zero:
                 within: list[Any] = [slice(None)] * len(at)
                 of_step, of_region = [*at], [*places]
                 if zero is not None:
-                    within[zero], of_step[zero] = of_kind, _slice(boxes[zero][of_kind])
-                    of_region[zero] = places[zero][of_kind]
-                yield Region(
-                    self.part.which,
-                    tuple(of_region),
-                    _at(code, within),
-                    self._step(of_step),
-                    _at(needs, within),
-                )
+                    within[zero], of_region[zero] = of_kind, places[zero][of_kind]
+                    of_step[zero] = _slice(boxes[zero][of_kind], len(others[zero]))
+                step = of_rows.step(of_step)
+                yield Region(self.part.which, tuple(of_region), _at(code, within), step, _at(needs, within))
+
+    def _of_these(self, rows: slice) -> _Rows:
+        """Some of the rows."""
+
+        def cut(numbers_: Any) -> Any:
+            some = {n: x[..., rows] for n, x in _arrays(numbers_).items() if x.shape[-1] > 1}
+            return attrs.evolve(numbers_, **some)
+
+        costs = cut(self.costs)
+        microbatches = self.microbatches
+        if isinstance(microbatches, np.ndarray) and microbatches.shape[-1] > 1:
+            microbatches = microbatches[..., rows]
+        return attrs.evolve(
+            self, choices=cut(self.choices), costs=costs, microbatches=microbatches, code=self.code[..., rows],
+            places=self.places[rows], keys=self.keys[rows], varying=_arrays(costs),
+        )  # fmt: skip
 
     def _boxes(self, rows: slice) -> list[NDArray[np.intp]] | None:
         """For each other axis the positions that are valid in some of the rows; ``None`` where nothing is valid."""
@@ -358,16 +370,20 @@ class _Rows:
             boxes.append(some if valid.shape[i] > 1 else np.arange(len(axis)))
         return boxes if boxes or valid.any() else None
 
-    def _step(self, at: Sequence[Any]) -> Step:
-        """Times; coefficients of features that no layout has are numbers, so that formulas omit what they multiply."""
+    def step(self, at: Sequence[Any]) -> Step:
+        """Times; coefficients of features that no layout has are numbers, so that formulas omit what they multiply.
+
+        Args:
+            at: The positions on each other axis.
+        """
         costs = {name: _at(number, at) for name, number in self.varying.items()}
         costs |= {name: _without_zeros(costs[name]) for name in _OPTIONAL if name in costs}
         return step_from_costs(
             attrs.evolve(self.costs, **costs), _at(self.choices.microbatch, at), _at(self.microbatches, at)
         )
 
-    def _memory(self, at: Sequence[Any]) -> Number:
-        """Memory [B]."""
+    def needed(self, at: Sequence[Any]) -> Number:
+        """Memory [B]; see :meth:`step`."""
         choices = attrs.evolve(self.choices, **{n: _at(number, at) for n, number in _arrays(self.choices).items()})
         return choices.memory(self.part.estimator.dims, _at(self.microbatches, at), self.part.estimator.runtime)
 
@@ -389,16 +405,24 @@ def _without_zeros(number: Number) -> Number:
     return number if type(number) is float or number.any() else 0.0
 
 
+_ALL = slice(None)
+
+
 def _at(number: Number, at: Sequence[Any]) -> Number:
-    """A part of a number that broadcasts to the axes of arrays."""
+    """A part of a number that broadcasts to the axes of arrays, by the positions on the first of them."""
     if not isinstance(number, np.ndarray):
         return number
-    basic = tuple(x if isinstance(x, slice) and n > 1 else slice(None) for n, x in zip(number.shape, at, strict=True))
-    part = number[basic]
-    for axis, x in enumerate(at):
-        if not isinstance(x, slice) and number.shape[axis] > 1:
+    index: Any = None
+    part = number
+    for axis, (x, n) in enumerate(zip(at, number.shape, strict=False)):
+        if x is _ALL or n == 1:
+            continue
+        if type(x) is slice:
+            index = index or [_ALL] * part.ndim
+            index[axis] = x
+        else:
             part = part.take(x, axis=axis)
-    return part
+    return part if index is None else part[tuple(index)]
 
 
 def numbers(places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -414,24 +438,26 @@ def scatter(column: NDArray[Any], places: Sequence[NDArray[np.int64]], values: N
     column[numbers(places)] = np.broadcast_to(values, tuple(map(len, places))).reshape(-1)
 
 
-def _slice(chosen: NDArray[np.intp]) -> Any:
-    """Positions as a slice, where they are consecutive."""
+def _slice(chosen: NDArray[np.intp], size: int = -1) -> Any:
+    """Positions as a slice, where they are consecutive; all of an axis of some size as :data:`_ALL`."""
     begin, end = int(chosen[0]), int(chosen[-1]) + 1
-    return slice(begin, end) if end - begin == len(chosen) else chosen
+    if end - begin != len(chosen):
+        return chosen
+    return _ALL if len(chosen) == size else slice(begin, end)
 
 
-def _keys(choices: Choices, layers: float, valid: NDArray[np.bool_]) -> NDArray[np.bytes_]:
-    """For each row its features and the values of each other axis that are valid in it, as bits."""
+def _keys(choices: Choices, valid: NDArray[np.bool_]) -> NDArray[np.bytes_]:
+    """For each row its stages, and the values of each other axis that are valid in it, as bits."""
     axes = range(valid.ndim - 1)
-    of_stages: list[Any] = [choices.pp > 1.0, layers % choices.pp > 0.0]
-    bits = [np.broadcast_to(np.reshape(flag, -1), valid.shape[-1:])[None] for flag in of_stages]
+    stages = np.broadcast_to(np.reshape(choices.pp, -1), valid.shape[-1:]).astype(np.uint16)
+    bits: list[Any] = [(stages >> i & 1)[None] for i in reversed(range(int(stages.max(initial=1)).bit_length()))]
     bits += [valid.any(axis=tuple(j for j in axes if j != i)) for i in axes]
     packed = np.packbits(np.concatenate(bits), axis=0)
     return np.ascontiguousarray(packed.T).view(f"S{len(packed)}").reshape(-1)
 
 
 def _changed(
-    counts: NDArray[np.int64], code: NDArray[np.uint8], rejected: NDArray[np.bool_], reason: int, size: int
+    counts: NDArray[np.int64], code: NDArray[np.uint8], rejected: Number, reason: int, size: int
 ) -> NDArray[np.uint8]:
     """Codes with a reason where layouts that had a time are rejected, and these counted anew."""
     changed = (code == 0) & rejected
@@ -442,12 +468,23 @@ def _changed(
 
 
 def _kind_of_schedule(axis: Axis) -> NDArray[Any]:
-    """Whether schedules split the backward pass, and are V-shaped."""
+    """1 for schedules that split the backward pass, more for each that is V-shaped."""
     names = [SCHEDULES[i] for i in axis.columns["schedule"]]
-    return np.array([2 * (STAGES[name][1] > 0) + (name in DEFERRED) for name in names])
+    return np.array([_V_SHAPED + V_SHAPED.index(name) if name in V_SHAPED else name in DEFERRED for name in names])
 
 
-_KINDS = {"schedule": _kind_of_schedule, "zero": lambda axis: axis.columns["zero"] >= 2}
+_V_SHAPED = 2
+
+
+def _kind_of_zero(axis: Axis) -> NDArray[Any]:
+    """Whether gradients are reduced for every microbatch."""
+    scattered: NDArray[Any] = axis.columns["zero"] >= _SCATTERED
+    return scattered
+
+
+_SCATTERED = 2
+
+_KINDS = {"schedule": _kind_of_schedule, "zero": _kind_of_zero}
 """Axes whose values have different features, and the kind of each value."""
 
 

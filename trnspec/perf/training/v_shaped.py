@@ -242,17 +242,20 @@ def _bubbles(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> NDArr
     layout = [np.asarray(x) for x in np.broadcast_arrays(v_shape, stages, microbatches)]
     at = np.flatnonzero(_computed(*layout[:2]))
     counts, known = _TABLE.usual_paths(*(x.take(at) for x in layout))
-    longest: Any = 0.0
+    shape = np.broadcast_shapes(layout[0].shape, *map(np.shape, times))
+    longest, time, part = np.zeros(shape), np.empty(shape), np.empty(shape)
     for path in counts:
-        time: Any = 0.0
-        for count, of_pass in zip(path, times, strict=False):
-            column = np.zeros(layout[0].shape)
+        column = np.zeros(layout[0].shape)
+        for number, (count, of_pass) in enumerate(zip(path, times, strict=False)):
             column.put(at, count)
-            time = time + column * of_pass
-        longest = np.maximum(longest, time)
+            np.multiply(column, of_pass, out=part if number else time)
+            if number:
+                np.add(time, part, out=time)
+        np.maximum(longest, time, out=longest)
     several = np.zeros(layout[0].shape)
     several.put(at, ~known)
-    return _unusual(longest, several, *layout, *times)  # type: ignore[no-any-return]
+    found: NDArray[np.float64] = _unusual(longest, several, *layout, *times)
+    return found
 
 
 def _unusual(usually: Any, several: Any, *operands: Any, out: Any = None) -> Any:
@@ -271,9 +274,17 @@ def _replaced(result: NDArray[np.float64], rows: Any, operands: Sequence[NDArray
     shape = result.shape
     at = np.flatnonzero(rows if rows.shape == shape else np.broadcast_to(rows, shape))
     if at.size:
-        columns = ((x if x.shape == shape else np.broadcast_to(x, shape)).take(at) for x in operands)
+        places = np.unravel_index(at, shape) if shape else ()
+        columns = (x.take(at) if x.shape == shape else _broadcast_at(x, shape, places) for x in operands)
         result.put(at, _TABLE.bubbles(*columns))
     return result
+
+
+def _broadcast_at(x: NDArray[Any], shape: tuple[int, ...], places: Sequence[NDArray[np.intp]]) -> NDArray[Any]:
+    """The elements of an array, which broadcasts to a shape, at some places of it."""
+    own = x.reshape((1,) * (len(shape) - x.ndim) + x.shape)
+    at: Any = tuple(of_axis if n > 1 else 0 for n, of_axis in zip(own.shape, places, strict=True))
+    return np.asarray(np.broadcast_to(own[at], len(places[0]) if places else 1))
 
 
 def _computed(v_shape: NDArray[Any], stages: NDArray[Any]) -> Any:
@@ -403,7 +414,9 @@ class _Table:
     def usual(self, v_shape: Any, stages: Any, microbatches: Any) -> NDArray[np.float64]:
         """For each row the counts of the path that is usually the longest, and 1 where it is not the only one."""
         counts, known = self.usual_paths(v_shape, stages, microbatches)
-        return np.concatenate([counts[0], [~known if len(counts) == 1 else (counts[1:] != counts[:1]).any((0, 1)) | ~known]])
+        return np.concatenate(
+            [counts[0], [~known if len(counts) == 1 else (counts[1:] != counts[:1]).any((0, 1)) | ~known]]
+        )
 
     def usual_paths(
         self, v_shape: Any, stages: Any, microbatches: Any
