@@ -448,8 +448,8 @@ class ExpertLoad(Question):
 
 
 @frozen(kw_only=True, slots=False)
-class ExpertDispatch(ExpertLoad):
-    """How tokens get to experts."""
+class TokenDispatch(Question):
+    """How tokens are sent to experts."""
 
     dispatch: Dispatch | None = field(
         default=None,
@@ -474,6 +474,12 @@ class ExpertDispatch(ExpertLoad):
             maximum=63,
         ),
     )
+
+
+@frozen(kw_only=True, slots=False)
+class ExpertDispatch(ExpertLoad, TokenDispatch):
+    """How tokens get to experts in training."""
+
     expert_overlap: bool | None = field(
         default=None,
         metadata=_schedule(

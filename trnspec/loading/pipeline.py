@@ -15,7 +15,7 @@ from trnspec.diagnostics import Diagnostic, Location, Severity, did_you_mean
 from trnspec.graph.graph import Graph, NodeProblem, build
 from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, structure
-from trnspec.model.document import API_VERSION, Node
+from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Place, Problem
@@ -141,14 +141,15 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
     A missing version is not reported here: the schema reports it together with the other errors of the document.
     """
     kinds = list(registry.kinds)
-    for key, code, known in (("api_version", "TRN108", [API_VERSION]), ("kind", "TRN107", kinds)):
+    for key, code, known in (("api_version", "TRN108", [API_VERSION, *OLDER_VERSIONS]), ("kind", "TRN107", kinds)):
         value = data.get(key)
         # The value may be a mapping, which no dictionary can look up.
         if value in known or (key == "api_version" and key not in data and data.get("kind") in kinds):
             continue
         if (key,) in document.rejected:
             return None, None
-        expected = " or ".join(known) if len(known) < 3 else "one of " + ", ".join(known)
+        # An older version is read, but not recommended.
+        expected = API_VERSION if key == "api_version" else "one of " + ", ".join(known)
         if key not in data:
             place = document.place(())
             return None, Problem("TRN102", f"the document has no {key!r}", place, f"add {key}: {expected}", ())

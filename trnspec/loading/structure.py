@@ -18,7 +18,7 @@ from cattrs.errors import AttributeValidationNote, CattrsError, ForbiddenExtraKe
 
 from trnspec.errors import QuantityError
 from trnspec.model.annotations import NAME_PATTERN, Least, Measures, Pattern, Rounded
-from trnspec.model.document import API_VERSION, Claim, Metadata, Node
+from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata, Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape, hints_of, spread
@@ -352,9 +352,9 @@ def structure(
         except Exception as error:  # noqa: BLE001  # every error of a hook arrives here, alone or in a group
             rejections += [Rejection((key, *r.path), r.message) for r in _rejections(error)]
     rejections += [Rejection((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
-    for key, value in (("api_version", API_VERSION), ("kind", kind)):
-        if data.get(key) != value:
-            rejections.append(Rejection((key,), f"{key} is not {value}"))
+    for key, values in (("api_version", (API_VERSION, *OLDER_VERSIONS)), ("kind", (kind,))):
+        if data.get(key) not in values:
+            rejections.append(Rejection((key,), f"{key} is not {values[0]}"))
     if rejections:
         raise StructureError(rejections)
     return Node(kind=kind, document=document, units=units, **parts)

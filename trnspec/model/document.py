@@ -14,6 +14,8 @@ from trnspec.short_repr import short_repr
 from trnspec.yaml import Document, Path
 
 API_VERSION = "trnspec/v1"
+OLDER_VERSIONS = ("trnspec/v1alpha1",)
+"""The formats whose attributes may have other paths, ``RENAMED`` of their classes; they are read as the present one."""
 
 PathText = Annotated[
     str,

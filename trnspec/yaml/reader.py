@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from trnspec.yaml.builder import Builder, UnreadableError
 from trnspec.yaml.document import Document, Limits, Lines, Path, Place, Problems, Span, show
-from trnspec.yaml.sound import sound_data
+from trnspec.yaml.sound import sound_data, usual_text
 from trnspec.yaml.syntax import Complaint, bad_escape, escape_verdict, explain
 from trnspec.yaml.text import bidi, clean, decode
 
@@ -124,16 +124,14 @@ def _read(text: str | bytes, file: str, limits: Limits, parser: Callable[[str], 
     if _size(text, limits.bytes) > limits.bytes:
         problems.add("TRN012", f"The file has more than {limits.bytes:,} bytes.", None, "split the file")
         return Document(file, None, {}, problems.sorted(), "")
+    if quick and (usual := usual_text(text)) is not None and (data := sound_data(usual, limits)) is not None:
+        return Document(file, data, _LazyPlaces(usual, limits, parser), (), usual)
     characters = decode(text, problems) if isinstance(text, bytes) else clean(text, problems)
     lines = Lines(characters)
     if "TRN002" in problems or "TRN003" in problems:
         return Document(file, None, {}, problems.sorted(), characters)
     bidi(characters, lines, problems)
     first, readable = _first_document(characters, lines, problems)
-    if quick and readable and not problems:
-        data = sound_data(first, parser(first), limits)
-        if data is not None:
-            return Document(file, data, _LazyPlaces(characters, limits, parser), (), characters)
     builder = Builder(Lines(first), limits, problems)
     sound = readable and _feed(builder, parser(first), problems)
     data = builder.data if sound else None

@@ -22,7 +22,7 @@ from trnspec.perf.sweep.columns import (
 from trnspec.perf.sweep.formulas import DEFAULTS
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
-from trnspec.perf.sweep.regions import DOES_NOT_FIT, RANK_COUNT, Axis, Part, axes_of, numbers
+from trnspec.perf.sweep.regions import DOES_NOT_FIT, RANK_COUNT, Axis, Part, axes_of, sums
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout
@@ -227,6 +227,7 @@ def over(  # the inputs of a sweep
     parts: Sequence[str] = (),
     memory: bool = True,
     block: int = BLOCK,
+    numbers: tuple[int, int] | None = None,
 ) -> SweepResult[Any]:
     """Evaluate every combination on every estimator; see :func:`trnspec.perf.sweep.batch.sweep`."""
     if unknown := [name for name in parts if name not in PARTS]:
@@ -237,42 +238,33 @@ def over(  # the inputs of a sweep
     reduction: Any = Everything() if keep is None else keep if hasattr(keep, "take") else Each(keep)
     counts = np.zeros(len(REASONS), dtype=np.int64)
     whole = tuple(axes_of({name: axes.axes[name] for name in AXES}))
+    regional = getattr(reduction, "takes_regions", False)
+    first, end = numbers or (0, axes.size)
     for which, estimator in enumerate(estimators):
-        if getattr(reduction, "takes_regions", False):
-            for region in Part(estimator, which, whole).regions(counts, memory=memory, block=max(block, _REGION)):
-                reduction.take_region(region)
-        else:
-            for part in _consecutive(Part(estimator, which, whole), max(block, _CONSECUTIVE)):
+        every = Part(estimator, which, whole)
+        for part in every.within(first, end, every.size if regional else max(block, _CONSECUTIVE)):
+            if regional:
+                for region in part.regions(counts, memory=memory, block=max(block, _REGION)):
+                    reduction.take_region(region)
+            else:
                 for evaluated in _blocks(part, counts, tuple(parts), memory=memory, block=block):
                     reduction.take(evaluated)
     rejected = {reason: int(number) for reason, number in zip(REASONS, counts, strict=True) if reason and number}
     return SweepResult(tuple(estimators), axes, reduction.result(), int(counts.sum()), rejected)
 
 
-def _consecutive(part: Part, most: int) -> Iterator[Part]:
-    """Parts with consecutive numbers, of not many more combinations than some number."""
-    if part.size <= most:
-        yield part
-        return
-    axis = next(axis for axis in part.axes if len(axis) > 1)
-    at_once = max(1, most * len(axis) // part.size)
-    for begin in range(0, len(axis), at_once):
-        axes = (a.some(slice(begin, begin + at_once)) if a is axis else a for a in part.axes)
-        yield from _consecutive(Part(part.estimator, part.which, tuple(axes)), most)
-
-
 def _blocks(
     part: Part, counts: NDArray[np.int64], parts: tuple[str, ...], *, memory: bool, block: int
 ) -> Iterator[Block]:
     """Consecutive combinations in blocks, with the invalid ones."""
-    start, size = sum(int(axis.places[0]) for axis in part.axes), part.size
-    # The numbers of combinations are positions in these arrays.
+    start, size = part.start, part.size
+    # Numbers of combinations are positions in these arrays.
     axes = (Axis(axis.name, axis.columns, axis.places - axis.places[0]) for axis in part.axes)
     code, needs = np.full(size, RANK_COUNT, dtype=np.uint8), np.zeros(size if memory else 0)
     times = {name: np.zeros(size) for name in ("total", *parts)}
     evaluated = Part(part.estimator, part.which, tuple(axes))
     for region in evaluated.regions(counts, memory=memory, block=_REGION, codes=code):
-        at = numbers(region.places)
+        at = sums(region.places)
         code[at] = codes = np.broadcast_to(region.code, region.shape).reshape(-1)
         for name, column in times.items():
             values = np.broadcast_to(getattr(region.step, name), region.shape).reshape(-1)

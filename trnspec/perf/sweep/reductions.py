@@ -37,6 +37,15 @@ class Block:
     memory: NDArray[np.float64]
     parts: dict[str, NDArray[np.float64]] = field(factory=dict)
 
+    def within(self, numbers: tuple[int, int] | None) -> Block:
+        """The configurations with some numbers, from the first to before the last; all of them for ``None``."""
+        if numbers is None or (numbers[0] <= self.start and self.start + len(self.time) <= numbers[1]):
+            return self
+        first, last = max(numbers[0] - self.start, 0), max(numbers[1] - self.start, 0)
+        kept = slice(first, last)
+        parts = {name: part[kept] for name, part in self.parts.items()}
+        return Block(self.which, self.start + first, self.time[kept], self.code[kept], self.memory[kept], parts)
+
 
 @frozen
 class Kept:
@@ -76,6 +85,9 @@ class Reduction(Protocol[R_co]):
 
     def take(self, block: Block) -> None:
         """Process a block."""
+
+    def merge(self, other: Any) -> None:
+        """Add what another one, of the same kind, has kept of other blocks; the order of merges does not matter."""
 
     def result(self) -> R_co:
         """The result."""
@@ -135,6 +147,12 @@ class Top:
         if self._held > 4 * self.count + 4096 or (self._held >= self.count and self._limit == float("inf")):
             self._shrink()
 
+    def merge(self, other: Top) -> None:
+        """Keep what another one of the same count kept of other configurations."""
+        self._kept += other._kept
+        self._held += other._held
+        self._shrink()
+
     def _shrink(self) -> None:
         held = joined(self._kept)
         if 0 < self.count < len(held):
@@ -170,6 +188,11 @@ class Best:
     def take_region(self, region: Region) -> None:
         """The same of a region."""
         self._each.setdefault(region.which, Top(self.count)).take_region(region)
+
+    def merge(self, other: Best) -> None:
+        """Keep what another one of the same count kept of other configurations."""
+        for which, top in other._each.items():
+            self._each.setdefault(which, Top(self.count)).merge(top)
 
     def result(self) -> Kept:
         """The kept configurations by estimator, fastest first."""
@@ -220,6 +243,14 @@ class Pareto:
     def _keep(self, candidates: Kept, costs: NDArray[np.float64]) -> None:
         # Reduce the block to its own front first: merging two small fronts is cheap.
         self._kept.append(_front(candidates, costs))
+        self._shrink()
+
+    def merge(self, other: Pareto) -> None:
+        """Keep the front of this one and of another one of the same costs."""
+        self._kept += other._kept
+        self._shrink()
+
+    def _shrink(self) -> None:
         if len(self._kept) > 1:
             merged = joined([k for k, _ in self._kept])
             self._kept = [_front(merged, np.concatenate([c for _, c in self._kept], axis=1))]
@@ -241,6 +272,9 @@ def _front(configurations: Kept, costs: NDArray[np.float64]) -> tuple[Kept, NDAr
     return configurations.rows(front), costs[:, front]
 
 
+_EMPTY = Block(0, 0, np.zeros(0), np.zeros(0, dtype=np.uint8), np.zeros(0))
+
+
 @define
 class Everything:
     """All configurations: arrays over all estimators and their combinations."""
@@ -251,9 +285,13 @@ class Everything:
         """Keep the block."""
         self._blocks.append(block)
 
+    def merge(self, other: Everything) -> None:
+        """Keep the blocks of another one too."""
+        self._blocks += other._blocks
+
     def result(self) -> Block:
         """One block with all of them, in the order of the estimators."""
-        blocks = sorted(self._blocks, key=lambda b: (b.which, b.start))
+        blocks = sorted(self._blocks, key=lambda b: (b.which, b.start)) or [_EMPTY]
         names = blocks[0].parts
         return Block(
             0,

@@ -8,7 +8,7 @@ valid in none of the rows of a region.  The coefficients of times are computed o
 from __future__ import annotations
 
 import math
-from itertools import chain, product
+from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -126,7 +126,7 @@ class Region:
         for places, size, positions in zip(self.places, shape, at, strict=True):
             if size > 1 or len(places) == 1:
                 number += places[positions]
-        others = numbers([places for places, size in zip(self.places, shape, strict=True) if size == 1 < len(places)])
+        others = sums([places for places, size in zip(self.places, shape, strict=True) if size == 1 < len(places)])
         return [(number[:, None] + others).reshape(-1), time.repeat(len(others)), needs.repeat(len(others))]
 
 
@@ -154,6 +154,36 @@ class Part:
     def size(self) -> int:
         """Number of combinations."""
         return math.prod(map(len, self.axes))
+
+    @property
+    def start(self) -> int:
+        """Number of the first combination."""
+        return sum(int(axis.places[0]) for axis in self.axes)
+
+    def within(self, first: int, end: int, most: int) -> Iterator[Part]:
+        """Parts with consecutive numbers in order, together the combinations with some numbers.
+
+        Args:
+            first: The first number.
+            end: The number after the last.
+            most: Combinations of a part, about.
+        """
+        start, size = self.start, self.size
+        if first <= start and start + size <= end and size <= most:
+            yield self
+            return
+        axis = next((axis for axis in self.axes if len(axis) > 1), None)
+        if axis is None or end <= start or start + size <= first:
+            return
+        of_value = size // len(axis)
+        at_once = max(1, most // of_value)
+        # Values of which all combinations are included, and one on either side of which some are.
+        low, high = max(0, -((start - first) // of_value)), min(len(axis), (end - start) // of_value)
+        cuts = [max(0, low - 1), *range(low, high, at_once), max(low, high), min(len(axis), max(low, high) + 1)]
+        for begin, until in pairwise(cuts):
+            if begin < until:
+                axes = tuple(a.some(slice(begin, until)) if a is axis else a for a in self.axes)
+                yield from Part(self.estimator, self.which, axes).within(first, end, most)
 
     def regions(
         self, counts: NDArray[np.int64], *, memory: bool, block: int, codes: NDArray[np.uint8] | None = None
@@ -425,7 +455,7 @@ def _at(number: Number, at: Sequence[Any]) -> Number:
     return part if index is None else part[tuple(index)]
 
 
-def numbers(places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+def sums(places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """The numbers of combinations in order: the sums of what the positions of each axis add."""
     found = np.zeros(1, dtype=np.int64)
     for of_axis in places:
@@ -435,7 +465,7 @@ def numbers(places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def scatter(column: NDArray[Any], places: Sequence[NDArray[np.int64]], values: Number) -> None:
     """Write values, which broadcast, to the numbers of combinations."""
-    column[numbers(places)] = np.broadcast_to(values, tuple(map(len, places))).reshape(-1)
+    column[sums(places)] = np.broadcast_to(values, tuple(map(len, places))).reshape(-1)
 
 
 def _slice(chosen: NDArray[np.intp], size: int = -1) -> Any:

@@ -107,7 +107,7 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     tokens = microbatch * costs.seq_tokens
     full, selective, fill = costs.full, costs.selective, costs.fill
     split = 0.0 if always_zero(fill) else smaller(fill, 1.0)
-    forward, backward, weights, scores = _layer(costs, tokens)
+    forward, backward, weights, scores = passes_of_layer(costs, tokens)
     redone = full * forward + selective * scores
 
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
@@ -213,7 +213,7 @@ def _all_to_all(expert: Number, rest: Number, overlap: Number, rounds: Number) -
     return exposed, either + (1.0 - overlap) * (exposed / rounds), either
 
 
-def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number]:
+def passes_of_layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number]:
     """Times of one layer for one microbatch: forward, backward, its part for gradients of weights, and scores forward.
 
     A matrix multiplication has two of the same size backward, one for each gradient; attention scores have no weights.
