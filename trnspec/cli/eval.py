@@ -181,8 +181,11 @@ def _option(given: Input) -> click.Option:
         )
     metavar = f"[{'|'.join(map(str, given.choices))}]" if given.choices else given.metavar or _METAVARS[given.type]
     if len(metavar) > _LONGEST:
-        # A line of help is not broken within a metavar.
-        metavar, help = "NAME", f"{', '.join(map(str, given.choices))}. {help}"
+        # A line of help is not broken within a metavar. Where the input has one of its own, its help names the values.
+        metavar, help = (
+            given.metavar or "NAME",
+            help if given.metavar else f"{', '.join(map(str, given.choices))}. {help}",
+        )
     return GroupedOption(
         [f"--{option}", given.name],
         multiple=True,

@@ -93,7 +93,7 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
 
 def _unsafe(document: Document, data: Mapping[str, Any]) -> list[Problem]:
     """The control characters that a document writes as escapes, and those that reorder text."""
-    if "\\" not in document.text and not BIDI.search(document.text):
+    if "\\" not in document.text and (document.text.isascii() or not BIDI.search(document.text)):
         return []
     problems = []
     for path, key, character in unsafe_texts(dict(data)):
