@@ -46,6 +46,8 @@ UNITS = (2, 4, 8)
 _PREFILLS = 3
 """Prefill deployments with which decode deployments are combined: those with the least chip time per prompt."""
 _NORMAL_90 = NormalDist().inv_cdf(0.9)
+_RELAXED = 0.25
+"""The share of saturation of the limits that a deployment is said to meet."""
 _IDLE = 1e-3
 """The share of saturation at which requests do not meet each other."""
 
@@ -203,7 +205,7 @@ class Missed:
     Attributes:
         deployed: The deployment.
         state: The fleet almost without load, with times as long as the confidence demands.
-        relaxed: The same at half of its saturation: limits that it would meet.
+        relaxed: The same at a quarter of its saturation: limits that it would meet.
     """
 
     deployed: Deployed = field(repr=False)
@@ -405,7 +407,7 @@ def _aggregated(
     idle = careful.at(_IDLE * careful.saturation)
     if not limits.met(idle):
         assert idle is not None
-        offer.missed.append(Missed(deployed=one, state=idle, relaxed=careful.at(0.5 * careful.saturation)))
+        offer.missed.append(Missed(deployed=one, state=idle, relaxed=careful.at(_RELAXED * careful.saturation)))
         return
 
     def met(systems: int) -> bool:
@@ -449,8 +451,8 @@ def _disaggregated(
     computing.sort(key=lambda one: one.replica.prompt * one.ranks / one.setup.pool.system.ranks)
     quick = []
     for one in computing:
-        slow = one.replica.slower(*_careful(q, one.spread))
-        if slow.prompt + slow.first <= limits.ttft:
+        longest = one.replica.slower(*_careful(q, one.spread))
+        if longest.prompt + longest.first <= limits.ttft:
             quick.append(one)
     for decoding in _deployed(catalog, q, on, lengths, reasons, part="decode"):
         slow = Fleet(replica=decoding.replica, replicas=1).slower(*_careful(q, decoding.spread))
@@ -463,6 +465,11 @@ def _disaggregated(
                 and state.tpot(limits.percentile) <= limits.tpot
             )
 
+        name = f"tp {decoding.setup.question.tp}"
+        alone = slow.at(_IDLE * slow.saturation)
+        if alone is None or alone.tpot(limits.percentile) > limits.tpot:
+            reasons.append(f"{name}: decodes slower than tpot")
+            continue
         replicas = least(decodes, max(1, math.ceil(rate / (MOST_UTILIZED * slow.saturation))), MOST_SYSTEMS)
         if replicas is None:
             continue
@@ -472,7 +479,9 @@ def _disaggregated(
             plan = _with_prefill(catalog, q, decoding, replicas, computing_one, limits, rate)
             if plan is not None:
                 plans.append(plan)
-        if plans:
+        if not plans:
+            reasons.append(f"{name}: no prefill deployment computes a prompt and sends it within ttft")
+        else:
             offer.plans.append(min(plans, key=lambda p: (p.hourly is None, p.hourly or 0.0, p.chips)))
     offer.reasons.extend(f"disaggregated: {reason}" for reason in reasons)
 
@@ -506,6 +515,7 @@ def _with_prefill(  # noqa: PLR0917  # what a pool depends on
     prefills = least(computes, max(1, math.ceil(load / MOST_UTILIZED)), max(4, math.ceil(4 * load)))
     if prefills is None:
         return None
+    pools: tuple[tuple[str, int], ...]
     if before.on != decoding.on:
         pools = ((decoding.on, -(-replicas // decoding.per_system)), (before.on, -(-prefills // before.per_system)))
         replicas, prefills = pools[0][1] * decoding.per_system, pools[1][1] * before.per_system

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
@@ -52,7 +51,8 @@ class Lengths:
         if self.trace is not None:
             return self.trace
         number = min(_SIMULATED * replicas, MOST_LINES * replicas // max(simulated, 1))
-        shares = np.array(self.prompts) / (sum(self.prompts) / len(self.prompts))
+        mean = sum(self.prompts) / len(self.prompts)
+        shares = [prompt / mean for prompt in self.prompts]
         return poisson(self.rate, number, output=float(self.osl), prompts=shares)
 
 
@@ -82,7 +82,7 @@ def lengths_of(file: str, rate: float | None) -> Lengths:
     osl = sum(osl for _, osl, _ in rows) / len(rows)
     trace, own = None, rate
     if all(stated):
-        trace, own = _trace(file, rows, isl, rate)
+        trace, own = _trace(file, rows, rate)
     if own is None:
         raise UsageError(f"rate: requests per second are expected, since {file} has no column arrival")
     return Lengths(
@@ -95,17 +95,12 @@ def lengths_of(file: str, rate: float | None) -> Lengths:
     )
 
 
-def _trace(
-    file: str, rows: list[tuple[int, int, float | None]], isl: float, rate: float | None
-) -> tuple[Requests, float]:
+def _trace(file: str, rows: list[tuple[int, int, float | None]], rate: float | None) -> tuple[Requests, float]:
     """The requests in the order of their arrival, and their rate."""
-    table = np.array(sorted(rows, key=lambda row: row[2] or 0.0), dtype=np.float64)
-    duration = float(table[-1, 2] - table[0, 2])
-    if len(rows) < 2 or duration <= 0.0:
+    lines = [(isl, osl, arrival or 0.0) for isl, osl, arrival in rows]
+    if len({arrival for *_, arrival in lines}) < 2:
         raise UsageError(f"lengths: {file}: arrivals of at least two times are expected")
-    own = (len(rows) - 1) / duration
-    arrivals = (table[:, 2] - table[0, 2]) * (own / rate if rate else 1.0)
-    return Requests(arrivals=arrivals, prompts=table[:, 0] / isl, outputs=table[:, 1]), rate or own
+    return Requests.of(lines, rate)
 
 
 def _rows(file: str) -> Iterator[tuple[int, int, float | None]]:

@@ -192,7 +192,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
             rejected.append((on, "; ".join(reasons) or "no deployment"))
     if not plans:
         raise _no_plan(q, limits, missed, rejected)
-    ranked = sorted(plans, key=lambda plan: rank(plan, q.objective, lengths))
+    ranked = sorted(plans, key=lambda plan: rank(plan, q.objective, limits, lengths))
     if lengths.trace is not None:
         ranked = _replayed(catalog, q, ranked, limits, lengths)
     return page(catalog, q, limits, lengths, ranked, rejected)
@@ -213,12 +213,13 @@ def _lengths(q: PlanServingQuestion) -> Lengths:
     return equal_lengths(q.isl, q.osl, q.rate)
 
 
-def rank(plan: FleetPlan, objective: Objective, lengths: Lengths) -> tuple[Any, ...]:
-    """The order of plans: by kind of evidence, the objective where it is known, the probability of the limits."""
+def rank(plan: FleetPlan, objective: Objective, limits: Limits, lengths: Lengths) -> tuple[Any, ...]:
+    """The order of plans: by kind of evidence, then the objective where it is known; of equal ones the simpler and safer."""
     cost = plan.million_tokens(lengths.osl)
     by_cost = (cost is None, cost or 0.0, plan.chips)
     first = by_cost if objective == "cost" else (plan.chips, *by_cost)
-    return (evidence_class(plan), *first, plan.state.utilization)
+    late = plan.state if plan.spread is None else plan.slower(1.0)
+    return (evidence_class(plan), *first, plan.before is not None, math.inf if late is None else limits.excess(late))
 
 
 def _replayed(
@@ -232,7 +233,7 @@ def _replayed(
             plan = larger
         done.add(id(plan))
         waiting.append(plan)
-        waiting.sort(key=lambda one: rank(one, q.objective, lengths))
+        waiting.sort(key=lambda one: rank(one, q.objective, limits, lengths))
     return waiting
 
 
@@ -263,7 +264,7 @@ def _nearest(missed: list[Missed], limits: Limits) -> str:
 def _no_plan(
     q: PlanServingQuestion, limits: Limits, missed: list[Missed], rejected: list[tuple[str, str]]
 ) -> RefusalError:
-    """The error with the nearest deployment, and the limits that it would meet at half of its saturation."""
+    """The error with the nearest deployment, and limits that it would meet under some load."""
     hint = "more chips per system, a narrower weight_dtype, or a smaller model"
     suggestions: tuple[Suggestion, ...] = ()
     known = [one for one in missed if one.relaxed is not None]

@@ -6,7 +6,6 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from attrs import evolve
 
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
@@ -116,9 +115,7 @@ def simulated(plan: FleetPlan, percentile: float, lengths: Lengths) -> tuple[flo
     """A percentile of TTFT and of TPOT in a discrete-event simulation of some replicas [s]; the first tenth is warm-up."""
     requests = lengths.requests(plan.fleet.replicas, _SIMULATED)
     times = replay(plan.fleet, requests, most=_SIMULATED)
-    warm = 0 if lengths.trace is not None else len(times.ttft) // 10
-    ttft, tpot = (np.percentile(values[warm:], percentile) for values in (times.ttft, times.tpot))
-    return float(ttft), float(tpot)
+    return times.percentiles(percentile, warm=0.0 if lengths.trace is not None else 0.1)
 
 
 def _ends(plan: FleetPlan) -> tuple[State | None, State | None]:
@@ -194,8 +191,9 @@ def _answers(
 ) -> Iterator[Answer]:
     state, kind = best.state, best.evidence.kind
     which = f"{limits.percentile:g}th percentile under load"
-    yield Answer("time_to_first_token", *_of(best, "ttft", limits), note=f"TTFT, {which}", kind=kind)
-    yield Answer("time_per_output_token", *_of(best, "tpot", limits), note=f"TPOT, {which}", kind=kind)
+    for name, method, short in (("time_to_first_token", "ttft", "TTFT"), ("time_per_output_token", "tpot", "TPOT")):
+        value, low, high = _interval(best, method, limits.percentile)
+        yield Answer(name, value, "s", low, high, f"{short}, {which}", kind)
     cost = best.million_tokens(lengths.osl)
     if cost is not None:
         prices = " + ".join(map(str, best.rents))
@@ -226,11 +224,6 @@ def _answers(
     if best.before is not None:
         yield Answer("launch_prefill", _launch(catalog, best.before, best, lengths), note="one prefill replica")
     yield Answer("launch", _launch(catalog, best.decode, best, lengths), note="one replica")
-
-
-def _of(plan: FleetPlan, name: str, limits: Limits) -> tuple[Any, ...]:
-    value, low, high = _interval(plan, name, limits.percentile)
-    return value, "s", low, high
 
 
 def _comparison(kinds: Sequence[FleetPlan], q: PlanServingQuestion, lengths: Lengths) -> Iterator[Answer]:
@@ -336,6 +329,10 @@ def _assumptions(
         f"at most {MOST_UTILIZED:.0%}",
         "of the rate at saturation: percentiles grow without limit near it",
     )
+    if best.spread is not None and _ends(best)[0] is None:
+        yield Assumption(
+            "slow_end", "saturated", "no upper end: the fleet cannot serve the rate at the slow end of the interval"
+        )
     yield Assumption("calibration", best.evidence.calibration or "none", best.evidence.reason)
     if q.draft is not None:
         yield Assumption("acceptance", f"{q.acceptance:g}", "probability that a draft token is accepted")

@@ -13,6 +13,8 @@ import numpy as np
 from attrs import field, frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trnspec.perf.serving.load import Replica
     from trnspec.perf.serving.pools import Fleet
 
@@ -34,6 +36,20 @@ class Requests:
     def __len__(self) -> int:
         return len(self.arrivals)
 
+    @classmethod
+    def of(cls, lines: Sequence[tuple[float, float, float]], rate: float | None = None) -> tuple[Requests, float]:
+        """The requests of a trace, and their rate.
+
+        Args:
+            lines: Prompt length, output length [tokens] and arrival [s] of each; arrivals at two times or more.
+            rate: Requests per second to which arrivals are scaled; that of the trace if left out.
+        """
+        table = np.array(sorted(lines, key=lambda line: line[2]), dtype=np.float64)
+        arrivals = table[:, 2] - table[0, 2]
+        own = (len(table) - 1) / float(arrivals[-1])
+        prompts = table[:, 0] / table[:, 0].mean()
+        return cls(arrivals=arrivals * (own / (rate or own)), prompts=prompts, outputs=table[:, 1]), rate or own
+
     def at(self, which: Any) -> Requests:
         """Some of them."""
         return Requests(arrivals=self.arrivals[which], prompts=self.prompts[which], outputs=self.outputs[which])
@@ -50,6 +66,16 @@ class Replayed:
 
     ttft: Any = field(repr=False)
     tpot: Any = field(repr=False)
+
+    def percentiles(self, which: float, *, warm: float = 0.0) -> tuple[float, float]:
+        """A percentile of TTFT and of TPOT [s].
+
+        Args:
+            which: From 0 to 100.
+            warm: Share of the first requests that do not count.
+        """
+        begin = int(warm * len(self.ttft))
+        return float(np.percentile(self.ttft[begin:], which)), float(np.percentile(self.tpot[begin:], which))
 
 
 def poisson(rate: float, requests: int, *, output: float, prompts: Any = None, seed: int = 0) -> Requests:
