@@ -163,7 +163,7 @@ def price_differs_too_much(graph: Graph) -> Iterator[Finding]:
         On-demand prices of two regions differ by at most 1.75, and prices of two dates by at most 2; the largest change
         known is the one of June 2025, by 44 %. Where several servers are sold in two regions, the ratio is about the same
         for all.
-        Spot prices are between 0.09 and 1 of the on-demand price.
+        Two spot prices of a server differ by at most 5, over all zones and dates.
 
     Example:
         ```yaml

@@ -9,7 +9,7 @@ from attrs import field, frozen
 
 from trnspec.evaluation.evidence import Evidence
 from trnspec.evaluation.result import UsedFigure
-from trnspec.evaluators.planning.system_cost import Rent
+from trnspec.evaluators.planning.system_cost import ChipPower, Rent
 from trnspec.perf.goodput import Goodput
 from trnspec.perf.work.layout import Layout
 
@@ -36,7 +36,7 @@ class Plan:
         mfu: Model FLOP utilization [%].
         evidence: What the step time is based on.
         rent: The price; ``None`` if none is known.
-        watts: Power of all chips [W]; ``None`` if it is not published.
+        power: The power of all chips; ``None`` if it is not published.
         spares: Servers rented in addition, as a share.
         figures_used: The catalog figures used.
     """
@@ -50,7 +50,7 @@ class Plan:
     mfu: float
     evidence: Evidence
     rent: Rent | None
-    watts: float | None
+    power: ChipPower | None
     spares: float
     figures_used: tuple[UsedFigure, ...] = field(default=(), repr=False)
 
@@ -84,7 +84,7 @@ class Plan:
     @property
     def energy(self) -> float | None:
         """Energy of the chips at their maximum power [J]; ``None`` if that is not published."""
-        return None if self.watts is None else self.watts * self.time[0]
+        return None if self.power is None else self.power.watts * self.time[0]
 
     def measure(self, objective: Objective) -> float | None:
         """What an objective compares; ``None`` if it is not known."""

@@ -290,6 +290,7 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
     step = single.answer("step_time")
     work = goals.tokens / layout.tokens * float(single.number("step_time"))
     price = rent(catalog, on, type=q.price_type, region=q.region, price=q.price)
+    power = chip_power(catalog, on)
     rate = goals.checkpoint_rate or _storage(catalog, on)
     interrupted = goodput(
         work,
@@ -307,9 +308,9 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
         mfu=single.number("mfu"),
         evidence=single.evidence,  # type: ignore[arg-type]  # training always has evidence
         rent=price,
-        watts=chip_power(catalog, on),
+        power=power,
         spares=q.spares,
-        figures_used=(*single.figures_used, *(price.figures_used if price else ())),
+        figures_used=(*single.figures_used, *(f for known in (price, power) if known for f in known.figures_used)),
     )
 
 
@@ -433,7 +434,7 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
     if best.cost is not None and best.rent is not None:
         yield Answer("run_cost", best.cost, "USD", ends[0], ends[1], str(best.rent), kind)
     if best.energy is not None:
-        yield Answer("energy", best.energy, "J", note="chips at maximum power, without hosts, network and cooling")
+        yield Answer("energy", best.energy, "J", note=str(best.power))
     hours = best.chips / HOUR
     yield Answer("chip_hours", value * hours, "", low * hours, None if high is None else high * hours, kind=kind)
     yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)

@@ -19,6 +19,7 @@ from trnspec.diagnostics import did_you_mean, nearest
 from trnspec.errors import QuantityError
 from trnspec.model.annotations import NAME_PATTERN
 from trnspec.model.json_schema import document_schema, field_docs
+from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,
@@ -337,7 +338,7 @@ def _expected(shape: Shape | None, error: ValidationError) -> str:  # noqa: C901
     elif isinstance(shape, ListShape) or error.validator_value == "array":
         words = "a list"
     elif isinstance(shape, RefShape):
-        words = NAME_PATTERN.words if isinstance(error.instance, str) else f"the name of a {shape.target.__name__}"
+        words = NAME_PATTERN.words if isinstance(error.instance, str) else f"the name of a {target_word(shape.target)}"
     elif isinstance(shape, FlagShape):
         words = "true or false"
     elif isinstance(shape, ChoiceShape):
