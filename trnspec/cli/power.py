@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.graph.composition import chips
+from trnspec.graph.provenance import Stated
+from trnspec.model.document import Node
 from trnspec.text_table import Cell, Column, Table, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trnspec.graph.graph import Graph
-    from trnspec.graph.provenance import Stated
-    from trnspec.model.document import Node
-    from trnspec.model.power import Power
 
 
 @frozen
@@ -32,7 +31,7 @@ class PowerRow:
         reason: The reason for the verdict on a claim.
     """
 
-    document: Node[Power]
+    document: Node[Any]
     label: str
     text: str
     source: str = ""
@@ -82,5 +81,7 @@ def power_table(rows: tuple[PowerRow, ...], numbers: Mapping[str, int]) -> Table
     for row in rows:
         is_claim = row.figure is None and bool(row.source)
         label = f"  {row.label}" if is_claim else row.label
-        cells.append((label, row.text, None if is_claim else row.document.spec.scope, numbers.get(row.source), row.date))
+        cells.append(
+            (label, row.text, None if is_claim else row.document.spec.scope, numbers.get(row.source), row.date)
+        )
     return table(columns, cells) if cells else None

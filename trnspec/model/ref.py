@@ -27,4 +27,4 @@ class Ref(Generic[T_co]):
 
 def target_word(target: type | None) -> str:
     """The kind that a reference expects, in a message; ``document`` if it may be of every kind."""
-    return "document" if target in (None, object) else target.__name__  # type: ignore[union-attr]
+    return "document" if target is None or target is object else target.__name__

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from trnspec.checks.reconcile.prices import FACTORS, Range
 from trnspec.graph.composition import chips
-from trnspec.graph.power import draws
+from trnspec.graph.power import Draw, draws
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node  # read at run time
 from trnspec.model.figure import Figure
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.graph.graph import Graph
-    from trnspec.graph.power import Draw
     from trnspec.model.power import PowerType
 
 OF_MAXIMUM: dict[PowerType, Range] = {
@@ -122,7 +121,7 @@ def power_conflicts(graph: Graph) -> tuple[PowerConflict, ...]:
 
 
 def _known(graph: Graph) -> Iterator[Known]:
-    subjects = {n.name: n for n in graph.of(Chip) if n.spec.power is not None}
+    subjects: dict[str, Node[Any]] = {n.name: n for n in graph.of(Chip) if n.spec.power is not None}
     for document in graph.of(Power):
         subject = graph.find(document.spec.of)
         if subject is not None:
@@ -223,9 +222,7 @@ def likely_cause(conflict: PowerConflict) -> str:
     one = conflict.one
     low, high = conflict.bounds
     middle = (low + high) / 2
-    causes = [
-        (one.value / f, f"a factor of {f:,g}: {one.value / f:,.6g} W is within the bounds") for f in FACTORS
-    ]
+    causes = [(one.value / f, f"a factor of {f:,g}: {one.value / f:,.6g} W is within the bounds") for f in FACTORS]
     if one.count > 1:
         whole = one.value * one.count
         causes.append((whole, f"the power of one chip: {one.count:,} x {one.value:,.6g} = {whole:,.6g} W"))

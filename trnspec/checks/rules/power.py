@@ -278,7 +278,7 @@ def stale_power(power: Node[Power], graph: Graph) -> Iterator[Finding]:
 
     Why:
         What a system draws changes with firmware and programs. A power that is stated before a chip is sold is a
-        forecast. The design power of a chip that is sold does not change, so its age alone is no problem.
+        forecast. The design power of a chip that is sold does not change.
 
     Example:
         ```yaml

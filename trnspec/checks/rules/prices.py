@@ -40,7 +40,7 @@ def price_not_of_its_server(price: Node[Price], graph: Graph) -> Iterator[Findin
           server: trn2.48xlarge  #! TRN801
           type: spot
           hourly:
-            US East: 3.5 USD/h  #! TRN801
+            US East: 15.5 USD/h  #! TRN801
         ```
 
     Instead:
@@ -345,24 +345,24 @@ def copied_price(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn2.48xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        metadata: {name: trn1.32xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
         spec:
-          server: trn2.48xlarge
+          server: trn1.32xlarge
           type: spot
           hourly:
-            us-east-1: 4.1506 USD/h  #! TRN808
+            us-east-1: 2.7396 USD/h  #! TRN808
         ```
 
     Instead:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn2.48xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        metadata: {name: trn1.32xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
         spec:
-          server: trn2.48xlarge
+          server: trn1.32xlarge
           type: spot
           hourly:
-            us-east-1: 14.1506 USD/h
+            us-east-1: 2.9396 USD/h
         ```
 
     Source:

@@ -12,17 +12,17 @@ from trnspec.evaluation.questions import Prices
 from trnspec.evaluation.result import RefusalError, UsedFigure
 from trnspec.evaluators.prices import HourlyPrice, hourly_price, used
 from trnspec.graph.composition import chips, servers
-from trnspec.graph.power import upper_power
+from trnspec.graph.power import Draw, upper_power
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
-    from trnspec.graph.power import Draw
     from trnspec.model.document import Node
     from trnspec.model.price import PriceType
     from trnspec.model.server import Server
 
 PREFERRED: tuple[PriceType, ...] = ("on-demand", "capacity-block", "spot")
 """The type of price that is used where none is given: the first that is known."""
+
 
 @frozen
 class ChipPower:
