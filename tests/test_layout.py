@@ -16,7 +16,7 @@ from trnspec import yaml
 
 MODULES = sorted(f.relative_to(ROOT).as_posix() for f in (ROOT / "trnspec").rglob("*.py"))
 MOST_LINES = 600
-MOST_ENTRIES = 31
+MOST_ENTRIES = 32
 """Packages, modules and data files directly in ``trnspec/``."""
 MOST_MODULES = 15
 MANY_MODULES = {"trnspec/cli", "trnspec/model", "trnspec/perf/calibration"}

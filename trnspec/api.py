@@ -13,7 +13,8 @@ from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import Reading, link, read
 from trnspec.loading.selection import Selection, choose
 from trnspec.loading.settings import Settings
-from trnspec.yaml import Limits, read_file, read_text
+from trnspec.loading.snapshot import reading
+from trnspec.yaml import Limits, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -77,9 +78,9 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
     owner = owners(known)
     layer = selection.layers.get
     for file in selection.targets:
-        yield read(read_file(file), known, plugin=owner(file), layer=layer(file, 0))
+        yield reading(str(file), known, plugin=owner(file), layer=layer(file, 0))
     for file in selection.context:
-        yield read(read_file(file), known, target=False, plugin=owner(file), layer=layer(file, 0))
+        yield reading(str(file), known, target=False, plugin=owner(file), layer=layer(file, 0))
 
 
 def owners(known: Registry) -> Callable[[FilePath], str]:

@@ -233,12 +233,12 @@ def _csv_cell(cell: Cell) -> str | int | float | bool:
 
 
 def json(table: Table, about: Mapping[str, Any] = {}) -> str:
-    """A table as JSON: ``{"version": 1, ..., "rows": [...]}`` with ``about`` before the rows."""
+    """A table as JSON: ``{"version": 1, ..., "rows": [...]}`` with ``about`` before the rows; a fraction is a number."""
     import json
 
     names = [c.name for c in table.columns]
     records = [dict(zip(names, map(_plain, row), strict=True)) for row in _rows(table)]
-    return json.dumps({"version": 1, **about, "rows": records}, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps({"version": 1, **about, "rows": records}, indent=2, ensure_ascii=False, default=_plain) + "\n"
 
 
 def markdown(table: Table) -> str:

@@ -252,8 +252,37 @@ def test_csv_ranks_bounds_by_themselves(here) -> None:
         column = next(head for head in found[0] if head.startswith(f"{name} ["))
         values = [order * float(row[column]) for row in found]
         assert [False, False, True, True] == kinds
+        assert "" not in {row[f"{name} kind"] for row in found}
         assert values[:2] == sorted(values[:2])
         assert values[2:] == sorted(values[2:])
+
+
+def test_csv_of_tables_states_and_ranks_kinds(here) -> None:
+    """Rows of tables have no kind of their own; that of the evaluation is before them, and refusals are last."""
+    search = (
+        "eval",
+        "search",
+        "--model",
+        "llama-3.1-8b",
+        "--on",
+        "trn1.32xlarge",
+        "--seq",
+        "4096",
+        "--table",
+        "layouts",
+    )
+    search += ("--global-batch", "32", "--top", "2", "--calibration", "none,auto", "--pp", "1", "--format", "csv")
+    found = rows(here(*search, "--sort", "step_time").out)
+
+    assert ["extrapolated", "extrapolated", "ideal", "ideal"] == [row["evidence"] for row in found]
+    assert list(found[0])[:2] == ["calibration", "evidence"]
+
+
+def test_csv_of_a_ranking_has_refusals_last(here) -> None:
+    options = (*TRAINING, "--tp", "7,8", "--calibration", "none,auto", "--no-must-fit", "--format", "csv")
+    found = rows(here(*options, "--sort", "step_time").out)
+
+    assert ["estimate", "ideal", "", ""] == [row["step_time kind"].replace("extrapolated", "estimate") for row in found]
 
 
 @pytest.mark.parametrize("args", [("--columns", "tpp"), ("--sort", "step"), ("--sort", "tp", "--format", "json")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trnspec.evaluation.evidence import IDEAL, KINDS, Evidence, Outside, marked, weakest
+from trnspec.evaluation.evidence import IDEAL, KINDS, Evidence, Outside, marked, mixed, rank_class, weakest
 from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.runner import unsound
 
@@ -28,6 +28,13 @@ def test_the_weakest_evidence() -> None:
     for i, each in enumerate(several):
         assert each is weakest(several[: i + 1])
     assert IDEAL is weakest([several[0], IDEAL])
+
+
+def test_classes_of_a_ranking() -> None:
+    """Estimates of any kind, then bounds, then rows without a prediction."""
+    assert {"estimate": 0, "extrapolated": 0, "transferred": 0, "ideal": 1, "": 2} == {k: rank_class(k) for k in KINDS}
+    assert 2 == rank_class(None)
+    assert [False, False, True] == [mixed(k) for k in (["ideal", "", None], [], ["estimate", "", "transferred"])]
 
 
 @pytest.mark.parametrize(

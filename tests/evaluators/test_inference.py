@@ -342,6 +342,24 @@ def test_experts_are_shared_by_replicas(catalog):
     assert "does-not-fit" == refused.value.reason
 
 
+def test_how_tokens_get_to_experts(catalog):
+    given = {"model": "deepseek-v3", "on": "trn2.48xlarge*8", "tp": 64, "ep": 8}
+    found = [
+        asked(catalog, **given, **changes)
+        for changes in ({}, {"dispatch_dtype": "fp8"}, {"node_limit": 4}, {"dispatch": "per-copy"})
+    ]
+    times = [parts(e, "time_per_output_token")["expert"] for e in found]
+
+    assert max(times[1:3]) < times[0] < times[3]
+    assert [
+        "per-node, exposed, in bf16",
+        "per-node, exposed, in fp8",
+        "per-node, exposed, in bf16, at most 4 nodes",
+        "per-copy, exposed, in bf16",
+    ] == [assumed(e)["dispatch"].value for e in found]
+    assert "dispatch" not in assumed(asked(catalog, model="mixtral-8x7b"))
+
+
 def test_what_is_achieved(catalog):
     question = InferenceQuestion(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
     ideal = answered(catalog, question, Calibrated())

@@ -24,12 +24,15 @@ from click.testing import CliRunner
 from hypothesis import strategies as st
 
 from trnspec.catalog.catalog import Catalog
+from trnspec.checks.fixes import fix
 from trnspec.checks.runner import check
 from trnspec.cli import group
 from trnspec.errors import TrnspecError
 from trnspec.graph.graph import Graph, references
 from trnspec.loading.files import shipped
+from trnspec.loading.migration import migrated
 from trnspec.loading.pipeline import Reading, link, read
+from trnspec.loading.settings import Settings
 from trnspec.output.reporters import render
 from trnspec.yaml import read_file, read_text
 
@@ -120,7 +123,7 @@ HOSTILE = (
     "&amp;", "`x`", "[a](javascript:1)", "| a |", '"', "'", "\\", "a" * 5000, "{a,b}", "spec" + ".{a,b}" * 20, "spec.{{a}}", "spec.{a",
     "spec.memory.capacity", "spec..", "..", "/etc/passwd", "../../x", "NaN", "inf", "1e999", "-1", "0", "0 GB", "1e308 TB", "9**9**9",
     "1 TB/s", "32 GiB", "~3 TFLOPS", ">= 5 GB", "3..4 GB/s", "190 TFLOPS", "10 parsec", "2024-02-30", "9999-12-31", "0000", "Chip",
-    "trnspec/v2", "peak.dense.bf16 * memory.capacity", "1/0 * memory.capacity", "__class__", "${HOME}", "%s%n", "null", "true",
+    "trnspec/v2", "trnspec/v1alpha1", "efa", "cards", "peak.dense.bf16 * memory.capacity", "1/0 * memory.capacity", "__class__", "${HOME}", "%s%n", "null", "true",
 )  # fmt: skip
 NUMBERS = (0, -1, 1, 2, 3, 16, 1024, 10**6, 10**9, 2**31, 2**53, 2**63 - 1, 2**64 - 1, 0.5, -0.0, 1e308, 5e-324, 3.7)
 
@@ -242,6 +245,12 @@ def exercise(text: str, commands: tuple[str, ...] = ()) -> None:
     """Read and check a document among those it refers to, report, and run commands on the result."""
     with stage("read"):
         reading = read(read_text(text, "fuzzed.yaml"), KNOWN)
+    with stage("migrate"):
+        fresh, _ = migrated(text, KNOWN.kinds)
+        assert migrated(fresh, KNOWN.kinds)[0] == fresh
+    with stage("fix"):
+        fixed = fix([reading, *context()], KNOWN, Settings())
+        assert len(fixed.texts) <= 1
     with stage("check"):
         checked = check([reading, *context()], KNOWN)
     assert not [d for d in checked.report.diagnostics if d.code == "TRN900"], checked.report.diagnostics

@@ -8,7 +8,7 @@ activations only) and W (gradients of weights).
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 Pass = tuple[str, int, int, int]
 Times = dict[str, float]
@@ -60,8 +60,10 @@ def zero_bubble(p: int, m: int, ahead: int) -> list[list[Pass]]:
     return stages
 
 
-def span(stages: list[list[Pass]], times: Times, *, folded: bool = False) -> float:
-    """The longest time from the first to the last pass of a stage.
+def span(
+    stages: list[list[Pass]], times: Times, *, folded: bool = False, lasting: Callable[[Pass], float] | None = None
+) -> float:
+    """The longest time from the first to the last pass of a stage, each of which lasts the same or ``lasting``.
 
     With zero-bubble schedules, stages begin a step one after the other, as they ended the step before (Qi et al. 2023,
     section 4: the optimizer does not synchronize them); for the others the first stage begins first and ends last.
@@ -77,10 +79,15 @@ def span(stages: list[list[Pass]], times: Times, *, folded: bool = False) -> flo
                 needed = folded_inputs(now, p) if folded else inputs(now, p, v)
                 if not all(n in done for n in needed):
                     break
-                free[r] = done[now] = max([free[r], *(done[n] for n in needed)]) + times[now[0]]
+                free[r] = done[now] = max([free[r], *(done[n] for n in needed)]) + (
+                    times[now[0]] if lasting is None else lasting(now)
+                )
                 position[r] += 1
         assert position != before, "the order of the passes is a deadlock"
-    return max(free[r] - done[order[0]] + times["F"] for r, order in enumerate(stages))
+    return max(
+        free[r] - done[order[0]] + (times["F"] if lasting is None else lasting(order[0]))
+        for r, order in enumerate(stages)
+    )
 
 
 def inputs(now: Pass, p: int, v: int) -> list[Pass]:

@@ -36,6 +36,9 @@ class Request:
     weight_bytes: float = 2.0
     cache_bytes: float = 2.0
     drafted: int = 0
+    dispatch: str = "per-node"
+    dispatch_dtype: str = "bf16"
+    node_limit: int = 0
 
 
 def next_bucket(size: float, buckets: tuple[int, ...]) -> float:
@@ -137,7 +140,9 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
     for has_experts, _ in layer_kinds(d):
         sizes = [1.0]
         if has_experts:
-            sizes += [met(x.ep, d.active)] + ([1.0] if d.shared_width and x.ep > 1 else [])
+            per_copy = x.dispatch == "per-copy"
+            sizes += [d.active if per_copy else met(x.ep * links.among(x.ep, x.tp, x.node_limit), d.active)]
+            sizes += [1.0] if d.shared_width and (x.ep > 1 or per_copy) else []
         else:
             sizes += [1.0] if d.mlp_weights else []
         tensor += sum(s.call + 2 * steps + summed * message * size / s.link for size in sizes) if x.tp > 1 else 0.0
@@ -154,8 +159,10 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
         tensor += s.call + steps + byte * logits * 4 / s.link if x.tp > 1 else 0.0
     expert = 0.0
     if x.ep > 1 and with_experts:
-        hop, byte = links.exchange(x.ep, x.tp, d.active, "per-node")
+        hop, byte = links.exchange(x.ep, x.tp, d.active, x.dispatch, x.node_limit)
         message_inner = message * (d.expert_hidden or d.hidden) / d.hidden
+        # A byte and a scale of 4 for 128 elements to the experts, 2 bytes back.
+        message_inner *= (1 + 4 / 128 + 2) / 4 if x.dispatch_dtype == "fp8" else 1
         expert = d.layers * 2 * (s.call + hop + with_experts * byte * message_inner / x.tp / s.link)
     pipeline = 0.0
     if x.pp > 1:

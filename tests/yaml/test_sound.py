@@ -8,11 +8,13 @@ from pathlib import Path as FilePath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runaway import stopped_after
 from running import ROOT
 
 from trnspec.yaml import Limits
 from trnspec.yaml import reader as reader_
 from trnspec.yaml.reader import best_parser, c_parser, pure_parser
+from trnspec.yaml.sound import sound_data
 
 CORPUS = sorted((FilePath(__file__).parents[1] / "data" / "badinput").iterdir())
 CATALOG = sorted((ROOT / "catalog").rglob("*.yaml"))
@@ -73,6 +75,53 @@ def test_hostile_texts(parser) -> None:
 
 def test_the_catalog_is_read_quickly() -> None:
     assert all(same(file.read_bytes(), Limits()) for file in SAMPLE)
+
+
+STYLES = """\
+# a comment
+a: word  # of a value
+"quoted: key": 'it''s'
+two words:
+  the value is on the next line
+  and on another
+list:
+- {b: 1, c: "x, y", d: [2, {e: null}], f: 3 % of g}
+- [1, 2.5,
+   three]
+- h: >-
+    folded
+    lines
+
+    of a text
+  i: |
+    - verbatim
+- "a text
+  in quotes"
+"""
+
+
+def test_other_styles_are_read_quickly() -> None:
+    assert same(STYLES, Limits())
+    every = [at for at, character in enumerate(STYLES) if character in " \n:,'\""]
+    changed = [STYLES[:at] + piece + STYLES[at + 1 :] for at in every for piece in ("", " ", ": ", "\n", "#")]
+    assert 0 < sum(same(text, Limits()) for text in changed) < len(changed)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: " + " " * 400_000 + "b\n",
+        "a: b" + " c" * 200_000 + "\n",
+        "a: {" + "b, " * 100_000 + "c: d\n",
+        "a:\n" + "  b\n" * 200_000,
+        "a: >-\n" + "  b\n" * 200_000,
+        "a: '" + "'" * 400_000 + "\n",
+    ],
+    ids=["spaces", "words", "flow", "lines", "block", "quotes"],
+)
+def test_long_texts(text: str) -> None:
+    with stopped_after(2):
+        sound_data(text, Limits(scalar=1_000_000, nodes=10_000_000))
 
 
 def test_places_are_those_of_a_copy() -> None:

@@ -37,11 +37,17 @@ class Value:
         text: As published.
         amount: What can be divided: an amount, or a count; ``None`` for text.
         figure: The figure to show next to others; ``None`` for a count or text.
+        source: The name of its source; empty for a total and for a figure that is derived.
+        as_of: The date of the source.
+        formula: How it is computed, where it is: ``16 x 96 GiB of trainium2``.
     """
 
     text: str
     amount: Amount | int | None = None
     figure: Displayed | None = None
+    source: str = ""
+    as_of: str = ""
+    formula: str = ""
 
     def over(self, other: Value) -> Amount | None:
         """This value divided by another of the same dimension; ``None`` where there is no such ratio."""
@@ -136,14 +142,15 @@ def _values(graph: Graph, node: Node[Any]) -> Mapping[str, Value]:
         values["chips"] = Value("1", 1)
     for total in sums(graph, node):
         shown = displayed_total(total.value) if isinstance(total.value, Total) else None
-        values[total.at] = Value(total.text, total.amount, shown)
+        values[total.at] = Value(total.text, total.amount, shown, formula=total.parts)
     for fact in facts(graph, node):
         # Ratios are comparisons already, notes are prose, and the counts of chips and cores are totals above.
         at = "cores" if fact.at == "cores.count" else fact.at
         if fact.value is None or at.startswith("ratios.") or at.rpartition(".")[2] == "note" or at == "chips.count":
             continue
         shown = Displayed.of(fact.value.value) if isinstance(fact.value, Stated) else None
-        values[at] = Value(words(fact.value), _of(fact.value), shown)
+        formula = fact.reason if fact.verdict == "derived" else ""
+        values[at] = Value(words(fact.value), _of(fact.value), shown, fact.source, fact.as_of, formula)
     return values
 
 
@@ -230,13 +237,15 @@ def ratio_of(value: Value | None, base: Value | None) -> Amount | None:
 
 def _long(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row]) -> Table:
     """For programs: a row for each figure and document."""
-    names = ("at", "document", "says", "value", "low", "high", "unit", "ratio", "ratio_low", "ratio_high")
+    numbers = ("value", "low", "high", "unit", "ratio", "ratio_low", "ratio_high")
+    names = ("at", "document", "says", *numbers, "source", "date", "formula")
     cells: list[tuple[Cell, ...]] = []
     for row in chosen:
         for node, value in zip(nodes, row.values, strict=True):
             ratio = ratio_of(value, row.values[base])
             bounds = (None, None, None) if ratio is None else (ratio.value, ratio.interval.low, ratio.interval.high)
-            cells.append((row.at, node.name, None if value is None else value.text, *_numbers(value), *bounds))
+            origin = ("", "", "") if value is None else (value.source, value.as_of, value.formula)
+            cells.append((row.at, node.name, None if value is None else value.text, *_numbers(value), *bounds, *origin))
     return table(names, cells)
 
 

@@ -181,8 +181,11 @@ def _option(given: Input) -> click.Option:
         )
     metavar = f"[{'|'.join(map(str, given.choices))}]" if given.choices else given.metavar or _METAVARS[given.type]
     if len(metavar) > _LONGEST:
-        # A line of help is not broken within a metavar.
-        metavar, help = "NAME", f"{', '.join(map(str, given.choices))}. {help}"
+        # A line of help is not broken within a metavar. Where the input has one of its own, its help names the values.
+        metavar, help = (
+            given.metavar or "NAME",
+            help if given.metavar else f"{', '.join(map(str, given.choices))}. {help}",
+        )
     return GroupedOption(
         [f"--{option}", given.name],
         multiple=True,
@@ -361,7 +364,7 @@ def _json(data: Mapping[str, Any]) -> str:
 def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: str) -> None:
     from math import prod
 
-    from trnspec.cli.eval_csv import flat, ranked
+    from trnspec.cli.eval_csv import flat, many, ranked
     from trnspec.evaluation.measures import measure
     from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_page
     from trnspec.evaluation.sweeps.sweep import combinations
@@ -388,7 +391,7 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
         about = {"evaluator": evaluator.name, "catalog": request.options, "given": given, "swept": list(varied)}
         click.echo(_json({**about, "rows": rows_}))
     elif format_ == "csv":
-        click.echo(csv(ranked(request, rows).selected(request.columns)), nl=False)
+        click.echo(csv(ranked(many(request, rows), request.sort).selected(request.columns)), nl=False)
     else:
         fixed = ", ".join(f"{n} {measure(v)}" for n, v in flat(given).items())
         head = f"{evaluator.name}: {len(rows)} combinations" + (f", {fixed}" if fixed else "")

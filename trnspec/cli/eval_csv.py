@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from trnspec.errors import UsageError
+from trnspec.evaluation.evidence import rank_class
 from trnspec.evaluation.inputs import bound, inputs
-from trnspec.evaluation.result import RefusalError
+from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.evaluation.result import Table as Rows
 from trnspec.evaluation.sweeps.figure_axes import FigureValue
 from trnspec.output.reporters.evaluation import cells, record
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trnspec.cli.eval import EvalRequest
-    from trnspec.evaluation.result import Evaluation
     from trnspec.evaluation.sweeps.page import Row
 
 KIND = " kind"
 """The end of the name of a column that has the kind of evidence of an answer."""
+
+EVIDENCE = "evidence"
+"""The column of the kind of evidence in the tables of a sweep, of which one row has several predictions."""
 
 REFUSED = ("refused", "message", "place", "hint")
 """The last columns of every sweep: why a combination has no answer; empty where it has one."""
@@ -74,19 +77,26 @@ def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
     return _table(heads, records, [result for _, result in rows])
 
 
-def ranked(request: EvalRequest, rows: Sequence[Row]) -> Table:
-    """A sweep in the order that is requested: bounds are not compared with estimates, so they are sorted by themselves, last.
+def ranked(shown: Table, sort: str | None) -> Table:
+    """A table of evaluations in the order that is requested.
+
+    Bounds are not compared with estimates, so they are sorted by themselves, after them; rows without an answer are last.
+
+    Args:
+        shown: The table; it has a column with the kinds of evidence for each prediction, or one for the row.
+        sort: The column, with ``-`` before it for the largest first; nothing for the order of the table.
 
     Raises:
-        UsageError: There is no table of that title, or several; or no column of that name.
+        UsageError: There is no column of that name.
     """
-    shown = many(request, rows).sorted(request.sort)
-    kinds = [i for i, column in enumerate(shown.columns) if column.name.endswith(KIND)]
-    if request.sort is None or not kinds:
-        return shown
-    by = shown.columns[shown.index(request.sort.removeprefix("-"), "--sort")].name.partition(" [")[0]
-    at = next((i for i in kinds if shown.columns[i].name == f"{by}{KIND}"), kinds[0])
-    return evolve(shown, rows=tuple(sorted(shown.rows, key=lambda row: row[at] == "ideal")))
+    ordered = shown.sorted(sort)
+    names = [column.name for column in ordered.columns]
+    kinds = {name: i for i, name in enumerate(names) if name.endswith(KIND) or name == EVIDENCE}
+    if sort is None or not kinds:
+        return ordered
+    by = ordered.columns[ordered.index(sort.removeprefix("-"), "--sort")].name.partition(" [")[0]
+    at = kinds.get(f"{by}{KIND}", next(iter(kinds.values())))
+    return evolve(ordered, rows=tuple(sorted(ordered.rows, key=lambda row: rank_class(row[at]))))
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,17 +135,19 @@ def _refusal(result: Evaluation | RefusalError) -> tuple[str, ...]:
 
 
 def _tables(rows: Sequence[Row], tables: Sequence[Rows | None]) -> Table:
-    """The tables of all combinations in one, the inputs that vary before their columns."""
-    varied = list(axis_cells(rows[0][0]))
+    """The tables of all combinations in one, the inputs that vary and the kind of evidence before their columns."""
+    stated = any(isinstance(r, Evaluation) and r.evidence is not None for _, r in rows)
+    varied = [*axis_cells(rows[0][0]), *([EVIDENCE] if stated else [])]
     columns = dict.fromkeys(head for each in tables if each is not None for head in _heads(each))
     names = {head: f"answer {head}" if head in varied else head for head in columns}
     records: list[dict[str, Any]] = []
     results: list[Evaluation | RefusalError] = []
     for (chosen, result), each in zip(rows, tables, strict=True):
+        kind = result.evidence.kind if isinstance(result, Evaluation) and result.evidence is not None else ""
         cells_: list[dict[str, Any]] = [{}]
         if each is not None:
             cells_ = [{names[h]: v for h, v in zip(_heads(each), row, strict=True)} for row in each.rows]
-        records += [{**axis_cells(chosen), **row} for row in cells_]
+        records += [{**axis_cells(chosen), EVIDENCE: kind, **row} for row in cells_]
         results += [result] * len(cells_)
     return _table([*varied, *names.values()], records, results)
 

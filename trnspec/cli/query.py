@@ -12,14 +12,19 @@ from trnspec.cli.complete import path_list
 from trnspec.cli.figures import figure_column
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import emit, format_option, width
+from trnspec.graph.provenance import figures
 from trnspec.model.parts import CountRange
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import Displayed
 from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.views import DocumentView
+    from trnspec.graph.graph import Graph
+    from trnspec.graph.provenance import Stated
     from trnspec.graph.values import PathValue
 
 
@@ -65,12 +70,52 @@ def command(expression: str, columns: str | None, sort: str | None, format_: str
     servers and UltraServers. JSON and CSV give numbers in base units. The language is described in
     docs/reference/query.md.
     """
-    result = load_catalog(**options).query(expression, columns=_split(columns), sort=_split(sort))
-    emit(format_, lambda: _page(result), lambda: _data(result, format_), lambda: _about(expression, result))
+    catalog = load_catalog(**options)
+    result = catalog.query(expression, columns=_split(columns), sort=_split(sort))
+    emit(
+        format_,
+        lambda: _page(result),
+        lambda: _data(result, format_),
+        lambda: _about(expression, result, catalog.graph),
+    )
 
 
-def _about(expression: str, result: Result[DocumentView]) -> dict[str, Any]:
-    return {"query": expression, "units": dict(result.units), "undecided": [b.name for b in result.undecided]}
+def _about(expression: str, result: Result[DocumentView], graph: Graph) -> dict[str, Any]:
+    return {
+        "query": expression,
+        "units": dict(result.units),
+        "undecided": [b.name for b in result.undecided],
+        "figures": list(_figures(result, graph)),
+    }
+
+
+def _figures(result: Result[DocumentView], graph: Graph) -> Iterator[dict[str, Any]]:
+    """Interval, text, source and date of every figure of the result; of a total those of the figure of one part."""
+    for view, cells in zip(result, result.cells, strict=True):
+        for column, cell in zip(result.columns, cells, strict=True):
+            if cell is None or not isinstance(cell.value, Amount):
+                continue
+            amount = cell.value
+            printed = _stated(cell, graph)
+            yield {
+                "name": view.name,
+                "column": column,
+                "says": cell.text,
+                "low": amount.interval.low,
+                "high": amount.interval.high,
+                "unit": amount.dimension.base,
+                "of": printed.of if printed else None,
+                "source": printed.source_name if printed else None,
+                "date": printed.as_of if printed else None,
+                "formula": printed.derived if printed else None,
+            }
+
+
+def _stated(cell: PathValue, graph: Graph) -> Stated | None:
+    """The figure that a cell shows or is computed from, with its provenance; ``None`` for a quotient."""
+    if cell.part is None or cell.figure is None:
+        return None
+    return next((s for s in figures(graph, cell.part).values() if s.value is cell.figure.value), None)
 
 
 def _split(text: str | None) -> list[str]:

@@ -11,7 +11,7 @@ import click
 from attrs import asdict
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.eval_csv import REFUSED
+from trnspec.cli.eval_csv import REFUSED, ranked
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import format_option, show, table_options, width
 from trnspec.errors import TrnspecError, UsageError
@@ -94,7 +94,7 @@ def command(  # one parameter for each option
     elif format_ == "json":
         _json(node, outcomes, chosen)
     elif format_ == "csv":
-        click.echo(csv(_flat(outcomes).sorted(sort).selected(columns)), nl=False)
+        click.echo(csv(ranked(_flat(outcomes), sort).selected(columns)), nl=False)
     else:
         compared, common = rows(outcomes, catalog.graph)
         head = _head(node, common, chosen)

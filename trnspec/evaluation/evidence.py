@@ -184,6 +184,23 @@ def weakest(several: Iterable[Evidence]) -> Evidence:
     return max(several, key=lambda evidence: KINDS.index(evidence.kind))
 
 
+def rank_class(kind: object) -> int:
+    """The class in which a row of a ranking is compared: 0 for estimates, 1 for bounds, 2 without a prediction.
+
+    A ranking sorts by this first, since a bound is faster than any estimate of the same run. Estimates, extrapolated
+    and transferred ones among them, are in the middle of their intervals and are compared with each other.
+
+    Args:
+        kind: The kind of evidence of the row; empty or ``None`` for a refusal.
+    """
+    return {"": 2, "ideal": 1}.get(str(kind or ""), 0)
+
+
+def mixed(kinds: Iterable[object]) -> bool:
+    """Whether some rows have predictions of different kinds, so that a table states the kind of each."""
+    return len({*kinds} - {"", None}) > 1
+
+
 def marked(answers: Iterable[Answer], kind: Kind, also: Collection[str] = ()) -> tuple[Answer, ...]:
     """Answers with the kind of evidence on each that is a prediction and has none yet.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from trnspec.errors import QuantityError
 from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
 from trnspec.evaluation.evidence import marked
-from trnspec.evaluation.questions import CalibratedSystem, axis
+from trnspec.evaluation.questions import CalibratedSystem, FrameworkName, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
+from trnspec.perf import frameworks
 from trnspec.perf.calibration.fit_collectives import collective_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.collectives import closed_forms, library
@@ -101,11 +102,11 @@ class CollectiveQuestion(CalibratedSystem):
             "NAME", group="Schedule", unset="the fastest",
         ),
     )  # fmt: skip
-    framework: Literal["nccl", "nccom", "vllm", "sglang", "trtllm"] | None = field(
+    framework: FrameworkName | None = field(
         default=None,
         metadata=axis(
-            "Library: NCCL, Neuron's collectives (nccom), or the all-reduce kernels of an inference framework.",
-            group="System", unset="that with most measurements on the chip",
+            "Library: nccl, Neuron's nccom, or the all-reduce kernels of vllm, trtllm or sglang.",
+            "NAME", group="System", unset="that with most measurements on the chip",
         ),
     )  # fmt: skip
     launch: Launch = field(
@@ -228,6 +229,8 @@ def _measured(
     catalog: Catalog, q: CollectiveQuestion, system: Hardware, count: int, size: float
 ) -> tuple[Calibrated, tuple[Timed, ...]]:
     """The calibration, and the time of each of its protocols; none for one rank, or where no protocol is of the algorithm."""
+    if q.framework is not None:
+        frameworks.known(q.framework, "collectives")
     known = calibrated(catalog.graph, system.chip, "collectives", q.calibration, q.framework or "", q.era or "")
     if known.library is None or count == 1 or not system.rates or not system.bandwidth:
         return Calibrated(), ()

@@ -15,6 +15,7 @@ from trnspec.evaluation.questions import (
     ServingPrecision,
     ServingSchedule,
     ServingWorkload,
+    TokenDispatch,
     axis,
     like,
 )
@@ -23,6 +24,7 @@ from trnspec.evaluators.data_types import ELEMENT_BYTES, element_bytes
 from trnspec.evaluators.serving_software import Software, narrowed, resolve
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.experts import SENT
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
@@ -46,7 +48,9 @@ if TYPE_CHECKING:
 
 
 @frozen(kw_only=True, slots=False)
-class InferenceQuestion(ServingWorkload, CalibratedSystem, Reserve, Degrees, ServingPrecision, ServingSchedule):
+class InferenceQuestion(
+    ServingWorkload, CalibratedSystem, Reserve, Degrees, ServingPrecision, ServingSchedule, TokenDispatch
+):
     """The inputs of the evaluator inference; see :mod:`trnspec.evaluation.questions`."""
 
     tp: int | None = field(
@@ -311,6 +315,9 @@ def _plan(question: InferenceQuestion, d: Dimensions, tp: int, dp: int) -> Deplo
         pp=float(question.pp),
         dp=float(dp),
         ep=float(question.ep),
+        per_node=float(question.dispatch != "per-copy"),
+        sent=SENT[question.dispatch_dtype],
+        node_limit=float(question.node_limit),
         prompt=float(question.prompt),
         output=float(question.output),
         passes=float(-(-computed // chunk)),

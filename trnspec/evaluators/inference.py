@@ -418,10 +418,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
     if head_share(model, plan.tp) * plan.tp > 1.0:
         yield Assumption("heads", "padded", f"{model.heads:g} heads are not divisible by tp {plan.tp:g}")
     if model.routed:
-        read = "of E experts 1 - (1 - k/E)^T are read"
-        if plan.all_experts_from:
-            read = f"all are read and computed from {plan.all_experts_from:g} tokens on; with fewer those of each token"
-        yield Assumption("routing", "balanced, independent", read)
+        yield from _of_experts(setup)
     if setup.speculation is not None:
         yield Assumption("acceptance", f"{q.acceptance:g}", "the same for each draft token")
     if setup.dims.context < q.prompt + q.output:
@@ -441,6 +438,20 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
             f"tp {before.plan.tp:g} x pp {before.plan.pp:g} x dp {before.plan.dp:g}",
             "default of the prefill system",
         )
+
+
+def _of_experts(setup: Setup) -> Iterator[Assumption]:
+    """How tokens are routed and sent to experts."""
+    plan, q = setup.pool.plan, setup.question
+    read = "of E experts 1 - (1 - k/E)^T are read"
+    if plan.all_experts_from:
+        read = f"all are read and computed from {plan.all_experts_from:g} tokens on; with fewer those of each token"
+    yield Assumption("routing", "balanced, independent", read)
+    if plan.ep > 1.0:
+        value = f"{q.dispatch or 'per-node'}, exposed, in {q.dispatch_dtype}"
+        value += f", at most {q.node_limit} nodes" if q.node_limit else ""
+        why = "the input dispatch" if q.dispatch else "one copy per node is the least that software can send"
+        yield Assumption("dispatch", value, f"{why}; results return in 16 bit")
 
 
 def _on_gpus(setup: Setup) -> Iterator[Assumption]:

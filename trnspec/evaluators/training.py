@@ -154,23 +154,8 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     _, memory, _ = demand.worst(estimator.dims)
     if q.must_fit and memory.total > estimator.system.capacity:
         raise _too_large(question, estimator, memory)
-    fit_inputs = training_inputs(estimator.dims, layout)
-    known = estimator.calibration.at(
-        fit_inputs,
-        q.dtype,
-        scale=scale_of(estimator.system, layout.ranks),
-        experts=estimator.dims.experts > 0,
-    )
-    known = with_nearest(known, nearest_row(catalog.graph, known.name, fit_inputs, estimator.name))
-    estimator = evolve(estimator, calibration=known)
-    step = estimator.step(layout)
-    moved = offload_time(estimator, layout, estimator.memory(layout), step, rate) if q.offload != "none" else 0.0
-    low, high = (end + moved for end in estimator.interval(layout))
+    estimator, step, moved, times, ideal = timed(catalog, q, estimator, layout, rate)
     evidence = estimator.calibration.evidence
-    ideal = _ideal(catalog, q, layout) if evidence.kind in ("extrapolated", "transferred") else ()
-    # No losses is a bound; the spread of other chips and software may be wider.
-    low = max([low, *(a.low for a in ideal if a.low is not None)])
-    times = (float(step.total) + moved, min(low, float(step.total) + moved), high)
     inputs = {
         **q.values(),
         **attrs.asdict(layout),
@@ -194,9 +179,45 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
             *_resolved(estimator, layout, q),
             *of_training(catalog.graph, estimator, layout),
         ),
-        figures_used=_figures_used(estimator),
+        figures_used=figures_used(estimator),
         edition=catalog.edition or "",
     )
+
+
+def timed(
+    catalog: Catalog, question: TrainingQuestion, estimator: Estimator, layout: Layout, rate: float = 0.0
+) -> tuple[Estimator, Step, float, tuple[float, float, float], tuple[Answer, ...]]:
+    """The time of a step with its interval.
+
+    Args:
+        catalog: The catalog.
+        question: The inputs.
+        estimator: The model on the system.
+        layout: The layout.
+        rate: The rate of a rank's link to the host, if something is offloaded [B/s].
+
+    Returns:
+        The estimator with the calibration at this layout; the step; what offloading adds [s]; the time of the step, and the
+        low and high end of its interval [s]; the bound, if the time is not an estimate within the range of a fit.
+    """
+    fit_inputs = training_inputs(estimator.dims, layout)
+    known = estimator.calibration.at(
+        fit_inputs,
+        question.dtype,
+        scale=scale_of(estimator.system, layout.ranks),
+        experts=estimator.dims.experts > 0,
+    )
+    known = with_nearest(known, nearest_row(catalog.graph, known.name, fit_inputs, estimator.name))
+    estimator = evolve(estimator, calibration=known)
+    step = estimator.step(layout)
+    offloads = question.offload != "none"
+    moved = offload_time(estimator, layout, estimator.memory(layout), step, rate) if offloads else 0.0
+    low, high = (end + moved for end in estimator.interval(layout))
+    ideal = _ideal(catalog, question, layout) if known.evidence.kind in ("extrapolated", "transferred") else ()
+    # No losses is a bound; the spread of other chips and software may be wider.
+    low = max([low, *(a.low for a in ideal if a.low is not None)])
+    time = float(step.total) + moved
+    return estimator, step, moved, (time, min(low, time), high), ideal
 
 
 def _ideal(catalog: Catalog, question: TrainingQuestion, layout: Layout) -> tuple[Answer, ...]:
@@ -274,6 +295,20 @@ def _answers(
         Answer("capacity", system.capacity, "B", note="per rank"),
         Answer("fits", used <= system.capacity),
     )  # fmt: skip
+
+
+def utilization(estimator: Estimator, layout: Layout, seconds: float) -> float:
+    """MFU of a step [%], with causal attention.
+
+    Args:
+        estimator: The model on the system.
+        layout: The layout.
+        seconds: The time of the step [s].
+    """
+    system = estimator.system
+    work = model_flops_per_token(estimator.dims, float(layout.seq), "megatron") * float(layout.tokens)
+    peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
+    return float(100.0 * work / (seconds * peak))
 
 
 def _step_parts(step: Step, moved: float) -> dict[str, float]:
@@ -408,7 +443,7 @@ def _resolved(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
         yield Assumption("host_link", "not used", "nothing is offloaded")
 
 
-def _figures_used(estimator: Estimator) -> tuple[UsedFigure, ...]:
+def figures_used(estimator: Estimator) -> tuple[UsedFigure, ...]:
     """The catalog figures used; of the compute rates only that of the dtype."""
     read = estimator.system.figures_used
     return tuple(b for b in read if ".dense." not in b.at or b.at.endswith(f".{estimator.dtype}"))

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from trnspec.evaluators.training import TrainingQuestion, prepared, run
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import stage_memory
-from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, only_last, passes_of, timeline
-from trnspec.perf.work.stages import in_flight
+from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, passes_of, timeline
+from trnspec.perf.work.stages import in_flight, stage_layers
 from trnspec.perf.work.terms import terms
 
 if TYPE_CHECKING:
@@ -63,32 +61,21 @@ def trace(catalog: Catalog, question: TrainingQuestion) -> dict[str, Any]:
     q, estimator = prepared(catalog, question)
     layout = q.layout(int(estimator.system.ranks), calibrated=bool(estimator.calibration.name))
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
-    passes = passes_of(
-        parts,
-        layout,
-        # Full recompute repeats the forward pass, selective recompute its attention scores.
-        forward=float(estimator.step(evolve(layout, recompute="full")).recompute),
-        scores=float(estimator.step(evolve(layout, recompute="selective")).recompute),
-        ends=_only_last(estimator, layout, parts),
-    )
-    total = evaluation.number("step_time")
-    drawn = timeline(passes, total)
+    plan, machine = layout.plan(), estimator.machine
+    of = costs(terms(estimator.model, machine), plan, links(plan, machine))
+    drawn = timeline(passes_of(parts, layout, of, _longest(estimator, layout)), evaluation.number("step_time"))
     return {
         "displayTimeUnit": "ms",
-        "otherData": {"title": evaluation.title, "step_time_s": total, "trnspec": evaluation.evaluator},
+        "otherData": {"title": evaluation.title, "step_time_s": drawn.total, "trnspec": evaluation.evaluator},
         "traceEvents": [*_named(layout), *_events(drawn), *_memory(drawn, estimator, layout)],
     }
 
 
-def _only_last(estimator: Estimator, layout: Layout, parts: dict[str, float]) -> float:
-    """Tensor-parallel collectives of the stage with the output only [s]."""
-    if not layout.v_shape:
-        return only_last(estimator.step(evolve(layout, schedule="1f1b", interleave=1)), layout.pp, layout.microbatches)
-    # Where the output takes no longer than the layers that its stage has fewer, nor do they.
-    plan, machine = layout.plan(), estimator.machine
-    of = costs(terms(estimator.model, machine), plan, links(plan, machine))
-    each = of.ends_each + plan.microbatch * of.seq_tokens * of.ends_token
-    return float(plan.microbatches * (1.0 + of.mtp) * each) if parts.get("head") else 0.0
+def _longest(estimator: Estimator, layout: Layout) -> int:
+    """The first stage with the most layers."""
+    split = layout.split()
+    layers = [sum(map(float, stage_layers(estimator.dims, split, float(stage)))) for stage in range(layout.pp)]
+    return layers.index(max(layers))
 
 
 def _named(layout: Layout) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ from trnspec.diagnostics import Diagnostic, Location, Severity, did_you_mean
 from trnspec.graph.graph import Graph, NodeProblem, build
 from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, structure
-from trnspec.model.document import API_VERSION, Node
+from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Place, Problem
@@ -93,7 +93,7 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
 
 def _unsafe(document: Document, data: Mapping[str, Any]) -> list[Problem]:
     """The control characters that a document writes as escapes, and those that reorder text."""
-    if "\\" not in document.text and not BIDI.search(document.text):
+    if "\\" not in document.text and (document.text.isascii() or not BIDI.search(document.text)):
         return []
     problems = []
     for path, key, character in unsafe_texts(dict(data)):
@@ -141,14 +141,15 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
     A missing version is not reported here: the schema reports it together with the other errors of the document.
     """
     kinds = list(registry.kinds)
-    for key, code, known in (("api_version", "TRN108", [API_VERSION]), ("kind", "TRN107", kinds)):
+    for key, code, known in (("api_version", "TRN108", [API_VERSION, *OLDER_VERSIONS]), ("kind", "TRN107", kinds)):
         value = data.get(key)
         # The value may be a mapping, which no dictionary can look up.
         if value in known or (key == "api_version" and key not in data and data.get("kind") in kinds):
             continue
         if (key,) in document.rejected:
             return None, None
-        expected = " or ".join(known) if len(known) < 3 else "one of " + ", ".join(known)
+        # An older version is read, but not recommended.
+        expected = API_VERSION if key == "api_version" else "one of " + ", ".join(known)
         if key not in data:
             place = document.place(())
             return None, Problem("TRN102", f"the document has no {key!r}", place, f"add {key}: {expected}", ())
@@ -215,7 +216,7 @@ def apply_precedence(readings: Iterable[Reading]) -> tuple[list[Reading], list[N
     from trnspec.loading.precedence import BUILTIN, replacement_problems
 
     builtin = [r for r in readings if r.plugin == BUILTIN and r.node is not None]
-    taken = {n: r for r in builtin if r.node is not None for n in (r.node.name, *r.node.metadata.aliases)}
+    taken = {n: r for r in builtin if r.node is not None for n in (r.node.name, *r.node.aliases)}
     gone: set[int] = set()
     problems: list[NodeProblem] = []
     # In the order of the names of the plugins, so that the result does not depend on which of them is checked.
@@ -223,7 +224,7 @@ def apply_precedence(readings: Iterable[Reading]) -> tuple[list[Reading], list[N
         node = reading.node
         if node is None:
             continue
-        names = (node.name, *node.metadata.aliases)
+        names = (node.name, *node.aliases)
         other = next((taken[n] for n in names if n in taken), None)
         if other is not None and other.node is not None and (other.plugin != reading.plugin):
             conflicts = list(replacement_problems(node, other.node, other.plugin))
@@ -260,8 +261,7 @@ def link(
         if node is None:
             broken.setdefault(reading.name, reading.document.file)
         elif nearest.setdefault(node.name, reading.layer) == reading.layer and (
-            reading.target
-            or not ((shadow_broken and node.name in broken) or targets & {node.name, *node.metadata.aliases})
+            reading.target or not ((shadow_broken and node.name in broken) or targets & {node.name, *node.aliases})
         ):
             nodes.append(node)
     if not shadow_broken:

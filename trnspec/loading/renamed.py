@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from trnspec.model.document import Claim, Metadata, PathText
+from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata, PathText
 from trnspec.model.reflection import (
     ListShape,
     MapShape,
@@ -19,13 +20,16 @@ from trnspec.model.reflection import (
 )
 from trnspec.model.renames import current, current_text, has_renames, is_group, renames
 from trnspec.yaml import Document, Problem
+from trnspec.yaml.edits import joined, moving, renaming, replacement, wrapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trnspec.yaml import Path
+    from trnspec.yaml.document import Edit
 
 DEPRECATED = "TRN057"
+OLDER_VERSION = "TRN058"
 CONFLICT = "TRN109"
 
 
@@ -39,6 +43,9 @@ def upgrade(document: Document, spec: type) -> Document:
         document: A document of the kind.
         spec: The class of the kind.
     """
+    if document.data is None:
+        return document
+    document = _of_version(document)
     if document.data is None or not has_renames(spec):
         return document
     upgraded = _Upgrade(spec, document)
@@ -58,6 +65,18 @@ def upgrade(document: Document, spec: type) -> Document:
         rejected=document.rejected | refused,
         problems=(*document.problems, *upgraded.problems),
     )
+
+
+def _of_version(document: Document) -> Document:
+    """The document, with a notice if its format is an older one."""
+    version = (document.data or {}).get("api_version")
+    if version not in OLDER_VERSIONS:
+        return document
+    path = ("api_version",)
+    edit = replacement(document, path, str(version), API_VERSION)
+    message = f"{version} is an older version; the document is read as {API_VERSION}"
+    notice = Problem(OLDER_VERSION, message, document.place(path), "trnspec migrate writes it", path, edit=edit)
+    return evolve(document, problems=(*document.problems, notice))
 
 
 def upgrade_data(spec: type, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,9 +100,9 @@ class _Upgrade:
 
     def _value(self, value: Any, shape: Shape, path: Path) -> Any:
         if isinstance(shape, ObjectShape) and isinstance(value, dict):
-            fields = shape.fields
+            fields = _concerned(shape.cls)
             value = self._object(value, shape.cls, path)
-            return {k: self._value(v, fields[k].shape, (*path, k)) if k in fields else v for k, v in value.items()}
+            return {k: self._value(v, fields[k], (*path, k)) if k in fields else v for k, v in value.items()}
         if isinstance(shape, ListShape) and isinstance(value, list):
             return [self._value(item, shape.item, (*path, index)) for index, item in enumerate(value)]
         if isinstance(shape, MapShape) and isinstance(value, dict):
@@ -96,7 +115,11 @@ class _Upgrade:
         # Waivers and overrides cover everything below their path, so the path of a group needs no change.
         present = current_text(self.spec, text, groups=path[0] != "metadata")
         if present != text:
-            self._report(path, text, present, key=False)
+            edit = replacement(self.document, path, text, present)
+            place = self.document.place(path)
+            self.problems.append(
+                Problem(DEPRECATED, f"{text} is now {present}", place, f"write {present}", path, edit=edit)
+            )
         return present
 
     def _object(self, value: dict[str, Any], cls: type, path: Path) -> dict[str, Any]:
@@ -108,18 +131,30 @@ class _Upgrade:
         ]
         if former:
             value = dict(value)
+        edits = {old[0]: self._renaming(value, path, table, str(old[0])) for old, _ in former}
         for old, new in former:
             if is_group(old, new):
                 self._wrap(value, cls, old, new, path)
             else:
-                self._move(value, old, new, path)
+                self._move(value, old, new, path, edits[old[0]])
         for old, new in table.items() if former else ():
             # A former group whose members have moved; where it has other keys, the schema reports them.
             if len(old) == 1 and not is_group(old, new) and value.get(str(old[0])) == {}:
                 del value[str(old[0])]
                 if not any(problem.path[: len(path) + 1] == (*path, *old) for problem in self.problems):
-                    self._report((*path, *old), dotted((*path, *old)), dotted((*path, *new)))
+                    self._report((*path, *old), (*path, *new), edits[old[0]])
         return value
+
+    def _renaming(self, value: Mapping[str, Any], path: Path, table: Mapping[Path, Path], key: str) -> Edit | None:
+        """The edit that renames a key and those below it; ``None`` where values move to another mapping."""
+        moves = {old: new for old, new in table.items() if old[0] == key and not is_group(old, new)}
+        if not moves or any(len(old) != len(new) for old, new in moves.items()):
+            return None
+        (name, *others) = {str(new[0]) for new in moves.values()}
+        if others or (name != key and (name in value or (key,) not in moves)):
+            return None
+        present = {old: str(new[-1]) for old, new in moves.items() if (*path, *old) in self.document.places}
+        return joined(self.document, (renaming(self.document, (*path, *old), last) for old, last in present.items()))
 
     def _wrap(self, value: dict[str, Any], cls: type, old: Path, new: Path, path: Path) -> None:
         """Turn a bare figure into the group that replaces it."""
@@ -134,9 +169,12 @@ class _Upgrade:
         for step in reversed(new[len(old) :]):
             bare = {str(step): bare}
         holder[last] = bare
-        self._report((*path, *old), dotted((*path, *old)), dotted((*path, *new)))
+        edit = wrapping(self.document, (*path, *old), [str(step) for step in new[len(old) :]])
+        self._report((*path, *old), (*path, *new), edit)
 
-    def _move(self, value: dict[str, Any], old: Path, new: Path, path: Path) -> None:
+    def _move(
+        self, value: dict[str, Any], old: Path, new: Path, path: Path, edit: Edit | None
+    ) -> None:  # all of one change
         """Move a value from its former path to its present one."""
         *way, last = map(str, old)
         holder = _descend(value, way)
@@ -160,14 +198,41 @@ class _Upgrade:
             self.problems.append(Problem(CONFLICT, message, place, "remove the former path", (*path, *old), see))
             return
         target[last] = moved
-        self._report((*path, *old), dotted((*path, *old)), dotted((*path, *new)))
+        edit = edit or moving(self.document, (*path, *old), (*path, *way), last)
+        self._report((*path, *old), (*path, *new), edit)
 
-    def _report(self, path: Path, old: str, new: str, *, key: bool = True) -> None:
-        place = self.document.place(path, key=key)
-        self.problems.append(Problem(DEPRECATED, f"{old} is now {new}", place, f"write {new}", path))
+    def _report(self, old: Path, new: Path, edit: Edit | None) -> None:
+        message = f"{dotted(old)} is now {dotted(new)}"
+        place = self.document.place(old, key=True)
+        self.problems.append(Problem(DEPRECATED, message, place, f"write {dotted(new)}", old, edit=edit))
 
 
 _PATH_TEXT = shape_of(PathText)
+
+
+@functools.cache
+def _concerned(cls: type) -> Mapping[str, Shape]:
+    """The fields of a class that have a renamed attribute or a path text in them."""
+    return {name: field.shape for name, field in ObjectShape(cls).fields.items() if _is_concerned(field.shape)}
+
+
+def _is_concerned(shape: Shape) -> bool:
+    seen: set[type] = set()
+    shapes = [shape]
+    while shapes:
+        one = shapes.pop()
+        if isinstance(one, ListShape):
+            shapes.append(one.item)
+        elif isinstance(one, MapShape):
+            shapes.append(one.value)
+        elif isinstance(one, ObjectShape) and one.cls not in seen:
+            seen.add(one.cls)
+            if renames(one.cls):
+                return True
+            shapes += [field.shape for field in one.fields.values()]
+        elif one == _PATH_TEXT:
+            return True
+    return False
 
 
 def _descend(value: dict[str, Any], way: list[str]) -> dict[str, Any] | None:

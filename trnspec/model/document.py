@@ -14,6 +14,8 @@ from trnspec.short_repr import short_repr
 from trnspec.yaml import Document, Path
 
 API_VERSION = "trnspec/v1"
+OLDER_VERSIONS = ("trnspec/v1alpha1",)
+"""The formats whose attributes may have other paths, ``RENAMED`` of their classes; they are read as the present one."""
 
 PathText = Annotated[
     str,
@@ -150,6 +152,21 @@ class Node(Generic[T_co]):
     def name(self) -> str:
         """The name that other documents refer to."""
         return self.metadata.name
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Its other names."""
+        return self.metadata.aliases
+
+    @property
+    def spec_class(self) -> type[T_co]:
+        """The class of the spec."""
+        return type(self.spec)
+
+    @property
+    def names_used(self) -> tuple[str, ...] | None:
+        """The names that it refers to, where they are known although the document is not loaded; else ``None``."""
+        return None
 
     def claim_path(self, index: int) -> Path:
         """The path of the claim at ``index`` in the file."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trnspec.model.annotations import NAME_PATTERN, Pattern
-from trnspec.model.document import API_VERSION, Claim, Metadata
+from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
@@ -56,7 +56,7 @@ def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
     """
     definitions = _Definitions(table)
     properties: Schema = {
-        "api_version": {"const": API_VERSION, "description": "The version of the document format."},
+        "api_version": {"enum": [API_VERSION, *OLDER_VERSIONS], "description": "The version of the document format."},
         "kind": {"const": kind, "description": summary(spec)},
         "metadata": _schema(shape_of(Metadata), definitions),
         "spec": _spec(spec, definitions),

@@ -17,6 +17,8 @@ CHIP_HOURS_PER_FAILURE = 16384 * 54 * 24 / 419
 Llama 3 405B on 16,384 H100 had 419 unexpected interruptions in 54 days (Grattafiori et al. 2024, arXiv 2407.21783, section
 3.3.4). Trainium: not published.
 """
+MEASURED_CHIP = "h100"
+"""The beginning of the names of chips that this figure is of."""
 
 
 @frozen(kw_only=True)
@@ -28,6 +30,7 @@ class Goodput:
         total: Expected time of the run [s].
         interval: Work between two checkpoints [s].
         checkpoint: Time to write a checkpoint [s].
+        restart: Time from a failure to the first repeated work [s].
         mtbf: Mean time between failures of the system [s].
         failures: Expected number of failures.
     """
@@ -36,6 +39,7 @@ class Goodput:
     total: float
     interval: float
     checkpoint: float
+    restart: float
     mtbf: float
     failures: float
 
@@ -65,7 +69,15 @@ def goodput(work: float, *, mtbf: float, checkpoint: float, restart: float) -> G
     per_work = math.expm1((interval + checkpoint) / mtbf) * mtbf / interval if interval else 1.0
     # Rounding may make it shorter than the work.
     total = max(work, math.exp(restart / mtbf) * per_work * work)
-    return Goodput(work=work, total=total, interval=interval, checkpoint=checkpoint, mtbf=mtbf, failures=total / mtbf)
+    return Goodput(
+        work=work,
+        total=total,
+        interval=interval,
+        checkpoint=checkpoint,
+        restart=restart,
+        mtbf=mtbf,
+        failures=total / mtbf,
+    )
 
 
 def optimal_interval(checkpoint: float, mtbf: float) -> float:

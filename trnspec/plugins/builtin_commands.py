@@ -4,8 +4,10 @@ from __future__ import annotations
 
 COMMANDS = {
     "validate": "Check catalog files and all documents that refer to them.",
+    "watch": "Check documents whenever they change; print new and resolved findings.",
     "fmt": "Format documents: order of keys, indentation and spacing.",
     "fix": "Apply the safe hints of findings: misspelt keys and units, numbers without quotes, idle waivers.",
+    "migrate": "Write documents of an older api_version, or with former paths, in the present format.",
     "baseline": "Write the present findings to a file, so that only new ones are reported.",
     "check": "Compare a value with a figure of the catalog.",
     "audit": "Compare what sources state of the same figures; compare a machine with the catalog.",
@@ -31,6 +33,7 @@ COMMANDS = {
     "plugin": "List the installed plugins and their status; create a new one.",
     "schema": "Print the JSON Schema of a kind of document.",
     "explain": "Explain a code, or list the fields of a kind of document.",
+    "mcp": "Start the MCP server, for agents.",
     "lsp": "Start the language server, for editors.",
     "completion": "Print the completion script of a shell.",
 }

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from trnspec.yaml.document import Edit, Lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from trnspec.yaml.document import Document, Path, Place
+    from trnspec.yaml.document import Document, Path, Place, Span
 
 
 def apply(text: str, edits: Iterable[Edit]) -> tuple[str, list[Edit]]:
@@ -38,6 +38,92 @@ def renaming(document: Document, path: Path, name: str) -> Edit | None:
         if document.text.startswith(raw, start):
             return Edit(span.key, lines.place(start + len(raw)), raw.replace(str(path[-1]), name))
     return None
+
+
+def joined(document: Document, edits: Iterable[Edit | None]) -> Edit | None:
+    """Several edits as one, which also covers what is between them; ``None`` if one is missing."""
+    known = list(edits)
+    every = sorted((e for e in known if e is not None), key=lambda e: (e.start, e.end))
+    if not every or len(every) < len(known):
+        return None
+    lines = Lines(document.text)
+    start, end = lines.offset(every[0].start), lines.offset(every[-1].end)
+    text, _ = apply(document.text, every)
+    rest = len(document.text) - end
+    return Edit(every[0].start, every[-1].end, text[start : len(text) - rest])
+
+
+def moving(document: Document, path: Path, group: Path, name: str) -> Edit | None:
+    """The edit that moves a value to the end of another mapping; ``None`` if a comment on its lines would be lost.
+
+    Args:
+        document: The document.
+        path: The path of the value.
+        group: The path of the mapping, which has keys already.
+        name: The new key of the value.
+    """
+    span, target, removed = document.places.get(path), document.places.get(group), removal(document, path)
+    first = next((s for p, s in document.places.items() if p[:-1] == group and p != group), None)
+    if span is None or span.key is None or target is None or removed is None or first is None or first.key is None:
+        return None
+    lines, text = Lines(document.text), document.text
+    value = text[lines.offset(span.value) : lines.offset(span.end)]
+    at = lines.offset(target.end)
+    if text.startswith("{", lines.offset(target.value)):
+        at -= 1
+        added = None if "\n" in value or text[at] != "}" else f", {name}: {_in_braces(value)}"
+        at = len(text[:at].rstrip())
+    else:
+        column = lines.place(at).column
+        rest = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)").match(text, at)
+        assert rest is not None
+        line_end = re.search(r"\r\n|\n|\r", text)
+        end = line_end[0] if line_end else "\n"
+        margin = " " * (first.key.column - 1)
+        at, lead = (at, "") if column == 1 else (rest.end(), "" if rest[1] else end)
+        added = _below(f"{name}:", text[lines.offset(span.key) : lines.offset(span.end)], value, span, margin)
+        added = None if added is None else lead + added + ("" if added.endswith(end) else end)
+    return None if added is None else joined(document, [removed, Edit(lines.place(at), lines.place(at), added)])
+
+
+def _below(key: str, entry: str, value: str, span: Span, margin: str) -> str | None:
+    """An entry of a mapping in block style, at another margin."""
+    if span.value.line == span.end.line and span.key is not None and span.key.line == span.value.line:
+        return f"{margin}{key} {value}"
+    own = " " * (span.key.column - 1) if span.key is not None else ""
+    head, *rest = entry.splitlines(keepends=True)
+    if value.startswith(("{", "[")) or any(line.strip() and not line.startswith(own) for line in rest):
+        return None
+    body = [margin + line.removeprefix(own) if line.strip() else line for line in rest]
+    return "".join([margin, key, head[head.index(":") + 1 :], *body])
+
+
+def _in_braces(value: str) -> str:
+    """A value of one line as it is written in braces: a bare text with commas or brackets gets quotes."""
+    bare = value[:1] not in {'"', "'", "{", "["} and re.search(r"[,\[\]{}]", value)
+    return json.dumps(value, ensure_ascii=False) if bare else value
+
+
+def wrapping(document: Document, path: Path, keys: Sequence[str]) -> Edit | None:
+    """The edit that puts the value of a key below further keys; ``None`` for a text over several lines."""
+    span = document.places.get(path)
+    if span is None or span.key is None or not keys:
+        return None
+    lines, text = Lines(document.text), document.text
+    start, end = lines.offset(span.value), lines.offset(span.end)
+    if span.value.line == span.end.line:
+        value = _in_braces(text[start:end])
+        return Edit(span.value, span.end, "".join(f"{{{k}: " for k in keys) + value + "}" * len(keys))
+    first = document.places.get(next((p for p in document.places if p[:-1] == path), ()))
+    margin = " " * (span.value.column - 1)
+    if first is None or first.key != span.value or text[start - len(margin) : start] != margin:
+        return None  # in braces, or not a mapping
+    start -= len(margin)
+    step = " " * (span.value.column - span.key.column)
+    line_end = re.search(r"\r\n|\n|\r", text)
+    lead = "".join(f"{margin}{step * n}{key}:{line_end[0] if line_end else ''}" for n, key in enumerate(keys))
+    body = re.sub(r"^(?=[^\r\n])", step * len(keys), text[start:end], flags=re.MULTILINE)
+    return Edit(lines.place(start), span.end, lead + body)
 
 
 def quoting(document: Document, start: Place, text: str) -> Edit | None:

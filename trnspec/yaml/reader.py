@@ -7,18 +7,17 @@ import re
 import stat
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from trnspec.yaml.builder import Builder, UnreadableError
 from trnspec.yaml.document import Document, Limits, Lines, Path, Place, Problems, Span, show
-from trnspec.yaml.sound import sound_data
+from trnspec.yaml.sound import sound_data, usual_text
 from trnspec.yaml.syntax import Complaint, bad_escape, escape_verdict, explain
 from trnspec.yaml.text import bidi, clean, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from trnspec.yaml.document import Json
 
 Parser = Any
 """An object with ``get_event()``, a parser of ruamel.yaml."""
@@ -91,31 +90,7 @@ def read_text(
     parser: Callable[[str], Parser] = best_parser,
 ) -> Document:
     """The document in ``text``; ``parser`` creates a parser for its characters."""
-    if memory is None or not isinstance(text, bytes) or limits is not _DEFAULT or parser is not best_parser:
-        return _read(text, file, limits, parser, quick=True)
-    data = memory.get(text, file)
-    if data is not None:
-        # Only texts without problems are remembered, so this one is UTF-8 without a byte order mark.
-        characters = text.decode()
-        return Document(file, data, _LazyPlaces(characters, limits, parser), (), characters)
-    document = _read(text, file, limits, parser, quick=True)
-    if isinstance(document.places, _LazyPlaces) and document.data is not None:
-        memory.put(text, file, document.data)
-    return document
-
-
-class Memory(Protocol):
-    """The data of texts without problems."""
-
-    def get(self, text: bytes, file: str) -> dict[str, Json] | None:
-        """The data of a text; ``None`` if it is not known."""
-
-    def put(self, text: bytes, file: str, data: dict[str, Json]) -> None:
-        """Keeps the data of a text."""
-
-
-memory: Memory | None = None
-"""The data that earlier runs read, if a run may use it."""
+    return _read(text, file, limits, parser, quick=True)
 
 
 def _read(text: str | bytes, file: str, limits: Limits, parser: Callable[[str], Parser], *, quick: bool) -> Document:
@@ -124,16 +99,14 @@ def _read(text: str | bytes, file: str, limits: Limits, parser: Callable[[str], 
     if _size(text, limits.bytes) > limits.bytes:
         problems.add("TRN012", f"The file has more than {limits.bytes:,} bytes.", None, "split the file")
         return Document(file, None, {}, problems.sorted(), "")
+    if quick and (usual := usual_text(text)) is not None and (data := sound_data(usual, limits)) is not None:
+        return Document(file, data, _LazyPlaces(usual, limits, parser), (), usual)
     characters = decode(text, problems) if isinstance(text, bytes) else clean(text, problems)
     lines = Lines(characters)
     if "TRN002" in problems or "TRN003" in problems:
         return Document(file, None, {}, problems.sorted(), characters)
     bidi(characters, lines, problems)
     first, readable = _first_document(characters, lines, problems)
-    if quick and readable and not problems:
-        data = sound_data(first, parser(first), limits)
-        if data is not None:
-            return Document(file, data, _LazyPlaces(characters, limits, parser), (), characters)
     builder = Builder(Lines(first), limits, problems)
     sound = readable and _feed(builder, parser(first), problems)
     data = builder.data if sound else None

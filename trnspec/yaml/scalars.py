@@ -8,7 +8,7 @@ from attrs import frozen
 
 from trnspec.yaml.document import shorten
 
-_WORDS: dict[str, bool | None] = {
+WORDS: dict[str, bool | None] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True,
     "false": False, "False": False, "FALSE": False,
@@ -17,7 +17,7 @@ _DECIMAL = re.compile(r"([-+]?)([0-9]+)")
 _BASED = re.compile(r"0o([0-7]+)|0x([0-9a-fA-F]+)")
 _FLOAT = re.compile(r"[-+]?(?:\.([0-9]+)|([0-9]+)(\.([0-9]*))?)([eE][-+]?[0-9]+)?")
 _NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_NUMBER_STARTS = frozenset("0123456789+-.")
+NUMBER_STARTS = frozenset("0123456789+-.")
 _LOWEST, _HIGHEST = -(2**63), 2**64 - 1
 _EXACT = 2**53
 
@@ -36,9 +36,9 @@ def resolve(text: str) -> bool | int | float | str | OutOfRange | None:  # noqa:
     Integers range from -2**63 to 2**64 - 1, floats are double precision. The cost is linear in the length: digits are
     counted before they are converted.
     """
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[0] not in _NUMBER_STARTS:
+    if text in WORDS:
+        return WORDS[text]
+    if text[0] not in NUMBER_STARTS:
         return text
     if match := _DECIMAL.fullmatch(text):
         return _integer(match[1], match[2].lstrip("0"), 10, 20)

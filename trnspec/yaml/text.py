@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trnspec.yaml.document import Json, Path
 
 # Not allowed by YAML, or (U+0085, U+2028, U+2029) a line break for some parsers only.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SURROGATES = re.compile("[\ud800-\udfff]+")
 _ESCAPED_BYTES = re.compile("[\udc80-\udcff]+")  # the result of surrogateescape
 _LISTED = 4
@@ -92,7 +92,7 @@ def clean(text: str, problems: Problems) -> str:
         else:
             description = "Surrogate " + " ".join(f"U+{c:04X}" for c in codes) + more + " cannot be written as UTF-8"
         problems.add("TRN002", description + ".", lines.place(match.start()), _SAVE_AS_UTF8)
-    for match in _CONTROL.finditer(text):
+    for match in CONTROL.finditer(text):
         character = match.group()
         description = "A byte order mark inside the text" if character == "\ufeff" else "A control character"
         problems.add(

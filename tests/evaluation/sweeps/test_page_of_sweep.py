@@ -80,8 +80,9 @@ def of_kind(kind: str, time: float) -> Evaluation:
 
 
 def test_bounds_are_not_ranked_with_estimates() -> None:
-    """The fastest row is a bound and comes last."""
+    """The fastest row is a bound and comes after the estimates, a refusal after all of them."""
     rows = [
+        ({"on": "d"}, RefusalError("no", "never")),
         ({"on": "a"}, of_kind("ideal", 1.0)),
         ({"on": "b"}, of_kind("transferred", 3.0)),
         ({"on": "c"}, of_kind("estimate", 2.0)),
@@ -89,16 +90,17 @@ def test_bounds_are_not_ranked_with_estimates() -> None:
     _, shown, note = sweep_page(rows, "x", 80, sort="time")
 
     assert [
-        "on  evidence     time [s]  memory [B]",
-        "--  -----------  --------  ----------",
+        "on  evidence     time [s]  memory [B]  refused",
+        "--  -----------  --------  ----------  ---------",
         "c   estimate           ~2           1",
         "b   transferred        ~3           1",
         "a   ideal            >= 1           1",
+        "d                       -           -  no: never",
     ] == lines(shown, 80)
     assert "not comparable" in " ".join(note.split())
-    assert "" == sweep_note(rows[1:])
+    assert "" == sweep_note(rows[2:])
     # One kind needs no column.
-    assert ["on", "time", "memory"] == [c.label for c in sweep_table(rows[1:2] * 2).columns]
+    assert ["on", "time", "memory"] == [c.label for c in sweep_table(rows[2:3] * 2).columns]
 
 
 def test_records_of_a_sweep_have_the_kind() -> None:

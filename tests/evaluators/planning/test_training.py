@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 from evaluator_samples import keywords
+from hypothesis import given
+from hypothesis import strategies as st
 
 import trnspec
 from trnspec.builtin import plugin as builtin
 from trnspec.errors import UsageError
-from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.evaluation.evidence import IDEAL, KINDS, Evidence
+from trnspec.evaluation.result import Assumption, Evaluation, RefusalError
+from trnspec.evaluators.planning.run import Goals, Plan
+from trnspec.evaluators.planning.system_cost import Rent
+from trnspec.evaluators.planning.training import rank
 from trnspec.evaluators.planning.training import run as plan_
-from trnspec.graph.prices import chosen
+from trnspec.evaluators.prices import HourlyPrice
+from trnspec.graph.prices import chosen, quotes
+from trnspec.perf.goodput import goodput
+from trnspec.perf.work.layout import Layout
+from trnspec.quantities.quantity import Interval
 from trnspec.testing import EvaluatorConformance
 
 plan = keywords(plan_)
@@ -25,6 +38,20 @@ SMALL: dict[str, Any] = {
     "schedule": ("1f1b",),
     "recompute": ("none",),
     "seq": 4096,
+}
+
+LLAMA_1B = {
+    "model_type": "llama",
+    "hidden_size": 2048,
+    "intermediate_size": 8192,
+    "num_hidden_layers": 16,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 64,
+    "vocab_size": 128256,
+    "max_position_embeddings": 131072,
+    "tie_word_embeddings": True,
+    "architectures": ["LlamaForCausalLM"],
 }
 
 
@@ -61,12 +88,27 @@ def test_the_step_is_that_of_the_suggested_evaluation() -> None:
 
 
 @pytest.mark.parametrize(("objective", "column"), [("cost", "run_cost"), ("time", "run_time"), ("chips", "chips")])
-def test_the_best_plan_has_the_smallest_objective(objective: str, column: str) -> None:
+def test_plans_of_one_kind_are_ranked_by_the_objective(objective: str, column: str) -> None:
+    """Plans that meet the goals: first the kinds, the strongest first, then the objective."""
     found = plan(CAT, **SMALL, on=("trn1.32xlarge", "trn1.2xlarge"), count=(1, 2, 4), objective=objective, top=20)
-    known = [row[column] for row in rows(found) if row[column] is not None]
+    order = [(KINDS.index(row["kind"]), row[column]) for row in rows(found)]
 
-    assert len(rows(found)) == 6
-    assert rows(found)[0][column] == min(known)
+    assert len(order) == 6
+    assert len({kind for kind, _ in order}) > 1
+    assert order == sorted(order)
+
+
+def test_the_best_plan_of_each_kind_is_listed() -> None:
+    found = plan(CAT, **SMALL, on=("trn1.32xlarge", "trn2.48xlarge"), count=(1, 2), top=1)
+    best = found.tables[1].records()
+    everything = plan(CAT, **SMALL, on=("trn1.32xlarge", "trn2.48xlarge"), count=(1, 2), top=20)
+
+    assert [row["kind"] for row in best] == sorted({r["kind"] for r in rows(everything)}, key=KINDS.index)
+    for row in best:
+        same = [r for r in rows(everything) if r["kind"] == row["kind"]]
+        assert row["run_cost"] == min(r["run_cost"] for r in same)
+    weaker = [row["system"] for row in best[1:] if row["run_cost"] < best[0]["run_cost"]]
+    assert [a.value.partition(":")[0] for a in found.answers if a.name == "alternative"] == weaker[:1]
 
 
 def test_a_plan_on_the_front_is_not_beaten() -> None:
@@ -76,17 +118,70 @@ def test_a_plan_on_the_front_is_not_beaten() -> None:
     assert front
     for row in front:
         assert not any(
-            o["run_time"] <= row["run_time"] and o["run_cost"] <= row["run_cost"] and o != row for o in rows(found)
+            o["run_time"] <= row["run_time"]
+            and o["run_cost"] <= row["run_cost"]
+            and o["kind"] == row["kind"]
+            and o != row
+            for o in rows(found)
         )
 
 
 def test_more_systems_until_the_deadline_is_met() -> None:
     found = plan(CAT, **SMALL, on=("trn1.32xlarge",), deadline="7d")
     best = rows(found)[0]
+    alike = [r for r in rows(found) if r["in_time"] >= 50 and r["kind"] == best["kind"]]
 
     assert found["meets_deadline"] is True
     assert found["in_time"] >= 50
-    assert all(r["run_cost"] >= best["run_cost"] for r in rows(found) if r["in_time"] >= 50)
+    assert all(r["run_cost"] >= best["run_cost"] for r in alike)
+
+
+def test_without_a_deadline_runs_of_up_to_a_year_are_listed() -> None:
+    found = plan(CAT, **{**SMALL, "tokens": "2T"}, on=("trn1.32xlarge",))
+
+    assert [a.value for a in found.assumptions if a.name == "counts"] == ["runs of up to a year"]
+    assert all(row["run_time"] <= 366 * 86400 for row in rows(found))
+
+
+@pytest.mark.parametrize("limits", [{"deadline": "1d"}, {"budget": "100"}, {"deadline": "1d", "budget": "100"}])
+def test_limits_that_no_plan_meets(limits: dict[str, str]) -> None:
+    """The nearest plan, what it misses, and the limits that it would meet."""
+    question = {**SMALL, "on": ("trn1.32xlarge",), "count": (2, 4)}
+    found = plan(CAT, **question, **limits)
+    text = str(found["goals"])
+    suggestion = found.suggestions[0]
+
+    assert ("deadline" in text, "budget" in text) == ("deadline" in limits, "budget" in limits)
+    assert suggestion.evaluator == "plan-train"
+    assert {name for name in limits if suggestion.inputs[name] != limits[name]} == set(limits)
+    again = trnspec.evaluate("plan-train", CAT, **suggestion.inputs)
+    assert "goals" not in again.names
+    assert rows(again)[0]["meets_goals"] is True
+
+
+def test_prices_of_every_type_are_listed() -> None:
+    found = plan(CAT, **SMALL, on=("trn1.32xlarge*4",))
+    prices = next(table for table in found.tables if table.title == "Run cost by price").records()
+    server = CAT["trn1.32xlarge"].node
+    (row,) = rows(found)
+
+    assert [p["price_type"] for p in prices] == list(dict.fromkeys(q.type for q in quotes(CAT.graph, server)))
+    (usual,) = [p for p in prices if p["price_type"] == "on-demand"]
+    assert (usual["run_cost"], usual["cost_low"], usual["cost_high"]) == pytest.approx(
+        (row["run_cost"], row["cost_low"], row["cost_high"])
+    )
+    assert all(p["region"] and p["date"] for p in prices)
+
+
+def test_a_model_of_a_config_file(tmp_path: Path) -> None:
+    """The same dimensions give the same plan as the document of the catalog."""
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(LLAMA_1B), encoding="utf-8")
+    named, imported = (
+        rows(plan(CAT, **{**SMALL, "model": model}, on=("trn1.32xlarge*2",))) for model in ("llama-3.2-1b", str(file))
+    )
+
+    assert imported == named
 
 
 def test_confidence_asks_for_more() -> None:
@@ -142,6 +237,67 @@ def test_no_plan() -> None:
     with pytest.raises(RefusalError) as refused:
         plan(CAT, model="llama-3.1-405b", tokens="1T", on=("trn1.2xlarge*2",))
     assert refused.value.reason == "no-plan"
+
+
+# Goals: plans of one kind of evidence, with any times and prices.
+
+
+def made(step: float, hourly: float, kind: str = "estimate") -> Plan:
+    """A plan with a time and the price of its servers, without interruptions."""
+    price = HourlyPrice(
+        Fraction(hourly), Interval(Fraction(hourly), Fraction(hourly)), (), Assumption("price", "given")
+    )
+    evidence = IDEAL if kind == "ideal" else Evidence(kind=kind, reason="")
+    return Plan(
+        on="any", chip="any", chips=1.0, layout=Layout(seq=1, global_batch=1), step=(step, step / 1.5, 1.5 * step),
+        run=goodput(step, mtbf=1e30, checkpoint=0.0, restart=0.0), steps=1.0, mfu=1.0, evidence=evidence,
+        rent=Rent(1, price), spares=0.0, watts=None,
+    )  # fmt: skip
+
+
+PLANS = st.lists(st.tuples(st.floats(1.0, 1e7), st.floats(0.01, 1e4)), min_size=1, max_size=8)
+LIMIT = st.one_of(st.none(), st.floats(1.0, 1e8))
+
+
+def best(plans: list[Plan], objective: Any, deadline: float | None, budget: float | None) -> Plan | None:
+    """The best plan that meets the goals."""
+    goals = Goals(
+        tokens=1.0, deadline=deadline, confidence=0.5, budget=budget, mtbf=1.0, restart=1.0, checkpoint_rate=None
+    )
+    first = min(plans, key=lambda plan: rank(plan, objective, goals))
+    assert goals.met(first) == any(map(goals.met, plans))
+    return first if goals.met(first) else None
+
+
+@given(PLANS, LIMIT, st.floats(0.01, 1e6), st.floats(1.0, 1e3))
+def test_a_larger_budget_never_gives_a_slower_plan(
+    which: list[tuple[float, float]], deadline: float | None, budget: float, factor: float
+) -> None:
+    plans = [made(*one) for one in which]
+    small, large = (best(plans, "time", deadline, limit) for limit in (budget, factor * budget))
+
+    assert small is None or (large is not None and large.time[0] <= small.time[0])
+
+
+@given(PLANS, st.floats(1.0, 1e7), LIMIT, st.floats(1.0, 1e3))
+def test_a_later_deadline_never_costs_more(
+    which: list[tuple[float, float]], deadline: float, budget: float | None, factor: float
+) -> None:
+    plans = [made(*one) for one in which]
+    early, late = (best(plans, "cost", limit, budget) for limit in (deadline, factor * deadline))
+
+    assert early is None or (late is not None and late.measure("cost") <= early.measure("cost"))
+
+
+@given(
+    st.lists(st.tuples(st.floats(1.0, 1e7), st.floats(0.01, 1e4), st.sampled_from(KINDS[:4])), min_size=1, max_size=6)
+)
+def test_a_plan_that_meets_the_goals_is_of_the_strongest_kind(which: list[tuple[float, float, str]]) -> None:
+    plans = [made(*one) for one in which]
+    found = best(plans, "cost", None, None)
+
+    assert found is not None
+    assert found.evidence.kind == min((plan.evidence.kind for plan in plans), key=KINDS.index)
 
 
 class TestConformance(EvaluatorConformance):

@@ -7,6 +7,7 @@ from attrs import evolve
 from dims_by_hand import LLAMA_3_8B, MIXTRAL
 from engine_samples import MODELS, system
 
+from trnspec.perf.experts import SENT
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.serving.forward_pass import Deployment, Load, Serving, run_forward
@@ -67,3 +68,32 @@ def test_tokens_go_to_each_rank_once() -> None:
     carried = TOKENS * MIXTRAL.hidden * 2 / 8 * copies / NETWORK
     assert found.expert == pytest.approx(MIXTRAL.layers * 2 * (carried + 2e-6), rel=1e-12)
     assert one_pass(MIXTRAL, evolve(PLAN, ep=1.0)).expert == 0.0
+
+
+def test_dispatch_in_8_bit_and_to_some_nodes() -> None:
+    """A byte, and 4 for 128 elements, to the experts, 2 back; both experts of a token on one of eight servers."""
+
+    def sent(**changes: float) -> float:
+        return one_pass(MIXTRAL, evolve(PLAN, **changes)).expert - MIXTRAL.layers * 2 * 2e-6
+
+    assert (1 + 4 / 128 + 2) / 4 * sent() == pytest.approx(sent(sent=SENT["fp8"]), rel=1e-12)
+    assert sent(node_limit=1.0) == pytest.approx(sent() / (8 * (1 - (7 / 8) ** 2)), rel=1e-12)
+    assert sent(node_limit=8.0) == sent()
+    # Two copies, of which an eighth stays.
+    assert sent(per_node=0.0) == pytest.approx(sent() * 2 / (8 * (1 - (7 / 8) ** 2)), rel=1e-12)
+
+
+def test_ranks_reduce_what_they_received() -> None:
+    """Each copy, or that of the one server that has both experts; sent per copy, shared experts have a sum of their own."""
+
+    def reduced(d, **changes: float) -> float:
+        return one_pass(d, evolve(PLAN, **changes)).tensor
+
+    whole = MIXTRAL.layers * all_reduce(TOKENS * MIXTRAL.hidden * 2)
+
+    assert [2 * whole, 3 * whole] == pytest.approx(
+        [reduced(MIXTRAL, node_limit=1.0), reduced(MIXTRAL, per_node=0.0)], rel=1e-12
+    )
+    latent = MODELS["latent"]
+    whole = latent.layers * all_reduce(TOKENS * latent.hidden * 2)
+    assert (1 + 3 / 60 + 57 / 60 * (1 + 8)) * whole == pytest.approx(reduced(latent, ep=1.0, per_node=0.0), rel=1e-12)

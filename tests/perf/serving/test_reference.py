@@ -10,6 +10,7 @@ import reference_serving as reference
 from attrs import evolve
 from engine_samples import MODELS, SYSTEMS
 
+from trnspec.perf.experts import SENT
 from trnspec.perf.lowering.efficiency import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.serving.decode import decode, mean_context
@@ -47,6 +48,8 @@ def request(draw: random.Random, ranks: int) -> reference.Request:
         contexts=tuple(sorted(contexts)) if static else (), batches=draw.choice([(), (1, 2, 4, 64), (40,)]),
         tile=draw.choice([0, 0, 128]), weight_bytes=draw.choice([0.5, 1.0, 2.0]), cache_bytes=draw.choice([1.0, 2.0]),
         drafted=draw.choice([0, 0, 3]), single_core=draw.choice([False, False, True]),
+        dispatch=draw.choice(["per-node", "per-node", "per-copy"]), dispatch_dtype=draw.choice(["bf16", "fp8"]),
+        node_limit=draw.choice([0, 0, 1, 2]),
     )  # fmt: skip
 
 
@@ -54,7 +57,8 @@ def plan_of(x: reference.Request, d, model) -> Deployment:
     plan = Deployment(
         **{n: float(getattr(x, n)) for n in ("tp", "pp", "dp", "ep", "batch", "prompt", "output", "prompts", "rounds", "cached", "single_core")},
         passes=float(x.chunks), all_experts_from=float(x.all_experts_from), flash=float(x.attention == "flash"),
-        materialized=float(x.attention == "materialized"), weight_bytes=x.weight_bytes, cache_bytes=x.cache_bytes,
+        materialized=float(x.attention == "materialized"), per_node=float(x.dispatch == "per-node"),
+        sent=SENT[x.dispatch_dtype], node_limit=float(x.node_limit), weight_bytes=x.weight_bytes, cache_bytes=x.cache_bytes,
     )  # fmt: skip
     plan = compiled(model, plan, x.contexts, x.batches)
     return narrow_shards(d, model, plan, float(x.tile)) if x.tile else plan
@@ -74,10 +78,11 @@ def test_samples_cover_everything(samples) -> None:
         for name in (
             model, x.attention, f"all experts {x.all_experts_from > 0}", f"graphs {bool(x.contexts)}", f"batches {bool(x.batches)}",
             f"tile {x.tile}", f"prefix {x.cached > 0}", f"chunks {x.chunks > 1}", f"draft {x.drafted}", f"ep {x.ep > 1}",
+            *((x.dispatch, x.dispatch_dtype, f"limit {x.node_limit > 0}") if x.ep > 1 and DIMS[model].experts else ()),
         )
     )  # fmt: skip
     assert min(seen.values()) >= 30
-    assert len(seen) == len(DIMS) + 3 + 8 * 2
+    assert len(seen) == len(DIMS) + 3 + 11 * 2
 
 
 def test_prefill_and_decoding_agree(samples) -> None:

@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pipeline_simulation import folded_inputs
@@ -173,6 +174,25 @@ def test_the_first_stage_of_a_v_has_the_output(schedule) -> None:
 
     check(drawn, total)
     assert {0} == {e.stage for e in drawn.events if e.name == "head"}
+
+
+@given(
+    schedule=st.sampled_from(V_SHAPED), p=st.integers(2, 5), m=st.integers(1, 12), w=st.floats(0.1, 1.0),
+    f=st.floats(1.0, 3.0), b=st.floats(1.0, 3.0), others=st.floats(0.2, 1.0), data=st.data(),
+)  # fmt: skip
+@settings(max_examples=40)
+def test_a_slower_stage_adds_no_more_than_its_passes(schedule, p, m, w, f, b, others, data) -> None:
+    """A path has each pass once, so the closed form of equal stages and what one has in addition is enough."""
+    slowest = data.draw(st.integers(0, p - 1))
+    times = f / 2, b / 2, w / 2
+    total = m * (f + b + w)
+    total += v_shaped_bubble(V_SHAPED.index(schedule) + 1.0, float(p), float(m), *(others * time for time in times))
+    drawn = timeline(evolve(passes(schedule, p, m, 2, f=f, b=b, w=w), others=others, slowest=slowest), total)
+
+    check(drawn, total)
+    for stage in range(p):
+        share = math.fsum(e.duration for e in drawn.of(stage) if e.work is not None) / (m * (f + b + w))
+        assert (1.0 if stage == slowest else others) == pytest.approx(share, rel=1e-9)
 
 
 def test_interleaved_needs_whole_rounds() -> None:

@@ -6,12 +6,17 @@ import pytest
 from attrs import evolve
 from dims_by_hand import llama
 from engine_catalogs import shipped
+from pipeline_simulation import one_forward_one_backward, span, v_shaped, zero_bubble
 
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.training.step import PARTS, Step, step
-from trnspec.perf.work.layout import Layout
+from trnspec.perf.training.communication import links
+from trnspec.perf.training.costs import costs
+from trnspec.perf.training.step import PARTS, Step, passes_of_layer, step
+from trnspec.perf.work.layout import V_SHAPED, Layout
+from trnspec.perf.work.stages import dealt
+from trnspec.perf.work.terms import terms
 from trnspec.perf.work.transformer import transformer
 
 SYSTEM = lower(shipped().graph, "trn2.48xlarge*4")
@@ -74,3 +79,48 @@ def test_multi_token_prediction_is_on_the_last_stage(d):
     assert found.head == pytest.approx(M * max(last, 0.0), rel=1e-9)
     assert even.compute == found.compute
     assert (last > 0.0) == (d is WIDE)
+
+
+BOUNDS = {
+    "1f1b": (0.0, 0.04), "interleaved": (-0.13, 0.05), "zb1p": (-0.03, 0.03), "zb2p": (-0.03, 0.04), "zbv": (-0.05, 0.08),
+    "v-half": (-0.03, 0.08), "v-min": (-0.05, 0.16),
+}  # fmt: skip
+"""How far the closed form is from an execution with unequal stages; docs/explanation/performance/training.md has the same."""
+
+
+@pytest.mark.parametrize("schedule", BOUNDS)
+def test_the_closed_form_against_an_execution(schedule):
+    errors = []
+    v = 2 if schedule == "interleaved" else 1
+    for layers, p, m in [(126, 4, 4), (61, 6, 24), (36, 8, 16), (61, 4, 32)]:
+        layout = evolve(
+            LAYOUT, pp=p, dp=1, tp=4, global_batch=m, schedule=schedule, interleave=v, zero=0, sequence_parallel=False
+        )
+        model, plan = transformer(evolve(LONG, layers=float(layers))), layout.plan()
+        quick = evolve(MACHINE, **{f"byte_{i}": 0.0 for i in (1, 2, 3, 4)}, hop_1=0.0, hop_2=0.0, hop_3=0.0, hop_4=0.0)
+        found = step(model, plan, quick)
+        split = schedule not in ("1f1b", "interleaved")
+        of = costs(terms(model, quick), plan, links(plan, quick))
+        forward, backward, weights, _ = passes_of_layer(of, plan.microbatch * of.seq_tokens)
+        each = {"F": forward, "B": backward - split * weights, "W": weights}
+        head = plan.microbatch * of.seq_tokens * of.head
+        folded = schedule in V_SHAPED
+        chunks = 2 * p if folded else p * v
+        deal = dealt(float(layers), float(p), float(v), float(folded))
+
+        def lasting(one, p=p, folded=folded, chunks=chunks, deal=deal, each=each, head=head) -> float:
+            kind, _, c, r = one
+            chunk = (2 * p - 1 - r if c else r) if folded else c * p + r
+            output = {"F": head / 3, "B": 2 * head / 3, "W": 0.0}[kind] if chunk == chunks - 1 else 0.0
+            return (deal.short + (deal.begin <= chunk < deal.end)) * each[kind] + output
+
+        orders = (
+            v_shaped(p, m, schedule) if folded
+            else zero_bubble(p, m, int(schedule[2])) if split
+            else one_forward_one_backward(p, m, v)
+        )  # fmt: skip
+        executed = span(orders, {}, folded=folded, lasting=lasting)
+        errors.append((found.total - found.data - found.optimizer) / executed - 1)
+
+    low, high = BOUNDS[schedule]
+    assert low - 1e-9 <= min(errors) < max(errors) <= high

@@ -61,6 +61,7 @@ _CODES: dict[Severity, dict[str, str]] = {
         "TRN053": "no-final-newline",
         "TRN056": "space-before-colon",
         "TRN057": "former-path",
+        "TRN058": "older-version",
     },
 }
 """The front matter of the pages, repeated here so that a run without findings reads no page; a test compares both."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from trnspec.evaluation.evidence import mixed, rank_class
 from trnspec.evaluation.measures import bound, common, edge, mark, measure
 from trnspec.evaluation.page import BOUNDS, IDEAL, is_number, label
 from trnspec.evaluation.sweeps.figure_axes import FigureValue
@@ -47,7 +48,7 @@ def sweep_table(rows: Sequence[Row]) -> Table:
         Column(n, right=is_number(rows[0][0][n]) or isinstance(rows[0][0][n], FigureValue), keep=True) for n in varied
     ]
     cells: list[list[Cell]] = [[_input(chosen[n]) for n in varied] for chosen, _ in rows]
-    if _mixed(rows):
+    if mixed(kinds):
         columns.append(Column("evidence", keep=True))
         for row, kind in zip(cells, kinds, strict=True):
             row.append(kind)
@@ -102,25 +103,20 @@ def sweep_note(rows: Sequence[Row]) -> str:
     if bounds and all(_calibration(r) == "none" for r in bounds):
         notes.append(IDEAL)
     kinds = {_kind(result) for _, result in rows}
-    return " ".join([*notes, MIXED] if _mixed(rows) and "ideal" in kinds else notes)
+    return " ".join([*notes, MIXED] if mixed(kinds) and "ideal" in kinds else notes)
 
 
 def _kind(result: Evaluation | RefusalError) -> Kind:
     return "" if isinstance(result, Exception) or result.evidence is None else result.evidence.kind
 
 
-def _mixed(rows: Sequence[Row]) -> bool:
-    """Whether the predictions of several rows are of different kinds."""
-    return len({_kind(result) for _, result in rows} - {""}) > 1
-
-
 def _ranked(rows: Sequence[Row], sort: str | None) -> Table:
-    """The table in an order; bounds are not compared with estimates, so they are sorted by themselves, last."""
+    """The table in an order; bounds are not compared with estimates, so they are sorted by themselves."""
     shown = sweep_table(rows).sorted(sort)
-    if sort is None or not _mixed(rows):
+    if sort is None or not mixed(_kind(result) for _, result in rows):
         return shown
     at = [c.name for c in shown.columns].index("evidence")
-    return evolve(shown, rows=tuple(sorted(shown.rows, key=lambda row: row[at] == "ideal")))
+    return evolve(shown, rows=tuple(sorted(shown.rows, key=lambda row: rank_class(row[at]))))
 
 
 def _column(name: str, values: Sequence[Value | None], within: tuple[float, str] | None) -> Column:

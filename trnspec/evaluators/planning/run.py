@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Literal
 
 from attrs import field, frozen
@@ -28,6 +29,7 @@ class Plan:
 
     Attributes:
         on: The system and its count.
+        chip: The name of its chip.
         chips: Its chips.
         layout: The fastest layout.
         step: Time of a step: value, low and high end [s]; the last is ``None`` of a bound.
@@ -42,6 +44,7 @@ class Plan:
     """
 
     on: str
+    chip: str
     chips: float
     layout: Layout
     step: tuple[float, float, float | None]
@@ -86,20 +89,40 @@ class Plan:
         """Energy of the chips at their maximum power [J]; ``None`` if that is not published."""
         return None if self.power is None else self.power.watts * self.time[0]
 
+    @property
+    def costs(self) -> tuple[float | None, ...]:
+        """What a Pareto front compares: time, cost (without a price chip hours) and energy."""
+        return self.time[0], self.chip_hours if self.cost is None else self.cost, self.energy
+
+    @property
+    def energy_ends(self) -> tuple[float | None, float | None]:
+        """The ends of the energy that follow from those of the time [J]."""
+        if self.power is None:
+            return None, None
+        _, low, high = self.time
+        return self.power.watts * low, None if high is None else self.power.watts * high
+
     def measure(self, objective: Objective) -> float | None:
         """What an objective compares; ``None`` if it is not known."""
         values = {"cost": self.cost, "time": self.time[0], "chips": self.chips, "energy": self.energy}
         return values[objective]
 
-    def probability(self, deadline: float) -> float | None:
-        """The probability of a time up to ``deadline`` [s], of a log-normal one with this 80 % interval."""
+    @property
+    def logarithm(self) -> NormalDist | None:
+        """The distribution of the logarithm of the time: log-normal with this 80 % interval; ``None`` of a bound."""
         _, low, high = self.time
         if high is None or not low < high:
             return None
-        sigma = math.log(high / low) / (2.0 * _NORMAL_90)
         # The median is the middle of the interval: it may differ from the value.
-        middle = math.sqrt(low * high)
-        return 0.5 * math.erfc(math.log(middle / deadline) / (sigma * math.sqrt(2.0)))
+        return NormalDist(0.5 * math.log(low * high), math.log(high / low) / (2.0 * _NORMAL_90))
+
+    def probability(self, deadline: float) -> float | None:
+        """The probability of a time up to ``deadline`` [s]; ``None`` of a bound."""
+        return None if self.logarithm is None else self.logarithm.cdf(math.log(deadline))
+
+    def likely(self, confidence: float) -> float:
+        """The time that the run does not exceed with some probability [s]; of a bound its value."""
+        return self.time[0] if self.logarithm is None else math.exp(self.logarithm.inv_cdf(confidence))
 
 
 @frozen(kw_only=True)
@@ -135,14 +158,47 @@ class Goals:
         """Whether a plan meets the goals; a cost that is not known does not."""
         return self.in_time(plan) and (self.budget is None or (plan.cost is not None and plan.cost <= self.budget))
 
-    def missed(self, plan: Plan) -> str:
-        """The goals that a plan misses, as a sentence."""
+    def excess(self, plan: Plan) -> float:
+        """By which factor a plan exceeds the limit that it misses most; 1 where it meets all, infinite without a cost."""
+        factors = [1.0]
+        if self.deadline is not None:
+            factors.append(plan.likely(self.confidence) / self.deadline)
+        if self.budget is not None:
+            factors.append(math.inf if plan.cost is None else plan.cost / self.budget)
+        return max(factors)
+
+    def missed(self, plan: Plan) -> list[str]:
+        """The limits that a plan misses, each as the end of a sentence."""
         texts = []
         if self.deadline is not None and not self.in_time(plan):
-            texts.append(f"takes {plan.time[0] / DAY:.3g} d of {self.deadline / DAY:.3g} d")
+            needed = plan.likely(self.confidence)
+            with_ = "" if plan.logarithm is None else f" with a probability of {self.confidence:.0%}"
+            texts.append(f"takes {needed / DAY:,.3g} d{with_}, and the deadline is {self.deadline / DAY:,.3g} d")
         if self.budget is not None:
             if plan.cost is None:
                 texts.append("has no known cost")
             elif plan.cost > self.budget:
-                texts.append(f"costs {plan.cost:,.3g} of {self.budget:,.3g} USD")
-        return f"no plan meets the goals; the nearest {' and '.join(texts)}"
+                texts.append(f"costs {_usd(plan.cost)}, and the budget is {_usd(self.budget)}")
+        return texts
+
+    def needed(self, plan: Plan) -> dict[str, str]:
+        """The limits that a plan would meet, as inputs, in place of those that it misses."""
+        inputs = {}
+        if self.deadline is not None and not self.in_time(plan):
+            inputs["deadline"] = f"{_up(plan.likely(self.confidence) / DAY)}d"
+        if self.budget is not None and plan.cost is not None and plan.cost > self.budget:
+            inputs["budget"] = f"{_up(plan.cost / _MILLION)}M" if plan.cost >= _MILLION else _up(plan.cost)
+        return inputs
+
+
+def _up(value: float) -> str:
+    """A number rounded up to three digits."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(value / step) * step:.6g}"
+
+
+def _usd(value: float) -> str:
+    return f"{value / 1e6:,.3g} M USD" if value >= _MILLION else f"{value:,.0f} USD"
+
+
+_MILLION = 1e6

@@ -14,11 +14,11 @@ from trnspec.evaluation.evidence import Evidence
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     Confidence,
+    FrameworkName,
     Listed,
     Parallelism,
     Precision,
     Prices,
-    ServingFrameworkName,
     ServingSchedule,
     System,
     Workload,
@@ -30,6 +30,7 @@ from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, p
 from trnspec.evaluators.planning.amounts import duration
 from trnspec.evaluators.planning.system_cost import Rent, rent
 from trnspec.model.price import PriceType
+from trnspec.perf import frameworks
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
@@ -115,7 +116,7 @@ class PlanServingQuestion(Confidence, Listed):
     )
     calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
     era: str | None = field(default=None, metadata=like(CalibratedSystem, "era"))
-    framework: ServingFrameworkName | None = field(default=None, metadata=like(ServingSchedule, "framework"))
+    framework: FrameworkName | None = field(default=None, metadata=like(ServingSchedule, "framework"))
     tp: tuple[int, ...] | None = field(
         default=None, metadata=like(Parallelism, "tp", unset="powers of two within a system")
     )
@@ -229,6 +230,8 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
             --tpot 30ms --on trn2.48xlarge
     """
     q = question
+    if q.framework is not None:
+        frameworks.known(q.framework, "inference")
     if q.rate <= 0:
         raise UsageError(f"rate: more than 0 requests per second are expected, not {q.rate:g}")
     limits = Limits(ttft=duration(q.ttft, "ttft"), tpot=duration(q.tpot, "tpot"), percentile=q.percentile)

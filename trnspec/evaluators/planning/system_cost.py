@@ -13,9 +13,13 @@ from trnspec.evaluation.result import RefusalError, UsedFigure
 from trnspec.evaluators.prices import HourlyPrice, hourly_price, used
 from trnspec.graph.composition import chips, servers
 from trnspec.graph.power import Draw, upper_power
+from trnspec.graph.prices import TYPES, chosen
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.catalog.catalog import Catalog
+    from trnspec.graph.prices import Quote
     from trnspec.model.document import Node
     from trnspec.model.price import PriceType
     from trnspec.model.server import Server
@@ -59,6 +63,11 @@ class Rent:
 
     servers: int
     price: HourlyPrice = field(repr=False)
+
+    @property
+    def type(self) -> str:
+        """The way the servers are bought; empty if the price was given."""
+        return self.price.assumption.why.partition(",")[0] if self.price.figures_used else ""
 
     @property
     def hourly(self) -> float:
@@ -118,6 +127,22 @@ def rent(
             # Another type may be known.
             continue
     return None
+
+
+def purchases(catalog: Catalog, on: str, region: str | None = None) -> Iterator[tuple[int, Quote]]:
+    """The servers of a system and the price of one, for each type of price that is known.
+
+    Args:
+        catalog: The catalog.
+        on: A server or an UltraServer, and how many.
+        region: The region or availability zone.
+    """
+    found = rented(catalog, on)
+    for type_ in TYPES if found is not None else ():
+        assert found is not None
+        quote = chosen(catalog.graph, found[1], type_, region)
+        if quote is not None:
+            yield found[0], quote
 
 
 def chip_power(catalog: Catalog, on: str) -> ChipPower | None:

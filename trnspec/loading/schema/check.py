@@ -18,6 +18,7 @@ from jsonschema.validators import extend
 from trnspec.diagnostics import did_you_mean, nearest
 from trnspec.errors import QuantityError
 from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.document import API_VERSION
 from trnspec.model.json_schema import document_schema, field_docs
 from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
@@ -188,9 +189,9 @@ def _missing(
         if key in instance or not document.rejected.isdisjoint(((*path, key), (*path, "<<"))):
             continue
         place = document.place(path, key=True)
-        doc = schema["properties"][key].get("description", "")
+        rule = schema["properties"][key]
         message = f"{_name(path)} has no {key!r}"
-        value = schema["properties"][key].get("const") or doc
+        value = API_VERSION if (*path, key) == ("api_version",) else rule.get("const") or rule.get("description", "")
         hint = f"add {key}: {value}" if value else f"add {key}"
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
         if any(did_you_mean(other, [key]) for other in instance if other not in schema["properties"]):

@@ -20,7 +20,7 @@ from trnspec.output.reporters.common import tally, title
 from trnspec.text_table import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _INDENT = "    "
 _TAB = 4
@@ -54,19 +54,30 @@ def report(
         width: Columns for a source line, default 100; the findings themselves are never cut.
         texts: File name -> text, for the source lines; other files are shown without.
     """
+    body = findings(report.diagnostics, color=color, width=width, texts=texts)
+    last = _Pen(color=color)(_closing(report), tally(report))
+    return f"{body}\n\n{last}" if body else last
+
+
+def findings(
+    diagnostics: Iterable[Diagnostic],
+    *,
+    color: bool = False,
+    width: int | None = None,
+    texts: Mapping[str, str] | None = None,
+) -> str:
+    """Some findings, without a summary; the arguments are those of :func:`report`."""
     pen = _Pen(color=color)
     lines_of: dict[str, list[str]] = {}
     blocks: list[list[str]] = []
-    for finding in report.diagnostics:
+    for finding in diagnostics:
         file = finding.where.file
         if texts is not None and file in texts and file not in lines_of:
             lines_of[file] = _BREAK.split(texts[file].removeprefix("\ufeff"))
         blocks.append(list(_block(finding, pen, lines_of.get(file, []), width or _WIDTH)))
     # A blank line between findings as soon as one has more than a line.
     gap = "\n\n" if any(len(block) > 1 for block in blocks) else "\n"
-    body = gap.join("\n".join(block) for block in blocks)
-    last = pen(_closing(report), tally(report))
-    return f"{body}\n\n{last}" if body else last
+    return gap.join("\n".join(block) for block in blocks)
 
 
 class _Pen:

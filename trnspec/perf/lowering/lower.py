@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +50,13 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
     if match is None:
         hint = _hint(graph, on.strip()) or "write a name, and how many: trn1.32xlarge*32"
         raise UsageError(f"{on!r} is not a system; {hint}")
-    node = graph.named(match["name"])
-    count = int(match["count"]) if match["count"] else None
+    return _lowered(graph, on, match["name"], int(match["count"]) if match["count"] else None, lnc, chips)
+
+
+@lru_cache(maxsize=64)
+def _lowered(graph: Graph, on: str, name: str, count: int | None, lnc: int | None, chips: int | None) -> System:
+    """The system; the same one for each model, layout and calibration on it."""
+    node = graph.named(name)
     known: dict[str, Mapping[str, Stated]] = {}
     slow, value, fast = (_some(_Lowering(graph, node, count, lnc, end, known).system(on), chips) for end in _NAMES)
     return evolve(value, ends=(slow, fast))

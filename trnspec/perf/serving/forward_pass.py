@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.experts import byte_time, copies, exchange
+from trnspec.perf.experts import byte_time, copies, exchange, reach
 from trnspec.perf.lowering.machine import group, towards
 from trnspec.perf.ops import MOST, Number, both, ceil, larger, power, smaller, where
 from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
+    from trnspec.perf.experts import Exchange
     from trnspec.perf.lowering.machine import Group, Machine
     from trnspec.perf.work.transformer import Transformer
 
@@ -75,6 +76,9 @@ class Deployment:
         pp: Pipeline-parallel degree; the sequences of a replica are split into as many groups.
         dp: Data-parallel degree: replicas.
         ep: Expert-parallel degree: replicas that share the experts.
+        per_node: 1.0 where a token is sent once to each unit with some of its experts, 0.0 where once for each expert.
+        sent: Bytes of all-to-alls over those of 16 bit, see :data:`trnspec.perf.experts.SENT`.
+        node_limit: Nodes that the experts of a token are on, at most; 0.0 for no limit.
         batch: Sequences that a replica decodes together.
         prompt: Tokens of a prompt.
         output: Output tokens of a request, the first included.
@@ -109,6 +113,9 @@ class Deployment:
     pp: Number = 1.0
     dp: Number = 1.0
     ep: Number = 1.0
+    per_node: Number = 1.0
+    sent: Number = 1.0
+    node_limit: Number = 0.0
     batch: Number = 1.0
     prompt: Number = 1024.0
     output: Number = 1024.0
@@ -292,9 +299,10 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
 
     message = tokens * model.hidden * plan.activation_bytes
     ranks = group(machine, plan.tp, 1.0)
-    reduce = _reduce_time(model, plan, ranks, serving, message)
+    links = exchange(machine, plan.ep, plan.tp)
+    reduce = _reduce_time(model, plan, ranks, links, serving, message)
     reduce = where(plan.tp > 1.0, reduce, 0.0)
-    exchange, expert_unknown = _expert_time(model, plan, machine, serving, message * share)
+    expert_time, expert_unknown = _expert_time(model, plan, links, serving, message * share)
     pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, message)
 
     logits = load.logits * model.vocabulary * share
@@ -312,7 +320,7 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
         layers * attention,
         head,
         layers * reduce + gathered,
-        layers * exchange,
+        layers * expert_time,
         pipeline,
         layers * serving.launch,
         serving.step + 0.0 * tokens,
@@ -329,24 +337,27 @@ def _overlapped(compute: Number, memory: Number, serving: Serving) -> Number:
     return larger(compute, memory) + serving.additive * smaller(compute, memory)
 
 
-def _reduce_time(model: Transformer, plan: Deployment, ranks: Group, serving: Serving, message: Number) -> Number:
+def _reduce_time(
+    model: Transformer, plan: Deployment, ranks: Group, links: Exchange, serving: Serving, message: Number
+) -> Number:
     """All-reduces of a layer's results; ranks reduce each copy of a token that their experts received.
 
-    Where every rank has all experts, shared and routed ones have one sum.
+    Where every rank has all experts and receives a token once, shared and routed ones have one sum.
     """
-    results = model.results + model.shared * smaller(plan.ep - 1.0, 1.0)
+    several = smaller(plan.ep - 1.0, 1.0)
+    results = model.results + model.shared * (1.0 - plan.per_node * (1.0 - several))
     calls = results + model.moe
-    summed = results + model.moe * copies(plan.ep, model.active, 1.0)
+    received = copies(plan.ep, model.active, plan.per_node, reach(links, plan.node_limit))
+    summed = results + model.moe * received
     return calls * (serving.call + 2.0 * ranks.latency) + summed * (ranks.reduce * message / serving.link)
 
 
 def _expert_time(
-    model: Transformer, plan: Deployment, machine: Machine, serving: Serving, message: Number
+    model: Transformer, plan: Deployment, links: Exchange, serving: Serving, message: Number
 ) -> tuple[Number, Number]:
     """All-to-all of a layer's tokens to their experts and back: time [s], and above 0 where a link is unknown."""
-    links = exchange(machine, plan.ep, plan.tp)
-    # Tokens go to each server and each rank once: the least that software can send.
-    carried = model.moe * model.inner * byte_time(links, model.active, 1.0) * message / serving.link
+    byte = byte_time(links, model.active, plan.per_node, reach(links, plan.node_limit))
+    carried = model.moe * model.inner * byte * (plan.sent * message) / serving.link
     time = 2.0 * (serving.call + links.hop + carried)
     used = where(model.dispatched > 0.0, where(plan.ep > 1.0, 1.0, 0.0), 0.0)
     return used * time, used * links.unknown

@@ -92,6 +92,7 @@ def sweep(
     parts: Sequence[str] = (),
     memory: bool = True,
     block: int = grid.BLOCK,
+    numbers: tuple[int, int] | None = None,
     **axes: Any,
 ) -> SweepResult[Block]: ...
 @overload
@@ -102,6 +103,7 @@ def sweep(
     parts: Sequence[str] = (),
     memory: bool = True,
     block: int = grid.BLOCK,
+    numbers: tuple[int, int] | None = None,
     **axes: Any,
 ) -> SweepResult[R]: ...
 @overload
@@ -112,6 +114,7 @@ def sweep(
     parts: Sequence[str] = (),
     memory: bool = True,
     block: int = grid.BLOCK,
+    numbers: tuple[int, int] | None = None,
     **axes: Any,
 ) -> SweepResult[list[R]]: ...
 def sweep(  # the inputs of a sweep
@@ -121,6 +124,7 @@ def sweep(  # the inputs of a sweep
     parts: Sequence[str] = (),
     memory: bool = True,
     block: int = grid.BLOCK,
+    numbers: tuple[int, int] | None = None,
     **axes: Any,
 ) -> SweepResult[Any]:
     """Evaluate every combination of some values; dp follows from the ranks of a system and the other degrees.
@@ -138,6 +142,7 @@ def sweep(  # the inputs of a sweep
         parts: Parts of the step that blocks contain, of :data:`trnspec.perf.training.step.PARTS`.
         memory: Whether to compute memory, and reject what does not fit.
         block: Configurations per block.
+        numbers: The first and the number after the last of the combinations to evaluate; all of them by default.
         axes: The values of each axis.
 
     Raises:
@@ -145,7 +150,7 @@ def sweep(  # the inputs of a sweep
     """
     all_prepared = (prepared,) if isinstance(prepared, Estimator) else tuple(prepared)
     axes_ = grid.grid(grid.framework_defaults(all_prepared), **axes)
-    return grid.over(all_prepared, axes_, keep=keep, parts=parts, memory=memory, block=block)
+    return grid.over(all_prepared, axes_, keep=keep, parts=parts, memory=memory, block=block, numbers=numbers)
 
 
 def rows(  # the inputs of a batch

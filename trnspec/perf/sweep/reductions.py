@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from trnspec.perf.sweep.regions import Region
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -33,6 +36,15 @@ class Block:
     code: NDArray[np.uint8]
     memory: NDArray[np.float64]
     parts: dict[str, NDArray[np.float64]] = field(factory=dict)
+
+    def within(self, numbers: tuple[int, int] | None) -> Block:
+        """The configurations with some numbers, from the first to before the last; all of them for ``None``."""
+        if numbers is None or (numbers[0] <= self.start and self.start + len(self.time) <= numbers[1]):
+            return self
+        first, last = max(numbers[0] - self.start, 0), max(numbers[1] - self.start, 0)
+        kept = slice(first, last)
+        parts = {name: part[kept] for name, part in self.parts.items()}
+        return Block(self.which, self.start + first, self.time[kept], self.code[kept], self.memory[kept], parts)
 
 
 @frozen
@@ -65,10 +77,17 @@ class Kept:
 
 
 class Reduction(Protocol[R_co]):
-    """An object that sees each block of a sweep and keeps what it needs; a block's arrays are not reused."""
+    """An object that sees each block of a sweep and keeps what it needs; a block's arrays are not reused.
+
+    One with a true attribute ``takes_regions`` has a method ``take_region`` instead, which is called with each
+    :class:`~trnspec.perf.sweep.regions.Region`, and with nothing that is invalid for another reason than memory.
+    """
 
     def take(self, block: Block) -> None:
         """Process a block."""
+
+    def merge(self, other: Any) -> None:
+        """Add what another one, of the same kind, has kept of other blocks; the order of merges does not matter."""
 
     def result(self) -> R_co:
         """The result."""
@@ -79,6 +98,11 @@ def _selected(block: Block, mask: NDArray[np.bool_]) -> Kept:
     memory = block.memory[places] if len(block.memory) else np.zeros(len(places))
     which = np.full(len(places), block.which, dtype=np.int64)
     return Kept(which, places + block.start, block.time[places], memory)
+
+
+def _of_region(region: Region, mask: NDArray[np.bool_]) -> Kept:
+    number, time, memory = region.selected(mask)
+    return Kept(np.full(len(number), region.which, dtype=np.int64), number, time, memory)
 
 
 def joined(parts: list[Kept]) -> Kept:
@@ -103,9 +127,19 @@ class Top:
     _held: int = field(default=0, init=False)
     _limit: float = field(default=float("inf"), init=False)
 
+    takes_regions = True
+
     def take(self, block: Block) -> None:
         """Keep what is at most as slow as the slowest that is kept; ties are resolved later."""
-        candidates = _selected(block, (block.code == 0) & (block.time <= self._limit))
+        self._keep(_selected(block, (block.code == 0) & (block.time <= self._limit)))
+
+    def take_region(self, region: Region) -> None:
+        """The same of a region."""
+        close = region.step.total <= self._limit
+        if np.any(close):
+            self._keep(_of_region(region, (region.code == 0) & close))
+
+    def _keep(self, candidates: Kept) -> None:
         if not len(candidates):
             return
         self._kept.append(candidates)
@@ -113,8 +147,17 @@ class Top:
         if self._held > 4 * self.count + 4096 or (self._held >= self.count and self._limit == float("inf")):
             self._shrink()
 
+    def merge(self, other: Top) -> None:
+        """Keep what another one of the same count kept of other configurations."""
+        self._kept += other._kept
+        self._held += other._held
+        self._shrink()
+
     def _shrink(self) -> None:
-        best = joined(self._kept).ordered().rows(np.arange(min(self.count, self._held)))
+        held = joined(self._kept)
+        if 0 < self.count < len(held):
+            held = held.rows(held.time <= np.partition(held.time, self.count - 1)[self.count - 1])
+        best = held.ordered().rows(np.arange(min(self.count, len(held))))
         self._kept, self._held = [best], len(best)
         if len(best) == self.count and self.count:
             self._limit = float(best.time[-1])
@@ -140,6 +183,17 @@ class Best:
         """Keep the fastest of the block's estimator."""
         self._each.setdefault(block.which, Top(self.count)).take(block)
 
+    takes_regions = True
+
+    def take_region(self, region: Region) -> None:
+        """The same of a region."""
+        self._each.setdefault(region.which, Top(self.count)).take_region(region)
+
+    def merge(self, other: Best) -> None:
+        """Keep what another one of the same count kept of other configurations."""
+        for which, top in other._each.items():
+            self._each.setdefault(which, Top(self.count)).merge(top)
+
     def result(self) -> Kept:
         """The kept configurations by estimator, fastest first."""
         return joined([self._each[which].result() for which in sorted(self._each)])
@@ -153,9 +207,7 @@ class Pareto:
         costs: Function from a block to two arrays; step time and memory by default.
     """
 
-    costs: Callable[[Block], tuple[NDArray[np.float64], NDArray[np.float64]]] = field(
-        default=lambda block: (block.time, block.memory)
-    )
+    costs: Callable[[Block], tuple[NDArray[np.float64], NDArray[np.float64]]] | None = None
     _kept: list[tuple[Kept, NDArray[np.float64]]] = field(factory=list, init=False)
 
     def take(self, block: Block) -> None:
@@ -163,10 +215,42 @@ class Pareto:
         mask = block.code == 0
         if not mask.any():
             return
-        candidates = _selected(block, mask)
-        costs = np.stack([cost[mask] for cost in self.costs(block)])
+        costs = (block.time, block.memory) if self.costs is None else self.costs(block)
+        self._keep(_selected(block, mask), np.stack([cost[mask] for cost in costs]))
+
+    @property
+    def takes_regions(self) -> bool:
+        """Whether costs are those of a region."""
+        return self.costs is None
+
+    def take_region(self, region: Region) -> None:
+        """The same of a region."""
+        valid = _of_region(region, (region.code == 0) & self._may_be_on_front(region))
+        if len(valid):
+            self._keep(valid, np.stack([valid.time, valid.memory]))
+
+    def _may_be_on_front(self, region: Region) -> Any:
+        """Where no configuration kept so far is faster and needs less, by the few of them that rule out the most."""
+        if not self._kept or region.memory is None:
+            return np.True_
+        ((_, costs),) = self._kept
+        possible: Any = np.True_
+        for i in np.unique(np.linspace(0, costs.shape[1] - 1, _RULING).astype(np.intp)):
+            time, memory = costs[:, i]
+            possible = possible & ((region.step.total <= time) | (region.memory <= memory))
+        return possible
+
+    def _keep(self, candidates: Kept, costs: NDArray[np.float64]) -> None:
         # Reduce the block to its own front first: merging two small fronts is cheap.
         self._kept.append(_front(candidates, costs))
+        self._shrink()
+
+    def merge(self, other: Pareto) -> None:
+        """Keep the front of this one and of another one of the same costs."""
+        self._kept += other._kept
+        self._shrink()
+
+    def _shrink(self) -> None:
         if len(self._kept) > 1:
             merged = joined([k for k, _ in self._kept])
             self._kept = [_front(merged, np.concatenate([c for _, c in self._kept], axis=1))]
@@ -176,12 +260,19 @@ class Pareto:
         return self._kept[0][0] if self._kept else joined([])
 
 
+_RULING = 5
+"""Configurations of a front with which a region is compared first."""
+
+
 def _front(configurations: Kept, costs: NDArray[np.float64]) -> tuple[Kept, NDArray[np.float64]]:
     order = np.lexsort((configurations.number, configurations.which, costs[1], costs[0]))
     second = costs[1][order]
     best_before = np.minimum.accumulate(np.concatenate(([np.inf], second[:-1])))
     front = order[second < best_before]
     return configurations.rows(front), costs[:, front]
+
+
+_EMPTY = Block(0, 0, np.zeros(0), np.zeros(0, dtype=np.uint8), np.zeros(0))
 
 
 @define
@@ -194,9 +285,13 @@ class Everything:
         """Keep the block."""
         self._blocks.append(block)
 
+    def merge(self, other: Everything) -> None:
+        """Keep the blocks of another one too."""
+        self._blocks += other._blocks
+
     def result(self) -> Block:
         """One block with all of them, in the order of the estimators."""
-        blocks = sorted(self._blocks, key=lambda b: (b.which, b.start))
+        blocks = sorted(self._blocks, key=lambda b: (b.which, b.start)) or [_EMPTY]
         names = blocks[0].parts
         return Block(
             0,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from attrs import define, frozen
 
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, larger, smaller, where
+from trnspec.perf.ops import Number, everywhere, larger, smaller, where
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.v_shaped import recorded_bubble
@@ -107,7 +107,7 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     tokens = microbatch * costs.seq_tokens
     full, selective, fill = costs.full, costs.selective, costs.fill
     split = 0.0 if always_zero(fill) else smaller(fill, 1.0)
-    forward, backward, weights, scores = _layer(costs, tokens)
+    forward, backward, weights, scores = passes_of_layer(costs, tokens)
     redone = full * forward + selective * scores
 
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
@@ -213,7 +213,7 @@ def _all_to_all(expert: Number, rest: Number, overlap: Number, rounds: Number) -
     return exposed, either + (1.0 - overlap) * (exposed / rounds), either
 
 
-def _layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number]:
+def passes_of_layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number]:
     """Times of one layer for one microbatch: forward, backward, its part for gradients of weights, and scores forward.
 
     A matrix multiplication has two of the same size backward, one for each gradient; attention scores have no weights.
@@ -253,13 +253,16 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     if always_zero(fill):
         return costs.bubble_microbatches * whole
     weights, v_shape = stage.weights, costs.v_shape
+    recorded: Number = 0.0
+    if not always_zero(v_shape):
+        forward = stage.forward + 0.5 * pipeline
+        passes = 0.5 * forward, 0.5 * (whole - weights - forward), 0.5 * weights, 0.5 * stage.either
+        recorded = recorded_bubble(v_shape, fill + 1.0, microbatches, *passes)
+        if everywhere(v_shape > 0.0):
+            return recorded
     filled = smaller(microbatches - 1.0, costs.deferred) * weights
     idle = larger(costs.bubble_microbatches * whole, fill * (whole - weights) - filled)
-    if always_zero(v_shape):
-        return idle
-    forward = stage.forward + 0.5 * pipeline
-    passes = 0.5 * forward, 0.5 * (whole - weights - forward), 0.5 * weights, 0.5 * stage.either
-    return where(v_shape > 0.0, recorded_bubble(v_shape, fill + 1.0, microbatches, *passes), idle)
+    return idle if always_zero(v_shape) else where(v_shape > 0.0, recorded, idle)
 
 
 def _data(

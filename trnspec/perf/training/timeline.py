@@ -23,12 +23,14 @@ from attrs import field, frozen
 
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.training import v_shaped_order
+from trnspec.perf.training.step import passes_of_layer
+from trnspec.perf.training.v_shaped import v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.perf.training.step import Step
+    from trnspec.perf.training.costs import Costs
     from trnspec.perf.work.layout import Layout
 
 COMPUTE, COMMUNICATION = "compute", "communication"
@@ -151,9 +153,11 @@ class Passes:
         stages: Pipeline stages.
         microbatches: Microbatches.
         chunks: Model chunks per stage; V-shaped schedules have two.
-        parts: The parts of each kind of pass.
+        parts: The parts of each kind of pass on the slowest stage.
         last: Further parts on the stage with the output, in its last chunk.
         end: What all stages do at the end of the step.
+        others: Layers of the other stages, relative to those of the slowest one.
+        slowest: The slowest stage; ``None`` for that with the output.
     """
 
     schedule: str
@@ -163,6 +167,8 @@ class Passes:
     parts: Mapping[str, Sequence[Work]]
     last: Mapping[str, Sequence[Work]] = field(factory=dict)
     end: Sequence[Work] = ()
+    others: float = 1.0
+    slowest: int | None = None
 
     @property
     def folded(self) -> bool:
@@ -176,9 +182,12 @@ class Passes:
 
     def work(self, one: Pass) -> Iterator[Work]:
         """The parts of a pass."""
+        output = 0 if self.folded else self.stages - 1
+        layers = 1.0 if one.stage == (output if self.slowest is None else self.slowest) else self.others
         for thread, name, duration in self.parts.get(one.kind, ()):
-            yield thread, name, duration / self.chunks
-        if one.stage == (0 if self.folded else self.stages - 1) and one.chunk == self.chunks - 1:
+            # A message is as long on any stage.
+            yield thread, name, duration * (1.0 if name == "pipeline" else layers) / self.chunks
+        if one.stage == output and one.chunk == self.chunks - 1:
             yield from self.last.get(one.kind, ())
 
 
@@ -337,72 +346,98 @@ def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Eve
 # The parts of the passes of a step.
 
 
-def passes_of(parts: Mapping[str, float], layout: Layout, *, forward: float, scores: float, ends: float) -> Passes:
+def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs, longest: int) -> Passes:
     """The passes of a step from the parts of its time.
 
+    Of unequal stages the slowest one has its own length, and the others that which the closed form counts: their mean.
+
     Args:
-        parts: The parts of the step time [s].
+        parts: The parts of the step time [s]; all but the bubble are those of the slowest stage.
         layout: The layout.
-        forward: Computation of all forward passes of a stage [s].
-        scores: Attention scores in it [s].
-        ends: Of the tensor-parallel collectives those of the last stage only [s]; see :func:`only_last`.
+        costs: The coefficients that the parts were computed from.
+        longest: The slowest stage where that is not the one with the output.
     """
-    plan = layout.plan()
-    schedule, stages, chunks, m = layout.schedule, layout.pp, layout.interleave, float(layout.microbatches)
-    each = {name: value / m for name, value in parts.items()}
-    pipeline, ends = each.get("pipeline", 0.0), ends / m
-    tensor = each.get("tensor", 0.0) - ends
-    forward, scores = forward / m, scores / m
-    weights = 0.0 if schedule in FUSED else forward - scores
-    # Collectives per layer: two forward and two backward, two more for recompute; keys and values once forward, twice
-    # backward with their gradients, and once more where attention is recomputed.
-    rounds, rings = 1.0 / (2.0 + float(plan.full)), 1.0 / (3.0 + float(plan.full) + float(plan.selective))
-    before: list[Work] = [
-        (COMPUTE, "forward", forward),
-        (COMMUNICATION, "context", rings * each.get("context", 0.0)),
-        (COMMUNICATION, "expert", rounds * each.get("expert", 0.0)),
-        (COMMUNICATION, "tensor", rounds * tensor),
-        (COMMUNICATION, "pipeline", 0.5 * pipeline),
-    ]
-    after: list[Work] = [
-        (COMPUTE, "recompute", each.get("recompute", 0.0)),
-        (COMPUTE, "backward", each.get("compute", 0.0) - forward - weights),
-        *((thread, name, _rest(name, each, tensor) - duration) for thread, name, duration in before[1:4]),
-        (COMMUNICATION, "pipeline", 0.5 * pipeline),
-    ]
-    head = each.get("head", 0.0)
-    known = {"compute", "recompute", "tensor", "context", "expert", "pipeline", "head", "bubble"}
+    stages, m, fused = layout.pp, float(layout.microbatches), layout.schedule in FUSED
+    each = {name: parts.get(name, 0.0) / m for name in (*_OF_LAYERS, "pipeline", "bubble", "head")}
+    layers, tokens = float(costs.stage_layers), float(layout.microbatch * costs.seq_tokens)
+    forward, backward, weights, scores = (layers * float(x) for x in passes_of_layer(costs, tokens))
+    weights = 0.0 if fused else weights
+    # Collectives per layer: two forward and two backward, two more for recompute.
+    full, overlap = float(costs.full), float(costs.tensor_overlap)
+    tensor = layers * float(costs.tensor_each + tokens * costs.tensor_token)
+    redone = full * forward + float(costs.selective) * scores
+    on_forward = tensor - min(tensor, overlap * forward)
+    on_backward = (1.0 + full) * tensor - min((1.0 + full) * tensor, overlap * (backward + redone - weights))
+    # Those of embedding and output are on one stage only.
+    ends = max(0.0, each["tensor"] - on_forward - on_backward)
+    each["tensor"] -= ends
+    whole = math.fsum(each[name] for name in _OF_LAYERS)
+    others = (layers - float(costs.shorter)) / layers
+    if fused and stages > 1:
+        others = (each["bubble"] * m * layout.interleave / (stages - 1) - each["pipeline"]) / whole
+    # What of an all-to-all does not overlap with the other pass may be in either pass.
+    either = float(costs.expert_overlap) * each["expert"]
+    early = {
+        "context": layers * float(costs.context_each + tokens * costs.context_token),
+        "expert": either + (each["expert"] - either) / (2.0 + full),
+        "tensor": on_forward,
+    }
+    if layout.v_shape and either:
+        times = forward + math.fsum(early.values()), whole, weights, either
+        early["expert"] -= either * _moved(layout, each["pipeline"], *(others * time for time in times))
+    sent: Work = (COMMUNICATION, "pipeline", 0.5 * each["pipeline"])
     return Passes(
-        schedule=schedule,
+        schedule=layout.schedule,
         stages=stages,
         microbatches=int(m),
-        chunks=_TWICE if schedule in V_SHAPED else chunks,
-        parts={"F": before, "B": after, "W": [(COMPUTE, "weight gradients", weights)]},
-        last={
-            "F": [(COMPUTE, "head", head / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
-            "B": [(COMPUTE, "head", head - head / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
+        chunks=_TWICE if layout.v_shape else layout.interleave,
+        parts={
+            "F": [(COMPUTE, "forward", forward), *((COMMUNICATION, n, time) for n, time in early.items()), sent],
+            "B": [
+                (COMPUTE, "recompute", each["recompute"]),
+                (COMPUTE, "backward", each["compute"] - forward - weights),
+                *((COMMUNICATION, name, max(0.0, each[name] - time)) for name, time in early.items()),
+                sent,
+            ],
+            "W": [(COMPUTE, "weight gradients", weights)],
         },
-        end=[(_THREADS.get(n, COMPUTE), n, value) for n, value in parts.items() if n not in known and value],
+        last={
+            "F": [(COMPUTE, "head", each["head"] / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
+            "B": [(COMPUTE, "head", each["head"] * 2.0 / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
+        },
+        end=[(_THREADS.get(n, COMPUTE), n, value) for n, value in parts.items() if n not in each and value],
+        others=others,
+        slowest=longest if costs.shorter > 0.0 and each["head"] + ends <= CLOSE * whole else None,
     )
 
 
+_OF_LAYERS = ("compute", "recompute", "tensor", "context", "expert")
+"""The parts that every stage has, in proportion to its layers."""
 _THREADS = {"data": COMMUNICATION, "offload": COMMUNICATION}
+_STEPS = 100
 
 
-def only_last(step: Step, stages: int, microbatches: int) -> float:
-    """What only the last of several stages does, apart from the head [s].
+def _moved(layout: Layout, pipeline: float, forward: float, whole: float, weights: float, either: float) -> float:
+    """The share of what may be in either pass that is in the backward pass: that with the shortest bubble, by bisection.
 
     Args:
-        step: The step with the schedule 1F1B, whose bubble has ``p - 1`` microbatches of another stage.
-        stages: Pipeline stages.
-        microbatches: Microbatches.
+        layout: The layout, of a V-shaped schedule.
+        pipeline: Messages of a microbatch on a stage [s].
+        forward: The forward pass with all that may be in it [s].
+        whole: All passes, without messages [s].
+        weights: The pass for gradients of weights [s].
+        either: What may be in either pass [s].
     """
-    if stages == 1:
-        return 0.0
-    last = float(step.compute + step.recompute + step.tensor + step.context + step.expert + step.pipeline)
-    others = float(step.bubble) * microbatches / (stages - 1)
-    return last - others if last - others > CLOSE * last else 0.0
+    shape = float(layout.v_shape), float(layout.pp), float(layout.microbatches)
 
+    def bubble(share: float) -> float:
+        first = forward - share * either
+        passes = first + 0.5 * pipeline, whole - weights - first + 0.5 * pipeline, weights
+        return float(v_shaped_bubble(*shape, *(0.5 * one for one in passes)))
 
-def _rest(name: str, each: Mapping[str, float], tensor: float) -> float:
-    return tensor if name == "tensor" else each.get(name, 0.0)
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        # The bubble is a convex function of the share.
+        one, two = (2.0 * low + high) / 3.0, (low + 2.0 * high) / 3.0
+        low, high = (low, two) if bubble(one) <= bubble(two) else (one, high)
+    return min((low, high, 0.0, 1.0), key=bubble)

@@ -1,0 +1,158 @@
+"""trnspec.loading.migration: documents of an older format become present ones, and lose neither values nor comments."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from ruamel.yaml import YAML
+from running import ROOT, Here
+
+from trnspec.api import registry
+from trnspec.loading.migration import migrated
+from trnspec.loading.pipeline import read
+from trnspec.loading.structure import plain
+from trnspec.model.document import API_VERSION
+from trnspec.yaml import read_text
+
+KNOWN = registry()
+HEAD = "api_version: trnspec/v1alpha1\nkind: Server\nmetadata: {name: box, title: Box, source: neuron-trn1-2026-08}\n"
+SPEC = "spec:\n  chips: {chip: trainium1, count: 16}\n"
+
+
+def left(text: str) -> list[tuple[str, int]]:
+    return [(p.code, p.place.line) for p in migrated(text, KNOWN.kinds)[1] if p.place is not None]
+
+
+# The change from the first format: `efa` became `network`, its `cards` `nics`, and a bandwidth of a fabric a group.
+CHANGES = [
+    ("  efa: {link: efa, cards: 8}  # a\n", "  network: {link: efa, nics: 8}  # a\n"),
+    (
+        "  # a\n  efa:  # b\n    # c\n    cards: 8  # d\n    link: efa\n    # e\n  local_storage: 8 GB\n",
+        "  # a\n  network:  # b\n    # c\n    nics: 8  # d\n    link: efa\n    # e\n  local_storage: 8 GB\n",
+    ),
+    ('  "efa": {"cards": 8}\n', '  "network": {"nics": 8}\n'),
+    # A document may have the new group already.
+    (
+        "  efa: {link: efa, cards: 8}\n  network:\n    storage: 80 Gbps  # a\n  local_storage: 8 GB\n",
+        "  network:\n    storage: 80 Gbps  # a\n    link: efa\n    nics: 8\n  local_storage: 8 GB\n",
+    ),
+    ("  efa: {cards: 8}\n  network: {storage: 80 Gbps}  # a\n", "  network: {storage: 80 Gbps, nics: 8}  # a\n"),
+    ("  network: {storage: 80 Gbps}\n  efa:\n    cards: 8\n", "  network: {storage: 80 Gbps, nics: 8}\n"),
+    (
+        "  network:\n      storage: 80 Gbps\n  efa:\n    bandwidth:\n      value: 8 Gbps\n      note: >-\n        a\n\n        b\n",
+        "  network:\n      storage: 80 Gbps\n      bandwidth:\n        value: 8 Gbps\n        note: >-\n          a\n\n          b\n",
+    ),
+    ("  fabric: {link: efa, bandwidth: 384 GB/s}\n", "  fabric: {link: efa, bandwidth: {both: 384 GB/s}}\n"),
+    (
+        "  fabric:\n    link: efa\n    bandwidth: 1,024 GB/s  # a\n",
+        '  fabric:\n    link: efa\n    bandwidth: {both: "1,024 GB/s"}  # a\n',
+    ),
+    (
+        "  fabric:\n    link: efa\n    bandwidth: '1,024 GB/s'\n",
+        "  fabric:\n    link: efa\n    bandwidth: {both: '1,024 GB/s'}\n",
+    ),
+    (
+        "  fabric:\n    link: efa\n    bandwidth:  # a\n      # b\n      value: 384 GB/s  # c\n      note: d\n    # e\n",
+        "  fabric:\n    link: efa\n    bandwidth:  # a\n      # b\n      both:\n        value: 384 GB/s  # c\n        note: d\n    # e\n",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), CHANGES)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_changes_of_paths(before, after, line_end) -> None:
+    """The rest of the text stays, and the document means the same."""
+    before, after = ((HEAD + SPEC + t).replace("\n", line_end) for t in (before, after))
+    after = after.replace("v1alpha1", "v1")
+    nodes = [read(read_text(t, "box.yaml"), KNOWN).node for t in (before, after)]
+
+    assert (after, ()) == migrated(before, KNOWN.kinds)
+    assert (after, ()) == migrated(after, KNOWN.kinds)
+    assert None not in nodes
+    assert plain(nodes[0]) == plain(nodes[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  efa: {cards: 8}\n  network: {nics: 4}\n", [("TRN109", 6)]),
+        ("  efa:\n    cards: 8  # a comment that would be lost\n  network: {storage: 8 Gbps}\n", [("TRN057", 7)]),
+        ("  efa: {cards: 8}  # another\n  network: {storage: 8 Gbps}\n", [("TRN057", 6)]),
+        ("  efa: {cards: 8\n", [("TRN004", 6)]),
+    ],
+)
+def test_what_is_left_to_its_author(text, expected) -> None:
+    """Nothing is guessed, and no comment is lost."""
+    text = HEAD.replace("v1alpha1", "v1") + SPEC + text
+
+    assert expected == left(text)
+    assert text == migrated(text, KNOWN.kinds)[0]
+
+
+def test_the_documents_of_the_first_edition() -> None:
+    """Those with former paths become present ones, in block style and in braces."""
+    edition = json.loads((ROOT / "catalog" / "editions" / "2026.11.json").read_text(encoding="utf-8"))
+    former = 0
+    for entry in edition["documents"]:
+        data = entry["document"]
+        if data["kind"] not in {"Server", "UltraServer"}:
+            continue
+        stream = io.StringIO()
+        yaml = YAML(typ="safe", pure=True)
+        yaml.default_flow_style = False
+        yaml.width = 10_000
+        yaml.dump(data, stream)
+        for text in (stream.getvalue(), json.dumps(data, ensure_ascii=False)):
+            before = read(read_text(text), KNOWN)
+            fresh, problems = migrated(text, KNOWN.kinds)
+            after = read(read_text(fresh), KNOWN)
+            former += any(p.code == "TRN057" for p in before.problems)
+
+            assert () == problems
+            assert not [p for p in after.problems if p.code == "TRN057"]
+            assert plain(before.node) == plain(after.node)
+    assert 2 * 11 == former
+
+
+def test_an_older_version_is_read_with_a_notice() -> None:
+    text = HEAD + SPEC
+    reading = read(read_text(text, "box.yaml"), KNOWN)
+
+    assert [("TRN058", 1, 14)] == [(p.code, p.place.line, p.place.column) for p in reading.problems]
+    assert API_VERSION == plain(reading.node)["api_version"]
+    assert text.replace("v1alpha1", "v1") == migrated(text, KNOWN.kinds)[0]
+
+
+def test_the_command(tmp_path, monkeypatch, capsys) -> None:
+    here = Here(tmp_path, monkeypatch, capsys)
+    (tmp_path / "servers").mkdir()
+    file = tmp_path / "servers" / "box.yaml"
+    file.write_bytes((HEAD + SPEC + "  efa: {cards: 8}  # a\n").replace("\n", "\r\n").encode())
+    (tmp_path / "other.yaml").write_text("version: 1\n")
+    before = file.read_bytes()
+
+    check, diff = here("migrate", "--check", "."), here("migrate", "--diff", ".")
+
+    assert (1, "would migrate servers/box.yaml\n") == (check.status, check.out)
+    assert (1, "+  network: {nics: 8}  # a\r") == (diff.status, next(x for x in diff.out.split("\n") if "nics" in x))
+    assert before == file.read_bytes()
+
+    done = here("migrate", "servers")
+
+    assert (0, "migrated servers/box.yaml\n") == (done.status, done.out)
+    assert before.replace(b"v1alpha1", b"v1").replace(b"efa: {cards", b"network: {nics") == file.read_bytes()
+    assert (0, "", "") == ((again := here("migrate", "--check", ".")).status, again.out, again.err)
+
+
+def test_what_the_command_cannot_change(tmp_path, monkeypatch, capsys) -> None:
+    here = Here(tmp_path, monkeypatch, capsys)
+    (tmp_path / "box.yaml").write_text(
+        HEAD.replace("v1alpha1", "v1") + SPEC + "  efa: {cards: 8}\n  network: {nics: 4}\n"
+    )
+
+    done = here("migrate", "box.yaml")
+
+    assert (1, "") == (done.status, done.out)
+    assert done.err.startswith("box.yaml:6:9: TRN109: spec.network.nics is given twice")

@@ -1,0 +1,63 @@
+"""The command line of a call, without a server."""
+
+from __future__ import annotations
+
+import pytest
+
+from trnspec.errors import UsageError
+from trnspec.mcp.arguments import declared, described, options
+
+
+@pytest.fixture(scope="module")
+def known() -> tuple:  # type: ignore[type-arg]
+    return declared("training")[1]
+
+
+def test_options(known: tuple) -> None:  # type: ignore[type-arg]
+    given = {
+        "model": "llama-3.1-8b",
+        "tp": [8, 16],
+        "flash": False,
+        "uneven": True,
+        "global-batch": 64,
+        "dp": None,
+        "imbalance": 1.5,
+        "set": ["a.b=1 TB/s", "c.d=2"],
+        "use_claims": False,
+    }
+    assert [*options(known, given)] == [
+        "--model=llama-3.1-8b",
+        "--tp=8,16",
+        "--no-flash",
+        "--uneven",
+        "--global-batch=64",
+        "--imbalance=1.5",
+        "--set=a.b=1 TB/s",
+        "--set=c.d=2",
+    ]
+
+
+@pytest.mark.parametrize(
+    "given", [{"trace": "out.json"}, {"plot": "a.svg"}, {"catalog": "x"}, {"model": {"a": 1}}, {"tp": [[1]]}]
+)
+def test_what_is_no_input_is_refused(known: tuple, given: dict[str, object]) -> None:  # type: ignore[type-arg]
+    with pytest.raises(UsageError, match=repr(next(iter(given)))):
+        [*options(known, given)]
+
+
+def test_an_unknown_evaluator() -> None:
+    with pytest.raises(UsageError, match="training"):
+        declared("trainig")
+
+
+def test_described(known: tuple) -> None:  # type: ignore[type-arg]
+    inputs = {one.name: described(one) for one in known}
+    assert inputs["schedule"] == {
+        "name": "schedule",
+        "type": "string",
+        "help": inputs["schedule"]["help"],
+        "required": False,
+        "choices": ["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"],
+        "default": "1f1b",
+    }
+    assert inputs["seq"]["unit"] == "TOKENS"

@@ -1,0 +1,140 @@
+"""The MCP server as an agent sees it: a process of its own, and the client of the official library."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mcp import ClientSession, StdioServerParameters, stdio_client
+from running import ROOT, apart, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+Calls = list[tuple[str, dict[str, Any]]]
+
+
+def session(work: Callable[[ClientSession], Coroutine[Any, Any, Any]]) -> Any:
+    """What ``work`` returns, given a session with a server of its own."""
+
+    async def talk() -> Any:
+        server = StdioServerParameters(
+            command=sys.executable, args=["-m", "trnspec", "mcp"], env=environment(), cwd=ROOT
+        )
+        async with stdio_client(server) as (read, write), ClientSession(read, write) as client:
+            await client.initialize()
+            return await work(client)
+
+    return asyncio.run(talk())
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, Any]:
+    """What each tool answers, by the name of the call."""
+    calls: dict[str, tuple[str, dict[str, Any]]] = {
+        "find": ("find", {"query": "chip where memory.capacity > 90 GiB", "columns": ["name", "memory.capacity"]}),
+        "show": ("show", {"name": "trainium2"}),
+        "compare": ("compare", {"names": ["trainium2", "trainium1"]}),
+        "check": ("check", {"name": "trn2.48xlarge", "figure": "memory.bandwidth", "value": "46 TB/s"}),
+        "wrong": ("check", {"name": "trn2.48xlarge", "figure": "memory.bandwidth", "value": "56 TB/s"}),
+        "audit": ("audit", {"name": "trainium1", "figure": "memory.capacity"}),
+        "evaluators": ("evaluators", {}),
+        "inputs": ("evaluators", {"name": "collective"}),
+        "evaluate": (
+            "evaluate",
+            {"evaluator": "collective", "inputs": {"kind": "all-reduce", "size": "1 MiB", "on": "trn2.48xlarge"}},
+        ),
+        "plan": (
+            "plan",
+            {
+                "phase": "serve",
+                "inputs": {"model": "llama-3.1-8b", "rate": 1, "isl": 512, "osl": 64, "on": "trn2.48xlarge"},
+            },
+        ),
+        "unknown": ("show", {"name": "trainium9"}),
+        "misspelt": ("evaluate", {"evaluator": "training", "inputs": {"modle": "llama-3.1-8b"}}),
+        "file": ("evaluate", {"evaluator": "training", "inputs": {"plot": "chart.svg"}}),
+        "option": ("show", {"name": "--help"}),
+    }
+
+    async def work(client: ClientSession) -> dict[str, Any]:
+        results: dict[str, Any] = {"tools": await client.list_tools()}
+        for key, (tool, arguments) in calls.items():
+            results[key] = await client.call_tool(tool, arguments)
+        return results
+
+    found: dict[str, Any] = session(work)
+    return found
+
+
+def test_tools(answers: dict[str, Any]) -> None:
+    tools = {t.name: t for t in answers["tools"].tools}
+    assert set(tools) == {"find", "show", "compare", "check", "audit", "evaluators", "evaluate", "plan"}
+    for tool in tools.values():
+        assert tool.description
+        assert tool.annotations.read_only_hint
+        assert all(p.get("description") for p in tool.input_schema["properties"].values())
+
+
+@pytest.mark.parametrize(
+    ("call", "command"),
+    [
+        ("find", ["query", "chip where memory.capacity > 90 GiB", "--columns", "name,memory.capacity"]),
+        ("show", ["show", "trainium2"]),
+        ("check", ["check", "trn2.48xlarge", "memory.bandwidth", "46 TB/s"]),
+        ("wrong", ["check", "trn2.48xlarge", "memory.bandwidth", "56 TB/s"]),
+        ("audit", ["audit", "trainium1", "memory.capacity"]),
+        ("evaluate", ["eval", "collective", "--kind", "all-reduce", "--size", "1 MiB", "--on", "trn2.48xlarge"]),
+    ],
+)
+def test_a_tool_answers_what_the_command_prints(answers: dict[str, Any], call: str, command: list[str]) -> None:
+    assert answers[call].structured_content == json.loads(apart(*command, "--format", "json", cwd=ROOT).out)
+
+
+def test_every_number_of_a_result_has_unit_interval_source_and_date(answers: dict[str, Any]) -> None:
+    found = answers["find"].structured_content["figures"]
+    assert {(f["name"], f["unit"], f["source"], f["date"]) for f in found} >= {
+        ("trainium2", "B", "neuron-trainium2-2026-08", "2026-08-21")
+    }
+    assert all(f["low"] <= f["high"] for f in found)
+    compared = [r for r in answers["compare"].structured_content["rows"] if r["at"] == "memory.bandwidth"]
+    assert [(r["document"], r["unit"], bool(r["source"]), bool(r["date"]), r["low"] < r["high"]) for r in compared] == [
+        ("trainium2", "B/s", True, True, True),
+        ("trainium1", "B/s", True, True, True),
+    ]
+    evaluated = answers["evaluate"].structured_content
+    assert all({"value", "low", "high", "unit", "kind"} <= set(a) for a in evaluated["answers"])
+    assert all(f["source"] for f in evaluated["figures_used"])
+
+
+def test_outcome_of_a_check(answers: dict[str, Any]) -> None:
+    assert answers["check"].structured_content["outcome"] == "agrees"
+    assert answers["wrong"].structured_content["outcome"] == "differs"
+    assert not answers["wrong"].is_error
+
+
+def test_inputs_of_an_evaluator(answers: dict[str, Any]) -> None:
+    names = {e["name"] for e in answers["evaluators"].structured_content["evaluators"]}
+    assert {"training", "inference", "collective", "plan-train", "plan-serve"} <= names
+    inputs = {i["name"]: i for i in answers["inputs"].structured_content["inputs"]}
+    assert inputs["kind"]["required"]
+    assert "all-reduce" in inputs["kind"]["choices"]
+    assert not inputs["lnc"]["required"]
+
+
+def test_a_plan_has_systems(answers: dict[str, Any]) -> None:
+    assert not answers["plan"].is_error
+    assert answers["plan"].structured_content["evaluator"] == "plan-serve"
+    assert answers["plan"].structured_content["answers"]
+
+
+@pytest.mark.parametrize(
+    ("call", "part"),
+    [("unknown", "'trainium3'"), ("misspelt", "'model'"), ("file", "'plot'"), ("option", "'--help'")],
+)
+def test_errors_name_what_is_wrong(answers: dict[str, Any], call: str, part: str) -> None:
+    assert answers[call].is_error
+    assert part in answers[call].content[0].text

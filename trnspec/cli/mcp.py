@@ -1,0 +1,28 @@
+"""``trnspec mcp``: the server for agents."""
+
+from __future__ import annotations
+
+import click
+
+from trnspec.cli.help import GroupedCommand
+from trnspec.errors import UsageError
+
+
+@click.command(
+    "mcp",
+    cls=GroupedCommand,
+    examples=(("trnspec mcp", "The command to name in the settings of an agent:"),),
+)
+def command() -> None:
+    """Start the MCP server, for agents: it talks on standard input and output.
+
+    Its tools find, show, compare, check and audit figures of the catalog, run evaluators, and plan runs. Every number has
+    unit, interval, source and date. The tools write nothing. Needs the extra: pip install 'trnspec[mcp]'.
+    """
+    try:
+        from trnspec.mcp.server import run
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types", "pydantic"}:
+            raise
+        raise UsageError(f"{error.name} is not installed; pip install 'trnspec[mcp]'") from error
+    run()

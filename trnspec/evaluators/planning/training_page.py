@@ -1,0 +1,305 @@
+"""The answers about plans of a training run, the best first."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
+from trnspec.evaluators.planning.comparison import best_of_kinds, pareto
+from trnspec.evaluators.planning.run import HOUR
+from trnspec.evaluators.planning.system_cost import purchases
+from trnspec.evaluators.search import LAYOUT, training_question
+from trnspec.perf.goodput import MEASURED_CHIP, goodput
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.result import RefusalError, Value
+    from trnspec.evaluators.planning.run import Goals, Plan
+    from trnspec.evaluators.planning.training import PlanTrainingQuestion
+    from trnspec.evaluators.training import TrainingQuestion
+    from trnspec.perf.work.layout import Layout
+
+COLUMNS = {
+    "system": "",
+    "chips": "",
+    "run_time": "s",
+    "in_time": "%",
+    "run_cost": "USD",
+    "kind": "",
+    "time_low": "s",
+    "time_high": "s",
+    "cost_low": "USD",
+    "cost_high": "USD",
+    "pareto": "",
+    "chip_hours": "",
+    "energy": "J",
+    "energy_low": "J",
+    "energy_high": "J",
+    "goodput": "%",
+    "step_time": "s",
+    "mfu": "%",
+    "global_batch": "",
+    "layout": "",
+    "price": "",
+    "meets_goals": "",
+}
+"""The columns of the table of plans, with their units."""
+
+OF_KINDS = ("kind", "system", "run_time", "time_low", "time_high", "run_cost", "cost_low", "cost_high", "meets_goals")
+"""The columns of the table with the best plan of each kind of evidence."""
+
+PURCHASES = {
+    "system": "",
+    "price_type": "",
+    "hourly": "USD",
+    "run_cost": "USD",
+    "cost_low": "USD",
+    "cost_high": "USD",
+    "region": "",
+    "date": "",
+    "term": "",
+}
+"""The columns of the table of prices."""
+
+
+def page(
+    catalog: Catalog,
+    question: PlanTrainingQuestion,
+    goals: Goals,
+    ranked: Sequence[Plan],
+    rejected: Sequence[tuple[str, RefusalError]],
+) -> Evaluation:
+    """The evaluation with some plans.
+
+    Args:
+        catalog: The catalog.
+        question: The inputs.
+        goals: The goals.
+        ranked: All plans, the best first.
+        rejected: Systems without a plan, and the reason of each.
+    """
+    best = ranked[0]
+    rows = [_row(plan, ranked, goals) for plan in ranked]
+    kinds = best_of_kinds(ranked)
+    tables = [_table("Plans", COLUMNS, rows[: question.top])]
+    if len(kinds) > 1:
+        units = {name: COLUMNS[name] for name in OF_KINDS}
+        chosen = [row for plan in kinds for other, row in zip(ranked, rows, strict=True) if other is plan]
+        tables.append(_table("Best plan of each kind of evidence", units, chosen))
+    if priced := list(_purchases(catalog, question, ranked)):
+        tables.append(_table("Run cost by price", PURCHASES, priced))
+    return Evaluation(
+        evaluator="plan-train",
+        title=f"{question.tokens} tokens of {question.model} on {best.on}: the best of {len(ranked)} plans",
+        inputs=question.values(),
+        answers=(*_answers(best, question, goals), *_comparison(kinds, best, question, goals)),
+        assumptions=tuple(_assumptions(best, question, goals, ranked, rejected)),
+        figures_used=best.figures_used,
+        tables=tuple(tables),
+        suggestions=tuple(_suggestions(best, question, goals)),
+        evidence=best.evidence,
+        edition=catalog.edition or "",
+    )
+
+
+def step_question(question: PlanTrainingQuestion, layout: Layout, on: str) -> TrainingQuestion:
+    """The question of the evaluator training about a step of a plan."""
+    return training_question(question, layout, on=on, seq=layout.seq, global_batch=layout.global_batch)
+
+
+def _table(title: str, units: dict[str, str], rows: Sequence[dict[str, Value | None]]) -> Table:
+    return Table(title, tuple(units), tuple(tuple(row[n] for n in units) for row in rows), tuple(units.values()))
+
+
+def _row(plan: Plan, plans: Sequence[Plan], goals: Goals) -> dict[str, Value | None]:
+    chance = None if goals.deadline is None else plan.probability(goals.deadline)
+    value, low, high = plan.time
+    return {
+        "system": plan.on,
+        "chips": int(plan.chips),
+        "run_time": value,
+        "time_low": low,
+        "time_high": high,
+        "kind": plan.evidence.kind,
+        "in_time": None if chance is None else 100.0 * chance,
+        "run_cost": plan.cost,
+        "cost_low": plan.cost_ends[0],
+        "cost_high": plan.cost_ends[1],
+        "chip_hours": plan.chip_hours,
+        "energy": plan.energy,
+        "energy_low": plan.energy_ends[0],
+        "energy_high": plan.energy_ends[1],
+        "goodput": 100.0 * plan.run.share,
+        "step_time": plan.step[0],
+        "mfu": plan.mfu,
+        "global_batch": plan.layout.global_batch,
+        "layout": _layout_text(plan.layout),
+        "price": "" if plan.rent is None else str(plan.rent),
+        "pareto": pareto(plan, plans, lambda one: one.costs),
+        "meets_goals": goals.met(plan),
+    }
+
+
+def _purchases(
+    catalog: Catalog, question: PlanTrainingQuestion, ranked: Sequence[Plan]
+) -> Iterator[dict[str, Value | None]]:
+    """The cost of the best plan on each system by the price of each type."""
+    names = dict.fromkeys(plan.on.partition("*")[0] for plan in ranked)
+    for name in names if question.price is None else ():
+        plan = next(plan for plan in ranked if plan.on.partition("*")[0] == name)
+        for servers, quote in purchases(catalog, plan.on, question.region):
+            hourly = servers * float(quote.figure.value.value)
+            ends = [None if end is None else end / HOUR * hourly * (1.0 + plan.spares) for end in plan.time]
+            yield {
+                "system": plan.on,
+                "price_type": quote.type,
+                "hourly": hourly,
+                "run_cost": ends[0],
+                "cost_low": ends[1],
+                "cost_high": ends[2],
+                "region": quote.place,
+                "date": quote.figure.as_of,
+                "term": quote.document.spec.term or "",
+            }
+
+
+def _layout_text(layout: Layout) -> str:
+    """Such as ``tp 8 x pp 4 x dp 64, zero 1``."""
+    names = ("tp", "pp", "cp", "ep", "dp")
+    text = " x ".join(f"{n} {getattr(layout, n)}" for n in names if getattr(layout, n) > 1) or "1 rank"
+    more = [f"zero {layout.zero}"] if layout.zero else []
+    more += [f"{layout.interleave} chunks"] if layout.interleave > 1 else []
+    more += [f"{layout.recompute} recompute"] if layout.recompute != "none" else []
+    return ", ".join([text, f"microbatch {layout.microbatch}", *more])
+
+
+# Answers.
+
+
+def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answer]:
+    value, low, high = best.time
+    kind = best.evidence.kind
+    ends = best.cost_ends
+    missed = goals.missed(best)
+    if missed:
+        yield Answer("goals", f"not met: the nearest plan {' and '.join(missed)}")
+    yield Answer("run_time", value, "s", low, high, "of the run, with checkpoints, failures and restarts", kind)
+    yield Answer("system", best.on, note=f"{best.chips:,.0f} chips")
+    if best.cost is not None and best.rent is not None:
+        yield Answer("run_cost", best.cost, "USD", ends[0], ends[1], str(best.rent), kind)
+    if best.energy is not None:
+        note = str(best.power)
+        yield Answer("energy", best.energy, "J", *best.energy_ends, note, kind)
+    hours = best.chips / HOUR
+    yield Answer("chip_hours", value * hours, "", low * hours, None if high is None else high * hours, kind=kind)
+    yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)
+    yield Answer("steps", math.ceil(best.steps), note=f"of {best.layout.tokens:,} tokens")
+    yield Answer("mfu", best.mfu, "%", kind=kind)
+    yield Answer("goodput", 100.0 * best.run.share, "%", note=_goodput_note(best))
+    yield Answer("failures", best.run.failures, note="expected number")
+    if best.run.interval:
+        yield Answer("checkpoint_interval", best.run.interval, "s", note="optimal, Daly 2006")
+        yield Answer("checkpoint_time", best.run.checkpoint, "s", note="to write weights and optimizer states")
+    yield Answer("layout", _layout_text(best.layout))
+    if goals.deadline is not None:
+        chance = best.probability(goals.deadline)
+        yield Answer("meets_deadline", goals.in_time(best))
+        if chance is not None:
+            yield Answer("in_time", 100.0 * chance, "%", note=f"probability of at most {q.deadline}, from the interval")
+    if goals.budget is not None:
+        yield Answer("meets_budget", best.cost is not None and best.cost <= goals.budget)
+
+
+def _goodput_note(best: Plan) -> str:
+    """What goodput is; with more failures where their rate on the chip is not published."""
+    text = "share of the time that is work; the rest is checkpoints, repeated work and restarts"
+    more = goodput(best.run.work, mtbf=best.run.mtbf / _OFTEN, checkpoint=best.run.checkpoint, restart=best.run.restart)
+    return f"{text}; {100.0 * more.share:.3g} % with {_OFTEN:g} times the failures"
+
+
+_OFTEN = 5.0
+"""How many times the failures a note states goodput with."""
+
+
+def _comparison(kinds: Sequence[Plan], best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answer]:
+    """A plan of weaker evidence that would be better, with its interval."""
+    mine = best.measure(q.objective)
+    better = [
+        plan
+        for plan in kinds
+        if plan is not best and plan.evidence.kind != "ideal" and mine is not None and goals.met(plan) and goals.met(best)
+        and (value := plan.measure(q.objective)) is not None and value < mine
+    ]  # fmt: skip
+    for plan in better[:1]:
+        yield Answer("alternative", f"{plan.on}: {_objective_text(plan, q)} ({plan.evidence.kind})",
+                     note="better by its computed value, on weaker evidence: not ranked with the best plan")  # fmt: skip
+
+
+def _objective_text(plan: Plan, q: PlanTrainingQuestion) -> str:
+    from trnspec.evaluation.measures import printed
+
+    value, low, high = plan.time
+    answers = {
+        "cost": Answer("run_cost", plan.cost or 0.0, "USD", *plan.cost_ends, kind=plan.evidence.kind),
+        "time": Answer("run_time", value, "s", low, high, kind=plan.evidence.kind),
+        "energy": Answer("energy", plan.energy or 0.0, "J", *plan.energy_ends, kind=plan.evidence.kind),
+        "chips": Answer("chips", int(plan.chips)),
+    }
+    shown = printed(answers[q.objective])
+    return f"{shown.value} {shown.interval}".rstrip() + (" chips" if q.objective == "chips" else "")
+
+
+def _assumptions(
+    best: Plan,
+    q: PlanTrainingQuestion,
+    goals: Goals,
+    ranked: Sequence[Plan],
+    rejected: Sequence[tuple[str, RefusalError]],
+) -> Iterator[Assumption]:
+    layout = best.layout
+    if q.global_batch is None:
+        yield Assumption("global_batch", f"{layout.global_batch:,} sequences", f"{layout.tokens:,} tokens per step")
+    if q.seq is None:
+        yield Assumption("seq", f"{layout.seq:,} tokens", "no input seq")
+    per_chip = best.run.mtbf * best.chips / HOUR
+    source = "419 interruptions of 16,384 H100 in 54 days (Llama 3, arXiv 2407.21783)"
+    if q.mtbf is not None:
+        why = "the input mtbf"
+    elif best.chip.startswith(MEASURED_CHIP):
+        why = source
+    else:
+        why = f"not published for {best.chip}; that of H100 is used: {source}"
+    yield Assumption("mtbf", f"{per_chip:,.0f} h per chip", why)
+    yield Assumption("restart", q.restart, "from a failure to the first repeated step")
+    if not best.run.checkpoint:
+        yield Assumption("checkpoints", "take no time", "no rate of storage is published; give checkpoint_rate")
+    elif q.checkpoint_rate is None:
+        yield Assumption("checkpoint_rate", "block storage of all servers", "published; work stops meanwhile")
+    if goals.deadline is None and q.count is None:
+        yield Assumption("counts", "runs of up to a year", "no input deadline or count; longer runs are not listed")
+    yield Assumption("scaling", "a step takes the same time all along", "no stragglers, no warm-up, no evaluation")
+    if best.rent is None:
+        yield Assumption("cost", "unknown", "the catalog has no price of this server; give price")
+    if best.energy is None:
+        yield Assumption("energy", "unknown", f"no power of {best.chip} is published")
+    types = {plan.rent.type for plan in ranked if plan.rent is not None}
+    if len(types - {""}) > 1:
+        yield Assumption("prices", ", ".join(sorted(types)), "costs of different ways to buy; price_type compares one")
+    yield Assumption("excluded", "not counted", "storage, data transfer, taxes, idle and start-up time")
+    for on, error in rejected:
+        yield Assumption("no_plan", on, str(error))
+
+
+def _suggestions(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Suggestion]:
+    """The limits that the nearest plan would meet; the training step of the best plan."""
+    needed = goals.needed(best)
+    if needed:
+        changed = " and ".join(f"{name} {value}" for name, value in needed.items())
+        inputs: dict[str, Any] = q.given() | needed
+        yield Suggestion("plan-train", inputs, f"{changed} can be met")
+    chosen = step_question(q, best.layout, best.on)
+    given = chosen.given(always=tuple(n for n in LAYOUT if getattr(chosen, n) is not None))
+    yield Suggestion("training", given, "the step of this plan")
