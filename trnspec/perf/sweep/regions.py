@@ -16,7 +16,7 @@ import numpy as np
 from attrs import Factory, field, frozen
 from numpy.typing import NDArray
 
-from trnspec.perf.ops import Number, larger
+from trnspec.perf.ops import Number, larger, smaller, somewhere
 from trnspec.perf.sweep.columns import RATIOS, REASONS, SCHEDULES, WORDS, Choices, load_of, reason_codes
 from trnspec.perf.sweep.formulas import FEATURES, causes, coefficients, columns_as_choices, replicated
 from trnspec.perf.training.costs import Costs
@@ -340,38 +340,21 @@ class _Rows:
         boxes = self._boxes(rows)
         if boxes is None:
             return
-        kinds = [_of_kinds(axis, box) for axis, box in zip(others, boxes, strict=True)]
-        size = (rows.stop - rows.start) * math.prod(map(len, boxes)) // math.prod(map(len, kinds))
-        if size > 2 * block and others:
-            # The longest axis in pieces.
-            most = max(range(len(others)), key=lambda i: len(boxes[i]) if others[i].name not in _KINDS else 0)
-            pieces = min(len(boxes[most]), size // block)
-            kinds[most] = [piece for of_kind in kinds[most] for piece in np.array_split(of_kind, pieces)]
-        by_name = {axis.name: i for i, axis in enumerate(others)}
-        zero, schedule = by_name.get("zero"), by_name.get("schedule")
-        of_zero: list[Any] = [slice(None)]
-        if zero is not None:
-            # Codes and memory are those of all of them.
-            of_zero = [_slice(np.searchsorted(boxes[zero], of_kind)) for of_kind in kinds[zero]]
-            kinds[zero] = [boxes[zero]]
-        of_rows = self._of_these(rows)
-        for chosen in product(*kinds):
-            at: list[Any] = [_slice(x, len(axis)) for x, axis in zip(chosen, others, strict=True)]
+        of_rows, schedule = self._of_these(rows), _place(others, "schedule")
+        kinds = _of_kinds(others[schedule], boxes[schedule]) if schedule is not None else [None]
+        for kind in kinds:
+            if schedule is not None:
+                boxes[schedule] = kind
+            at: list[Any] = [_slice(box, len(axis)) for box, axis in zip(boxes, others, strict=True)]
+            places = [*(axis.places[x] for axis, x in zip(others, at, strict=True)), of_rows.places]
             code: NDArray[np.uint8] = _at(of_rows.code, at)
             needs: Any = of_rows.needed(at) if memory else None
-            places = [*(axis.places[x] for axis, x in zip(others, at, strict=True)), of_rows.places]
             if memory and np.any(exceeds := needs > self.part.estimator.system.capacity):
                 code = _changed(counts, code, exceeds, DOES_NOT_FIT, math.prod(map(len, places)))
-            # The bubble of V-shaped schedules takes long, and does not depend on it.
-            v_shaped = schedule is not None and _kind_of_schedule(others[schedule])[chosen[schedule][0]] >= _V_SHAPED
-            for of_kind in [slice(None)] if v_shaped else of_zero:
-                within: list[Any] = [slice(None)] * len(at)
-                of_step, of_region = [*at], [*places]
-                if zero is not None:
-                    within[zero], of_region[zero] = of_kind, places[zero][of_kind]
-                    of_step[zero] = _slice(boxes[zero][of_kind], len(others[zero]))
-                step = of_rows.step(of_step)
-                yield Region(self.part.which, tuple(of_region), _at(code, within), step, _at(needs, within))
+            for within in product(*_pieces(others, boxes, (rows.stop - rows.start), block)):
+                some = [_slice(box[x], len(axis)) for box, x, axis in zip(boxes, within, others, strict=True)]
+                of_region = (*(of_axis[x] for of_axis, x in zip(places, within, strict=False)), of_rows.places)
+                yield Region(self.part.which, of_region, _at(code, within), of_rows.step(some), _at(needs, within))
 
     def _of_these(self, rows: slice) -> _Rows:
         """Some of the rows."""
@@ -415,7 +398,26 @@ class _Rows:
     def needed(self, at: Sequence[Any]) -> Number:
         """Memory [B]; see :meth:`step`."""
         choices = attrs.evolve(self.choices, **{n: _at(number, at) for n, number in _arrays(self.choices).items()})
-        return choices.memory(self.part.estimator.dims, _at(self.microbatches, at), self.part.estimator.runtime)
+        return choices.memory(
+            self.part.estimator.dims, _in_flight(_at(self.microbatches, at), choices), self.part.estimator.runtime
+        )
+
+
+def _in_flight(microbatches: Number, choices: Choices) -> Number:
+    """Microbatches, of which no more count than are in flight with many; with no axis along which they are then equal."""
+    most = _MOST_HELD * choices.pp + _MOST_HELD
+    if not isinstance(microbatches, np.ndarray) or somewhere(choices.held > _MOST_HELD):
+        return microbatches
+    held = smaller(microbatches, most)
+    for axis in range(held.ndim - 1):
+        first = held[(_ALL,) * axis + (slice(1),)]
+        if held.shape[axis] > 1 and (held == first).all():
+            held = first
+    return held
+
+
+_MOST_HELD = 2.0
+"""Activations that a schedule holds, relative to 1F1B, at most; GPipe holds those of all microbatches."""
 
 
 _LONGEST = 4096
@@ -524,6 +526,28 @@ def _of_kinds(axis: Axis, box: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         return [box]
     kinds = _KINDS[axis.name](axis)[box]
     return [box[kinds == kind] for kind in np.unique(kinds)]
+
+
+def _place(axes: Sequence[Axis], name: str) -> int | None:
+    """The place of an axis among others."""
+    return next((i for i, axis in enumerate(axes) if axis.name == name), None)
+
+
+def _pieces(axes: Sequence[Axis], boxes: Sequence[NDArray[np.intp]], rows: int, block: int) -> list[list[Any]]:
+    """For each axis positions within a box, by kind; the longest axis in pieces, so that regions have about one size."""
+    pieces: list[list[Any]] = [[_ALL] for _ in axes]
+    size = rows * math.prod(map(len, boxes))
+    zero, schedule = _place(axes, "zero"), _place(axes, "schedule")
+    # The bubble of V-shaped schedules takes long, and does not depend on ZeRO.
+    v_shaped = schedule is not None and _kind_of_schedule(axes[schedule])[boxes[schedule][0]] >= _V_SHAPED
+    if zero is not None and not v_shaped:
+        pieces[zero] = [_slice(np.searchsorted(boxes[zero], x)) for x in _of_kinds(axes[zero], boxes[zero])]
+        size //= len(pieces[zero])
+    if size > 2 * block and axes:
+        longest_ = max(range(len(axes)), key=lambda i: len(boxes[i]) * (i != zero))
+        count = min(len(boxes[longest_]), size // block)
+        pieces[longest_] = [_slice(x) for x in np.array_split(np.arange(len(boxes[longest_])), count)]
+    return pieces
 
 
 def _classes(axes: Iterable[Axis]) -> int:
