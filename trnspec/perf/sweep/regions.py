@@ -38,7 +38,9 @@ _FEW_ROWS = 512
 _PER_ROW = 48
 """Combinations of the other axes for each row that are left at least: coefficients are computed for each row."""
 _SHORTEST = 256
-"""Rows of a region, where there are as many: the operations of numpy on fewer elements take as long."""
+"""Rows of a region at most that has many values of other axes: operations of numpy on fewer elements take as long."""
+_REGION_COST = 1 << 15
+"""Combinations that take as long as a further region."""
 _AT_ONCE = 1 << 18
 """Rows whose ranks are counted at once."""
 _ROWS = 1 << 14
@@ -325,14 +327,33 @@ class _Rows:
         """The regions of these rows; see :meth:`Part.regions`."""
         per_row = math.prod(map(len, self.part.others))
         most = min(_LONGEST, max(_SHORTEST, block * _classes(self.part.others) // per_row))
-        edges = [*(np.flatnonzero(self.keys[1:] != self.keys[:-1]) + 1).tolist(), len(self.keys)]
-        begin = 0
-        for edge in edges:
-            # A region of few rows may have some values that are invalid in a part of them.
-            while edge - begin >= _SHORTEST or begin < edge == len(self.keys):
-                end = min(edge, begin + most)
-                yield from self._of_range(slice(begin, end), counts, memory=memory, block=block)
-                begin = end
+        for begin, end in pairwise(self._cuts()):
+            for first in range(begin, end, most):
+                yield from self._of_range(slice(first, min(end, first + most)), counts, memory=memory, block=block)
+
+    def _cuts(self) -> list[int]:
+        """Where regions begin and end: rows with other valid values are in one region where that wastes little."""
+        edges = [0, *(np.flatnonzero(self.keys[1:] != self.keys[:-1]) + 1).tolist(), len(self.keys)]
+        # Rows with the same key have the same valid values.
+        of_keys = [valid.T for valid in _valid_values(self.code[..., edges[:-1]] == 0)]
+        whole = math.prod(
+            len(axis) for axis, valid in zip(self.part.others, of_keys, strict=True) if valid.shape[1] == 1
+        )
+        cost = _REGION_COST * _classes(self.part.others) // whole
+
+        def area(box: Sequence[NDArray[np.bool_]]) -> int:
+            return math.prod(map(np.count_nonzero, box))
+
+        cuts, rows, box = [0], 0, [valid[0] for valid in of_keys]
+        for i, (begin, end) in enumerate(pairwise(edges)):
+            own = [valid[i] for valid in of_keys]
+            joint = [a | b for a, b in zip(box, own, strict=True)]
+            more = end - begin
+            if area(joint) * (rows + more) > area(box) * rows + area(own) * more + cost:
+                cuts.append(begin)
+                rows, joint = 0, own
+            rows, box = rows + more, joint
+        return [*cuts, len(self.keys)]
 
     def _of_range(self, rows: slice, counts: NDArray[np.int64], *, memory: bool, block: int) -> Iterator[Region]:
         """The regions of consecutive rows."""
@@ -341,7 +362,7 @@ class _Rows:
         if boxes is None:
             return
         of_rows, schedule = self._of_these(rows), _place(others, "schedule")
-        kinds = _of_kinds(others[schedule], boxes[schedule]) if schedule is not None else [None]
+        kinds: list[Any] = [None] if schedule is None else _of_kinds(others[schedule], boxes[schedule])
         for kind in kinds:
             if schedule is not None:
                 boxes[schedule] = kind
@@ -480,12 +501,17 @@ def _slice(chosen: NDArray[np.intp], size: int = -1) -> Any:
 
 def _keys(choices: Choices, valid: NDArray[np.bool_]) -> NDArray[np.bytes_]:
     """For each row its stages, and the values of each other axis that are valid in it, as bits."""
-    axes = range(valid.ndim - 1)
     stages = np.broadcast_to(np.reshape(choices.pp, -1), valid.shape[-1:]).astype(np.uint16)
     bits: list[Any] = [(stages >> i & 1)[None] for i in reversed(range(int(stages.max(initial=1)).bit_length()))]
-    bits += [valid.any(axis=tuple(j for j in axes if j != i)) for i in axes]
+    bits += _valid_values(valid)
     packed = np.packbits(np.concatenate(bits), axis=0)
     return np.ascontiguousarray(packed.T).view(f"S{len(packed)}").reshape(-1)
+
+
+def _valid_values(valid: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
+    """For each axis but that of the rows, and for each row, the values with which a layout is valid."""
+    axes = range(valid.ndim - 1)
+    return [np.asarray(valid.any(axis=tuple(j for j in axes if j != i))) for i in axes]
 
 
 def _changed(
