@@ -375,6 +375,7 @@ def _table(case: _Case, timings: list[Timing], named: dict[str, Plan]) -> Table:
         ("algorithm", "time", "steps", "latency", "transfer", "share_of_bound", "neuron_name"),
         tuple(rows),
         ("", "s", "", "s", "s", "%", ""),
+        kind="ideal",
     )
 
 
