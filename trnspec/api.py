@@ -18,6 +18,7 @@ from trnspec.yaml import Limits, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Executor
     from typing import Any
 
     from trnspec.catalog.catalog import Catalog
@@ -231,6 +232,30 @@ def evaluate(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Eva
     from trnspec.evaluation.runner import run
 
     return run(*evaluator(name), _loaded(catalog), inputs)
+
+
+def search(
+    catalog: Catalog | None = None, /, *, executor: Executor | None = None, parts: int = 64, **inputs: Any
+) -> Evaluation:
+    """Searches for the best layout of a training step, or the best deployment for serving; see ``docs/reference/search.md``.
+
+    Args:
+        catalog: The catalog; the shipped one if omitted.
+        executor: Evaluates parts of the search: a ``ProcessPoolExecutor``, or any other of ``concurrent.futures``, such as
+            that of a Dask client; this process if omitted. The result does not depend on it.
+        parts: Number of parts for an executor.
+        **inputs: The inputs by name, as for ``evaluate("search", ...)``.
+
+    Raises:
+        UsageError: As for :func:`evaluate`, or a worker failed.
+        RefusalError: Nothing fits or meets the condition; the error has the nearest searches that have an answer.
+    """
+    from trnspec.evaluation.distribution import Distribution, distributed
+
+    if parts < 1:
+        raise UsageError(f"parts: a number of at least 1 is expected, not {parts}")
+    with distributed(Distribution(executor, parts)):
+        return evaluate("search", catalog, **inputs)
 
 
 def sensitivity(name: str, catalog: Catalog | None = None, answer: str = "", /, **inputs: Any) -> Table:

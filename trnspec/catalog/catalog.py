@@ -36,6 +36,7 @@ from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
+from trnspec.text_table import Column, InNotebook, table
 
 if TYPE_CHECKING:
     import os
@@ -43,12 +44,13 @@ if TYPE_CHECKING:
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.versions.diff import Differences
     from trnspec.output.exporters.exported import Export
+    from trnspec.text_table import Block
 
 S = TypeVar("S")
 
 
 @frozen(eq=False, repr=False)
-class Catalog(Tabular):
+class Catalog(Tabular, InNotebook):
     """All documents, with their references resolved.
 
     Attributes:
@@ -81,6 +83,16 @@ class Catalog(Tabular):
 
     def __contains__(self, name: object) -> bool:
         return name in self.graph
+
+    def _sections(self) -> Iterator[tuple[str, Block]]:
+        names: dict[str, list[str]] = {}
+        for node in self.graph:
+            names.setdefault(node.kind, []).append(node.name)
+        rows = [
+            (kind, len(found), ", ".join(sorted(found)[:8]) + (", ..." if len(found) > 8 else ""))
+            for kind, found in sorted(names.items())
+        ]
+        yield repr(self)[1:-1], table(["kind", Column("documents", right=True), "names"], rows)
 
     def __repr__(self) -> str:
         version = f"edition {self.edition}" if self.edition else "working edition"

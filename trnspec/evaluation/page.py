@@ -20,6 +20,8 @@ from trnspec.text_table import (
     columns_of,
     escape,
     folded,
+    html,
+    in_html,
     markdown,
     padded,
     table,
@@ -133,6 +135,22 @@ def markdown_page(
         lines += ["### Inputs\n", f"{', '.join(f'{n} `{v}`' for n, v in inputs.items())}\n"]
     lines.append(f"Catalog: {_edition(evaluation)}{catalog}.\n")
     return "\n".join(lines)
+
+
+def html_page(evaluation: Evaluation) -> str:
+    """The same page in HTML, for a notebook."""
+    lines = [f"<h3>{in_html(f'{evaluation.evaluator}: {evaluation.title}')}</h3>", "<ul>"]
+    lines += [f"<li>{in_html(name)}: {in_html(text)}</li>" for name, text, *_ in _summary_items(evaluation)]
+    lines.append("</ul>")
+    for heading, block in _sections(evaluation, None, {}):
+        lines += [f"<h4>{in_html(heading)}</h4>"] if heading else []
+        if isinstance(block, Table):
+            lines.append(html(block))
+        elif block.startswith("```"):
+            lines.append(f"<pre>{in_html(block.strip('`').removeprefix('sh').strip())}</pre>")
+        else:
+            lines.append(f"<p>{in_html(block)}</p>")
+    return "\n".join([*lines, f"<p>Catalog: {in_html(_edition(evaluation))}.</p>"])
 
 
 def _only(blocks: Sequence[Block], columns: str) -> list[Block]:

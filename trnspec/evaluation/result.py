@@ -264,6 +264,12 @@ class Evaluation:
 
         return markdown_page(self)
 
+    def _repr_html_(self) -> str:
+        """The page in a notebook, which prefers HTML."""
+        from trnspec.evaluation.page import html_page
+
+        return html_page(self)
+
     def plot(self, kind: str | None = None) -> Chart:
         """A chart of the evaluation, which a notebook shows and ``save(file)`` writes.
 

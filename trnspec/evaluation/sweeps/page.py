@@ -10,7 +10,7 @@ from trnspec.evaluation.evidence import mixed, rank_class
 from trnspec.evaluation.measures import bound, common, edge, mark, measure
 from trnspec.evaluation.page import BOUNDS, IDEAL, is_number, label
 from trnspec.evaluation.sweeps.figure_axes import FigureValue
-from trnspec.text_table import Block, Column, Number, Table, escape, markdown, table, wrapped
+from trnspec.text_table import Block, Column, Number, Table, escape, html, in_html, markdown, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,6 +94,16 @@ def sweep_markdown(rows: Sequence[Row], head: str, *, columns: str | None = None
     note = sweep_note(rows)
     shown = _ranked(rows, sort).selected(columns)
     return f"{head}\n\n{markdown(shown)}" + (f"\n{note}\n" if note else "")
+
+
+def sweep_html(rows: Sequence[Row], head: str) -> str:
+    """The same page in HTML, for a notebook."""
+    parts = [
+        f"<p>{in_html(head)}</p>",
+        html(_ranked(rows, None)) if rows else "",
+        f"<p>{in_html(sweep_note(rows))}</p>",
+    ]
+    return "\n".join(part for part in parts if part not in ("", "<p></p>"))
 
 
 def sweep_note(rows: Sequence[Row]) -> str:
