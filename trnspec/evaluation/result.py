@@ -128,12 +128,14 @@ class Table:
         columns: Names of the columns, in snake case.
         rows: One value per column; ``None`` for an empty cell.
         units: One unit per column, empty for none.
+        kind: The kind of evidence of the rows, where it is not that of the answers.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Value | None, ...], ...]
     units: tuple[str, ...] = ()
+    kind: Kind = ""
 
     __repr__ = short_repr
 
