@@ -15,6 +15,7 @@ import attrs
 from trnspec.model.annotations import NAME_PATTERN, Pattern
 from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata
 from trnspec.model.figure import Figure
+from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,
@@ -146,7 +147,7 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch fo
         name = "".join(w.title() for w in shape.dimension.name.split("_")) if shape.dimension else "Any"
         schema = definitions.refer(shape, f"{name}Figure", lambda: _figure(shape.dimension, definitions))
     elif isinstance(shape, RefShape):
-        schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {shape.target.__name__}"}
+        schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {target_word(shape.target)}"}
     elif isinstance(shape, TextShape):
         schema = {"type": "string", **_limits(shape.pattern)}
     elif isinstance(shape, NumberShape):

@@ -12,7 +12,7 @@ from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, check, memory, prepare
 from trnspec.evaluators.inference import case_values
 from trnspec.evaluators.layouts import divisors
-from trnspec.evaluators.planning.system_cost import chip_power, rent
+from trnspec.evaluators.planning.system_cost import chip_watts, rent
 from trnspec.evaluators.searching.question import BATCHES
 from trnspec.graph.graph import Graph, names_used
 from trnspec.model.transformers.counting import dimensions
@@ -76,7 +76,7 @@ def serving_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[ServingPiece
         price = rent(catalog, on, type=q.price_type, region=q.region, price=q.price)
         piece = ServingPiece(
             graph=used, base=q.inference(on=on), axes=axes, system=system, dims=d, known=known(system.chip),
-            elsewhere=elsewhere, hourly=None if price is None else price.hourly, watts=chip_power(catalog, on), offset=offset,
+            elsewhere=elsewhere, hourly=None if price is None else price.hourly, watts=chip_watts(catalog, on), offset=offset,
         )  # fmt: skip
         offset += piece.size
         yield piece
