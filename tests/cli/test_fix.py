@@ -206,7 +206,9 @@ def codes(here: Here, *paths: str) -> set[str]:
 
 def test_a_source_that_is_filled_in_is_valid(here) -> None:
     file = here.folder / "chips" / "acme.yaml"
-    file.write_text(HEAD.replace("title: Acme}", "title: Acme, source: acme-page}") + "spec: {memory: {capacity: 8 GiB}}\n")
+    file.write_text(
+        HEAD.replace("title: Acme}", "title: Acme, source: acme-page}") + "spec: {memory: {capacity: 8 GiB}}\n"
+    )
     here("fix", "chips")
     stub = here.folder / "sources" / "acme-page.yaml"
     values = {"title": "A page", "publisher": "Acme", "as_of": "2026-10", "rank": "vendor-chip-page", "address": "x"}
