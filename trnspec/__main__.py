@@ -17,6 +17,12 @@ def main() -> None:
         from trnspec.cache import observer
 
         observer.start(arguments)
+    if "validate" in arguments or "lsp" in arguments:
+        import attr._make
+
+        from trnspec.cache import compiled
+
+        compiled.install(attr._make)
     from trnspec.cli import main as run
 
     run()

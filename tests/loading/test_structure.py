@@ -9,9 +9,10 @@ import pytest
 from schema_strategies import Part, Sampler, normal, unplaced
 
 from trnspec.api import registry
+from trnspec.loading.conversion import converter
 from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.pipeline import read
-from trnspec.loading.structure import StructureError, converter, plain, structure
+from trnspec.loading.structure import StructureError, plain, structure
 from trnspec.model.link import Lanes, Link
 from trnspec.model.ref import Ref
 from trnspec.quantities.quantity import parse

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from trnspec.loading.structure import converter
+from trnspec.loading.conversion import converter
 from trnspec.model.rounded import count_of, interval_of, rounded
 from trnspec.model.transformers.model import Parameters
 

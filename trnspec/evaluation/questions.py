@@ -33,9 +33,12 @@ Recompute = Literal["none", "selective", "operators", "full"]
 Dispatch = Literal["per-node", "per-copy"]
 DispatchDtype = Literal["bf16", "fp8"]
 Offload = Literal["none", "optimizer", "activations", "weights"]
-ServingFrameworkName = Literal["nxd-inference", "transformers-neuronx", "optimum-neuron", "vllm", "trtllm", "sglang"]
 OptimizerName = Literal["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"]
-FrameworkName = Literal["megatron", "torchtitan", "nxd", "deepspeed", "llm-foundry"]
+FrameworkName = Literal[
+    "megatron", "torchtitan", "nxd", "deepspeed", "llm-foundry", "nxd-inference", "transformers-neuronx", "optimum-neuron",
+    "vllm", "trtllm", "sglang", "nccl", "nccom",
+]  # fmt: skip
+"""The frameworks of :mod:`trnspec.perf.frameworks`, which has what each sets in training, in inference and for collectives."""
 
 
 def axis(help: str, metavar: str = "", *, group: str = "", unset: str = "", **more: Any) -> dict[str, Axis]:
@@ -275,10 +278,13 @@ class ServingPrecision(Precision):
 class ServingSchedule(Question):
     """How a framework computes prompts and output tokens."""
 
-    framework: ServingFrameworkName | None = field(
+    framework: FrameworkName | None = field(
         default=None,
         metadata=_system(
-            "Framework: sets inputs that are not given, and states each as an assumption.", unset="unstated"
+            "Framework of inference: nxd-inference, transformers-neuronx, optimum-neuron, vllm, trtllm, sglang. Sets "
+            "inputs that are not given, and states each as an assumption.",
+            "NAME",
+            unset="unstated",
         ),
     )
     batching: Literal["continuous", "static"] | None = field(
@@ -401,8 +407,9 @@ class Software(Reserve):
     framework: FrameworkName | None = field(
         default=None,
         metadata=_system(
-            "Training framework. Sets optimizer, zero, recompute, overlap, flash, fused_loss, gathered_inputs, bucket and "
-            "reserve where they are not given.",
+            "Framework of training: megatron, torchtitan, nxd, deepspeed, llm-foundry. Sets optimizer, zero, recompute, overlap, "
+            "flash, fused_loss, gathered_inputs, bucket and reserve where they are not given.",
+            "NAME",
             unset="unstated",
         ),
     )

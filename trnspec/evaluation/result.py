@@ -128,12 +128,14 @@ class Table:
         columns: Names of the columns, in snake case.
         rows: One value per column; ``None`` for an empty cell.
         units: One unit per column, empty for none.
+        kind: The kind of evidence of the rows, where it is not that of the answers.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Value | None, ...], ...]
     units: tuple[str, ...] = ()
+    kind: Kind = ""
 
     __repr__ = short_repr
 
@@ -263,6 +265,12 @@ class Evaluation:
         from trnspec.evaluation.page import markdown_page
 
         return markdown_page(self)
+
+    def _repr_html_(self) -> str:
+        """The page in a notebook, which prefers HTML."""
+        from trnspec.evaluation.page import html_page
+
+        return html_page(self)
 
     def plot(self, kind: str | None = None) -> Chart:
         """A chart of the evaluation, which a notebook shows and ``save(file)`` writes.

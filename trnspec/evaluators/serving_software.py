@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from trnspec.evaluation.result import Assumption, RefusalError
-from trnspec.perf.serving.frameworks import DEFAULTS, FRAMEWORKS, Setting
+from trnspec.perf import frameworks
+from trnspec.perf.frameworks import Setting
+from trnspec.perf.serving.frameworks import DEFAULTS, FRAMEWORKS
 from trnspec.perf.serving.static_graphs import narrow_shards, powers_of_two, tile_of
 
 if TYPE_CHECKING:
@@ -70,6 +72,7 @@ def resolve(question: InferenceQuestion, *, neuron: bool) -> tuple[InferenceQues
     """
     settings: dict[str, Setting] = {}
     if question.framework is not None:
+        frameworks.known(question.framework, "inference")
         framework = FRAMEWORKS[question.framework]
         if framework.neuron != neuron:
             runs = [name for name, other in FRAMEWORKS.items() if other.neuron == neuron]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
@@ -99,9 +100,9 @@ class _Upgrade:
 
     def _value(self, value: Any, shape: Shape, path: Path) -> Any:
         if isinstance(shape, ObjectShape) and isinstance(value, dict):
-            fields = shape.fields
+            fields = _concerned(shape.cls)
             value = self._object(value, shape.cls, path)
-            return {k: self._value(v, fields[k].shape, (*path, k)) if k in fields else v for k, v in value.items()}
+            return {k: self._value(v, fields[k], (*path, k)) if k in fields else v for k, v in value.items()}
         if isinstance(shape, ListShape) and isinstance(value, list):
             return [self._value(item, shape.item, (*path, index)) for index, item in enumerate(value)]
         if isinstance(shape, MapShape) and isinstance(value, dict):
@@ -207,6 +208,31 @@ class _Upgrade:
 
 
 _PATH_TEXT = shape_of(PathText)
+
+
+@functools.cache
+def _concerned(cls: type) -> Mapping[str, Shape]:
+    """The fields of a class that have a renamed attribute or a path text in them."""
+    return {name: field.shape for name, field in ObjectShape(cls).fields.items() if _is_concerned(field.shape)}
+
+
+def _is_concerned(shape: Shape) -> bool:
+    seen: set[type] = set()
+    shapes = [shape]
+    while shapes:
+        one = shapes.pop()
+        if isinstance(one, ListShape):
+            shapes.append(one.item)
+        elif isinstance(one, MapShape):
+            shapes.append(one.value)
+        elif isinstance(one, ObjectShape) and one.cls not in seen:
+            seen.add(one.cls)
+            if renames(one.cls):
+                return True
+            shapes += [field.shape for field in one.fields.values()]
+        elif one == _PATH_TEXT:
+            return True
+    return False
 
 
 def _descend(value: dict[str, Any], way: list[str]) -> dict[str, Any] | None:

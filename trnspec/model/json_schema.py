@@ -16,6 +16,7 @@ import attrs
 from trnspec.model.annotations import NAME_PATTERN, Pattern
 from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata
 from trnspec.model.figure import Figure
+from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,
@@ -182,9 +183,9 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch fo
         name = "".join(w.title() for w in shape.dimension.name.split("_")) if shape.dimension else "Any"
         schema = definitions.refer(shape, f"{name}Figure", lambda: _figure(shape.dimension, definitions))
     elif isinstance(shape, RefShape):
-        words = f"The name of a {shape.target.__name__}: {NAME_PATTERN.words}."
-        schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {shape.target.__name__}"}
-        schema[MESSAGE] = words
+        target = target_word(shape.target)
+        schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {target}"}
+        schema[MESSAGE] = f"The name of a {target}: {NAME_PATTERN.words}."
     elif isinstance(shape, TextShape):
         schema = {"type": "string", **_limits(shape.pattern)}
     elif isinstance(shape, NumberShape):

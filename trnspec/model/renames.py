@@ -99,6 +99,7 @@ def _renamed(cls: type, path: Path, *, groups: bool) -> Path:
     return path
 
 
+@functools.lru_cache(maxsize=4096)
 def current_text(spec: type, text: str, *, groups: bool = True) -> str:
     """The present form of a path below ``spec`` as a text, which may have alternatives in braces.
 

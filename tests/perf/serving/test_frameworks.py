@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import typing
-
 import pytest
 
 from trnspec.evaluation.inputs import fields_of
-from trnspec.evaluation.questions import ServingFrameworkName, ServingSchedule
+from trnspec.evaluation.questions import ServingSchedule
 from trnspec.perf.serving.frameworks import DEFAULTS, FRAMEWORKS
 
 OPTIONS = {one.name: one for one in fields_of(ServingSchedule)}
 BY_FRAMEWORK = {"context_buckets", "batch_buckets", "tile"}
 """Options whose value follows from the smallest bucket, or from the chip."""
-
-
-def test_each_choice_is_a_framework():
-    assert typing.get_args(ServingFrameworkName) == tuple(FRAMEWORKS)
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)

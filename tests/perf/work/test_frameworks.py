@@ -8,7 +8,7 @@ from engine_catalogs import shipped
 from evaluator_samples import keywords
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.questions import FrameworkName, OptimizerName
+from trnspec.evaluation.questions import OptimizerName
 from trnspec.evaluators.memory import run as memory_
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.evaluators.training import run as training_
@@ -26,7 +26,6 @@ STEP = {**QUESTION, "global_batch": 64}
 
 
 def test_names_are_those_of_the_question() -> None:
-    assert FrameworkName.__args__ == tuple(FRAMEWORKS)
     assert OptimizerName.__args__ == tuple(OPTIMIZERS)
 
 

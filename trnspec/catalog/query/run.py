@@ -15,7 +15,7 @@ from attrs import field, frozen
 from trnspec.catalog.frames import library
 from trnspec.catalog.query.check import Check, Column, Test
 from trnspec.catalog.query.parser import parse_query, parse_term
-from trnspec.catalog.query.tree import Comparison, Condition, Known, Not, Or, Query, QueryError, Quotient, Term
+from trnspec.catalog.query.tree import Comparison, Condition, Flag, Known, Not, Or, Query, QueryError, Quotient, Term
 from trnspec.catalog.query.tree import Path as PathTerm
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
@@ -25,12 +25,15 @@ from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import abbreviated
+from trnspec.text_table import Column as TableColumn
+from trnspec.text_table import InNotebook, table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.text_table import Block
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -38,7 +41,7 @@ Value = Side | None
 
 
 @frozen(eq=False, repr=False)
-class Result(Sequence[T_co], Generic[T_co]):
+class Result(Sequence[T_co], InNotebook, Generic[T_co]):
     """The documents that a query found, in order, and a table of their values; ``str(result)`` is the table.
 
     Attributes:
@@ -100,6 +103,14 @@ class Result(Sequence[T_co], Generic[T_co]):
         frame: pd.DataFrame = pandas.DataFrame(records, columns=list(self.columns))
         frame.attrs["units"] = dict(self.units)
         return frame
+
+    def _sections(self) -> Iterator[tuple[str, Block]]:
+        values = [[cell.value for row in self.cells if (cell := row[i])] for i in range(len(self.columns))]
+        numbers = [any(isinstance(value, (Amount, int)) for value in column) for column in values]
+        columns = [TableColumn(name, right=right) for name, right in zip(self.columns, numbers, strict=True)]
+        yield "", table(columns, [tuple(None if cell is None else cell.text for cell in row) for row in self.cells])
+        if self.undecided:
+            yield "", f"unknown for: {', '.join(getattr(row, 'name', str(row)) for row in self.undecided)}"
 
     def __repr__(self) -> str:
         names = ", ".join(getattr(row, "name", str(row)) for row in self.rows)
@@ -180,6 +191,7 @@ def _test(condition: Condition, check: Check) -> Test:
         return check.comparison(condition)
     if isinstance(condition, Known):
         return check.known(condition)
+    assert not isinstance(condition, Flag), "queries of documents have no truth values of their own"
     if isinstance(condition, Not):
         inner = _test(condition.inner, check)
         return lambda node: None if (answer := inner(node)) is None else not answer
@@ -214,7 +226,7 @@ def _columns(given: list[str], query: Query, check: Check) -> list[Column]:
 def _mentioned(condition: Condition) -> Iterator[Term]:
     if isinstance(condition, Comparison):
         yield from (o for o in (condition.left, condition.right) if isinstance(o, (PathTerm, Quotient)))
-    elif isinstance(condition, Known):
+    elif isinstance(condition, (Known, Flag)):
         yield condition.path
     elif isinstance(condition, Not):
         yield from _mentioned(condition.inner)

@@ -49,6 +49,9 @@ DATES = 2.0
 TERMS = 1.5
 """Ratio of the prices of two capacity blocks: they follow demand."""
 
+SPOTS = 5.0
+"""Ratio of two spot prices of one server, of any zones and dates: up to 3.4 among those that are known."""
+
 FAMILIES = 1.5
 """Ratio per chip of servers of two families with the same chip: 1.15 for trn1n and trn1."""
 
@@ -243,6 +246,8 @@ def _code(one: Offer, other: Offer) -> str:
 
 def _bounds(one: Offer, other: Offer) -> tuple[float, float, str]:
     """The ratio of two prices of one chip: by size, type, region and date, and the sentence that says so."""
+    if one.server is other.server and one.type == other.type == "spot":
+        return 1 / SPOTS, SPOTS, "zone and date"
     reasons = []
     low, high = 1 / DIGITS, DIGITS
     if one.server is not other.server:

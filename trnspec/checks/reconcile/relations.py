@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import weakref
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 from attrs import evolve
@@ -44,12 +44,15 @@ from trnspec.model.ultraserver import UltraServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.fabric import Fabric
     from trnspec.model.ref import Ref
     from trnspec.yaml import Path
+
+T = TypeVar("T")
 
 AGREES = (None, "agrees")
 """The verdicts of a claim that is expected to hold."""
@@ -61,39 +64,65 @@ _known: weakref.WeakKeyDictionary[Graph, list[Relation]] = weakref.WeakKeyDictio
 
 
 def relations(graph: Graph) -> list[Relation]:
-    """Every relation of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
+    """Every relation of a graph. Several rules use them, so they are cached for the lifetime of the graph.
+
+    With a focus: those of its documents, and all that share a figure with one that fails, directly or through others,
+    which decide on which figure is reported.
+    """
     cached = _known.get(graph)
     if cached is None:
-        cached = _known[graph] = [
-            relation
-            for skeleton in [*sums(graph, lambda total: any(True for _ in _stated(total))), *_claims(graph)]
-            for whole in _stated(skeleton.total)
-            if (relation := skeleton if whole is skeleton.total else evolve(skeleton, total=whole)).is_stated
-        ]
+        scope = graph.scope
+        cached = _relations(graph, scope)
+        while scope is not None:
+            failing = {site.node.name for relation in cached if not relation.holds for site in relation.sites}
+            wider = scope | graph.using(failing)
+            if wider == scope:
+                break
+            scope = wider
+            cached = _relations(graph, scope)
+        _known[graph] = cached
     return cached
 
 
-def sums(graph: Graph, wanted: Callable[[Site], bool] = lambda _: True) -> Iterator[Relation]:
+def _relations(graph: Graph, scope: AbstractSet[str] | None) -> list[Relation]:
+    wanted = functools.partial(sums, wanted=lambda total: any(True for _ in _stated(total)))
+    return [
+        relation
+        for skeleton in [*wanted(graph, scope=scope), *_claims(graph, scope)]
+        for whole in _stated(skeleton.total)
+        if (relation := skeleton if whole is skeleton.total else evolve(skeleton, total=whole)).is_stated
+    ]
+
+
+def sums(
+    graph: Graph, wanted: Callable[[Site], bool] = lambda _: True, scope: AbstractSet[str] | None = None
+) -> Iterator[Relation]:
     """Every relation of a sum, whether or not its figures are stated.
 
     Args:
         graph: The documents.
         wanted: Whether the relations of a published total are needed; evaluated first, since most totals are not stated.
+        scope: The names of documents, with all that refer to them: the relations between their figures; all if ``None``.
     """
-    for core in graph.of(Core):
+
+    def of(kind: type[T]) -> Iterator[Node[T]]:
+        return (n for n in graph.of(kind) if scope is None or n.name in scope)
+
+    for core in of(Core):
         yield from _core(core)
-    for link in graph.of(Link):
+    for link in of(Link):
         yield from _link(link)
-    for chip in graph.of(Chip):
+    for chip in of(Chip):
         yield from _chip(chip, graph, wanted)
-    for server in graph.of(Server):
+    for server in of(Server):
         yield from _server(server, graph)
-    for ultraserver in graph.of(UltraServer):
+    for ultraserver in of(UltraServer):
         yield from _ultraserver(ultraserver, graph)
-    for cluster in graph.of(Cluster):
+    for cluster in of(Cluster):
         yield from _cluster(cluster, graph)
     for node in graph:
-        yield from _stated_totals(node, graph, wanted)
+        if scope is None or node.name in scope:
+            yield from _stated_totals(node, graph, wanted)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -105,8 +134,8 @@ def claimed_paths(at: str) -> tuple[Path, ...]:
         return ()
 
 
-def _claims(graph: Graph) -> Iterator[Relation]:
-    for node in graph:
+def _claims(graph: Graph, scope: AbstractSet[str] | None) -> Iterator[Relation]:
+    for node in graph if scope is None else (n for n in graph if n.name in scope):
         for index, claim in enumerate(node.claims):
             if claim.verdict not in AGREES:
                 continue

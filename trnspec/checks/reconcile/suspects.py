@@ -65,13 +65,15 @@ def blamed(graph: Graph) -> tuple[Suspect, ...]:
     """The suspects of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
     cached = _known.get(graph)
     if cached is None:
-        cached = _known[graph] = tuple(suspects(relations(graph), _with_formula(graph), graph))
+        every = relations(graph)
+        doubted = {site.node.name: site.node for r in every if not r.holds for site in r.sites}
+        cached = _known[graph] = tuple(suspects(every, _with_formula(doubted.values(), graph), graph))
     return cached
 
 
-def _with_formula(graph: Graph) -> Iterator[Key]:
+def _with_formula(nodes: Iterable[Node[Any]], graph: Graph) -> Iterator[Key]:
     """The figures that agree with a formula of their own, which supports them as another source would."""
-    for node in graph:
+    for node in nodes:
         for path, figure in graph.figures(node).items():
             for formula in (figure.derived, figure.check):
                 if formula is None:

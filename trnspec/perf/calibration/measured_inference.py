@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measurements import Record, Skipped
-    from trnspec.perf.serving.frameworks import Setting
+    from trnspec.perf.frameworks import Setting
 
 FRAMEWORKS_OF_ROWS = (
     (r"optimum", "optimum-neuron"),

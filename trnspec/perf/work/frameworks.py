@@ -1,7 +1,4 @@
-"""Training frameworks: the settings that each implies, and what it needs of a rank's memory besides the model.
-
-A framework sets inputs that the caller leaves unstated.  Sources are in docs/explanation/performance/memory.md.
-"""
+"""Frameworks in training: what each sets in a question, and what it needs of a rank's memory besides the model."""
 
 from __future__ import annotations
 
@@ -15,6 +12,8 @@ from trnspec.errors import QuantityError, UsageError
 from trnspec.evaluation.inputs import fields_of
 from trnspec.evaluation.questions import Question, Software
 from trnspec.evaluation.result import Assumption
+from trnspec.perf import frameworks as every
+from trnspec.perf.frameworks import UNSTATED, TrainingSettings
 from trnspec.quantities.quantity import Qualifier, parse
 from trnspec.quantities.units import Dimension
 
@@ -23,57 +22,10 @@ if TYPE_CHECKING:
 
 Q = TypeVar("Q", bound=Question)
 
-RESERVE = "5%"
-"""The reserve where neither the caller nor a framework states one: runtime, communication buffers, fragmentation."""
+FRAMEWORKS = {name: one.training for name, one in every.FRAMEWORKS.items() if one.training is not None}
+"""The settings of the frameworks of training, by name."""
 
-
-@frozen(kw_only=True)
-class Framework:
-    """The settings of a framework, by the name of the input that each sets.
-
-    Attributes:
-        optimizer: The optimizer, with the precision of gradients and states.
-        zero: ZeRO stage.
-        recompute: Activation recomputation.
-        overlap: Whether tensor-parallel collectives overlap with computation.
-        flash: Whether attention scores are not stored.
-        fused_loss: Whether the loss keeps 4 bytes per logit instead of 14.
-        gathered_inputs: Whether inputs gathered over tensor-parallel ranks are stored, instead of gathered again.
-        bucket: Buffers of gradients that are being reduced.
-        reserve: Memory that the model cannot use.
-    """
-
-    optimizer: str
-    zero: int = 0
-    recompute: str = "none"
-    overlap: bool = False
-    flash: bool = True
-    fused_loss: bool = True
-    gathered_inputs: bool = False
-    bucket: str = "0 B"
-    reserve: str = RESERVE
-
-
-UNSTATED = Framework(optimizer="adam")
-"""The settings without a framework."""
-
-FRAMEWORKS: Mapping[str, Framework] = {
-    # Gradients are accumulated and reduced in 32 bit, in one buffer of which buckets are views.
-    "megatron": Framework(optimizer="adam-fp32-grads"),
-    # FSDP of 32-bit parameters; DTensor stores the gathered inputs of column-parallel matrices.
-    "torchtitan": Framework(
-        optimizer="adam-fsdp", zero=3, recompute="operators", fused_loss=False, gathered_inputs=True
-    ),
-    # Compiled: no allocator that fragments; the runtime takes 96 MB per physical core, and rings and scratchpad besides.
-    "nxd": Framework(optimizer="adam-fp32-grads", zero=1, bucket="1024 MB", reserve="1 GiB"),
-    # 5e8 elements of 16 bit.
-    "deepspeed": Framework(optimizer="adam-fp32-grads", bucket="1 GB"),
-    # FSDP with mixed_precision PURE: gradients are reduced in 16 bit.
-    "llm-foundry": Framework(optimizer="adam", zero=3, recompute="full"),
-}
-"""The frameworks by name."""
-
-SETTINGS = tuple(f.name for f in attrs.fields(Framework))
+SETTINGS = tuple(f.name for f in attrs.fields(TrainingSettings))
 """The inputs that a framework sets."""
 
 
@@ -104,17 +56,14 @@ ALLOCATED = Runtime()
 """No reserve and no buckets: what the model and its training step allocate."""
 
 
-def profile(framework: str | None) -> Framework:
+def profile(framework: str | None) -> TrainingSettings:
     """The settings of a framework; those without one for ``None`` or an empty name.
 
     Raises:
         UsageError: Unknown framework.
+        RefusalError: It is not a framework of training.
     """
-    if not framework:
-        return UNSTATED
-    if framework not in FRAMEWORKS:
-        raise UsageError(f"unknown framework {framework!r}; expected one of {', '.join(FRAMEWORKS)}")
-    return FRAMEWORKS[framework]
+    return every.known(framework, "training").training or UNSTATED if framework else UNSTATED
 
 
 def runtime(

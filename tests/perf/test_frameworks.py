@@ -1,0 +1,97 @@
+"""One vocabulary of frameworks: the same names in training, inference and for collectives."""
+
+from __future__ import annotations
+
+import re
+import typing
+from pathlib import Path
+
+import pytest
+import trnspec_nvidia
+from running import ROOT
+
+import trnspec
+from trnspec.errors import UsageError
+from trnspec.evaluation.inputs import fields_of
+from trnspec.evaluation.questions import FrameworkName
+from trnspec.evaluation.result import RefusalError
+from trnspec.evaluators.collective import CollectiveQuestion
+from trnspec.evaluators.deployment import InferenceQuestion
+from trnspec.evaluators.memory import MemoryQuestion
+from trnspec.evaluators.search import SearchQuestion
+from trnspec.evaluators.training import TrainingQuestion
+from trnspec.perf.frameworks import FRAMEWORKS, Phase, known
+from trnspec.perf.lowering.calibrated import Calibration
+
+PHASES: tuple[Phase, ...] = typing.get_args(Phase)
+ON = {"model": "llama-3.1-8b", "on": "trn2.48xlarge"}
+QUESTIONS = {
+    TrainingQuestion: "training", MemoryQuestion: "training", SearchQuestion: "training", InferenceQuestion: "inference",
+    CollectiveQuestion: "collectives",
+}  # fmt: skip
+INPUTS = {
+    "training": {**ON, "seq": 4096, "global_batch": 64, "tp": 8, "must_fit": False},
+    "memory": {**ON, "seq": 4096, "tp": 8},
+    "search": {**ON, "seq": 4096, "global_batch": 64, "tp": (8,), "pp": (1,), "cp": (1,)},
+    "inference": ON,
+    "collective": {"kind": "all-reduce", "size": "1 MiB", "on": "trn2.48xlarge"},
+}
+
+
+@pytest.fixture(scope="module")
+def catalog():
+    return trnspec.load()
+
+
+def test_choices() -> None:
+    """Every evaluator has the same choices, and its help names those that it can be about."""
+    for question, phase in QUESTIONS.items():
+        option = next(one for one in fields_of(question) if one.name == "framework")
+        assert option.choices == typing.get_args(FrameworkName) == tuple(FRAMEWORKS)
+        named = set(re.findall(r"[\w-]+", option.help))
+        assert {n for n, one in FRAMEWORKS.items() if one.has(phase)} == named & {*FRAMEWORKS}
+
+
+def test_every_framework_has_a_part_somewhere() -> None:
+    for name, one in FRAMEWORKS.items():
+        for phase in PHASES:
+            if one.has(phase):
+                assert known(name, phase) is one
+            else:
+                with pytest.raises(RefusalError) as caught:
+                    known(name, phase)
+                assert ("framework", "framework") == (caught.value.reason, caught.value.place)
+                assert f"nothing of {phase}" in str(caught.value)
+        assert any(map(one.has, PHASES))
+    with pytest.raises(UsageError, match="did you mean 'megatron'"):
+        known("megatrom", "training")
+
+
+@pytest.mark.parametrize("evaluator", INPUTS)
+def test_evaluators_reject_a_framework_without_a_part(catalog, evaluator) -> None:
+    phase = {"inference": "inference", "collective": "collectives"}.get(evaluator, "training")
+    others = [name for name, one in FRAMEWORKS.items() if not one.has(phase)]
+
+    assert others
+    for name in others:
+        with pytest.raises(RefusalError) as caught:
+            trnspec.evaluate(evaluator, catalog, **INPUTS[evaluator], framework=name)
+        assert ("framework", f"nothing of {phase}") == (
+            caught.value.reason,
+            str(caught.value)[-len(f"nothing of {phase}") :],
+        )
+
+
+def test_the_hint_begins_with_the_same_library(catalog) -> None:
+    with pytest.raises(RefusalError) as caught:
+        trnspec.evaluate("inference", catalog, **INPUTS["inference"], framework="nxd")
+
+    assert caught.value.hint.startswith("a framework of inference: nxd-inference, ")
+
+
+def test_calibrations_name_them() -> None:
+    """Those of kernels name libraries of kernels."""
+    folders = [ROOT / "catalog", Path(trnspec_nvidia.__file__).parent / "catalog"]
+    named = {node.spec.framework for node in trnspec.load(folders).graph.of(Calibration)} - {None}
+
+    assert {"torch"} >= named - {*FRAMEWORKS}
