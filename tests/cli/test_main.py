@@ -10,7 +10,8 @@ import pytest
 from running import Here, apart
 
 from trnspec._version import __version__
-from trnspec.cli import COMMANDS, _message
+from trnspec.cli import COMMANDS
+from trnspec.cli.dispatch import _message
 
 
 @pytest.fixture
