@@ -8,8 +8,10 @@ import sys
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
+from trnspec.plugins.builtin_commands import COMMANDS
+
 if TYPE_CHECKING:
-    from trnspec.cli.dispatch import COMMANDS, group, main
+    from trnspec.cli.dispatch import group, main
 
 __all__ = ["COMMANDS", "group", "main", "prepare"]
 

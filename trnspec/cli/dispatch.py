@@ -16,7 +16,7 @@ from trnspec._version import __version__
 from trnspec.cli import prepare
 from trnspec.cli.suggest import Group
 from trnspec.errors import QuantityError, TrnspecError, UsageError
-from trnspec.plugins.builtin_commands import COMMANDS as COMMANDS
+from trnspec.plugins.builtin_commands import COMMANDS
 
 if TYPE_CHECKING:
     from trnspec.plugins.api import Command
