@@ -154,3 +154,9 @@ def chip_power(catalog: Catalog, on: str) -> ChipPower | None:
         return None
     number = counted[0] * int(match["count"] or 1)
     return ChipPower(number * float(draw.figure.value.value), draw)
+
+
+def chip_watts(catalog: Catalog, on: str) -> float | None:
+    """The power of all chips of a system [W], as :func:`chip_power` gives it."""
+    power = chip_power(catalog, on)
+    return None if power is None else power.watts
