@@ -19,6 +19,7 @@ from trnspec.catalog.views import (
     DocumentView,
     LinkView,
     ModelView,
+    PowerView,
     PriceView,
     ServerView,
     SourceView,
@@ -31,6 +32,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.link import Link
+from trnspec.model.power import Power
 from trnspec.model.price import Price
 from trnspec.model.server import Server
 from trnspec.model.source import Source
@@ -146,6 +148,11 @@ class Catalog(Tabular, InNotebook):
     def prices(self) -> Documents[PriceView]:
         """The prices by name; ``cat.servers["trn1.32xlarge"].prices()`` are those of a server."""
         return Documents(self, Price, "price")
+
+    @property
+    def power(self) -> Documents[PowerView]:
+        """The documents of power by name; ``cat.chips["h100-sxm"].draws()`` are those of a chip."""
+        return Documents(self, Power, "power")
 
     @property
     def models(self) -> Documents[ModelView]:

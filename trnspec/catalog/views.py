@@ -16,6 +16,7 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.graph.composition import chip_count, chips, members
 from trnspec.graph.facts import facts
+from trnspec.graph.power import Draw, draws
 from trnspec.graph.prices import Quote, quotes
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, with_provenance
 from trnspec.graph.totals import sums, total
@@ -24,6 +25,7 @@ from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.document import Node
 from trnspec.model.link import Link
+from trnspec.model.power import Power, PowerType
 from trnspec.model.price import Price, PriceType
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
@@ -183,6 +185,14 @@ class DocumentView(InNotebook):
             raise UsageError(f"the number of chips of {self.kind} {self.name} is not known")
         return count
 
+    def draws(self, type: PowerType | None = None) -> tuple[Draw, ...]:
+        """The known powers of a chip or a system, by type.
+
+        Args:
+            type: Only powers of this type, such as ``tdp``.
+        """
+        return draws(self.catalog.graph, self.node, type)
+
     @property
     def topology(self) -> Topology:
         """The fabric among its chips as a graph with measures: ``.diameter``, ``.bisection()``.
@@ -260,6 +270,11 @@ class PriceView(DocumentView, Price):
 
 
 @frozen(kw_only=True, eq=False, slots=False, repr=False)
+class PowerView(DocumentView, Power):
+    """The power of a chip or a system, of one type."""
+
+
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
 class ModelView(DocumentView, Model):
     """A model of a catalog."""
 
@@ -328,6 +343,7 @@ VIEWS: dict[type, type[DocumentView]] = {
         UltraServerView,
         ClusterView,
         PriceView,
+        PowerView,
         ModelView,
         SourceView,
     )

@@ -9,7 +9,8 @@ import re
 from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.measures import columns, common, edge, mark, measure, printed
+from trnspec.evaluation.evidence import PREDICTED
+from trnspec.evaluation.measures import columns, common, edge, mark, measure, outward, predicted, printed
 from trnspec.evaluation.suggestion import command
 from trnspec.text_table import (
     Block,
@@ -56,6 +57,13 @@ _UPPER_CASE = {
     "flops": "FLOPs",
 }
 _SYNONYMS = {"time to first token": "TTFT", "time per output token": "TPOT"}
+_SHORT = {
+    "ttft": "time_to_first_token",
+    "tpot": "time_per_output_token",
+    "tokens_per_s_per_chip": "throughput_per_chip",
+    "usd": "million_tokens",
+}
+"""Names of columns by the answers that they have the values of."""
 _SUMMARY_ENTRIES = 6
 _SUMMARY_ANSWERS = 3
 _MAIN = (
@@ -316,9 +324,10 @@ def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, s
         heading = f"{label(name)} breakdown"
         yield heading[0].upper() + heading[1:], _breakdown(evaluation, name)
     marks = {a.name: edge(a) or mark(a) for a in evaluation.answers}
+    marks |= {short: marks[name] for short, name in _SHORT.items() if name in marks}
     for each in evaluation.tables:
-        yield escape(each.title[:1].upper() + each.title[1:]), _table(each, marks)
-    if any(marks.get(c) in (">=", "<=") for each in evaluation.tables for c in each.columns):
+        yield escape(each.title[:1].upper() + each.title[1:]), _table(each, _marks(each, marks))
+    if any(m in (">=", "<=") for each in evaluation.tables for m in _marks(each, marks).values()):
         yield "", BOUNDS if width is None else wrapped("", BOUNDS, width)
     if evaluation.assumptions:
         rows = [(label(a.name), escape(a.value), escape(a.why)) for a in evaluation.assumptions]
@@ -392,7 +401,19 @@ def _number(value: Value | None, unit: str, within: tuple[float, str] | None, ma
     if not is_number(value):
         return text
     assert isinstance(value, (int, float))
-    return Number(value, f"{mark}{text}" if mark in ("", "~") else f"{mark} {text}")
+    if not mark or within is None:
+        return Number(value, f"{mark}{text}")
+    if mark == "~":
+        return Number(value, f"~{predicted(value / within[0])}")
+    return Number(value, f"{mark} {outward(value / within[0], lower=mark == '>=')}")
+
+
+def _marks(rows: Rows, marks: Mapping[str, str]) -> dict[str, str]:
+    """The marks of the columns of a table; of one without losses they are bounds, whatever the answers are."""
+    if rows.kind != "ideal":
+        return {name: marks[name] for name in rows.columns if name in marks}
+    units = dict(zip(rows.columns, rows.units or ("",) * len(rows.columns), strict=True))
+    return {name: ">=" if unit == "s" else "<=" for name, unit in units.items() if name in marks and unit in PREDICTED}
 
 
 def _table(rows: Rows, marks: Mapping[str, str]) -> Table:

@@ -96,7 +96,14 @@ class Stated(Figure):
         return f"{self.source_title}, {self.as_of} ({self.source_name}{where})" if self.source_name else "none"
 
 
-_SCOPES = {"Core": "per core", "Chip": "per chip", "Link": "per link", "Server": "per server", "Price": "per server"}
+_SCOPES = {
+    "Core": "per core",
+    "Chip": "per chip",
+    "Link": "per link",
+    "Server": "per server",
+    "Price": "per server",
+    "Power": "per unit",
+}
 
 
 def scope(kind: str, path: Path) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from trnspec.evaluation.evidence import mixed, rank_class
-from trnspec.evaluation.measures import bound, common, edge, mark, measure
+from trnspec.evaluation.measures import bound, common, edge, mark, measure, predicted
 from trnspec.evaluation.page import BOUNDS, IDEAL, is_number, label
 from trnspec.evaluation.sweeps.figure_axes import FigureValue
 from trnspec.text_table import Block, Column, Number, Table, escape, html, in_html, markdown, table, wrapped
@@ -141,6 +141,8 @@ def _cell(answer: Answer | None, unit: str, within: tuple[float, str] | None) ->
         return None
     if edge(answer) and answer.kind == "ideal" and within is not None:
         text = bound(answer, within[0])
+    elif mark(answer) and within is not None and is_number(answer.value):
+        text = predicted(answer.value / within[0])  # type: ignore[operator]  # a number
     else:
         text = escape(measure(answer.value, unit, None if within is None else (within[0], "")))
     text = f"{edge(answer)} {text}" if edge(answer) else f"{mark(answer)}{text}"
