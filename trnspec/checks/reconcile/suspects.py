@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
-from trnspec.checks.reconcile.relations import relations
+from trnspec.checks.reconcile.relations import each_relation, failing
 from trnspec.checks.reconcile.sites import Relation, Site
 from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import figure_at
@@ -65,13 +65,19 @@ def blamed(graph: Graph) -> tuple[Suspect, ...]:
     """The suspects of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
     cached = _known.get(graph)
     if cached is None:
-        cached = _known[graph] = tuple(suspects(relations(graph), _with_formula(graph), graph))
+        keys = {site.key for relation in failing(graph) for site in relation.sites}
+        # The relations of other figures have no part in it.
+        concerned = [r for r in each_relation(graph) if any(s.key in keys for s in r.sites)] if keys else []
+        formulas = _with_formula(graph, {name for name, _, _ in keys})
+        cached = _known[graph] = tuple(suspects(concerned, formulas, graph))
     return cached
 
 
-def _with_formula(graph: Graph) -> Iterator[Key]:
+def _with_formula(graph: Graph, names: Collection[str]) -> Iterator[Key]:
     """The figures that agree with a formula of their own, which supports them as another source would."""
     for node in graph:
+        if node.name not in names:
+            continue
         for path, figure in graph.figures(node).items():
             for formula in (figure.derived, figure.check):
                 if formula is None:
