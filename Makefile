@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test coverage mutants fuzz lint docs site accuracy bench calibrations clean
+.PHONY: demo test coverage mutants fuzz lint docs accuracy bench calibrations clean
 
 demo: .venv/installed          ## validate the shipped catalog and show what it holds
 	$(BIN)/trnspec validate --table
@@ -27,11 +27,10 @@ lint: .venv/developing         ## ruff, mypy over the package and the plugins, t
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: .venv/developing         ## write the schemas and the reference pages that are made from the code
+docs: .venv/developing         ## write what is generated from the code, then the manual and the catalog as one site in dist/docs
 	$(BIN)/python docs/generate.py
-
-site: .venv/developing         ## write the catalog as web pages to dist/site
-	$(BIN)/trnspec site build dist/site
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs dist/docs
+	$(BIN)/trnspec site build dist/docs/catalog
 
 accuracy: .venv/developing     ## write the page of errors against measurements, its plots and the errors a test compares with
 	$(BIN)/python docs/accuracy.py

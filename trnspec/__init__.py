@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # for type checkers it is true; importing typing would ta
 if TYPE_CHECKING:
     from typing import Any
 
-    from trnspec.api import evaluate, load, sensitivity, solve, sweep, trace, validate
+    from trnspec.api import evaluate, load, search, sensitivity, solve, sweep, trace, validate
     from trnspec.catalog.catalog import Catalog
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.query.tree import QueryError
@@ -110,6 +110,7 @@ __all__ = [
     "evaluate",
     "load",
     "rule",
+    "search",
     "sensitivity",
     "solve",
     "sweep",
@@ -118,7 +119,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "trnspec.api": ("evaluate", "load", "sensitivity", "solve", "sweep", "trace", "validate"),
+    "trnspec.api": ("evaluate", "load", "search", "sensitivity", "solve", "sweep", "trace", "validate"),
     "trnspec.evaluation.evidence": ("Evidence", "GroupError", "Nearest", "Outside"),
     "trnspec.evaluation.sweeps.sweep": ("Sweep",),
     "trnspec.catalog.catalog": ("Catalog",),

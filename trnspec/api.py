@@ -13,10 +13,12 @@ from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import Reading, link, read
 from trnspec.loading.selection import Selection, choose
 from trnspec.loading.settings import Settings
-from trnspec.yaml import Limits, read_file, read_text
+from trnspec.loading.snapshot import reading
+from trnspec.yaml import Limits, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Executor
     from typing import Any
 
     from trnspec.catalog.catalog import Catalog
@@ -77,9 +79,9 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
     owner = owners(known)
     layer = selection.layers.get
     for file in selection.targets:
-        yield read(read_file(file), known, plugin=owner(file), layer=layer(file, 0))
+        yield reading(str(file), known, plugin=owner(file), layer=layer(file, 0))
     for file in selection.context:
-        yield read(read_file(file), known, target=False, plugin=owner(file), layer=layer(file, 0))
+        yield reading(str(file), known, target=False, plugin=owner(file), layer=layer(file, 0))
 
 
 def owners(known: Registry) -> Callable[[FilePath], str]:
@@ -226,6 +228,30 @@ def evaluate(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Eva
     from trnspec.evaluation.runner import run
 
     return run(*evaluator(name), _loaded(catalog), inputs)
+
+
+def search(
+    catalog: Catalog | None = None, /, *, executor: Executor | None = None, parts: int = 64, **inputs: Any
+) -> Evaluation:
+    """Searches for the best layout of a training step, or the best deployment for serving; see ``docs/reference/search.md``.
+
+    Args:
+        catalog: The catalog; the shipped one if omitted.
+        executor: Evaluates parts of the search: a ``ProcessPoolExecutor``, or any other of ``concurrent.futures``, such as
+            that of a Dask client; this process if omitted. The result does not depend on it.
+        parts: Number of parts for an executor.
+        **inputs: The inputs by name, as for ``evaluate("search", ...)``.
+
+    Raises:
+        UsageError: As for :func:`evaluate`, or a worker failed.
+        RefusalError: Nothing fits or meets the condition; the error has the nearest searches that have an answer.
+    """
+    from trnspec.evaluation.distribution import Distribution, distributed
+
+    if parts < 1:
+        raise UsageError(f"parts: a number of at least 1 is expected, not {parts}")
+    with distributed(Distribution(executor, parts)):
+        return evaluate("search", catalog, **inputs)
 
 
 def sensitivity(name: str, catalog: Catalog | None = None, answer: str = "", /, **inputs: Any) -> Table:

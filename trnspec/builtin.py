@@ -100,7 +100,7 @@ plugin = Plugin(
         ),
         Evaluator(
             "search",
-            "Fastest training layouts that fit in memory.",
+            "Best layouts of training, or deployments for serving, that fit in memory.",
             "trnspec.evaluators.search:run",
             rows=True,
         ),

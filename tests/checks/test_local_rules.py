@@ -48,7 +48,7 @@ def test_local_findings_point_into_used_documents(readings: list[Reading]) -> No
     found = set()
     for rule in registry().rules:
         for node in graph if rule.local else ():
-            for diagnostic in runner.run([rule], graph, focus={node.name}):
+            for diagnostic in runner.run([rule], graph, only=node):
                 named = {files[w.file] for w in (diagnostic.where, *diagnostic.see) if w.file in files}
                 assert all(node.name in graph.using({name}) for name in named), (diagnostic, node.name)
                 found.add(rule.code.id)

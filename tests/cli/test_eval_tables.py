@@ -151,12 +151,13 @@ def test_titles_that_share_a_word(here) -> None:
 def test_a_search_is_its_table(here) -> None:
     found = rows(here(*SEARCH, "--top", "3", "--format", "csv").out)
     data = json.loads(here(*SEARCH, "--top", "3", "--format", "json").out)
-    (layouts,) = data["tables"]
+    layouts, first_and_second = data["tables"]
 
+    assert first_and_second["title"] == "First and second: step time"
     assert [[str(v) for v in row] for row in layouts["rows"]] == [list(r.values()) for r in found]
     assert ["step_time [s]", "mfu [%]", "memory [B]", "tp"] == list(found[0])[:4]
-    swept_ = rows(here(*SEARCH, "--dtype", "bf16,fp32", "--top", "2", "--format", "csv").out)
-    assert ["bf16", "bf16", "fp32", "fp32"] == [r["dtype"] for r in swept_]
+    swept_ = rows(here(*SEARCH, "--optimizer", "adam,adam-8bit", "--top", "2", "--format", "csv").out)
+    assert ["adam", "adam", "adam-8bit", "adam-8bit"] == [r["optimizer"] for r in swept_]
     assert [r["step_time [s]"] for r in found[:2]] == [r["step_time [s]"] for r in swept_[:2]]
     assert REFUSED == tuple(swept_[0])[-4:]
 

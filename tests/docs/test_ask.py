@@ -19,17 +19,6 @@ QUESTIONS = (
 )
 
 
-def test_every_block(tmp_path, monkeypatch, capsys) -> None:
-    """In order, in one namespace: later blocks use what earlier ones have made."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-    runner = Runner(Here(tmp_path, monkeypatch, capsys))
-    found = blocks(PAGE)
-
-    assert len(found) == PAGE.read_text(encoding="utf-8").count("\n```") // 2
-    for block in found:
-        runner.run(block)
-
-
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_answers_are_short(question) -> None:
     """At most two lines of code for each question, counted in its first block."""

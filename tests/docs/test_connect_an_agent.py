@@ -12,8 +12,10 @@ from trnspec.mcp.server import TOOLS
 PAGE = ROOT / "docs" / "how-to" / "connect-an-agent.md"
 
 
-def test_every_block(tmp_path, monkeypatch, capsys) -> None:
-    runner = Runner(Here(tmp_path, monkeypatch, capsys))
+def test_every_block(tmp_path, monkeypatch, capfd) -> None:
+    """The client gives the server its standard error, which has to be a file."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    runner = Runner(Here(tmp_path, monkeypatch, capfd))
 
     assert blocks(PAGE)
 

@@ -17,7 +17,13 @@ def elsewhere(tmp_path_factory) -> Elsewhere:
 
 @pytest.mark.parametrize(
     ("page", "commands"),
-    [("tutorial/add-a-generation", 22), ("tutorial/write-a-rule", 12), ("how-to/test-a-catalog", 4)],
+    [
+        ("tutorial/add-a-generation", 22),
+        ("tutorial/add-a-kind", 10),
+        ("tutorial/write-a-rule", 12),
+        ("tutorial/write-an-exporter", 7),
+        ("how-to/test-a-catalog", 4),
+    ],
 )
 def test_every_command(elsewhere, tmp_path, page, commands) -> None:
     """What is installed is removed again, so each page begins where the reader does."""

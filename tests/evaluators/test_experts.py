@@ -9,7 +9,7 @@ import pytest
 import trnspec
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError
-from trnspec.evaluators.search import COLUMNS
+from trnspec.evaluators.search import LAYOUT
 from trnspec.evaluators.training import EXPERT_INPUTS
 
 CAT = trnspec.load()
@@ -128,7 +128,7 @@ def test_search_finds_whole_and_split_experts() -> None:
         one = asked(
             "training",
             **question,
-            **{name: row[name] for name in COLUMNS if name not in {"step_time", "mfu", "memory"}},
+            **{name: row[name] for name in LAYOUT if name not in {"step_time", "mfu", "memory"}},
         )
         assert (one["step_time"], one["memory"]) == (row["step_time"], row["memory"])
     fastest = []

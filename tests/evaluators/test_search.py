@@ -11,7 +11,7 @@ import trnspec
 from trnspec.builtin import plugin as builtin
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError
-from trnspec.evaluators.search import COLUMNS
+from trnspec.evaluators.search import LAYOUT
 from trnspec.evaluators.search import run as search_
 from trnspec.evaluators.training import run as training_
 from trnspec.testing import EvaluatorConformance
@@ -27,7 +27,7 @@ def rows(found) -> list[dict]:
 
 
 def layout(row: dict) -> dict:
-    return {name: row[name] for name in COLUMNS if name in row and name not in {"step_time", "mfu", "memory"}}
+    return {name: row[name] for name in LAYOUT if name in row}
 
 
 def test_each_row_is_what_training_says() -> None:

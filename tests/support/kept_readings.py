@@ -13,7 +13,7 @@ from pathlib import Path
 from attrs import evolve
 
 from trnspec import api
-from trnspec.loading import index
+from trnspec.loading import index, snapshot
 from trnspec.loading.pipeline import Reading, read
 from trnspec.plugins.api import Registry
 from trnspec.testing import helpers
@@ -55,7 +55,7 @@ def _read(document: Document, registry: Registry, *, target: bool = True, plugin
 
 def keep() -> None:
     """Makes ``trnspec.load``, ``trnspec.testing`` and the command line, in this process, use what was parsed before."""
-    for module in (api, index, helpers):
+    for module in (snapshot, index, helpers):
         module.read_file = _read_file  # type: ignore[attr-defined]
-    for module in (api, helpers):
+    for module in (api, snapshot, helpers):
         module.read = _read  # type: ignore[attr-defined]

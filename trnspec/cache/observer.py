@@ -38,6 +38,7 @@ class Observer:
     Attributes:
         files: The files that were opened, with their state before.
         folders: The folders that were listed, with the hash of their names before.
+        known: The files whose content is known without reading them, with its hash and their state.
         reason: Why the run cannot be stored; empty if it can.
         is_busy: Whether events are ignored at present.
     """
@@ -45,6 +46,7 @@ class Observer:
     def __init__(self) -> None:
         self.files: dict[str, tuple[int, ...]] = {}
         self.folders: dict[str, bytes] = {}
+        self.known: dict[str, tuple[bytes, tuple[int, ...]]] = {}
         self.reason = ""
         self.began = time.time_ns()
         self.is_busy = False
@@ -88,6 +90,7 @@ def _is_code(path: str) -> bool:
     return (
         name.endswith((".py", ".so", ".pyd"))
         or "__pycache__" in path
+        or (sys.pycache_prefix is not None and path.startswith(os.path.join(sys.pycache_prefix, "")))
         or path in _python_path()
         or (path.startswith(_STANDARD) and not _is_installed(path))
         or folder.endswith((".dist-info", ".egg-info"))
@@ -152,6 +155,18 @@ def unobserved() -> Iterator[None]:
         observer.is_busy = False
 
 
+def depend(file: str, digest: bytes, state: tuple[int, ...]) -> None:
+    """The run depends on a file that it does not open, because its content is known.
+
+    Args:
+        file: The file.
+        digest: The hash of its content.
+        state: Its state, as :func:`trnspec.cache.verdicts.change_of` gives it.
+    """
+    if _current is not None:
+        _current.known[os.path.abspath(file)] = (digest, state)
+
+
 def store(arguments: list[str], text: str, status: int) -> str:
     """Store what a run printed; without an error wherever that is not possible.
 
@@ -166,7 +181,9 @@ def store(arguments: list[str], text: str, status: int) -> str:
     place = verdicts.folder()
     if reason or not place or len(text) > MOST_TEXT:
         return reason or "there is no folder, or the output is too long"
-    files: dict[str, bytes] = {}
+    files, reason = _contents(observer)
+    if reason:
+        return reason
     entry: dict[str, Any] = {
         "text": text,
         "status": status,
@@ -176,19 +193,30 @@ def store(arguments: list[str], text: str, status: int) -> str:
         "folders": observer.folders,
         "files": files,
     }
-    identities: set[tuple[int, ...]] = set()
-    for file, before in observer.files.items():
-        files[file], after = verdicts.content(file)
-        if before and after != before:
-            return f"{file} changed"
-        identities.add(after[2:])
-    if len(identities - {()}) < sum(1 for state in observer.files.values() if state):
-        return "a file has two names"
     try:
         write(place, verdicts.key(arguments, os.environ).hex(), verdicts.packed(entry))
     except (OSError, ValueError) as error:
         return str(error)
     return ""
+
+
+def _contents(observer: Observer) -> tuple[dict[str, bytes], str]:
+    """The hash of each file that a run depends on, and why it cannot be stored."""
+    files: dict[str, bytes] = {}
+    identities: list[tuple[int, ...]] = []
+    for file, (digest, state) in observer.known.items():
+        if file not in observer.files:
+            if (verdicts.change_of(file) != state) if state else (verdicts.content(file)[0] != digest):
+                return {}, f"{file} changed"
+            files[file] = digest
+            identities.append(state[2:4])
+    for file, before in observer.files.items():
+        files[file], after = verdicts.content(file)
+        if before and after != before:
+            return {}, f"{file} changed"
+        identities.append(after[2:])
+    identities = [identity for identity in identities if identity]
+    return files, "" if len(set(identities)) == len(identities) else "a file has two names"
 
 
 def _unsettled(observer: Observer) -> str:
@@ -205,7 +233,7 @@ def _modules() -> Iterator[tuple[str, tuple[int, ...]]]:
                 yield os.path.abspath(file), stamp
 
 
-def write(folder: str, name: str, raw: bytes) -> None:
+def write(folder: str, name: str, raw: bytes, most: int = MOST_BYTES) -> None:
     """Write an entry as a whole or not at all, and remove the oldest ones beyond the limits."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
@@ -219,10 +247,10 @@ def write(folder: str, name: str, raw: bytes) -> None:
         except OSError:
             pass
         raise
-    prune(folder)
+    prune(folder, most)
 
 
-def prune(folder: str) -> None:
+def prune(folder: str, most: int = MOST_BYTES) -> None:
     """Remove the entries that were not used for the longest time, until the limits are met."""
     entries = []
     with os.scandir(folder) as inside:
@@ -235,7 +263,7 @@ def prune(folder: str) -> None:
     total = 0
     for number, (_, size, path) in enumerate(sorted(entries)):
         total += size
-        if number >= MOST_ENTRIES or total > MOST_BYTES:
+        if number >= MOST_ENTRIES or total > most:
             try:
                 os.unlink(path)
             except OSError:

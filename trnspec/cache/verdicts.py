@@ -31,16 +31,22 @@ VARIABLE = "TRNSPEC_NO_CACHE"
 
 _COMMAND = "validate"
 _OPTION = "--no-cache"
-_DIGEST = 16
+DIGEST = 16
+"""Length of a hash."""
 
 
 def digest(*parts: bytes) -> bytes:
     """A hash of some bytes."""
-    value = blake2b(digest_size=_DIGEST)
+    value = blake2b(digest_size=DIGEST)
     for part in parts:
         value.update(len(part).to_bytes(8, "little"))
         value.update(part)
     return value.digest()
+
+
+def hashed(raw: bytes) -> bytes:
+    """The hash of the content of a file."""
+    return blake2b(raw, digest_size=DIGEST).digest()
 
 
 def is_enabled(arguments: list[str], environ: Mapping[str, str]) -> bool:
@@ -94,7 +100,7 @@ def content(path: str) -> tuple[bytes, tuple[int, ...]]:
         return b"", ()
     try:
         status = os.fstat(descriptor)
-        value = blake2b(digest_size=_DIGEST)
+        value = blake2b(digest_size=DIGEST)
         if status.st_mode & 0o170000 != 0o100000:
             return b"", ()
         left = status.st_size
@@ -121,6 +127,18 @@ def state_of(path: str) -> tuple[int, ...]:
         return state(os.stat(path))
     except (OSError, ValueError):
         return ()
+
+
+def change_of(path: str) -> tuple[int, ...]:
+    """The state of a file with the time of its last change, which no program can set; empty if there is none.
+
+    On Windows there is no such time.
+    """
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return ()
+    return () if sys.platform == "win32" else (*state(status), status.st_ctime_ns)
 
 
 def stamp(path: str) -> tuple[int, ...]:
@@ -180,8 +198,11 @@ def existing(folder: str) -> bytes:
 
 def is_current(entry: Mapping[str, Any]) -> bool:
     """Whether everything that a verdict depends on is unchanged."""
+    named = [file for file in map(os.path.abspath, sys.argv[1:]) if file in entry["files"]]
     return (
-        entry["distributions"] == distributions(sys.path)
+        # First what has changed most likely: the files on the command line.
+        all(content(file)[0] == entry["files"][file] for file in named)
+        and entry["distributions"] == distributions(sys.path)
         and entry["settings"] == existing(os.getcwd())
         and all(stamp(file) == known for file, known in entry["modules"].items())
         and all(names(path) == known for path, known in entry["folders"].items())
@@ -199,9 +220,9 @@ def read(file: str) -> dict[str, Any] | None:
             raw = stream.read()
     except OSError:
         return None
-    if len(raw) <= _DIGEST or digest(raw[_DIGEST:]) != raw[:_DIGEST]:
+    if len(raw) <= DIGEST or digest(raw[DIGEST:]) != raw[:DIGEST]:
         return None
-    entry: dict[str, Any] = marshal.loads(raw[_DIGEST:])
+    entry: dict[str, Any] = marshal.loads(raw[DIGEST:])
     return entry
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from trnspec.loading.pipeline import Reading
     from trnspec.model.document import Node, Waiver
     from trnspec.plugins.api import Finding, Registry, Rule
+    from trnspec.yaml import Document
 
 
 @frozen
@@ -69,28 +69,27 @@ def run(
     graph: Graph,
     registry: Registry | None = None,
     only: Node[Any] | None = None,
-    focus: AbstractSet[str] | None = None,
 ) -> list[Diagnostic]:
     """What some rules find in a graph; a rule that raises becomes a finding (TRN900).
 
     Args:
         rules: The rules.
-        graph: The documents.
+        graph: The documents; a local rule is run on those of its scope.
         registry: Names the plugin of a rule that raises.
         only: Run the rules over single documents alone, for this one.
-        focus: The names of the documents that a local rule is run on; all if omitted.
     """
     diagnostics: list[Diagnostic] = []
     own = {id(r) for p in registry.plugins if p.name == CORE[0] for r in p.rules} if registry is not None else None
     seconds = seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)
-    focused = [] if focus is None else [n for n in graph if n.name in focus]
+    scope = graph.scope
+    scoped = [] if scope is None else [n for n in graph if n.name in scope]
     for rule in rules:
         context = nullcontext if own is None or id(rule) in own else partial(contained, seconds)
         if rule.over is None:
             nodes: Iterable[Node[Any] | None] = (None,) if only is None else ()
         else:
-            some = (only,) if only is not None else graph if focus is None or not rule.local else focused
-            nodes = (n for n in some if isinstance(n.spec, rule.over))
+            some = (only,) if only is not None else graph if scope is None or not rule.local else scoped
+            nodes = (n for n in some if issubclass(n.spec_class, rule.over))
         for node in nodes:
             try:
                 with context():
@@ -171,7 +170,7 @@ def apply_waivers(
             waived.append(diagnostic)
         else:
             kept.append(diagnostic)
-    every: list[Node[Any]] = list(graph)
+    every: list[Node[Any]] = [n for n in graph if n.target]
     for node in every:
         for index, waiver in enumerate(node.metadata.allow):
             if (node.name, index) not in used:
@@ -212,14 +211,15 @@ def check(
     targets = {r.document.file for r in readings if r.target}
     graph, diagnostics = link(readings)
     # The findings on other documents are not reported, unless they point into a target.
-    focus = None if all(r.target for r in readings) else graph.using(node.name for node in graph if node.target)
+    whole = all(r.target for r in readings)
+    scoped = graph if whole else graph.focused_on(node.name for node in graph if node.target)
     if registry.explanations:
         from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 
         with extra_hypotheses(registry.explanations):
-            diagnostics += run(rules, graph, registry, focus=focus)
+            diagnostics += run(rules, scoped, registry)
     else:
-        diagnostics += run(rules, graph, registry, focus=focus)
+        diagnostics += run(rules, scoped, registry)
     diagnostics, waived = apply_waivers(diagnostics, graph, registry.codes)
     shown = [finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)]
     checked: dict[str, int] = {}
@@ -233,7 +233,23 @@ def check(
         waived=sum(1 for d in waived if settings.reports(d.code) and _concerns(d, targets)),
         codes=tuple(registry.codes.values()),
     )
-    return Checked(graph, report, {r.document.file: r.document.text for r in readings})
+    return Checked(graph, report, _Texts({r.document.file: r.document for r in readings}))
+
+
+class _Texts(Mapping[str, str]):
+    """The texts of documents by file, of which those of earlier runs are read when they are first used."""
+
+    def __init__(self, documents: Mapping[str, Document]) -> None:
+        self._documents = documents
+
+    def __getitem__(self, file: str) -> str:
+        return self._documents[file].text
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._documents)
+
+    def __len__(self) -> int:
+        return len(self._documents)
 
 
 def _concerns(diagnostic: Diagnostic, targets: set[str]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from trnspec.catalog.catalog import Catalog
 from trnspec.cli.analysis import Analysis, analysis_options
@@ -49,6 +49,10 @@ class Evaluators(click.Group):
         """The command of an evaluator."""
         if ctx.resilient_parsing and cmd_name not in _known():
             return None
+        if cmd_name == "search":
+            from trnspec.cli.search import evaluator_search
+
+            return evaluator_search()
         from trnspec.api import evaluator
 
         return evaluator_command(*evaluator(cmd_name))
@@ -95,8 +99,20 @@ def command(ctx: click.Context, format_: str) -> None:
         )
 
 
-def evaluator_command(evaluator: Evaluator, provider: str) -> click.Command:
-    """The command of an evaluator: its inputs as options, and the options that choose catalog and format."""
+def evaluator_command(
+    evaluator: Evaluator,
+    provider: str,
+    extra: Sequence[click.Option] = (),
+    around: Callable[[EvalRequest, Mapping[str, Any], Callable[[], None]], None] | None = None,
+) -> GroupedCommand:
+    """The command of an evaluator: its inputs as options, and the options that choose catalog and format.
+
+    Args:
+        evaluator: The evaluator.
+        provider: The plugin that provides it.
+        extra: Further options.
+        around: Called with the request, the values of further options, and a function that evaluates and prints.
+    """
     function = evaluator.load()
     inputs_ = inputs(function, evaluator.name)
     doc = docstring(inspect.getdoc(function) or "")
@@ -119,6 +135,7 @@ def evaluator_command(evaluator: Evaluator, provider: str) -> click.Command:
             raise UsageError("--table chooses the table of --format csv; the other formats have all tables")
         catalog = {n: options.pop(n) for n in _CATALOG}
         analysis = Analysis.of(options)
+        more = {str(one.name): options.pop(str(one.name)) for one in extra}
         given, varied = _given(inputs_, options)
         chosen = {n: v for n, v in catalog.items() if v is not None}
         if format_ == "json" and (columns or sort):
@@ -131,10 +148,17 @@ def evaluator_command(evaluator: Evaluator, provider: str) -> click.Command:
             evaluator, provider, load_catalog(**catalog), given, chosen, table, columns, sort, brief, analysis, plot
         )
         varied |= analysis.axes(request.catalog)
-        if varied:
-            _sweep(request, varied, format_)
+
+        def proceed() -> None:
+            if varied:
+                _sweep(request, varied, format_)
+            else:
+                _one(request, format_)
+
+        if around is None:
+            proceed()
         else:
-            _one(request, format_)
+            around(evolve(request, swept=tuple(varied)), more, proceed)
 
     function_: Callable[..., Any] = catalog_options(table_options(format_option(run)))
     shared = list(reversed(function_.__click_params__))  # type: ignore[attr-defined]  # where click keeps them
@@ -150,7 +174,7 @@ def evaluator_command(evaluator: Evaluator, provider: str) -> click.Command:
     options = [_option(i) for i in inputs_]
     return GroupedCommand(
         evaluator.name,
-        params=[*options, *shared],
+        params=[*options, *extra, *shared],
         callback=run,
         help=f"{doc.text or evaluator.summary}\n\nProvided by {provider}.",
         short_help=evaluator.summary,
@@ -276,6 +300,7 @@ class EvalRequest:
         brief: Only the summary.
         analysis: Assumptions, sensitivities, a target, a trace.
         plot: The file of the chart; nothing for none.
+        swept: The inputs and figures that have several values.
     """
 
     evaluator: Evaluator
@@ -289,6 +314,7 @@ class EvalRequest:
     brief: bool = False
     analysis: Analysis = field(factory=Analysis)
     plot: str | None = None
+    swept: tuple[str, ...] = ()
 
     @property
     def context(self) -> dict[str, Any]:

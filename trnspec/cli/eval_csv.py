@@ -44,6 +44,11 @@ def one(request: EvalRequest, evaluation: Evaluation) -> Table:
     return table(list(row), [list(row.values())])
 
 
+def table_of(evaluation: Evaluation) -> Table:
+    """The first table of an evaluation."""
+    return table(_heads(evaluation.tables[0]), evaluation.tables[0].rows)
+
+
 def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
     """A sweep: a row for each combination, or for each row of its table; for a refusal the inputs and the reason.
 

@@ -93,8 +93,10 @@ def _entry_option(entry: Entry, number: int, required: bool) -> GroupedOption:  
     such = f" Such as {entry.example}." if entry.example and not entry.words else ""
     words = entry.type.upper() if len(entry.type) <= 20 else "VALUE"
     group = entry.path.partition(".")[0] if "." in entry.path else "Fields"
+    flag = f"--{_flag(entry)}"
     return GroupedOption(
-        [f"--{_flag(entry)}", f"field_{number}"],
+        # The name of the field, and as other options are written.
+        [*dict.fromkeys([flag, flag.replace("_", "-")]), f"field_{number}"],
         help=f"{entry.description}{such}{' Required.' if required else ''}".strip(),
         group="Required" if required else group,
         type=click.Choice(entry.words) if entry.words else str,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trnspec.api import plugins, validate
-from trnspec.cache import observer
+from trnspec.cache import observer, verdicts
 from trnspec.cli.complete import codes
 from trnspec.cli.formats import Format
 from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
@@ -18,9 +18,9 @@ from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.loading import settings as settings_
 from trnspec.loading.files import documents_in, is_document
-from trnspec.loading.remembered import remembered
 from trnspec.loading.selection import STDIN
 from trnspec.loading.settings import Settings
+from trnspec.loading.snapshot import snapshots
 from trnspec.output.reporters import render, use_color
 
 if TYPE_CHECKING:
@@ -147,8 +147,9 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
         paths = tuple(_documents(paths))
         if not paths:
             sys.exit(0)
-    with remembered():
-        checked = validate(paths, settings=settings, every=True)
+    known = plugins().registry
+    with snapshots(known, enabled=verdicts.is_enabled(sys.argv[1:], os.environ)):
+        checked = validate(paths, settings=settings, registry=known, every=True)
     idle: list[str] = []
     if baseline is not None:
         from trnspec.checks.baseline import read, without

@@ -248,6 +248,15 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
     )
 
 
+def case_values(setup: Setup) -> dict[str, float]:
+    """The answers that are numbers, by name, with the calibration of a deployment.
+
+    Raises:
+        RefusalError: The layout needs a link whose rate is not published.
+    """
+    return _case(setup, serving_of(setup.pool.known)).values
+
+
 def _in_flight(setup: Setup, serving: Serving, numbers: Machine) -> tuple[Served, dict[str, float]]:
     """A server whose clients keep ``batch`` requests in flight, and the other parts of TTFT than prefill [s]."""
     plan, q = setup.pool.plan, setup.question

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from trnspec.evaluation.questions import (
     Degrees,
@@ -23,13 +23,14 @@ from trnspec.evaluation.questions import (
     like,
 )
 from trnspec.evaluators import training
-from trnspec.perf.sweep.batch import Top, sweep
+from trnspec.perf.searching.selection import Goal, Selection
+from trnspec.perf.searching.training import TrainingPiece
+from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.work.layout import Layout
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.sweep.batch import Kept, SweepResult
     from trnspec.perf.training.estimator import Estimator
 
 CHUNKS = (2, 4, 8)
@@ -43,8 +44,8 @@ _ALL = "all that divide the ranks"
 
 
 @frozen(kw_only=True, slots=False)
-class LayoutChoices(Software, TrainingPrecision, Kernels, ExpertDispatch):
-    """What a layout may be: each input limits the search to some values, or leaves them all."""
+class Splits(Kernels, ExpertDispatch):
+    """How a model may be split: each input limits the search to some values, or leaves them all."""
 
     tp: tuple[int, ...] | None = field(default=None, metadata=like(Parallelism, "tp", unset=_ALL))
     pp: tuple[int, ...] | None = field(default=None, metadata=like(Degrees, "pp", unset=_ALL))
@@ -56,10 +57,19 @@ class LayoutChoices(Software, TrainingPrecision, Kernels, ExpertDispatch):
     expert_tp: int | None = field(default=None, metadata=like(TrainingParallelism, "expert_tp", unset="1 and tp"))
     zero: tuple[ZeroStage, ...] | None = field(default=None, metadata=like(TrainingParallelism, "zero", unset="all"))
     microbatch: tuple[int, ...] = field(default=(1, 2, 4, 8), metadata=like(Schedule, "microbatch"))
+
+
+RECOMPUTE_UNSET = "none and full, without flash attention also selective"
+"""The kinds of recompute that are evaluated where none is given."""
+
+
+@frozen(kw_only=True, slots=False)
+class LayoutChoices(Software, TrainingPrecision, Splits):
+    """What a layout may be: each input limits the search to some values, or leaves them all."""
+
     schedule: tuple[PipelineSchedule, ...] = field(default=("1f1b", "interleaved"), metadata=like(Schedule, "schedule"))
     recompute: tuple[Recompute, ...] | None = field(
-        default=None,
-        metadata=like(Schedule, "recompute", unset="none and full, without flash attention also selective"),
+        default=None, metadata=like(Schedule, "recompute", unset=RECOMPUTE_UNSET)
     )
     overlap: bool | None = field(default=None, metadata=like(StepSchedule, "overlap"))
 
@@ -86,13 +96,11 @@ class Found:
         layouts: Time [s], memory of a rank [B] and layout, the fastest first.
         evaluated: Number of layouts evaluated.
         rejected: Number of those that are invalid or do not fit, by reason.
-        axes: The values of each axis.
     """
 
     layouts: tuple[tuple[float, float, Layout], ...]
     evaluated: int
     rejected: Counter[str]
-    axes: dict[str, Any]
 
     def reasons(self) -> str:
         """The number of rejected layouts by reason, as text."""
@@ -112,27 +120,50 @@ def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_ba
         global_batch: Sequences per step.
         top: Number of layouts to keep.
     """
+    pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch)
+    kept = Selection(Goal("step_time"), top).empty()
+    for piece in pieces:
+        piece.search(piece.offset, piece.offset + piece.size, kept.take)
+    found = []
+    for index, time in zip(kept.best.index.tolist(), kept.best.columns["step_time"].tolist(), strict=True):
+        layout = next(p for p in pieces if index < p.offset + p.size).layout(index)
+        found.append((time, float(estimator.memory(layout).total), layout))
+    return Found(tuple(found), kept.evaluated, Counter({r: n for r, n in kept.counts.items() if r and n}))
+
+
+def pieces_of(
+    estimator: Estimator,
+    choices: LayoutChoices,
+    *,
+    seq: int,
+    global_batch: int,
+    offset: int = 0,
+    overlap: tuple[bool, ...] | None = None,
+    **about: Any,
+) -> list[TrainingPiece]:
+    """The layouts that some choices leave, as consecutive pieces of a search.
+
+    Args:
+        estimator: The model on a system.
+        choices: What a layout may be, frameworks resolved.
+        seq: Sequence length.
+        global_batch: Sequences per step.
+        offset: The number of the first layout.
+        overlap: Several values of the choice ``overlap``.
+        about: Further attributes of :class:`~trnspec.perf.searching.training.TrainingPiece`.
+    """
     q = choices
-    axes = _axes(estimator, q, seq)
-    names = (
-        "overlap",
-        "flash",
-        "fused_loss",
-        "optimizer",
-        "imbalance",
-        "capacity_factor",
-        "dispatch_dtype",
-        "node_limit",
-    )
+    axes = _axes(estimator, q, seq) | {"overlap": list(dict.fromkeys(overlap or (bool(q.overlap),)))}
+    names = ("flash", "fused_loss", "optimizer", "imbalance", "capacity_factor", "dispatch_dtype", "node_limit")
     fixed: dict[str, Any] = {name: getattr(q, name) for name in names}
     fixed |= {"seq": seq, "global_batch": global_batch, "uneven": True}
     fixed |= training.dispatched(q, calibrated=bool(estimator.calibration.name))
-    # Four times as many, since with one replica all ZeRO stages are the same layout.
-    results = [sweep(estimator, keep=Top(4 * top), **fixed, **part) for part in _distinct(axes, q, estimator)]
-    rejected: Counter[str] = Counter()
-    for result in results:
-        rejected.update(result.rejected)
-    return Found(_best(results, estimator, top), sum(result.evaluated for result in results), rejected, axes)
+    pieces = []
+    for part in _distinct(axes, q, estimator):
+        axes_of = grid(framework_defaults((estimator,)), **fixed, **part)
+        pieces.append(TrainingPiece(estimator, axes_of, offset=offset, **about))
+        offset += axes_of.size
+    return pieces
 
 
 def divisors(number: int) -> list[int]:
@@ -176,7 +207,7 @@ def _distinct(axes: dict[str, Any], q: LayoutChoices, estimator: Estimator) -> l
         for tp in ([1], [n for n in axes["tp"] if n > 1]):
             choices = axes | {"tp": [n for n in tp if n in axes["tp"]], "pp": [n for n in pp if n in axes["pp"]]}
             choices |= {"schedule": "1f1b"} if pp == [1] else {}
-            choices |= {"sequence_parallel": False} if tp == [1] else {}
+            choices |= {"sequence_parallel": False, "overlap": axes["overlap"][:1]} if tp == [1] else {}
             choices |= {"expert_tp": None} if tp == [1] and None in axes.get("expert_tp", ()) else {}
             if choices["tp"] and choices["pp"]:
                 parts.append(choices)
@@ -191,23 +222,3 @@ def _distinct(axes: dict[str, Any], q: LayoutChoices, estimator: Estimator) -> l
         for cp in part["cp"]
         if ranks % (tp * pp * cp) == 0 and ranks // (tp * pp * cp) in q.dp
     ]
-
-
-def _best(results: list[SweepResult[Kept]], estimator: Estimator, top: int) -> tuple[tuple[float, float, Layout], ...]:
-    """Time, memory and layout of the fastest; of equal layouts the simplest."""
-    rows = [
-        (float(time), float(needs), layout)
-        for r in results
-        for (_, layout), time, needs in zip(r.layouts(), r.result.time, r.result.memory, strict=True)
-    ]
-    kept: dict[Layout, tuple[float, float, Layout]] = {}
-    for time, needs, found in sorted(rows, key=lambda row: row[0]):
-        layout = evolve(found, uneven=uneven(found, int(estimator.dims.layers)))
-        kept.setdefault(evolve(layout, zero=0) if layout.dp * layout.cp == 1 else layout, (time, needs, layout))
-    return tuple(kept.values())[:top]
-
-
-def uneven(layout: Layout, layers: int) -> bool:
-    """Whether the stages of a layout have different numbers of layers; embedding and output may count as one each."""
-    chunks = layout.pp * layout.interleave * (2 if layout.schedule in ("zbv", "v-half", "v-min") else 1)
-    return layout.pp > 1 and layers % chunks > 0 and (layers + 2) % chunks > 0

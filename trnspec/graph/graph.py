@@ -6,6 +6,7 @@ A graph is immutable.  ``graph.replace(name, spec)`` returns another one.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
@@ -42,17 +43,20 @@ class Graph:
     Attributes:
         nodes: The nodes by their own names.
         broken: Names of documents that exist but are too unsound to use, with the file of each.
+        focus: The names of the documents that findings are to point into; ``None``: any. A rule over the whole graph may
+            leave out what has nothing to do with them.
     """
 
     nodes: Mapping[str, Node[Any]] = field(repr=False)
     broken: Mapping[str, str] = field(factory=dict, repr=False)
+    focus: AbstractSet[str] | None = field(default=None, repr=False)
 
     @functools.cached_property
     def aliases(self) -> Mapping[str, str]:
         """Every name and alias with the name of its document."""
         names = {name: name for name in self.nodes}
         for name, node in self.nodes.items():
-            for alias in node.metadata.aliases:
+            for alias in node.aliases:
                 names.setdefault(alias, name)
         return names
 
@@ -97,7 +101,7 @@ class Graph:
         """The node of a name or an alias; ``None`` when there is none, or its spec is not of the class ``target``."""
         own = self.aliases.get(name)
         node = None if own is None else self.nodes[own]
-        return node if node is None or target is None or isinstance(node.spec, target) else None
+        return node if node is None or target is None or issubclass(node.spec_class, target) else None
 
     def named(self, name: str) -> Node[Any]:
         """The node of that name or alias.
@@ -118,7 +122,7 @@ class Graph:
     def of(self, spec: type[T]) -> tuple[Node[T], ...]:
         """The nodes whose spec is of a class, or of a class derived from it, by name."""
         if spec not in self._of:
-            self._of[spec] = tuple(sorted((n for n in self if isinstance(n.spec, spec)), key=lambda n: n.name))
+            self._of[spec] = tuple(sorted((n for n in self if issubclass(n.spec_class, spec)), key=lambda n: n.name))
         return self._of[spec]
 
     @functools.cached_property
@@ -126,10 +130,9 @@ class Graph:
         """The names of the documents that refer to each document."""
         users: dict[str, set[str]] = {}
         for node in self:
-            for _, _, ref in references(node):
-                used: Node[Any] | None = self.lookup(ref.name)
-                if used is not None:
-                    users.setdefault(used.name, set()).add(node.name)
+            for used in names_used(node):
+                if used in self.aliases:
+                    users.setdefault(self.aliases[used], set()).add(node.name)
         return users
 
     def using(self, names: Iterable[str]) -> AbstractSet[str]:
@@ -141,6 +144,30 @@ class Graph:
             found |= new
             waiting += new
         return found
+
+    def focused_on(self, names: Iterable[str]) -> Graph:
+        """The same graph for rules whose findings are to point into the documents of these names."""
+        graph = Graph(self.nodes, self.broken, frozenset(names))
+        for known in ("aliases", "users", "_of"):
+            object.__setattr__(graph, known, getattr(self, known))
+        return graph
+
+    @functools.cached_property
+    def scope(self) -> AbstractSet[str] | None:
+        """The documents of the focus and all that refer to one of them; ``None``: all documents."""
+        return None if self.focus is None else self.using(self.focus)
+
+    def focused(self, *specs: type) -> tuple[Node[Any], ...]:
+        """The nodes of the focus, or all, whose spec is of one of the classes, or of any class if none is given."""
+        if specs not in self._focused:
+            nodes = self if self.focus is None else (n for n in self if n.name in self.focus)
+            self._focused[specs] = tuple(n for n in nodes if not specs or issubclass(n.spec_class, specs))
+        return self._focused[specs]
+
+    @functools.cached_property
+    def _focused(self) -> dict[tuple[type, ...], tuple[Node[Any], ...]]:
+        """The results of :meth:`focused`."""
+        return {}
 
     def replace(self, name: str, spec: Any) -> Graph:
         """The same graph with another spec under ``name``; every reference to it sees the new one."""
@@ -197,7 +224,7 @@ def build(
             continue
         kept[node.name] = node
         taken[node.name] = (node, name_path)
-        for index, alias in enumerate(node.metadata.aliases):
+        for index, alias in enumerate(node.aliases):
             path: Path = ("metadata", "aliases", index)
             if alias in taken:
                 problems.append(_taken(node, path, alias, *taken[alias]))
@@ -237,6 +264,17 @@ def references(node: Node[Any]) -> Iterator[tuple[Path, type, Ref[Any]]]:
                 yield (*path, "source"), Source, origin.source
 
 
+_names_used: weakref.WeakKeyDictionary[Node[Any], tuple[str, ...]] = weakref.WeakKeyDictionary()
+
+
+def names_used(node: Node[Any]) -> tuple[str, ...]:
+    """The names that a node refers to, each once; a node is in several graphs, so they are cached for its lifetime."""
+    known = node.names_used or _names_used.get(node)
+    if known is None:
+        known = _names_used[node] = tuple(dict.fromkeys(ref.name for _, _, ref in references(node)))
+    return known
+
+
 def _unknown_hint(kind: str, name: str, known: tuple[Node[Any], ...]) -> str:
     """What to do about a reference to a name that no document has."""
     folder = BUILTIN[kind][0] if kind in BUILTIN else known[0].folder if known else ""
@@ -249,11 +287,20 @@ MOST_KNOWN = 6
 
 
 def _references(node: Node[Any], graph: Graph, users: dict[str, set[str]]) -> Iterator[NodeProblem]:
-    for path, target, ref in references(node):
+    if not node.target and node.names_used is not None:
+        used = {own for name in node.names_used if (own := graph.aliases.get(name)) is not None}
+        for own in used:
+            users.setdefault(own, set()).add(node.name)
+        # Of the references of other documents only those to a target are of interest, whose kind may have changed.
+        if not any(graph.nodes[own].target for own in used):
+            return
+    every = list(references(node))
+    _names_used[node] = tuple(dict.fromkeys(ref.name for _, _, ref in every))
+    for path, target, ref in every:
         target_node: Node[Any] | None = graph.lookup(ref.name)
         if target_node is not None:
             users.setdefault(target_node.name, set()).add(node.name)
-        if target_node is not None and isinstance(target_node.spec, target):
+        if target_node is not None and issubclass(target_node.spec_class, target):
             continue
         place: Place = node.document.place(path)
         kind = target.__name__
@@ -267,7 +314,7 @@ def _references(node: Node[Any], graph: Graph, users: dict[str, set[str]]) -> It
                 (Location(graph.broken[ref.name]),),
             )
         elif target_node is None:
-            hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.metadata.aliases)])
+            hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.aliases)])
             hint = hint or _unknown_hint(kind, ref.name, named)
             yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
         else:

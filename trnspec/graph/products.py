@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
 from trnspec.model.server import Server
+from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -52,17 +53,38 @@ def about(graph: Graph, source: str) -> frozenset[str]:
         source: A name such as ``neuron-trn1-2023-02``, whose words are separated by hyphens.
     """
     words = _words(graph)
-    return frozenset(chip for word in source.split("-") for chip in words.get(word, ()))
+    named = (node for word in source.split("-") for node in words.get(word, ()))
+    return frozenset[str]().union(*(chips_of(graph, node) for node in named))
+
+
+def is_described(graph: Graph, chips: Collection[str]) -> bool:
+    """Whether the name of a source names one of these chips, by itself or by one of its servers."""
+    words = _words_of_sources(graph)
+    for chip in chips:
+        users = (graph.nodes[name] for name in (chip, *graph.users.get(chip, ())) if name in graph.nodes)
+        for node in users:
+            if issubclass(node.spec_class, (Chip, Server)) and chip in chips_of(graph, node) and words & _names(node):
+                return True
+    return False
 
 
 @lru_cache(maxsize=8)
-def _words(graph: Graph) -> Mapping[str, frozenset[str]]:
-    """The chips by the words that name them: ``trainium2``, and ``trn2`` and ``trn2u`` of its servers."""
-    words: dict[str, frozenset[str]] = {}
+def _words_of_sources(graph: Graph) -> frozenset[str]:
+    return frozenset(word for source in graph.of(Source) for word in source.name.split("-"))
+
+
+@lru_cache(maxsize=8)
+def _words(graph: Graph) -> Mapping[str, list[Node[Any]]]:
+    """The chips and servers by the words that name them: ``trainium2``, and ``trn2`` and ``trn2u`` of servers."""
+    words: dict[str, list[Node[Any]]] = {}
     for node in graph:
-        if isinstance(node.spec, (Chip, Server)):
-            chips = chips_of(graph, node)
-            for name in (node.name, *node.metadata.aliases):
-                word = name if isinstance(node.spec, Chip) else name.split(".")[0].split("-")[0]
-                words[word] = words.get(word, frozenset()) | chips
+        if issubclass(node.spec_class, (Chip, Server)):
+            for word in _names(node):
+                words.setdefault(word, []).append(node)
     return words
+
+
+def _names(node: Node[Any]) -> set[str]:
+    """The words that name a chip or a server: its names, of a server those of the family."""
+    names = (node.name, *node.aliases)
+    return {name if issubclass(node.spec_class, Chip) else name.split(".")[0].split("-")[0] for name in names}

@@ -216,7 +216,7 @@ def apply_precedence(readings: Iterable[Reading]) -> tuple[list[Reading], list[N
     from trnspec.loading.precedence import BUILTIN, replacement_problems
 
     builtin = [r for r in readings if r.plugin == BUILTIN and r.node is not None]
-    taken = {n: r for r in builtin if r.node is not None for n in (r.node.name, *r.node.metadata.aliases)}
+    taken = {n: r for r in builtin if r.node is not None for n in (r.node.name, *r.node.aliases)}
     gone: set[int] = set()
     problems: list[NodeProblem] = []
     # In the order of the names of the plugins, so that the result does not depend on which of them is checked.
@@ -224,7 +224,7 @@ def apply_precedence(readings: Iterable[Reading]) -> tuple[list[Reading], list[N
         node = reading.node
         if node is None:
             continue
-        names = (node.name, *node.metadata.aliases)
+        names = (node.name, *node.aliases)
         other = next((taken[n] for n in names if n in taken), None)
         if other is not None and other.node is not None and (other.plugin != reading.plugin):
             conflicts = list(replacement_problems(node, other.node, other.plugin))
@@ -261,8 +261,7 @@ def link(
         if node is None:
             broken.setdefault(reading.name, reading.document.file)
         elif nearest.setdefault(node.name, reading.layer) == reading.layer and (
-            reading.target
-            or not ((shadow_broken and node.name in broken) or targets & {node.name, *node.metadata.aliases})
+            reading.target or not ((shadow_broken and node.name in broken) or targets & {node.name, *node.aliases})
         ):
             nodes.append(node)
     if not shadow_broken:

@@ -153,6 +153,21 @@ class Node(Generic[T_co]):
         """The name that other documents refer to."""
         return self.metadata.name
 
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Its other names."""
+        return self.metadata.aliases
+
+    @property
+    def spec_class(self) -> type[T_co]:
+        """The class of the spec."""
+        return type(self.spec)
+
+    @property
+    def names_used(self) -> tuple[str, ...] | None:
+        """The names that it refers to, where they are known although the document is not loaded; else ``None``."""
+        return None
+
     def claim_path(self, index: int) -> Path:
         """The path of the claim at ``index`` in the file."""
         return ("claims", self.positions[index] if self.positions else index)

@@ -124,6 +124,11 @@ def somewhere(condition: Number) -> bool:
     return condition if type(condition) is bool else bool(np.any(condition))
 
 
+def everywhere(condition: Number) -> bool:
+    """Whether a condition is known to hold for all elements; not where it is recorded."""
+    return condition if type(condition) is bool else bool(np.all(condition))
+
+
 def steps(n: Number) -> Number:
     """``ceil(log2(n))`` for an integer ``n``, exactly: the steps of recursive doubling among ``n`` ranks; 0 for 1 or less."""
     if type(n) is float:

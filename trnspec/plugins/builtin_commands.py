@@ -19,6 +19,7 @@ COMMANDS = {
     "diff": "Print the differences between two catalogs, dates or editions.",
     "edition": "Freeze the catalog, list its editions, verify that none was altered.",
     "eval": "Run an evaluator: step time, serving latency, memory, cost and more.",
+    "search": "Search for the best layout of training, or deployment for serving; in parts, on many machines.",
     "plan": "Plan a run: which system, how many, how long, at what cost.",
     "plot": "Draw a chart: rooflines, breakdowns, plans, the history of a figure, a topology.",
     "run": "Evaluate the scenarios of a file, and compare them.",

@@ -7,7 +7,7 @@ import re
 import stat
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from trnspec.yaml.builder import Builder, UnreadableError
 from trnspec.yaml.document import Document, Limits, Lines, Path, Place, Problems, Span, show
@@ -18,7 +18,6 @@ from trnspec.yaml.text import bidi, clean, decode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from trnspec.yaml.document import Json
 
 Parser = Any
 """An object with ``get_event()``, a parser of ruamel.yaml."""
@@ -91,31 +90,7 @@ def read_text(
     parser: Callable[[str], Parser] = best_parser,
 ) -> Document:
     """The document in ``text``; ``parser`` creates a parser for its characters."""
-    if memory is None or not isinstance(text, bytes) or limits is not _DEFAULT or parser is not best_parser:
-        return _read(text, file, limits, parser, quick=True)
-    data = memory.get(text, file)
-    if data is not None:
-        # Only texts without problems are remembered, so this one is UTF-8 without a byte order mark.
-        characters = text.decode()
-        return Document(file, data, _LazyPlaces(characters, limits, parser), (), characters)
-    document = _read(text, file, limits, parser, quick=True)
-    if isinstance(document.places, _LazyPlaces) and document.data is not None:
-        memory.put(text, file, document.data)
-    return document
-
-
-class Memory(Protocol):
-    """The data of texts without problems."""
-
-    def get(self, text: bytes, file: str) -> dict[str, Json] | None:
-        """The data of a text; ``None`` if it is not known."""
-
-    def put(self, text: bytes, file: str, data: dict[str, Json]) -> None:
-        """Keeps the data of a text."""
-
-
-memory: Memory | None = None
-"""The data that earlier runs read, if a run may use it."""
+    return _read(text, file, limits, parser, quick=True)
 
 
 def _read(text: str | bytes, file: str, limits: Limits, parser: Callable[[str], Parser], *, quick: bool) -> Document:

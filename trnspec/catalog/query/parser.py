@@ -12,6 +12,7 @@ from trnspec.catalog.query.tree import (
     And,
     Comparison,
     Condition,
+    Flag,
     Known,
     Measure,
     Not,
@@ -88,9 +89,10 @@ def _keyword(token: Token) -> str:
 class _Reader:
     """A recursive-descent parser of the tokens of one text."""
 
-    def __init__(self, text: str, units: UnitTable = UNITS) -> None:
+    def __init__(self, text: str, units: UnitTable = UNITS, *, flags: bool = False) -> None:
         self.text = text
         self.units = units
+        self.flags = flags
         self.tokens = _tokens(text)
         self.at = 0
         self.depth = 0
@@ -176,6 +178,12 @@ class _Reader:
             self.take()
             return inner
         left = self.operand()
+        if (
+            self.flags
+            and isinstance(left, Path)
+            and (self.now.kind == "end" or _keyword(self.now) or self.now.text == ")")
+        ):
+            return Flag(left)
         if self.now.text not in OPERATORS or self.now.kind != "sign":
             hint = "to test whether a value is known, write: known PATH" if isinstance(left, Path) else self.after()
             raise self.expected("a comparison such as >=", hint)
@@ -222,6 +230,19 @@ def parse_query(text: str, units: UnitTable = UNITS) -> Query:
         UsageError: It is longer than a query may be.
     """
     return _Reader(text, units).query()
+
+
+def parse_condition(text: str, units: UnitTable = UNITS) -> Condition:
+    """Parse a condition without a kind, in which a path alone is one that is true or false.
+
+    Raises:
+        QueryError: It does not follow the grammar; the message marks the position.
+        UsageError: It is longer than a query may be.
+    """
+    reader = _Reader(text, units, flags=True)
+    condition = reader.any_of()
+    reader.finish("'and', 'or' or the end", reader.after())
+    return condition
 
 
 def parse_term(text: str) -> Term:

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from trnspec.catalog.frames import library
 from trnspec.catalog.query.check import Check, Column, Test
 from trnspec.catalog.query.parser import parse_query, parse_term
-from trnspec.catalog.query.tree import Comparison, Condition, Known, Not, Or, Query, QueryError, Quotient, Term
+from trnspec.catalog.query.tree import Comparison, Condition, Flag, Known, Not, Or, Query, QueryError, Quotient, Term
 from trnspec.catalog.query.tree import Path as PathTerm
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
@@ -180,6 +180,7 @@ def _test(condition: Condition, check: Check) -> Test:
         return check.comparison(condition)
     if isinstance(condition, Known):
         return check.known(condition)
+    assert not isinstance(condition, Flag), "queries of documents have no truth values of their own"
     if isinstance(condition, Not):
         inner = _test(condition.inner, check)
         return lambda node: None if (answer := inner(node)) is None else not answer
@@ -214,7 +215,7 @@ def _columns(given: list[str], query: Query, check: Check) -> list[Column]:
 def _mentioned(condition: Condition) -> Iterator[Term]:
     if isinstance(condition, Comparison):
         yield from (o for o in (condition.left, condition.right) if isinstance(o, (PathTerm, Quotient)))
-    elif isinstance(condition, Known):
+    elif isinstance(condition, (Known, Flag)):
         yield condition.path
     elif isinstance(condition, Not):
         yield from _mentioned(condition.inner)

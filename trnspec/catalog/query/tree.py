@@ -161,6 +161,16 @@ class Known:
 
 
 @frozen
+class Flag:
+    """A path alone, which is true or false."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+@frozen
 class Not:
     """The negation; unknown if the condition is unknown."""
 
@@ -190,7 +200,7 @@ class Or:
         return " or ".join(_parenthesized(p, (Or,)) for p in self.parts)
 
 
-Condition = Comparison | Known | Not | And | Or
+Condition = Comparison | Known | Flag | Not | And | Or
 
 
 @frozen

@@ -44,7 +44,7 @@ def _grouped(relations: Iterable[tuple[str, Relation]]) -> dict[str, list[Relati
 
 
 def _views(graph: Graph) -> Iterator[tuple[str, Relation]]:
-    for skeleton in sums(graph, lambda node, path: bool(_sources(graph, node, path))):
+    for skeleton in sums(graph, lambda node, path: bool(_sources(graph, node, path)), graph.scope):
         of_total = _sources(graph, skeleton.total.node, skeleton.total.path)
         if not of_total:
             continue

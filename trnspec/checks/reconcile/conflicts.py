@@ -51,7 +51,7 @@ def conflicts(graph: Graph) -> Iterator[Conflict]:
     A claim that contradicts a sum is reported with the sum and not here.
     """
     reported = {site.key for relation in failing(graph) for site in relation.sites}
-    for node in graph:
+    for node in graph.focused():
         pairs: dict[tuple[int, int], list[Path]] = {}
         for path, indices in _open(node).items():
             sites = {index: Site(node, path, index) for index in indices}

@@ -11,7 +11,7 @@ import itertools
 import weakref
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 from attrs import evolve
@@ -50,12 +50,15 @@ from trnspec.quantities.quantity import Quantity, parse_or_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.fabric import Fabric
     from trnspec.model.ref import Ref
     from trnspec.yaml import Path
+
+T = TypeVar("T")
 
 AGREES = (None, "agrees")
 """The verdicts of a claim that is expected to hold."""
@@ -64,11 +67,17 @@ EVERY_RATE = tuple((kind, dtype) for kind in ("dense", "sparse") for dtype in (a
 """Every possible peak rate: ``("dense", "bf16")`` and so on."""
 
 _known: weakref.WeakKeyDictionary[Graph, list[Relation]] = weakref.WeakKeyDictionary()
-_failing: weakref.WeakKeyDictionary[Graph, tuple[Relation, ...]] = weakref.WeakKeyDictionary()
+_failing: weakref.WeakKeyDictionary[Graph, tuple[tuple[Relation, ...], AbstractSet[str] | None]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def relations(graph: Graph) -> list[Relation]:
-    """Every relation of a graph whose figures are stated, kept for the lifetime of the graph."""
+    """Every relation of a graph whose figures are stated, kept for the lifetime of the graph.
+
+    With a focus: those of its documents, and all that share a figure with one that fails, directly or through others,
+    which decide on which figure is reported.
+    """
     cached = _known.get(graph)
     if cached is None:
         cached = _known[graph] = list(each_relation(graph))
@@ -80,17 +89,35 @@ def each_relation(graph: Graph) -> Iterator[Relation]:
     if (cached := _known.get(graph)) is not None:
         yield from cached
         return
-    for skeleton in itertools.chain(sums(graph, is_claimed), _claims(graph)):
+    _, scope = _failing_in_scope(graph)
+    for skeleton in itertools.chain(sums(graph, is_claimed, scope), _claims(graph, scope)):
         yield from _expanded(skeleton)
 
 
 def failing(graph: Graph) -> tuple[Relation, ...]:
     """The relations that do not hold, in the order of :func:`relations`, kept for the lifetime of the graph."""
+    return _failing_in_scope(graph)[0]
+
+
+def _failing_in_scope(graph: Graph) -> tuple[tuple[Relation, ...], AbstractSet[str] | None]:
+    """The relations that do not hold, and the documents that they were looked for in; ``None``: all."""
     cached = _failing.get(graph)
     if cached is None:
-        skeletons = itertools.chain(sums(graph, is_claimed), _doubtful_claims(graph))
-        cached = _failing[graph] = tuple(r for s in skeletons for r in _expanded(s) if not r.holds)
+        scope = graph.scope
+        found = _failing_of(graph, scope)
+        while scope is not None:
+            wider = scope | graph.using({site.node.name for relation in found for site in relation.sites})
+            if wider == scope:
+                break
+            scope = wider
+            found = _failing_of(graph, scope)
+        cached = _failing[graph] = (found, scope)
     return cached
+
+
+def _failing_of(graph: Graph, scope: AbstractSet[str] | None) -> tuple[Relation, ...]:
+    skeletons = itertools.chain(sums(graph, is_claimed, scope), _doubtful_claims(graph, scope))
+    return tuple(relation for s in skeletons for relation in _expanded(s) if not relation.holds)
 
 
 def _expanded(skeleton: Relation) -> Iterator[Relation]:
@@ -104,28 +131,39 @@ def _expanded(skeleton: Relation) -> Iterator[Relation]:
 Wanted = Callable[["Node[Any]", "Path"], bool]
 
 
-def sums(graph: Graph, wanted: Wanted = lambda _node, _path: True) -> Iterator[Relation]:
+def sums(
+    graph: Graph, wanted: Wanted = lambda _node, _path: True, scope: AbstractSet[str] | None = None
+) -> Iterator[Relation]:
     """Every relation of a sum, whether or not its figures are stated.
 
     Args:
         graph: The documents.
         wanted: Whether the relations of a published total, the path of a document, are needed; evaluated first, since most
             totals are not stated.
+        scope: The names of documents, with all that refer to them: the relations between their figures; all if ``None``.
     """
-    for core in graph.of(Core):
+
+    def of(kind: type[T]) -> Iterator[Node[T]]:
+        return (n for n in graph.of(kind) if scope is None or n.name in scope)
+
+    for core in of(Core):
         yield from _core(core)
-    for link in graph.of(Link):
+    for link in of(Link):
         yield from _link(link)
-    for chip in graph.of(Chip):
+    for chip in of(Chip):
         yield from _chip(chip, graph, wanted)
-    for server in graph.of(Server):
+    for server in of(Server):
         yield from _server(server, graph)
-    for ultraserver in graph.of(UltraServer):
+    for ultraserver in of(UltraServer):
         yield from _ultraserver(ultraserver, graph)
-    for cluster in graph.of(Cluster):
+    for cluster in of(Cluster):
         yield from _cluster(cluster, graph)
-    for node in graph:
+    for node in _within(graph, scope):
         yield from _stated_totals(node, graph, wanted)
+
+
+def _within(graph: Graph, scope: AbstractSet[str] | None) -> Iterable[Node[Any]]:
+    return graph if scope is None else (n for n in graph if n.name in scope)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -137,8 +175,8 @@ def claimed_paths(at: str) -> tuple[Path, ...]:
         return ()
 
 
-def _claims(graph: Graph) -> Iterator[Relation]:
-    for node in graph:
+def _claims(graph: Graph, scope: AbstractSet[str] | None) -> Iterator[Relation]:
+    for node in _within(graph, scope):
         for index, claim in enumerate(node.claims):
             if claim.verdict not in AGREES:
                 continue
@@ -146,9 +184,9 @@ def _claims(graph: Graph) -> Iterator[Relation]:
                 yield from _relate(Site(node, path, index), [Term((), Site(node, path))], CLAIM)
 
 
-def _doubtful_claims(graph: Graph) -> Iterator[Relation]:
+def _doubtful_claims(graph: Graph, scope: AbstractSet[str] | None) -> Iterator[Relation]:
     """Those of :func:`_claims` that may fail: nearly all claims repeat the adopted figure."""
-    for node in graph:
+    for node in _within(graph, scope):
         spec: Any = type(node.spec)
         for index, claim in enumerate(node.claims):
             if claim.verdict not in AGREES:

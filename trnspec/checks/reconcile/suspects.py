@@ -68,16 +68,14 @@ def blamed(graph: Graph) -> tuple[Suspect, ...]:
         keys = {site.key for relation in failing(graph) for site in relation.sites}
         # The relations of other figures have no part in it.
         concerned = [r for r in each_relation(graph) if any(s.key in keys for s in r.sites)] if keys else []
-        formulas = _with_formula(graph, {name for name, _, _ in keys})
-        cached = _known[graph] = tuple(suspects(concerned, formulas, graph))
+        doubted = {site.node.name: site.node for relation in failing(graph) for site in relation.sites}
+        cached = _known[graph] = tuple(suspects(concerned, _with_formula(doubted.values(), graph), graph))
     return cached
 
 
-def _with_formula(graph: Graph, names: Collection[str]) -> Iterator[Key]:
+def _with_formula(nodes: Iterable[Node[Any]], graph: Graph) -> Iterator[Key]:
     """The figures that agree with a formula of their own, which supports them as another source would."""
-    for node in graph:
-        if node.name not in names:
-            continue
+    for node in nodes:
         for path, figure in graph.figures(node).items():
             for formula in (figure.derived, figure.check):
                 if formula is None:

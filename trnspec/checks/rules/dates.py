@@ -12,7 +12,7 @@ from attrs import frozen
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import at, figure_at
-from trnspec.graph.products import about, chips_of
+from trnspec.graph.products import about, chips_of, is_described
 from trnspec.graph.provenance import source_of
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import ObjectShape, dotted, leaves
@@ -96,8 +96,8 @@ def date_out_of_range(source: Node[Source], graph: Graph) -> Iterator[Finding]:
         yield Finding(path, f"as_of is {stated}, but the name ends with {match[1]}", hint)
 
 
-@rule("TRN308", "superseded-by-older")
-def superseded_by_older(graph: Graph) -> Iterator[Finding]:
+@rule("TRN308", "superseded-by-older", over=object, local=True)
+def superseded_by_older(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A claim that is called superseded, but is newer than the figure that replaces it, or of the same source.
 
     Why:
@@ -139,25 +139,24 @@ def superseded_by_older(graph: Graph) -> Iterator[Finding]:
     Source:
         The definition of the verdict: it was true at its date, and its publisher has changed it since.
     """
-    for node in graph:
-        for index, claim in enumerate(node.claims):
-            if claim.verdict != "superseded":
+    for index, claim in enumerate(node.claims):
+        if claim.verdict != "superseded":
+            continue
+        for path in claimed_paths(claim.at):
+            adopted, said = _source(graph, source_of(node, path)), _source(graph, claim.source)
+            if adopted is None or said is None:
                 continue
-            for path in claimed_paths(claim.at):
-                adopted, said = _source(graph, source_of(node, path)), _source(graph, claim.source)
-                if adopted is None or said is None:
-                    continue
-                if adopted.name == said.name:
-                    what = f"is of {said.name}, as the adopted figure is"
-                elif compared(said.spec.as_of, adopted.spec.as_of) > 0 and adopted.spec.dating == "exact":
-                    what = f"is of {said.spec.as_of}, the adopted figure of {adopted.spec.as_of} ({adopted.name})"
-                else:
-                    continue
-                message = f"the superseded claim on {dotted(path)} {what}"
-                see = (at(adopted, ("spec", "as_of")), at(said, ("spec", "as_of")))
-                hint = "check both dates, adopt the newer figure, or give another verdict"
-                yield Finding((*node.claim_path(index), "verdict"), message, hint, see, node)
-                break
+            if adopted.name == said.name:
+                what = f"is of {said.name}, as the adopted figure is"
+            elif compared(said.spec.as_of, adopted.spec.as_of) > 0 and adopted.spec.dating == "exact":
+                what = f"is of {said.spec.as_of}, the adopted figure of {adopted.spec.as_of} ({adopted.name})"
+            else:
+                continue
+            message = f"the superseded claim on {dotted(path)} {what}"
+            see = (at(adopted, ("spec", "as_of")), at(said, ("spec", "as_of")))
+            hint = "check both dates, adopt the newer figure, or give another verdict"
+            yield Finding((*node.claim_path(index), "verdict"), message, hint, see)
+            break
 
 
 _DATE_IN_TEXT = re.compile(r"(?<![\w-])((?:19|20)[0-9]{2}-[0-9]{2}(?:-[0-9]{2})?)(?![\w-])")
@@ -236,8 +235,8 @@ def _is_in_calendar(text: str) -> bool:
     return True
 
 
-@rule("TRN309", "two-values-of-one-source")
-def two_values_of_one_source(graph: Graph) -> Iterator[Finding]:
+@rule("TRN309", "two-values-of-one-source", over=object, local=True)
+def two_values_of_one_source(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """Two values of one source for one path that exclude each other, not at two named places of it.
 
     Why:
@@ -279,29 +278,28 @@ def two_values_of_one_source(graph: Graph) -> Iterator[Finding]:
     Source:
         The design of trnspec: a source is a document in one version.
     """
-    for node in graph:
-        entries: dict[tuple[Path, str], list[_Entry]] = {}
-        for index, claim in enumerate(node.claims):
-            # A claim of other scope is about another quantity than its path.
-            for path in claimed_paths(claim.at) if claim.verdict != "other-scope" else ():
-                entry = _Entry(Site(node, path, index), claim.where or "")
-                entries.setdefault((path, claim.source.name), []).append(entry)
-        reported: set[int] = set()
-        for (path, name), claims in entries.items():
-            own = source_of(node, path)
-            figure = figure_at(node, path)
-            if own is not None and own.name == name:
-                place = figure if isinstance(figure, Figure) else origin_of(figure)
-                claims.insert(0, _Entry(Site(node, path), "" if place is None else place.where or ""))
-            for one, other in combinations(claims, 2):
-                doubted = other.site.claim
-                if doubted is None or doubted in reported or not one.contradicts(other):
-                    continue
-                reported.add(doubted)
-                message = f"{name} gives {dotted(path)} as {other.site.value} and as {one.site.value}"
-                hint = "name the place of each with where, or correct one of the two sources"
-                path_of_source = (*node.claim_path(doubted), "source")
-                yield Finding(path_of_source, message, hint, (one.site.location,), node)
+    entries: dict[tuple[Path, str], list[_Entry]] = {}
+    for index, claim in enumerate(node.claims):
+        # A claim of other scope is about another quantity than its path.
+        for path in claimed_paths(claim.at) if claim.verdict != "other-scope" else ():
+            entry = _Entry(Site(node, path, index), claim.where or "")
+            entries.setdefault((path, claim.source.name), []).append(entry)
+    reported: set[int] = set()
+    for (path, name), claims in entries.items():
+        own = source_of(node, path)
+        figure = figure_at(node, path)
+        if own is not None and own.name == name:
+            place = figure if isinstance(figure, Figure) else origin_of(figure)
+            claims.insert(0, _Entry(Site(node, path), "" if place is None else place.where or ""))
+        for one, other in combinations(claims, 2):
+            doubted = other.site.claim
+            if doubted is None or doubted in reported or not one.contradicts(other):
+                continue
+            reported.add(doubted)
+            message = f"{name} gives {dotted(path)} as {other.site.value} and as {one.site.value}"
+            hint = "name the place of each with where, or correct one of the two sources"
+            path_of_source = (*node.claim_path(doubted), "source")
+            yield Finding(path_of_source, message, hint, (one.site.location,))
 
 
 @frozen
@@ -319,8 +317,8 @@ class _Entry:
         return isinstance(one, int) and isinstance(two, int) and not self.site.interval.overlaps(other.site.interval)
 
 
-@rule("TRN310", "older-than-the-product")
-def older_than_the_product(graph: Graph) -> Iterator[Finding]:
+@rule("TRN310", "older-than-the-product", over=object, local=True)
+def older_than_the_product(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A source that is older than the launch of the product, or a launch date that another source contradicts.
 
     Why:
@@ -352,29 +350,26 @@ def older_than_the_product(graph: Graph) -> Iterator[Finding]:
     Source:
         The design of trnspec: a figure is adopted from a description of the product.
     """
-    for node in graph:
-        launched = getattr(node.spec, "launched", None)
-        if not isinstance(launched, str):
-            continue
-        path = ("spec", "launched")
-        for index, claim in enumerate(node.claims):
-            said = date_of(str(claim.says)) if path in claimed_paths(claim.at) and claim.verdict in AGREES else ""
-            if said and compared(said, launched):
-                message = f"launched is {launched}, but {claim.source} says {claim.says}"
-                see = (Site(node, path, index).location,)
-                yield Finding(path, message, "adopt one, and give the claim on the other a verdict", see, node)
-        adopted = {source_of(node, p) for p in graph.figures(node)} | {node.metadata.source}
-        for source in sorted(
-            {s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=str
-        ):
-            if compared(source.spec.as_of, launched) < 0:
-                message = f"launched is {launched}, but figures are adopted from {source.name} of {source.spec.as_of}"
-                see = (at(source, ("spec", "as_of")),)
-                yield Finding(path, message, "correct one of the two dates, or adopt a newer figure", see, node)
+    launched = getattr(node.spec, "launched", None)
+    if not isinstance(launched, str):
+        return
+    path = ("spec", "launched")
+    for index, claim in enumerate(node.claims):
+        said = date_of(str(claim.says)) if path in claimed_paths(claim.at) and claim.verdict in AGREES else ""
+        if said and compared(said, launched):
+            message = f"launched is {launched}, but {claim.source} says {claim.says}"
+            see = (Site(node, path, index).location,)
+            yield Finding(path, message, "adopt one, and give the claim on the other a verdict", see)
+    adopted = {source_of(node, p) for p in graph.figures(node)} | {node.metadata.source}
+    for source in sorted({s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=str):
+        if compared(source.spec.as_of, launched) < 0:
+            message = f"launched is {launched}, but figures are adopted from {source.name} of {source.spec.as_of}"
+            see = (at(source, ("spec", "as_of")),)
+            yield Finding(path, message, "correct one of the two dates, or adopt a newer figure", see)
 
 
-@rule("TRN311", "page-of-another-product")
-def page_of_another_product(graph: Graph) -> Iterator[Finding]:
+@rule("TRN311", "page-of-another-product", over=object, local=True)
+def page_of_another_product(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A figure from a page about another chip, without the place on that page.
 
     Why:
@@ -404,19 +399,17 @@ def page_of_another_product(graph: Graph) -> Iterator[Finding]:
     Source:
         The naming of sources in trnspec: a page about a product has its name.
     """
-    described = frozenset[str]().union(*(about(graph, source.name) for source in graph.of(Source)))
-    for node in graph:
-        own = chips_of(graph, node)
-        if not own & described:
-            continue  # no page of the catalog is about it
-        for path, ref, where in _references(node):
-            others = about(graph, ref.name)
-            # Variants of a chip share the first word of their names, such as h100.
-            related = any(chip.split("-")[0] in ref.name.split("-") for chip in own)
-            if others and not others & own and not related and (not where or path == ("metadata", "source")):
-                message = f"{ref.name} is about {', '.join(sorted(others))}, not about {', '.join(sorted(own))}"
-                hint = "name a page about this product, or the place with where, in the figure itself"
-                yield Finding(path, message, hint, (), node)
+    own = chips_of(graph, node)
+    if not is_described(graph, own):
+        return  # no page of the catalog is about it
+    for path, ref, where in _references(node):
+        others = about(graph, ref.name)
+        # Variants of a chip share the first word of their names, such as h100.
+        related = any(chip.split("-")[0] in ref.name.split("-") for chip in own)
+        if others and not others & own and not related and (not where or path == ("metadata", "source")):
+            message = f"{ref.name} is about {', '.join(sorted(others))}, not about {', '.join(sorted(own))}"
+            hint = "name a page about this product, or the place with where, in the figure itself"
+            yield Finding(path, message, hint)
 
 
 def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:

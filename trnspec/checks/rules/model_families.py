@@ -182,6 +182,8 @@ def odd_one_of_family(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     Source:
         The technical reports of Qwen2.5, Qwen3 and Llama 3, which print these dimensions once for all sizes.
     """
+    if not graph.focused(Model):
+        return
     family = family_of(model.name)
     members = _families(graph).get(family, [])
     if len(members) <= OTHERS:

@@ -10,6 +10,7 @@ from trnspec.graph.graph import at
 from trnspec.graph.prices import region_of
 from trnspec.graph.provenance import source_of
 from trnspec.model.price import UNSTATED, Price
+from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def price_not_of_its_server(price: Node[Price], graph: Graph) -> Iterator[Findin
 
 
 def _violations(graph: Graph, code: str) -> Iterator[Finding]:
-    for one in market(graph).contradictions:
+    for one in market(graph).contradictions if graph.focused(Price, Server) else ():
         if one.code != code:
             continue
         offer, other = one.one, one.other
@@ -239,7 +240,7 @@ def price_types_disagree(graph: Graph) -> Iterator[Finding]:
         Amazon EC2 pricing: spot instances cost up to 90 % less than on demand, savings plans up to 72 % less.
     """
     yield from _violations(graph, "TRN804")
-    for price in graph.of(Price):
+    for price in graph.focused(Price):
         for place, own in price.spec.observed.items():
             path: Path = ("spec", "observed", place)
             names = [n for n in ("low", "mean", "high") if getattr(own, n) is not None]

@@ -198,7 +198,7 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
     Source:
         JCGM 100:2008, Guide to the expression of uncertainty in measurement, 4.3: judgements must be stated.
     """
-    for node in graph:
+    for node in graph.focused():
         for index, claim in enumerate(node.claims):
             if claim.verdict not in AGREES and claim.reason is None:
                 path = (*node.claim_path(index), "verdict")
@@ -211,8 +211,8 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
         yield conflict_finding(conflict, graph)
 
 
-@rule("TRN305", "superseded-figure")
-def superseded_figure(graph: Graph) -> Iterator[Finding]:
+@rule("TRN305", "superseded-figure", over=object, local=True)
+def superseded_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """An adopted figure that a claim with the same value calls superseded or rejected.
 
     Why:
@@ -257,16 +257,15 @@ def superseded_figure(graph: Graph) -> Iterator[Finding]:
     Source:
         The design of trnspec: one value is adopted; the conflicting values are claims with a verdict and a reason.
     """
-    for node in graph:
-        for index, claim in enumerate(node.claims):
-            if claim.verdict not in ("superseded", "rejected"):
-                continue
-            for path in claimed_paths(claim.at):
-                adopted, said = Site(node, path).value, Site(node, path, index).value
-                if isinstance(adopted, Quantity) and isinstance(said, Quantity) and adopted.same_value(said):
-                    message = f"{dotted(path)} is {adopted}, which the claim of {claim.source} calls {claim.verdict}"
-                    see = (Site(node, path, index).location,)
-                    yield Finding(path, message, "adopt another figure, or change the verdict", see, node)
+    for index, claim in enumerate(node.claims):
+        if claim.verdict not in ("superseded", "rejected"):
+            continue
+        for path in claimed_paths(claim.at):
+            adopted, said = Site(node, path).value, Site(node, path, index).value
+            if isinstance(adopted, Quantity) and isinstance(said, Quantity) and adopted.same_value(said):
+                message = f"{dotted(path)} is {adopted}, which the claim of {claim.source} calls {claim.verdict}"
+                see = (Site(node, path, index).location,)
+                yield Finding(path, message, "adopt another figure, or change the verdict", see)
 
 
 @rule("TRN306", "impossible-date", over=Source, local=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
 
-@rule("TRN820", "invalid-scenario", over=Scenarios)
+@rule("TRN820", "invalid-scenario", over=Scenarios, local=True)
 def invalid_scenario(node: Node[Scenarios], graph: Graph) -> Iterator[Finding]:
     """A scenario with a base, an evaluator, an input or an assumed figure that does not exist or has a wrong value.
 

@@ -9,6 +9,7 @@ from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.graph.composition import chips, count_path, parts, servers
 from trnspec.graph.fabrics import shape
 from trnspec.graph.graph import Graph, at
+from trnspec.graph.products import chips_of
 from trnspec.model.chip import Chip
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
@@ -289,12 +290,14 @@ def link_of_another_chip(graph: Graph) -> Iterator[Finding]:
         AWS Neuron documentation, the architecture pages of Trainium1 to 3, which name the link once for chip and server.
     """
     systems: dict[str, list[Node[Any]]] = {}
+    concerned = frozenset[str]().union(*(chips_of(graph, n) for n in graph.focused(Chip, Server, UltraServer)))
     nodes: list[Node[Any]] = [*graph.of(Server), *graph.of(UltraServer)]
-    for node in nodes:
+    users = graph.using(concerned)
+    for node in (n for n in nodes if n.name in users):
         counted = chips(graph, node)
         if counted is not None and node.spec.fabric is not None:
             systems.setdefault(counted[1].name, []).append(node)
-    for chip in graph.of(Chip):
+    for chip in (c for c in graph.of(Chip) if c.name in concerned):
         links = chip.spec.links
         if links is None:
             continue

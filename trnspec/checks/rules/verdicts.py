@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 
-@rule("TRN312", "not-a-rounding")
-def not_a_rounding(graph: Graph) -> Iterator[Finding]:
+@rule("TRN312", "not-a-rounding", over=object, local=True)
+def not_a_rounding(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A claim called rounded whose value is not a rounding of the adopted or computed figure.
 
     Why:
@@ -70,35 +71,38 @@ def not_a_rounding(graph: Graph) -> Iterator[Finding]:
     Source:
         ISO 80000-1:2022, annex B, rounding of numbers.
     """
-    totals: dict[tuple[str, Path], Interval] | None = None
-    for node in graph:
-        for index, claim in enumerate(node.claims):
-            if claim.verdict != "rounded":
+    for index, claim in enumerate(node.claims):
+        if claim.verdict != "rounded":
+            continue
+        for path in claimed_paths(claim.at):
+            said = Site(node, path, index).value
+            if not isinstance(said, Quantity):
                 continue
-            for path in claimed_paths(claim.at):
-                said = Site(node, path, index).value
-                if not isinstance(said, Quantity):
-                    continue
-                value = Site(node, path).value
-                figure = value.interval if isinstance(value, Quantity) else None
-                if figure is None:
-                    totals = _totals(graph) if totals is None else totals
-                    figure = totals.get((node.name, path))
-                if figure is not None and not _widened(said.loose, _TOLERANCE).overlaps(figure):
-                    shown = value if value is not None else render(figure.low, said.unit, said.digits + 2)
-                    message = f"{said} is not a rounding of {shown}, the figure of {dotted(path)}"
-                    hint = "give another verdict: rejected, superseded or other-scope"
-                    yield Finding((*node.claim_path(index), "verdict"), message, hint, (), node)
-                    break
+            value = Site(node, path).value
+            figure = value.interval if isinstance(value, Quantity) else None
+            if figure is None:
+                figure = _totals(graph).get((node.name, path))
+            if figure is not None and not _widened(said.loose, _TOLERANCE).overlaps(figure):
+                shown = value if value is not None else render(figure.low, said.unit, said.digits + 2)
+                message = f"{said} is not a rounding of {shown}, the figure of {dotted(path)}"
+                hint = "give another verdict: rejected, superseded or other-scope"
+                yield Finding((*node.claim_path(index), "verdict"), message, hint)
+                break
 
 
 def _totals(graph: Graph) -> dict[tuple[str, Path], Interval]:
     """The sums of parts, by document and path, whose figures and counts are all known."""
-    return {
-        (relation.total.node.name, relation.total.path): relation.expected
-        for relation in sums(graph)
-        if all(site.value is not None for term in relation.terms for site in (*term.counts, term.part))
-    }
+    totals = _known.get(graph)
+    if totals is None:
+        totals = _known[graph] = {
+            (relation.total.node.name, relation.total.path): relation.expected
+            for relation in sums(graph, scope=graph.scope)
+            if all(site.value is not None for term in relation.terms for site in (*term.counts, term.part))
+        }
+    return totals
+
+
+_known: weakref.WeakKeyDictionary[Graph, dict[tuple[str, Path], Interval]] = weakref.WeakKeyDictionary()
 
 
 _TOLERANCE = Fraction(1, 100)

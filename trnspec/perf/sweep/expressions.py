@@ -61,9 +61,9 @@ class Expression(NDArrayOperatorsMixin):
         return self._recording.apply(ufunc, inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        """Record ``where``; any condition may hold somewhere."""
-        if function is np.any:
-            return True
+        """Record ``where``; any condition may hold somewhere, and none is known to hold everywhere."""
+        if function in {np.any, np.all}:
+            return function is np.any
         return self._recording.apply(_where, args) if function is np.where and not options else NotImplemented
 
     def recorded(self, function: Callable[..., Any], inputs: tuple[Operand, ...]) -> Any:

@@ -75,18 +75,49 @@ def formulas(
         :func:`trnspec.perf.sweep.columns.reason_codes`.
     """
     choices = replicated(choices, machine.ranks)
-    replicas = larger(1.0, floor(machine.ranks / (choices.tp * choices.pp)))
     microbatches = choices.replicas()
+    costs_ = coefficients(choices, model, machine, microbatches)
+    causes_ = causes(choices, microbatches, model, machine, heads, experts, longest, costs_.unknown)
+    return choices, costs_, microbatches, causes_
+
+
+def coefficients(choices: Choices, model: Transformer, machine: Machine, microbatches: Number) -> Costs:
+    """The coefficients of the times of layouts; see :func:`formulas`."""
     plan = choices.plan(microbatches)
-    coefficients = costs(terms(model, machine), plan, links(plan, machine, replicas))
-    causes = (
-        invalid_degrees(choices, machine.ranks, heads, experts, coefficients.unknown),
+    replicas = larger(1.0, floor(machine.ranks / (choices.tp * choices.pp)))
+    return costs(terms(model, machine), plan, links(plan, machine, replicas))
+
+
+def causes(  # noqa: PLR0917  # those of formulas
+    choices: Choices,
+    microbatches: Number,
+    model: Transformer,
+    machine: Machine,
+    heads: Number,
+    experts: Number,
+    longest: Number,
+    unknown: Number = 0.0,
+) -> Number:
+    """Why some layouts have no time; see :func:`formulas`.
+
+    Args:
+        choices: The layouts with their dp.
+        microbatches: Microbatches per replica, not rounded.
+        model: The transformer.
+        machine: Compute and communication of a rank.
+        heads: Query heads of the model.
+        experts: Its experts, 1 for none.
+        longest: The longest sequence.
+        unknown: Above 0 where a link is used whose rate is not published.
+    """
+    of_layouts = (
+        invalid_degrees(choices, machine.ranks, heads, experts, unknown),
         invalid_stages(choices, model.layers),
         invalid_sequence(choices),
         invalid_positions(choices, longest),
         invalid_batch(microbatches, turns(choices)),
     )
-    return choices, coefficients, microbatches, reduce(np.maximum, causes)
+    return reduce(np.maximum, of_layouts)
 
 
 FEATURES: dict[str, tuple[str, ...]] = {

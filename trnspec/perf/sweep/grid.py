@@ -6,10 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from attrs import asdict, evolve, frozen
+from attrs import asdict, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.ops import Number, larger
 from trnspec.perf.sweep.columns import (
     COUNTS,
     FLAGS,
@@ -19,22 +18,21 @@ from trnspec.perf.sweep.columns import (
     REASONS,
     SCHEDULES,
     WORDS,
-    Choices,
-    load_of,
-    reason_codes,
 )
-from trnspec.perf.sweep.formulas import DEFAULTS, columns_as_choices, formulas, replicated
+from trnspec.perf.sweep.formulas import DEFAULTS
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
+from trnspec.perf.sweep.regions import DOES_NOT_FIT, RANK_COUNT, Axis, Part, axes_of, sums
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import PARTS, Step, step_from_costs
-from trnspec.perf.work.layout import Layout, longest
+from trnspec.perf.training.step import PARTS
+from trnspec.perf.work.layout import Layout
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
+    from numpy.typing import NDArray
 
     from trnspec.perf.sweep.reductions import Reduction
 
@@ -42,8 +40,10 @@ R = TypeVar("R")
 
 BLOCK = 65536
 """Configurations per block: their arrays fit into a core's cache."""
-_INNER = 64
-"""Combinations of the innermost axes that justify an array axis of their own."""
+_REGION = 65536
+"""Combinations of a region: the arrays of its formulas fit into a core's cache."""
+_CONSECUTIVE = 1 << 20
+"""Consecutive combinations that are evaluated together, from which blocks are cut."""
 
 AXES = (
     *(name for name in COUNTS if name not in {"dp", "interleave", "global_batch"}),
@@ -52,9 +52,6 @@ AXES = (
     "global_batch",
 )
 """The axes in the order in which configurations are numbered, the last one fastest: few quantities depend on the last."""
-
-DOES_NOT_FIT = REASONS.index("does-not-fit")
-"""The code of a layout that does not fit into a rank's memory."""
 
 
 @frozen
@@ -240,125 +237,42 @@ def over(  # the inputs of a sweep
     keep_pages()
     reduction: Any = Everything() if keep is None else keep if hasattr(keep, "take") else Each(keep)
     counts = np.zeros(len(REASONS), dtype=np.int64)
+    whole = tuple(axes_of({name: axes.axes[name] for name in AXES}))
+    regional = getattr(reduction, "takes_regions", False)
+    first, end = numbers or (0, axes.size)
     for which, estimator in enumerate(estimators):
-        for start, choices, shape in _blocks(axes, block, numbers):
-            evaluated_block = _evaluated(estimator, choices, shape, tuple(parts), memory=memory)
-            one = evolve(evaluated_block, which=which, start=start).within(numbers)
-            counts += np.bincount(one.code, minlength=len(REASONS))
-            reduction.take(one)
+        every = Part(estimator, which, whole)
+        for part in every.within(first, end, every.size if regional else max(block, _CONSECUTIVE)):
+            if regional:
+                for region in part.regions(counts, memory=memory, block=max(block, _REGION)):
+                    reduction.take_region(region)
+            else:
+                for evaluated in _blocks(part, counts, tuple(parts), memory=memory, block=block):
+                    reduction.take(evaluated)
     rejected = {reason: int(number) for reason, number in zip(REASONS, counts, strict=True) if reason and number}
     return SweepResult(tuple(estimators), axes, reduction.result(), int(counts.sum()), rejected)
 
 
 def _blocks(
-    axes: Grid, block: int, numbers: tuple[int, int] | None = None
-) -> Iterator[tuple[int, Choices, tuple[int, int]]]:
-    """The blocks in order, those with some of the numbers: number of the first combination, columns, and their shape.
-
-    The last axes together form one array axis, those before them another, and the first are single numbers: numpy is
-    fastest with few long axes, and each quantity is computed along one of the two, or both.
-    """
-    sizes = [len(axes.axes[name]) for name in AXES]
-    inner = len(AXES)
-    while inner > 0 and math.prod(sizes[inner:]) < min(_INNER, block):
-        inner -= 1
-    if math.prod(sizes[inner:]) > block:
-        inner += 1
-    row_size = math.prod(sizes[inner:])
-    last = _combined(axes, AXES[inner:], 0, row_size)
-    rows, outer = max(1, block // row_size), math.prod(sizes[:inner])
-    fixed_axes = inner
-    # Axes that vary within a block need arrays; those before them are single numbers.
-    while fixed_axes > 0 and math.prod(sizes[fixed_axes:inner]) < rows:
-        fixed_axes -= 1
-    period = math.prod(sizes[fixed_axes:inner])
-    # Blocks of about equal size, without a small remainder.
-    rows = -(-period // -(-period // rows))
-    lowest, end_of_all = numbers or (0, outer * row_size)
-    for first in range(outer // period):
-        if (first + 1) * period * row_size <= lowest or first * period * row_size >= end_of_all:
-            continue
-        fixed = _combined(axes, AXES[:fixed_axes], first, first + 1)
-        for begin in range(0, period, rows):
-            end = min(period, begin + rows)
-            if (first * period + end) * row_size <= lowest or (first * period + begin) * row_size >= end_of_all:
-                continue
-            varying = _combined(axes, AXES[fixed_axes:inner], begin, end)
-            columns: dict[str, Any] = {name: column[0].item() for name, column in fixed.items()}
-            columns |= {name: _column(column[:, None]) for name, column in varying.items()}
-            columns |= {name: _column(column[None, :]) for name, column in last.items()}
-            columns |= {"dp": 1, "load": load_of(*(columns[name] for name in RATIOS))}
-            yield (first * period + begin) * row_size, columns_as_choices(columns), (end - begin, row_size)
-
-
-def _combined(axes: Grid, names: Sequence[str], begin: int, end: int) -> dict[str, Any]:
-    """The columns of some axes for a range of their combinations."""
-    positions = np.arange(begin, end)
-    columns: dict[str, Any] = {}
-    for name in reversed(names):
-        values = axes.axes[name]
-        positions, position = np.divmod(positions, len(values))
-        if name == "schedule":
-            columns["schedule"] = np.array([SCHEDULES.index(schedule) for schedule, _ in values])[position]
-            columns["interleave"] = np.array([chunks for _, chunks in values])[position]
-        else:
-            columns[name] = np.array([_number(name, value) for value in values])[position]
-    return columns
-
-
-def _number(name: str, value: Any) -> float:
-    """A value of an axis as a number: the position of a word, and 0 for ``None``."""
-    if name in WORDS:
-        return WORDS[name].index(value)
-    return 0 if value is None else value + 0
-
-
-def _column(column: Any) -> Any:
-    """A column, or a single number where all its elements are equal."""
-    return column if column.size > 1 and (column != column.flat[0]).any() else column.flat[0].item()
-
-
-def _evaluated(
-    estimator: Estimator, c: Choices, shape: tuple[int, int], parts: tuple[str, ...], *, memory: bool
-) -> Block:
-    """One evaluated block, flattened."""
-    system, d, machine = estimator.system, estimator.dims, estimator.machine
-    size = math.prod(shape)
-    if _wrong_rank_count(replicated(c, machine.ranks), system.ranks):
-        code = np.full(size, REASONS.index("rank-count"), dtype=np.uint8)
-        zeros = np.zeros(size)
-        return Block(0, 0, zeros, code, zeros if memory else zeros[:0], dict.fromkeys(parts, zeros))
-    c, coefficients, microbatches, causes = formulas(
-        c, estimator.model, machine, heads=d.heads, experts=larger(1.0, d.experts), longest=longest(d)
-    )
-    times = step_from_costs(coefficients, c.microbatch, microbatches)
-    code = reason_codes(causes)
-    code = np.array(np.broadcast_to(code, shape)).reshape(size)
-    memory_bytes = np.zeros(0)
-    if memory:
-        memory_bytes = _flat(c.memory(d, c.replicas(), estimator.runtime), shape)
-        memory_bytes[code != 0] = 0.0
-        code[memory_bytes > system.capacity] = DOES_NOT_FIT
-    rejected = code != 0
-    return Block(0, 0, _masked(times.total, shape, rejected), code, memory_bytes, _parts(times, parts, shape, rejected))
-
-
-def _wrong_rank_count(c: Choices, ranks: float) -> bool:
-    """Whether all of a block has the wrong number of ranks; only decided where no array is involved."""
-    product: Number = c.tp * c.pp * c.dp * c.cp
-    return type(product) is float and product != ranks
-
-
-def _parts(times: Step, parts: tuple[str, ...], shape: tuple[int, int], rejected: Any) -> dict[str, Any]:
-    return {name: _masked(getattr(times, name), shape, rejected) for name in parts}
-
-
-def _flat(number: Number, shape: tuple[int, int]) -> Any:
-    """A flat copy with the shape of the block."""
-    return np.array(np.broadcast_to(number, shape), dtype=np.float64).reshape(-1)
-
-
-def _masked(number: Number, shape: tuple[int, int], rejected: Any) -> Any:
-    values = _flat(number, shape)
-    values[rejected] = 0.0
-    return values
+    part: Part, counts: NDArray[np.int64], parts: tuple[str, ...], *, memory: bool, block: int
+) -> Iterator[Block]:
+    """Consecutive combinations in blocks, with the invalid ones."""
+    start, size = part.start, part.size
+    # Numbers of combinations are positions in these arrays.
+    axes = (Axis(axis.name, axis.columns, axis.places - axis.places[0]) for axis in part.axes)
+    code, needs = np.full(size, RANK_COUNT, dtype=np.uint8), np.zeros(size if memory else 0)
+    times = {name: np.zeros(size) for name in ("total", *parts)}
+    evaluated = Part(part.estimator, part.which, tuple(axes))
+    for region in evaluated.regions(counts, memory=memory, block=_REGION, codes=code):
+        at = sums(region.places)
+        code[at] = codes = np.broadcast_to(region.code, region.shape).reshape(-1)
+        for name, column in times.items():
+            values = np.broadcast_to(getattr(region.step, name), region.shape).reshape(-1)
+            column[at] = np.where(codes == 0, values, 0.0)
+        if memory:
+            values = np.broadcast_to(region.memory, region.shape).reshape(-1)
+            needs[at] = np.where((codes == 0) | (codes == DOES_NOT_FIT), values, 0.0)
+    for begin in range(0, size, block):
+        at_ = slice(begin, begin + block)
+        columns = {name: column[at_] for name, column in times.items()}
+        yield Block(part.which, start + begin, columns.pop("total"), code[at_], needs[at_], columns)

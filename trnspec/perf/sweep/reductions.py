@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from trnspec.perf.sweep.regions import Region
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -74,7 +77,11 @@ class Kept:
 
 
 class Reduction(Protocol[R_co]):
-    """An object that sees each block of a sweep and keeps what it needs; a block's arrays are not reused."""
+    """An object that sees each block of a sweep and keeps what it needs; a block's arrays are not reused.
+
+    One with a true attribute ``takes_regions`` has a method ``take_region`` instead, which is called with each
+    :class:`~trnspec.perf.sweep.regions.Region`, and with nothing that is invalid for another reason than memory.
+    """
 
     def take(self, block: Block) -> None:
         """Process a block."""
@@ -91,6 +98,11 @@ def _selected(block: Block, mask: NDArray[np.bool_]) -> Kept:
     memory = block.memory[places] if len(block.memory) else np.zeros(len(places))
     which = np.full(len(places), block.which, dtype=np.int64)
     return Kept(which, places + block.start, block.time[places], memory)
+
+
+def _of_region(region: Region, mask: NDArray[np.bool_]) -> Kept:
+    number, time, memory = region.selected(mask)
+    return Kept(np.full(len(number), region.which, dtype=np.int64), number, time, memory)
 
 
 def joined(parts: list[Kept]) -> Kept:
@@ -115,9 +127,19 @@ class Top:
     _held: int = field(default=0, init=False)
     _limit: float = field(default=float("inf"), init=False)
 
+    takes_regions = True
+
     def take(self, block: Block) -> None:
         """Keep what is at most as slow as the slowest that is kept; ties are resolved later."""
-        candidates = _selected(block, (block.code == 0) & (block.time <= self._limit))
+        self._keep(_selected(block, (block.code == 0) & (block.time <= self._limit)))
+
+    def take_region(self, region: Region) -> None:
+        """The same of a region."""
+        close = region.step.total <= self._limit
+        if np.any(close):
+            self._keep(_of_region(region, (region.code == 0) & close))
+
+    def _keep(self, candidates: Kept) -> None:
         if not len(candidates):
             return
         self._kept.append(candidates)
@@ -132,7 +154,10 @@ class Top:
         self._shrink()
 
     def _shrink(self) -> None:
-        best = joined(self._kept).ordered().rows(np.arange(min(self.count, self._held)))
+        held = joined(self._kept)
+        if 0 < self.count < len(held):
+            held = held.rows(held.time <= np.partition(held.time, self.count - 1)[self.count - 1])
+        best = held.ordered().rows(np.arange(min(self.count, len(held))))
         self._kept, self._held = [best], len(best)
         if len(best) == self.count and self.count:
             self._limit = float(best.time[-1])
@@ -158,6 +183,12 @@ class Best:
         """Keep the fastest of the block's estimator."""
         self._each.setdefault(block.which, Top(self.count)).take(block)
 
+    takes_regions = True
+
+    def take_region(self, region: Region) -> None:
+        """The same of a region."""
+        self._each.setdefault(region.which, Top(self.count)).take_region(region)
+
     def merge(self, other: Best) -> None:
         """Keep what another one of the same count kept of other configurations."""
         for which, top in other._each.items():
@@ -176,9 +207,7 @@ class Pareto:
         costs: Function from a block to two arrays; step time and memory by default.
     """
 
-    costs: Callable[[Block], tuple[NDArray[np.float64], NDArray[np.float64]]] = field(
-        default=lambda block: (block.time, block.memory)
-    )
+    costs: Callable[[Block], tuple[NDArray[np.float64], NDArray[np.float64]]] | None = None
     _kept: list[tuple[Kept, NDArray[np.float64]]] = field(factory=list, init=False)
 
     def take(self, block: Block) -> None:
@@ -186,8 +215,32 @@ class Pareto:
         mask = block.code == 0
         if not mask.any():
             return
-        candidates = _selected(block, mask)
-        costs = np.stack([cost[mask] for cost in self.costs(block)])
+        costs = (block.time, block.memory) if self.costs is None else self.costs(block)
+        self._keep(_selected(block, mask), np.stack([cost[mask] for cost in costs]))
+
+    @property
+    def takes_regions(self) -> bool:
+        """Whether costs are those of a region."""
+        return self.costs is None
+
+    def take_region(self, region: Region) -> None:
+        """The same of a region."""
+        valid = _of_region(region, (region.code == 0) & self._may_be_on_front(region))
+        if len(valid):
+            self._keep(valid, np.stack([valid.time, valid.memory]))
+
+    def _may_be_on_front(self, region: Region) -> Any:
+        """Where no configuration kept so far is faster and needs less, by the few of them that rule out the most."""
+        if not self._kept or region.memory is None:
+            return np.True_
+        ((_, costs),) = self._kept
+        possible: Any = np.True_
+        for i in np.unique(np.linspace(0, costs.shape[1] - 1, _RULING).astype(np.intp)):
+            time, memory = costs[:, i]
+            possible = possible & ((region.step.total <= time) | (region.memory <= memory))
+        return possible
+
+    def _keep(self, candidates: Kept, costs: NDArray[np.float64]) -> None:
         # Reduce the block to its own front first: merging two small fronts is cheap.
         self._kept.append(_front(candidates, costs))
         self._shrink()
@@ -205,6 +258,10 @@ class Pareto:
     def result(self) -> Kept:
         """The front, by ascending first cost."""
         return self._kept[0][0] if self._kept else joined([])
+
+
+_RULING = 5
+"""Configurations of a front with which a region is compared first."""
 
 
 def _front(configurations: Kept, costs: NDArray[np.float64]) -> tuple[Kept, NDArray[np.float64]]:

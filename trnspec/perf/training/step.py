@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from attrs import define, frozen
 
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, larger, smaller, where
+from trnspec.perf.ops import Number, everywhere, larger, smaller, where
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.v_shaped import recorded_bubble
@@ -253,13 +253,16 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     if always_zero(fill):
         return costs.bubble_microbatches * whole
     weights, v_shape = stage.weights, costs.v_shape
+    recorded: Number = 0.0
+    if not always_zero(v_shape):
+        forward = stage.forward + 0.5 * pipeline
+        passes = 0.5 * forward, 0.5 * (whole - weights - forward), 0.5 * weights, 0.5 * stage.either
+        recorded = recorded_bubble(v_shape, fill + 1.0, microbatches, *passes)
+        if everywhere(v_shape > 0.0):
+            return recorded
     filled = smaller(microbatches - 1.0, costs.deferred) * weights
     idle = larger(costs.bubble_microbatches * whole, fill * (whole - weights) - filled)
-    if always_zero(v_shape):
-        return idle
-    forward = stage.forward + 0.5 * pipeline
-    passes = 0.5 * forward, 0.5 * (whole - weights - forward), 0.5 * weights, 0.5 * stage.either
-    return where(v_shape > 0.0, recorded_bubble(v_shape, fill + 1.0, microbatches, *passes), idle)
+    return idle if always_zero(v_shape) else where(v_shape > 0.0, recorded, idle)
 
 
 def _data(

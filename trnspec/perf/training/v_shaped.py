@@ -230,11 +230,32 @@ def recorded_bubble(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -
     """
     layout = v_shape, stages, microbatches
     if not any(isinstance(x, NDArrayOperatorsMixin) for x in (*layout, *times)):
-        return v_shaped_bubble(*layout, *times)
+        return _bubbles(*layout, *times) if any(map(np.ndim, times)) else v_shaped_bubble(*layout, *times)
     forward, inputs, weights, _ = times
     f, b, w, several = (elementwise(part, *layout) for part in _USUAL_PARTS)
     usually = f * forward + b * inputs + w * weights
     return elementwise(_unusual, usually, several, *layout, *times)
+
+
+def _bubbles(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> NDArray[np.float64]:
+    """The bubble of arrays that broadcast: counts of passes have the axes on which they depend."""
+    layout = [np.asarray(x) for x in np.broadcast_arrays(v_shape, stages, microbatches)]
+    at = np.flatnonzero(_computed(*layout[:2]))
+    counts, known = _TABLE.usual_paths(*(x.take(at) for x in layout))
+    shape = np.broadcast_shapes(layout[0].shape, *map(np.shape, times))
+    longest, time, part = np.zeros(shape), np.empty(shape), np.empty(shape)
+    for path in counts:
+        column = np.zeros(layout[0].shape)
+        for number, (count, of_pass) in enumerate(zip(path, times, strict=False)):
+            column.put(at, count)
+            np.multiply(column, of_pass, out=part if number else time)
+            if number:
+                np.add(time, part, out=time)
+        np.maximum(longest, time, out=longest)
+    several = np.zeros(layout[0].shape)
+    several.put(at, ~known)
+    found: NDArray[np.float64] = _unusual(longest, several, *layout, *times)
+    return found
 
 
 def _unusual(usually: Any, several: Any, *operands: Any, out: Any = None) -> Any:
@@ -253,9 +274,17 @@ def _replaced(result: NDArray[np.float64], rows: Any, operands: Sequence[NDArray
     shape = result.shape
     at = np.flatnonzero(rows if rows.shape == shape else np.broadcast_to(rows, shape))
     if at.size:
-        columns = ((x if x.shape == shape else np.broadcast_to(x, shape)).take(at) for x in operands)
+        places = np.unravel_index(at, shape) if shape else ()
+        columns = (x.take(at) if x.shape == shape else _broadcast_at(x, shape, places) for x in operands)
         result.put(at, _TABLE.bubbles(*columns))
     return result
+
+
+def _broadcast_at(x: NDArray[Any], shape: tuple[int, ...], places: Sequence[NDArray[np.intp]]) -> NDArray[Any]:
+    """The elements of an array, which broadcasts to a shape, at some places of it."""
+    own = x.reshape((1,) * (len(shape) - x.ndim) + x.shape)
+    at: Any = tuple(of_axis if n > 1 else 0 for n, of_axis in zip(own.shape, places, strict=True))
+    return np.asarray(np.broadcast_to(own[at], len(places[0]) if places else 1))
 
 
 def _computed(v_shape: NDArray[Any], stages: NDArray[Any]) -> Any:
@@ -384,15 +413,29 @@ class _Table:
 
     def usual(self, v_shape: Any, stages: Any, microbatches: Any) -> NDArray[np.float64]:
         """For each row the counts of the path that is usually the longest, and 1 where it is not the only one."""
+        counts, known = self.usual_paths(v_shape, stages, microbatches)
+        return np.concatenate(
+            [counts[0], [~known if len(counts) == 1 else (counts[1:] != counts[:1]).any((0, 1)) | ~known]]
+        )
+
+    def usual_paths(
+        self, v_shape: Any, stages: Any, microbatches: Any
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The counts of those paths that are usually the longest, by path, pass and row; and whether a row's are known.
+
+        Rows that have fewer have the last one several times.
+        """
         key, whole = self._keys(v_shape, stages, microbatches)
-        self._add(np.unique(key[(stages <= _QUICK) & (microbatches == whole)]))
+        position = self.index.take(key)
+        self._add(np.unique(key[(position < 0) & (stages <= _QUICK) & (microbatches == whole)]))
         position = self.index.take(key)
         known = position >= 0
         position = position * known
-        path, several = self.first[0].take(position), self.number[0].take(position) > 1
-        counts = self.counts.take(path, axis=1)
+        first, number = self.first[0].take(position), self.number[0].take(position)
+        path = first + np.minimum(np.arange(number.max(initial=1))[:, None], number - 1)
         more = whole - self.microbatches.take(position)
-        return np.concatenate([(counts[:3] + more * counts[3:]) * known, [several | ~known]])
+        counts = (self.counts.take(path, axis=1)[:3] + more * self.counts.take(path, axis=1)[3:]) * known
+        return counts.swapaxes(0, 1), known
 
     def _keys(self, v_shape: Any, stages: Any, microbatches: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Places in the index, and the whole microbatches."""

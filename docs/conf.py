@@ -1,0 +1,57 @@
+"""The manual: ``make docs`` builds the pages of this folder, and the catalog as web pages, into one site."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trnspec import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+from reference_pages import pages
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+project = "trnspec"
+author = "The trnspec authors"
+project_copyright = author
+release = version = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+# Console blocks show what commands print, which is not a shell language.
+suppress_warnings = ["misc.highlighting_failure"]
+
+myst_heading_anchors = 4
+
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_member_order = "bysource"
+
+html_theme = "furo"
+html_title = f"trnspec {version}"
+html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
+smartquotes = False  # the names of options begin with two dashes
+
+
+def write(app: Sphinx) -> None:
+    """Writes the pages that are made from the code, which are not kept in the repository."""
+    for name, text in pages().items():
+        file = Path(app.srcdir) / "reference" / name
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+
+
+def mark(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001  # Sphinx passes them by position
+    """Makes targets of the anchors that GitHub reads in pages of codes."""
+    source[0] = re.sub(r'^<a id="([\w-]+)"></a>$', r"(\1)=", source[0], flags=re.MULTILINE)
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", mark)
+    app.connect("builder-inited", write)

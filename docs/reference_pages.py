@@ -1,0 +1,127 @@
+"""Pages of the manual that are made from the code when it is built: commands, kinds with their fields, public names."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING
+
+import click
+
+import trnspec
+from trnspec.api import registry
+from trnspec.cli import group
+from trnspec.model.field_reference import field_at, fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from trnspec.model.field_reference import FieldReference
+    from trnspec.plugins.api import Kind
+
+
+def pages() -> dict[str, str]:
+    """The text of each page by its name in ``docs/reference/``."""
+    kinds = [k for k in registry().kinds.values() if k.spec.__module__.startswith("trnspec.")]
+    return {"commands.md": _text(_commands()), "kinds.md": _text(_kinds(kinds)), "api.md": _text(_names())}
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def _commands() -> Iterator[str]:
+    yield from (
+        "# Commands",
+        "",
+        "`trnspec COMMAND --help` prints the same. The exit status is 0 without findings, 1 with findings or without an answer, and",
+        "2 after wrong usage.",
+    )
+    with click.Context(group, info_name="trnspec") as context:
+        for name in group.list_commands(context):
+            yield from _command(_of(group, context, name), f"trnspec {name}", context)
+
+
+def _of(commands: click.Group, context: click.Context, name: str) -> click.Command:
+    command = commands.get_command(context, name)
+    assert command is not None, name
+    return command
+
+
+def _command(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
+    """A command, then the commands below it."""
+    with click.Context(command, parent=parent, info_name=name.rpartition(" ")[2]) as context:
+        heading = "#" * (1 + name.count(" "))
+        usage = " ".join([name, *command.collect_usage_pieces(context)])
+        yield from ("", f"{heading} {name}", "", "```text", usage, "```", "")
+        yield from (inspect.cleandoc(command.help or "").replace("``", "`").replace("*", "\\*"), "")
+        options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
+        if options:
+            yield from ("| option | value | meaning |", "|---|---|---|")
+        for option in options:
+            names = ", ".join(f"`{o}`" for o in (*option.opts, *option.secondary_opts))
+            value = "" if option.is_flag else option.make_metavar(context)
+            yield f"| {names} | {_code(value)} | {_cell(option.help or '')}{_default(option)} |"
+        examples = getattr(command, "examples", ())
+        if examples:
+            yield from ("", "Examples:", "", "```sh")
+            yield from (line for example, title in examples for line in (f"# {title.rstrip(':.')}", example))
+            yield "```"
+        if isinstance(command, click.Group):
+            for each in command.list_commands(context):
+                yield from _command(_of(command, context, each), f"{name} {each}", context)
+
+
+def _default(option: click.Option) -> str:
+    shown = option.show_default
+    return f" Default: {_cell(shown)}." if isinstance(shown, str) else ""
+
+
+def _code(text: str) -> str:
+    return f"`{text.replace('|', '/')}`" if text else ""
+
+
+def _cell(text: str) -> str:
+    """Text as a cell of a table."""
+    return " ".join(text.split()).replace("``", "`").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+def _kinds(kinds: Iterable[Kind]) -> Iterator[str]:
+    yield from (
+        "# Kinds of documents",
+        "",
+        "`trnspec explain KIND` prints the same. A document has `api_version`, `kind`, `metadata` and `spec`; the paths below are",
+        "those under `spec`, and fields with \\* are required. A figure is a text such as `2.9 TB/s`, or a mapping with `value`,",
+        "`source`, `where`, `derived` and `note`. `claims` lists what other sources state ([claims](../explanation/truth.md)).",
+    )
+    for kind in kinds:
+        summary = " ".join((inspect.getdoc(kind.spec) or "").split("\n\n", 1)[0].split())
+        folder = f"Documents: `{kind.folder}/*.yaml`." if kind.folder else "Documents: in any folder."
+        yield from ("", f"## {kind.name}", "", summary.replace("``", "`"), "", folder, "")
+        yield from ("| field | type | meaning |", "|---|---|---|")
+        yield from _rows(kind.spec, fields_of(kind.spec), set())
+
+
+def _rows(spec: type, fields: Iterable[FieldReference], above: set[type]) -> Iterator[str]:
+    """A row for each field, and below it those of its own fields; a class is not repeated inside itself."""
+    for one in fields:
+        units = f" [{', '.join(one.units[:3])}{', ...' if len(one.units) > 3 else ''}]" if one.units else ""
+        example = f" Example: `{one.example}`" if one.example else ""
+        star = "\\*" if one.required else ""
+        yield f"| `{one.path}`{star} | {_cell(one.type + units)} | {_cell(one.description)}{example} |"
+        found = field_at(spec, one.path)
+        inner = found[1] if found else None
+        if inner is not None and inner not in above:
+            yield from _rows(spec, fields_of(inner, one.path), {*above, inner})
+
+
+def _names() -> Iterator[str]:
+    yield from ("# Public names", "", "Signatures and docstrings; [the Python API](python.md) introduces them.")
+    for name in sorted(trnspec.__all__, key=str.lower):
+        found = getattr(trnspec, name)
+        if name.startswith("_"):
+            continue
+        directive = "autoclass" if isinstance(found, type) else "autofunction"
+        yield from ("", f"## {name}", "", "```{eval-rst}", f".. {directive}:: trnspec.{name}")
+        if isinstance(found, type):
+            yield "   :members:"
+        yield "```"

@@ -1,0 +1,85 @@
+"""The manual: Sphinx builds it without a warning, and its generated pages describe everything that is public."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from running import ROOT
+
+import trnspec
+from trnspec.api import registry
+from trnspec.cli import group
+
+sys.path.insert(0, str(ROOT / "docs"))
+from reference_pages import pages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def generated() -> dict[str, str]:
+    return pages()
+
+
+def commands(parent: click.Group, context: click.Context, path: str) -> Iterator[tuple[str, click.Command]]:
+    for name in parent.list_commands(context):
+        command = parent.get_command(context, name)
+        assert command is not None
+        yield f"{path} {name}", command
+        if isinstance(command, click.Group):
+            with click.Context(command, parent=context) as below:
+                yield from commands(command, below, f"{path} {name}")
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[str, click.Command]:
+    with click.Context(group) as context:
+        return dict(commands(group, context, "trnspec"))
+
+
+def test_every_command_and_option_is_described(generated: dict[str, str], known: dict[str, click.Command]) -> None:
+    headings = set(re.findall(r"^#+ (trnspec .+)$", generated["commands.md"], re.MULTILINE))
+    assert headings == set(known)
+    assert {name for name, command in known.items() if not command.help} == set()
+    options = {(name, o) for name, c in known.items() for o in c.params if isinstance(o, click.Option) and not o.hidden}
+    assert {(name, option.opts[0]) for name, option in options if not option.help} == set()
+    assert len(options) > 300
+
+
+def test_every_kind_and_field_is_described(generated: dict[str, str]) -> None:
+    kinds = set(re.findall(r"^## (\w+)$", generated["kinds.md"], re.MULTILINE))
+    assert kinds == {k.name for k in registry().kinds.values() if k.spec.__module__.startswith("trnspec.")}
+    rows = re.findall(r"^\| `([^`]+)`\S* \| (.*) \| (.*) \|$", generated["kinds.md"], re.MULTILINE)
+    assert [path for path, type_, text in rows if not type_.strip() or not text.strip()] == []
+    assert len(rows) > 300
+
+
+def test_every_public_name_is_described(generated: dict[str, str]) -> None:
+    names = {n for n in trnspec.__all__ if not n.startswith("_")}
+    assert set(re.findall(r"^## (\w+)$", generated["api.md"], re.MULTILINE)) == names
+    assert {n for n in names if not inspect.getdoc(getattr(trnspec, n))} == set()
+    introduced = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    assert {n for n in names if f"`{n}`" not in introduced} == set()
+
+
+@pytest.mark.slow
+def test_sphinx_builds_it_without_a_warning(tmp_path) -> None:
+    """Dead links, pages that no table of contents has, and docstrings that are not valid are warnings."""
+    pytest.importorskip("furo")
+    run = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.stderr == ""
+    assert run.returncode == 0
+    assert (tmp_path / "index.html").is_file()

@@ -1,0 +1,99 @@
+"""Every page of the manual that shows commands or Python: its blocks run, in order, and print what the page shows."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from docs_runner import Runner, blocks
+from running import DATA, ROOT, Here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCS = ROOT / "docs"
+
+ELSEWHERE = {
+    "tutorial/write-an-evaluator.md": "test_evaluate.py",
+    "reference/evaluate.md": "test_evaluate.py",
+    "reference/calibrate.md": "test_calibrate.py",
+    "tutorial/add-a-generation.md": "test_plugins.py",
+    "tutorial/add-a-kind.md": "test_plugins.py",
+    "tutorial/write-a-rule.md": "test_plugins.py",
+    "tutorial/write-an-exporter.md": "test_plugins.py",
+    "how-to/connect-an-agent.md": "test_connect_an_agent.py",
+    "how-to/test-a-catalog.md": "test_plugins.py",
+}
+"""Pages that need more than a folder of their own, and the module that runs them."""
+
+FRAGMENTS = {
+    "explanation/plugins.md",
+    "how-to/editors.md",
+    "reference/editions.md",
+    "reference/overlay.md",
+    "reference/tables.md",
+    "reference/codes.md",
+}
+"""Pages whose Python is a fragment: it names files that the reader has."""
+
+SLOW = {
+    "how-to/ask-what-limits-a-run.md",
+    "how-to/draw-charts.md",
+    "how-to/browse-the-catalog.md",
+    "how-to/plan-a-training-run.md",
+    "how-to/size-a-serving-fleet.md",
+}
+
+
+PAGES = sorted(p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md") if "_build" not in p.parts and blocks(p))
+
+
+def _machine(folder: Path, text: str) -> None:
+    (output,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    (folder / "neuron-ls.json").write_text(output)
+
+
+def _scenarios(folder: Path, text: str) -> None:
+    """The broken file has two of its lines changed."""
+    (document,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (folder / "serving.yaml").write_text(document)
+    (folder / "broken.yaml").write_text(document.replace("kv_dtype", "kv_type").replace("4 TB/s", "4 TB"))
+
+
+def _logs(folder: Path, text: str) -> None:  # like the others
+    for name, log in (("run", "nccom_all_gather"), ("train", "nxd")):
+        shutil.copy(DATA / "imports" / f"{log}.log", folder / f"{name}.log")
+
+
+PREPARED = {
+    "how-to/check-a-machine.md": _machine,
+    "how-to/compare-scenarios.md": _scenarios,
+    "how-to/import-measurements.md": _logs,
+}
+"""Files that a page expects in the folder of its reader."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(p, marks=pytest.mark.slow if p in SLOW else ())
+        for p in PAGES
+        if p not in ELSEWHERE and p not in FRAGMENTS
+    ],
+)
+def test_every_block(page, tmp_path, monkeypatch, capsys) -> None:
+    """In one namespace: later blocks use what earlier ones have made."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    file = DOCS / page
+    if page in PREPARED:
+        PREPARED[page](tmp_path, file.read_text(encoding="utf-8"))
+    runner = Runner(Here(tmp_path, monkeypatch, capsys))
+    for block in blocks(file):
+        runner.run(block)
+
+
+def test_the_lists_above_have_pages() -> None:
+    assert {*ELSEWHERE, *FRAGMENTS, *SLOW, *PREPARED} <= set(PAGES)
+    assert all((ROOT / "tests" / "docs" / module).is_file() for module in ELSEWHERE.values())

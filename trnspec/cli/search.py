@@ -1,0 +1,295 @@
+"""``trnspec search``: the evaluator search, by itself or in parts, and the merge of the results of parts."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from contextlib import contextmanager
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import evolve
+
+from trnspec.cli.common import catalog_options, load_catalog
+from trnspec.cli.eval import evaluator_command
+from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+from trnspec.cli.render import format_option, show, width
+from trnspec.errors import UsageError
+from trnspec.evaluation.result import RefusalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from concurrent.futures import Executor
+
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.cli.eval import EvalRequest
+    from trnspec.evaluation.result import Evaluation
+    from trnspec.evaluators.searching.files import Result
+    from trnspec.evaluators.searching.space import Search
+
+_INTERRUPTED = 130
+_REFUSED = 1
+_PARTS_PER_WORKER = 8
+_LEAST_PARTS = 64
+_PART = re.compile(r"([1-9]\d{0,8})/([1-9]\d{0,8})")
+_GROUP = "Many machines"
+
+
+def _options() -> list[click.Option]:
+    """The options that do not change the answer."""
+
+    def option(name: str, metavar: str, text: str, **more: Any) -> click.Option:
+        return GroupedOption([name], metavar=metavar, help=text, group=_GROUP, **more)
+
+    return [
+        option("--part", "I/N", "Evaluate only the I-th of N parts, and write its result to the folder --results; see "
+               "trnspec search merge."),
+        option("--results", "DIR", "Folder of results of parts; of the whole search where --part is not given.",
+               type=NamedPath(file_okay=False)),
+        option("--workers", "N", "Evaluate in N processes.", type=click.IntRange(1, 4096)),
+        option("--dask", "ADDRESS", "Evaluate on the workers of a Dask scheduler, such as tcp://host:8786; needs trnspec[dask]."),
+    ]  # fmt: skip
+
+
+class _Search(click.Group):
+    """``trnspec search OPTIONS`` searches; ``trnspec search merge`` is a command of its own."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """The context of the command that the arguments are for."""
+        if args[:1] == ["merge"]:
+            return super().make_context(info_name, args, parent, **extra)
+        return evaluator_search().make_context(info_name, args, parent, **extra)
+
+
+def evaluator_search() -> GroupedCommand:
+    """The command of the evaluator, with the options of parts."""
+    from trnspec.api import evaluator
+
+    command = evaluator_command(*evaluator("search"), extra=_options(), around=_around)
+    command.help = f"{command.help}\n\ntrnspec search merge combines the results of parts, see its --help."
+    return command
+
+
+@click.group("search", cls=_Search)
+def command() -> None:
+    """Search for the best layout of training, or deployment for serving; merge the results of parts."""
+
+
+def _around(request: EvalRequest, options: Mapping[str, Any], proceed: Callable[[], None]) -> None:
+    """Searches as the options say."""
+    if options["part"] is not None or options["results"] is not None:
+        _write_part(request, options)
+        return
+    from trnspec.evaluation.distribution import Distribution, distributed
+
+    with _executor(options["workers"], options["dask"]) as (executor, parts):
+        how = Distribution(executor, parts, interruptible=True)
+        with distributed(how):
+            proceed()
+    if how.interrupted:
+        click.echo("trnspec: interrupted; the result is that of what was evaluated", err=True)
+        click.get_current_context().exit(_INTERRUPTED)
+
+
+@contextmanager
+def _executor(workers: int | None, dask: str | None) -> Iterator[tuple[Executor | None, int]]:
+    """What evaluates parts, and how many parts there are."""
+    if workers is not None and dask is not None:
+        raise UsageError("--workers and --dask exclude each other")
+    if dask is not None:
+        from trnspec.evaluators.searching.dask import executor
+
+        with executor(dask) as (pool, count):
+            yield pool, max(_LEAST_PARTS, _PARTS_PER_WORKER * count)
+    elif workers is None or workers == 1:
+        yield None, 1
+    else:
+        from concurrent.futures import ProcessPoolExecutor
+
+        with ProcessPoolExecutor(workers, initializer=_ignore_interrupts) as processes:
+            yield processes, max(_LEAST_PARTS, _PARTS_PER_WORKER * workers)
+
+
+def _ignore_interrupts() -> None:
+    """In a worker: Ctrl-C goes to the process that collects what was found."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+# Parts.
+
+
+def _write_part(request: EvalRequest, options: Mapping[str, Any]) -> None:
+    """Evaluates a part and writes its result, unless it is there."""
+    from trnspec.cli.progress import bar
+    from trnspec.evaluation.distribution import Distribution, distributed
+    from trnspec.evaluation.progress import reported
+    from trnspec.evaluators.searching.files import load, name_of, save
+    from trnspec.evaluators.searching.reduction import reduced
+
+    if (
+        request.swept
+        or request.analysis.target
+        or request.analysis.use_claims
+        or request.analysis.sensitivity is not None
+    ):
+        raise UsageError("--part and --results are for one search, without --target, --use-claims and --sensitivity")
+    search, context = _search(request)
+    first, last = search.part(*_part_of(options["part"])) if options["part"] else (0, search.size)
+    folder = options["results"] or FilePath()
+    file = folder / name_of(search, first, last)
+    if file.exists():
+        try:
+            load(search, file)
+        except UsageError as error:
+            click.echo(f"trnspec: {error}; evaluated again", err=True)
+        else:
+            click.echo(str(file))
+            return
+    with (
+        _executor(options["workers"], options["dask"]) as (executor, parts),
+        bar() as advance,
+        reported(advance),
+        distributed(Distribution(executor, parts)),
+    ):
+        kept = reduced(search, first, last)
+    click.echo(str(save(search, kept, first, last, folder, context)))
+
+
+def _part_of(text: str) -> tuple[int, int]:
+    match = _PART.fullmatch(text.strip())
+    if match is None or int(match[1]) > int(match[2]):
+        raise UsageError(f"--part: {text!r}; I/N is expected, such as 3/64: the third of 64 parts")
+    return int(match[1]), int(match[2])
+
+
+def _search(request: EvalRequest) -> tuple[Search, dict[str, Any]]:
+    """The search of a request, and the options with which to find its catalog again."""
+    options = (
+        {**request.options, "assume": list(request.analysis.assume)} if request.analysis.assume else request.options
+    )
+    return _search_of(request.catalog, request.given, request.analysis.inputs), dict(options)
+
+
+def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[str, Any]) -> Search:
+    from trnspec.evaluation.assumptions import applied
+    from trnspec.evaluation.inputs import bound, fields_of
+    from trnspec.evaluators.searching.question import SearchQuestion
+    from trnspec.evaluators.searching.space import search_of
+
+    used: Any = applied(catalog, dict(assumptions))[0]
+    return search_of(used, SearchQuestion(**bound(fields_of(SearchQuestion), given, "search")))
+
+
+@command.command("merge", cls=GroupedCommand)
+@click.argument("files", nargs=-1, required=True, type=NamedPath())
+@click.option("--redo", is_flag=True, help="Evaluate parts that are missing, truncated or altered, here.")
+@click.option(
+    "--results", type=NamedPath(file_okay=False), metavar="DIR", help="Also write the merged result to this folder."
+)
+@format_option
+@catalog_options
+def merge(
+    files: tuple[FilePath, ...], *, redo: bool, results: FilePath | None, format_: str, **catalog: str | None
+) -> None:
+    """Combine the results of parts of a search, and print its result.
+
+    FILES are results that trnspec search --part wrote, or folders of them. The catalog is that of the parts, unless options
+    choose another. A result that is truncated, or missing, is an error; --redo evaluates it again.
+    """
+    from trnspec.evaluators.searching.files import headers, merged, read_header, save
+    from trnspec.evaluators.searching.report import report
+
+    found = headers(files)
+    about = _first_header(found, read_header)
+    options = {**about["catalog"], **{name: value for name, value in catalog.items() if value is not None}}
+    assume = options.pop("assume", ())
+    from trnspec.evaluation.assumptions import as_mapping
+
+    assumptions = {"assume": as_mapping(assume)} if assume else {}
+    loaded = load_catalog(**options)
+    search = _search_of(loaded, _tuples(about["inputs"]), assumptions)
+    parts = list(_loaded(search, found, redo=redo))
+    kept = merged(search, _completed(search, parts) if redo else parts)
+    if results is not None:
+        save(search, kept, 0, search.size, results, about["catalog"])
+    _print(loaded, assumptions, lambda used: report(used, search, kept), format_)
+
+
+def _first_header(files: list[FilePath], read: Callable[[FilePath], dict[str, Any]]) -> dict[str, Any]:
+    """The header of the first file that has one."""
+    error: UsageError | None = None
+    for file in files:
+        try:
+            return read(file)
+        except UsageError as unreadable:
+            error = error or unreadable
+    assert error is not None
+    raise error
+
+
+def _tuples(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in inputs.items()}
+
+
+def _loaded(search: Search, files: list[FilePath], *, redo: bool) -> Iterator[Result]:
+    """The results in some files; those that are not valid are left out if they are evaluated again."""
+    from trnspec.evaluators.searching.files import load
+
+    for file in files:
+        try:
+            yield load(search, file)
+        except UsageError as error:
+            if not redo:
+                raise UsageError(f"{error}; run its part again, or merge with --redo") from None
+            click.echo(f"trnspec: {error}; evaluated again", err=True)
+
+
+def _completed(search: Search, parts: list[Result]) -> list[Result]:
+    """The parts, and those that are missing between them, evaluated here."""
+    from trnspec.evaluators.searching.files import Result
+
+    done, end = [], 0
+    for one in [*sorted(parts, key=lambda r: (r.first, -r.last)), None]:
+        first = search.size if one is None else one.first
+        if first > end:
+            done.append(Result({}, end, first, search.kept(end, first)))
+        if one is not None and one.last > end:
+            done.append(one)
+            end = one.last
+    return done
+
+
+def _print(
+    catalog: Catalog,
+    assumptions: Mapping[str, Any],
+    evaluate: Callable[[Any], Evaluation],
+    format_: str,
+) -> None:
+    """Prints the result as the evaluator does."""
+    from trnspec.cli.eval_csv import table_of
+    from trnspec.evaluation.assumptions import evaluate as under_assumptions
+    from trnspec.evaluation.page import markdown_page, page
+    from trnspec.output.reporters.evaluation import refusal, sentence
+    from trnspec.text_table import csv
+
+    try:
+        evaluation = under_assumptions(catalog, evaluate, **assumptions)
+    except RefusalError as error:
+        if format_ == "json":
+            click.echo(json.dumps({"version": 1, "evaluator": "search", "refusal": refusal(error)}, indent=2))
+        else:
+            click.echo(sentence("search", error), err=True)
+        click.get_current_context().exit(_REFUSED)
+    evaluation = evolve(evaluation, edition=catalog.edition or "", as_of=catalog.as_of or "")
+    if format_ == "json":
+        click.echo(json.dumps({"version": 1, **evaluation.to_dict()}, indent=2, ensure_ascii=False))
+    elif format_ == "csv":
+        click.echo(csv(table_of(evaluation)), nl=False)
+    elif format_ == "markdown":
+        click.echo(markdown_page(evaluation), nl=False)
+    else:
+        show(page(evaluation, width()))

@@ -1,0 +1,192 @@
+"""The inputs of a search, for training and for inference."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from attrs import evolve, field, frozen
+
+from trnspec.errors import UsageError
+from trnspec.evaluation import questions
+from trnspec.evaluation.questions import (
+    CalibratedSystem,
+    Listed,
+    Precision,
+    Prices,
+    Reserve,
+    Schedule,
+    ServingPrecision,
+    ServingSchedule,
+    ServingWorkload,
+    StepSchedule,
+    System,
+    TrainingWorkload,
+    axis,
+    like,
+)
+from trnspec.evaluators.deployment import InferenceQuestion
+from trnspec.evaluators.layouts import RECOMPUTE_UNSET, LayoutChoices, Splits
+from trnspec.model.price import PriceType
+from trnspec.perf.frameworks import known
+from trnspec.perf.work import frameworks
+
+Mode = Literal["training", "inference"]
+Objective = Literal["step_time", "tokens_per_s_per_chip", "usd", "energy", "ttft", "tpot"]
+AnySchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min", "all"]
+AnyRecompute = Literal["none", "selective", "operators", "full", "all"]
+BATCHES = tuple(1 << i for i in range(11))
+"""The batch sizes of serving that are evaluated where none is given."""
+LENGTH = 1024
+"""Tokens of a prompt and of an output where none are given."""
+
+
+@frozen(kw_only=True, slots=False)
+class SearchQuestion(Splits, Reserve, Listed):
+    """The inputs of the evaluator; see :mod:`trnspec.evaluation.questions`."""
+
+    mode: Mode | None = field(
+        default=None,
+        metadata=axis(
+            "A training step, or serving.", group="Workload", unset="training if seq and global_batch are given"
+        ),
+    )
+    model: str = field(metadata=like(TrainingWorkload, "model"))
+    seq: int | None = field(default=None, metadata=like(TrainingWorkload, "seq", unset="required for training"))
+    global_batch: int | None = field(
+        default=None, metadata=like(TrainingWorkload, "global_batch", unset="required for training")
+    )
+    attention: questions.Attention = field(default="causal", metadata=like(TrainingWorkload, "attention"))
+    prompt: int | None = field(default=None, metadata=like(ServingWorkload, "prompt", unset=str(LENGTH)))
+    output: int | None = field(default=None, metadata=like(ServingWorkload, "output", unset=str(LENGTH)))
+    batch: tuple[int, ...] | None = field(
+        default=None, metadata=like(ServingWorkload, "batch", unset=f"powers of two up to {BATCHES[-1]:,}")
+    )
+    on: tuple[str, ...] = field(metadata=like(System, "on"))
+    chips: int | None = field(default=None, metadata=like(System, "chips"))
+    lnc: int | None = field(default=None, metadata=like(System, "lnc"))
+    calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
+    era: str | None = field(default=None, metadata=like(CalibratedSystem, "era"))
+    framework: questions.FrameworkName | None = field(default=None, metadata=like(questions.Software, "framework"))
+    dtype: tuple[str, ...] = field(default=("bf16",), metadata=like(Precision, "dtype"))
+    optimizer: questions.OptimizerName | None = field(
+        default=None, metadata=like(questions.TrainingPrecision, "optimizer")
+    )
+    gathered_inputs: bool | None = field(default=None, metadata=like(questions.Software, "gathered_inputs"))
+    bucket: str | None = field(default=None, metadata=like(questions.Software, "bucket"))
+    weight_dtype: tuple[str, ...] | None = field(default=None, metadata=like(ServingPrecision, "weight_dtype"))
+    kv_dtype: tuple[str, ...] | None = field(default=None, metadata=like(ServingPrecision, "kv_dtype"))
+    schedule: tuple[AnySchedule, ...] = field(default=("1f1b", "interleaved"), metadata=like(Schedule, "schedule"))
+    recompute: tuple[AnyRecompute, ...] | None = field(
+        default=None, metadata=like(Schedule, "recompute", unset=f"{RECOMPUTE_UNSET}; all for every one")
+    )
+    overlap: tuple[bool, ...] | None = field(default=None, metadata=like(StepSchedule, "overlap"))
+    offload: tuple[questions.Offload, ...] = field(default=("none",), metadata=like(Schedule, "offload"))
+    host_link: str | None = field(default=None, metadata=like(StepSchedule, "host_link"))
+    batching: Literal["continuous", "static"] | None = field(default=None, metadata=like(ServingSchedule, "batching"))
+    chunk: tuple[int, ...] | None = field(default=None, metadata=like(ServingSchedule, "chunk"))
+    prefix_hit: float = field(default=0.0, metadata=like(ServingSchedule, "prefix_hit"))
+    prefill_on: str | None = field(default=None, metadata=like(InferenceQuestion, "prefill_on"))
+    draft: str | None = field(default=None, metadata=like(InferenceQuestion, "draft"))
+    acceptance: float = field(default=0.7, metadata=like(InferenceQuestion, "acceptance"))
+    speculate: int = field(default=4, metadata=like(InferenceQuestion, "speculate"))
+    price: str | None = field(default=None, metadata=like(Prices, "price"))
+    price_type: PriceType | None = field(
+        default=None, metadata=like(Prices, "price_type", unset="the first known of on-demand, capacity-block, spot")
+    )
+    region: str | None = field(default=None, metadata=like(Prices, "region"))
+    objective: Objective | None = field(
+        default=None,
+        metadata=axis(
+            "What is best: the least time of a step, TTFT or TPOT, the most tokens/s per chip, the least cost (usd) or "
+            "energy of a million tokens (in serving of output tokens).",
+            group="Goal",
+            unset="step_time; in serving tokens_per_s_per_chip",
+        ),
+    )
+    where: str | None = field(
+        default=None,
+        metadata=axis(
+            "A condition on measures and degrees, such as 'memory < 80 GiB and tpot < 30 ms'; see the reference.",
+            "CONDITION",
+            group="Goal",
+            unset="none",
+        ),
+    )
+    pareto: tuple[str, ...] | None = field(
+        default=None,
+        metadata=axis(
+            "Also the Pareto front of two or three measures: time, cost, energy, memory, throughput, or measures by name.",
+            "MEASURE",
+            group="Goal",
+            unset="none",
+        ),
+    )
+
+    @property
+    def of(self) -> Mode:
+        """Training or inference."""
+        if self.mode is not None:
+            return self.mode
+        return "inference" if self.seq is None and self.global_batch is None else "training"
+
+    def checked(self) -> SearchQuestion:
+        """The question, if what its mode needs is given and nothing of the other mode is.
+
+        Raises:
+            UsageError: An input is missing or belongs to the other mode.
+            RefusalError: The framework has no part in the mode.
+        """
+        given = self.given()
+        foreign = [name for name in (_SERVING if self.of == "training" else _TRAINING) if name in given]
+        if foreign:
+            why = "" if self.mode else "; seq and global_batch make it one of training"
+            raise UsageError(f"{foreign[0]} is not an input of a search for {self.of}{why}")
+        if self.of == "training":
+            missing = [name for name in ("seq", "global_batch") if getattr(self, name) is None]
+            if missing:
+                raise UsageError(f"the evaluator search needs {' and '.join(missing)} for training")
+        if not self.on:
+            raise UsageError("on: a system is expected, such as trn2.48xlarge*16")
+        if self.framework is not None:
+            known(self.framework, self.of)
+        return self
+
+    def choices(self, dtype: str) -> LayoutChoices:
+        """What a layout of training may be, with one compute dtype; what its framework sets is resolved."""
+        values = self.common(LayoutChoices)
+        values |= {"dtype": dtype, "overlap": None, "schedule": everything(self.schedule, SCHEDULES)}
+        if self.recompute is not None:
+            values["recompute"] = everything(self.recompute, RECOMPUTES)
+        return frameworks.resolved(LayoutChoices(**values))
+
+    def inference(self, **values: Any) -> InferenceQuestion:
+        """The question of the evaluator inference about one deployment."""
+        names = ("model", "chips", "lnc", "calibration", "era", "framework", "reserve", "batching", "prefix_hit",
+                 "prefill_on", "draft", "acceptance", "speculate")  # fmt: skip
+        same = {name: getattr(self, name) for name in names}
+        same |= {"prompt": self.prompt or LENGTH, "output": self.output or LENGTH}
+        return InferenceQuestion(**same | values)
+
+    def one(self, **values: Any) -> SearchQuestion:
+        """The question with some changed inputs."""
+        return evolve(self, **values)
+
+
+SCHEDULES = ("1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min")
+RECOMPUTES = ("none", "selective", "operators", "full")
+
+
+def everything(values: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    """The values of an input; all that are known for ``all``."""
+    return known if "all" in values else values
+
+
+_TRAINING = (
+    "seq", "global_batch", "attention", "cp", "expert_tp", "zero", "microbatch", "schedule", "recompute", "overlap",
+    "offload", "host_link", "optimizer", "flash", "fused_loss", "gathered_inputs", "bucket", "imbalance",
+    "capacity_factor", "dispatch", "dispatch_dtype", "node_limit", "expert_overlap",
+)  # fmt: skip
+_SERVING = (
+    "prompt", "output", "batch", "weight_dtype", "kv_dtype", "batching", "chunk", "prefix_hit", "prefill_on", "draft",
+    "acceptance", "speculate",
+)  # fmt: skip

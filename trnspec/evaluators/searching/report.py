@@ -1,0 +1,187 @@
+"""The result of a search as an evaluation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table
+from trnspec.evaluators.layouts import EVALUATED
+from trnspec.evaluators.planning.system_cost import rent
+from trnspec.evaluators.searching.listing import columns, listed, unit
+from trnspec.evaluators.searching.nearest import infeasible
+from trnspec.perf.work import frameworks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluators.searching.listing import Listed
+    from trnspec.evaluators.searching.space import Search
+    from trnspec.perf.searching.selection import Goal, Kept
+
+_BASES = {"ttft": "time_to_first_token"}
+"""The answer whose parts explain an objective; that of a step or of an output token for the others."""
+
+
+def report(catalog: Catalog, search: Search, kept: Kept) -> Evaluation:
+    """The evaluation with the configurations that were kept.
+
+    Raises:
+        RefusalError: None is feasible; the error has the nearest searches that have an answer.
+    """
+    if not len(kept.best):
+        raise infeasible(catalog, search, kept)
+    q, mode = search.question, search.question.of
+    cached: dict[int, Listed] = {}
+
+    def rows_of(numbers: list[int]) -> list[Listed]:
+        for number in numbers:
+            if number not in cached:
+                cached[number] = listed(catalog, search, number)
+        return [cached[number] for number in numbers]
+
+    best = rows_of(kept.best.index.tolist())
+    first = best[0]
+    goal = search.selection.goal
+    what = "layouts" if mode == "training" else "deployments"
+    single = first.evaluation
+    ranks = f", {_ranks(search, kept):,} ranks" if mode == "training" else ""
+    return Evaluation(
+        evaluator="search",
+        title=f"{single.inputs['model']} on {first.system}: {_superlative(goal)} of {kept.evaluated:,} {what}{ranks}",
+        inputs={**q.values(), **{n: single.inputs[n] for n in ("model", "calibration")}},
+        answers=tuple(_answers(search, kept, first, what)),
+        parts=tuple(Part("rejected", reason, count) for reason, count in _rejected(kept)),
+        bottleneck=single.bottleneck,
+        assumptions=tuple(_assumptions(catalog, search, kept, first, what)),
+        figures_used=single.figures_used,
+        tables=tuple(_tables(search, kept, best, rows_of)),
+        evidence=single.evidence,
+        suggestions=(Suggestion(single.evaluator, first.inputs, f"the {_best(goal)} {what[:-1]}"),),
+        edition=catalog.edition or "",
+    )
+
+
+def _ranks(search: Search, kept: Kept) -> int:
+    return int(search.piece(int(kept.best.index[0])).estimator.system.ranks)
+
+
+def _best(goal: Goal) -> str:
+    return {"step_time": "fastest", "usd": "cheapest"}.get(goal.name, "best")
+
+
+_WORDS = {
+    "tokens_per_s_per_chip": "the most tokens/s per chip", "ttft": "the least TTFT", "tpot": "the least TPOT",
+    "energy": "the least energy", "step_time": "the fastest", "usd": "the cheapest",
+}  # fmt: skip
+
+
+def _superlative(goal: Goal) -> str:
+    return _WORDS[goal.name]
+
+
+def _rejected(kept: Kept) -> list[tuple[str, int]]:
+    return [(reason, count) for reason, count in kept.counts.most_common() if reason and count]
+
+
+def _answers(search: Search, kept: Kept, first: Listed, what: str) -> Iterator[Answer]:
+    single, goal = first.evaluation, search.selection.goal
+    note = f"of the {_best(goal)} {what[:-1]}"
+    if goal.name in ("usd", "energy"):
+        value, low, high = first.values[goal.name]
+        name = {"usd": "usd", "energy": "energy"}[goal.name]
+        of = "a million tokens" if search.question.of == "training" else "a million output tokens"
+        kind = first.evaluation.answers[0].kind
+        yield Answer(name, value, unit(goal.name, search.question.of), low, high, f"{of}; {note}", kind)
+    names = ["step_time", "throughput", "mfu", "ideal_step_time"]
+    if search.question.of == "inference":
+        names = ["throughput", "throughput_per_chip", "time_to_first_token", "time_per_output_token"]
+        names += ["ideal_time_to_first_token", "ideal_time_per_output_token"]
+        if goal.name in ("ttft", "tpot"):
+            names.sort(key=lambda n: n != {"ttft": "time_to_first_token", "tpot": "time_per_output_token"}[goal.name])
+    by_name = {a.name: a for a in single.answers}
+    shown = [by_name[name] for name in names if name in by_name]
+    if goal.name not in ("usd", "energy"):
+        shown[0] = evolve(shown[0], note=f"{note}; {shown[0].note}" if shown[0].note else note)
+    yield from shown
+    yield Answer("evaluated", kept.evaluated, note=what)
+    yield Answer("feasible", kept.feasible, note=f"{what} that are valid and fit{_inside(search)}")
+    yield Answer("rejected", kept.evaluated - kept.feasible, note=f"{what} that are invalid or do not fit")
+
+
+def _inside(search: Search) -> str:
+    return f", and {search.question.where}" if search.question.where else ""
+
+
+def _assumptions(catalog: Catalog, search: Search, kept: Kept, first: Listed, what: str) -> Iterator[Assumption]:
+    q, single = search.question, first.evaluation
+    of = {a.name: a for a in single.assumptions}
+    if "calibration" in of:
+        yield of["calibration"]
+    why = "errors of the model favor the layouts it underestimates"
+    yield Assumption("selection", f"{_superlative(search.selection.goal)} of {kept.evaluated:,}", why)
+    if kept.evaluated < search.size:
+        yield Assumption(
+            "interrupted", f"{kept.evaluated:,} of {search.size:,} {what}", "the others were not evaluated"
+        )
+    if q.of == "training":
+        yield Assumption("degrees", EVALUATED, "the layouts that are evaluated, where no degree is given")
+        yield Assumption("rank_order", "tensor, context, data, pipeline", "neighbors are in one tensor-parallel group")
+        yield Assumption(
+            "schedules", ", ".join(q.choices(q.dtype[0]).schedule), "the input schedule; all for every schedule"
+        )
+        evaluated = {"zero", "recompute", "overlap"}
+        choices = q.choices(q.dtype[0])
+        yield from frameworks.assumptions(_as_given(q, choices), [n for n in frameworks.SETTINGS if n not in evaluated])
+        yield from (of[name] for name in ("experts", "dispatch") if name in of)
+    else:
+        degrees = "tp: divisors of the ranks; pp: of the layers; ep: of the experts"
+        yield Assumption("degrees", degrees, "the deployments that are evaluated, where no degree is given")
+        yield from (of[name] for name in ("reserve", "routing", "idle_ranks") if name in of)
+    price = rent(catalog, first.system, type=q.price_type, region=q.region, price=q.price)
+    if "usd" in first.values and price is not None:
+        yield Assumption("price", *str(price).split(": ", 1))
+    if any(g.name == "energy" for g in (search.selection.goal, *search.selection.front)):
+        yield Assumption("energy", "maximum power of all chips", "without hosts, network and cooling")
+
+
+def _as_given(q: Any, choices: Any) -> Any:
+    """The choices without what the framework set, for the assumptions that state it."""
+    unstated = {n: None for n in frameworks.SETTINGS if hasattr(q, n) and getattr(q, n) is None}
+    return evolve(choices, **unstated)
+
+
+def _tables(search: Search, kept: Kept, best: list[Listed], rows_of: Any) -> Iterator[Table]:
+    goal, mode = search.selection.goal, search.question.of
+    what = "layouts" if mode == "training" else "deployments"
+    title = {"fastest": "Fastest", "cheapest": "Cheapest"}.get(_best(goal), "Best")
+    yield _table(f"{title} {what}", search, best, (goal.name,))
+    if len(best) > 1:
+        yield from _comparison(goal, mode, best[0], best[1])
+    if search.selection.front:
+        goals = tuple(g.name for g in search.selection.front)
+        yield _table(f"Pareto front of {' and '.join(goals)}", search, rows_of(kept.front.index.tolist()), goals)
+
+
+def _table(title: str, search: Search, rows: list[Listed], first: tuple[str, ...]) -> Table:
+    names = columns(search, rows, first)
+    cells = tuple(tuple(row.cell(name) for name in names) for row in rows)
+    return Table(title, names, cells, tuple(unit(name, search.question.of) for name in names))
+
+
+def _comparison(goal: Goal, mode: str, first: Listed, second: Listed) -> Iterator[Table]:
+    """Where the time of the first differs from that of the second."""
+    base = _BASES.get(goal.name, "step_time" if mode == "training" else "time_per_output_token")
+    parts = [{p.name: p.value for p in one.evaluation.parts if p.of == base} for one in (first, second)]
+    names = list(dict.fromkeys(name for one in parts for name in one))
+    rows = [(name, parts[0].get(name, 0.0), parts[1].get(name, 0.0)) for name in names]
+    changed = [(name, a, b, a - b) for name, a, b in rows if a != b]
+    changed.sort(key=lambda row: -abs(row[3]))
+    total = [one.evaluation.number(base) for one in (first, second)]
+    changed.append(("total", total[0], total[1], total[0] - total[1]))
+    about = base.replace("_", " ")
+    yield Table(
+        f"First and second: {about}", ("part", "first", "second", "difference"), tuple(changed), ("", "s", "s", "s")
+    )

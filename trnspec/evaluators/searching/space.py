@@ -1,0 +1,156 @@
+"""The configurations of a search, numbered from 0, and what is kept of any range of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import attrs
+from attrs import field, frozen
+
+from trnspec._version import __version__
+from trnspec.evaluators.searching.measures import MEASURES, goal
+from trnspec.evaluators.searching.question import SearchQuestion
+from trnspec.evaluators.searching.serving import serving_pieces
+from trnspec.evaluators.searching.training import training_pieces
+from trnspec.evaluators.searching.where import condition
+from trnspec.perf.searching.selection import BOUND, Kept, Selection
+
+if TYPE_CHECKING:
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.perf.searching.selection import Candidates
+
+FORMAT = "trnspec-search/1"
+"""The format of results, in their headers."""
+SLICE = 1 << 20
+"""The most configurations between two reports of progress."""
+
+
+class Piece(Protocol):
+    """Configurations with consecutive numbers, on one system."""
+
+    @property
+    def offset(self) -> int:
+        """The number of the first."""
+
+    @property
+    def size(self) -> int:
+        """How many."""
+
+    def search(self, first: int, last: int, take: Callable[[Candidates], None]) -> None:
+        """Evaluate those with some numbers, from ``first`` to before ``last``."""
+
+
+@frozen
+class Search:
+    """The configurations of a search.
+
+    Attributes:
+        question: The inputs.
+        edition: The edition of the catalog; empty for the working edition.
+        pieces: The configurations, in the order of their numbers.
+        selection: What is kept of them.
+    """
+
+    question: SearchQuestion
+    edition: str
+    pieces: tuple[Any, ...] = field(repr=False)
+    selection: Selection
+
+    @property
+    def size(self) -> int:
+        """Number of configurations."""
+        return self.pieces[-1].offset + self.pieces[-1].size if self.pieces else 0
+
+    def piece(self, number: int) -> Any:
+        """The piece with a configuration."""
+        return next(p for p in self.pieces if number < p.offset + p.size)
+
+    def part(self, number: int, parts: int) -> tuple[int, int]:
+        """The first number of a part, from 1 to ``parts``, and the number after its last."""
+        return self.size * (number - 1) // parts, self.size * number // parts
+
+    def kept(self, first: int, last: int, done: Callable[[int], None] | None = None, into: Kept | None = None) -> Kept:
+        """What is kept of the configurations from ``first`` to before ``last``.
+
+        Args:
+            first: The first number.
+            last: The number after the last.
+            done: Called with numbers of configurations as they are evaluated.
+            into: What was kept before; evaluation may be interrupted, and this then has what was found.
+        """
+        result = self.selection.empty() if into is None else into
+
+        def take(some: Candidates) -> None:
+            result.take(some)
+            if done is not None:
+                done(len(some.code))
+
+        for piece in self.pieces:
+            low, high = max(first, piece.offset), min(last, piece.offset + piece.size)
+            if low < high:
+                piece.search(low, high, take)
+        return result
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What a result is of: inputs, edition, engine, and a hash of all numbers that the search uses."""
+        about = {
+            "format": FORMAT,
+            "engine": __version__,
+            "edition": self.edition,
+            "inputs": {name: _plain(value) for name, value in self.question.given().items()},
+            "size": self.size,
+        }
+        numbers = {"pieces": _plain(self.pieces), "selection": _plain(self.selection)}
+        text = json.dumps([about, numbers], sort_keys=True, separators=(",", ":"))
+        return {**about, "key": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _plain(value: Any) -> Any:
+    """Data that JSON can write, the same for equal values; documents are those that the numbers are computed from."""
+    if attrs.has(type(value)):
+        named = {f.name: _plain(getattr(value, f.name)) for f in attrs.fields(type(value)) if f.eq}
+        return {"": type(value).__name__, **named}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(one) for one in value]
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    return repr(value)
+
+
+def search_of(catalog: Catalog, question: SearchQuestion) -> Search:
+    """The search of a question.
+
+    Raises:
+        UsageError: An input is missing, wrong, or of the other mode.
+        RefusalError: A figure is not published, or there is no such price or power.
+    """
+    q = question.checked()
+    mode = q.of
+    default = "step_time" if mode == "training" else "tokens_per_s_per_chip"
+    best = goal(q.objective or default, mode, "objective")
+    test = None if q.where is None else condition(q.where, mode, catalog.graph.units)
+    front = tuple(goal(name, mode, "pareto") for name in q.pareto or ())
+    _fronts(q.pareto)
+    names = () if test is None else tuple(dict.fromkeys(n for n in test.names() if not _worded(n, mode)))
+    pieces = training_pieces(catalog, q) if mode == "training" else serving_pieces(catalog, q)
+    return Search(q, catalog.edition or "", tuple(pieces), Selection(best, q.top, front, test, names))
+
+
+def _worded(name: str, mode: Any) -> bool:
+    kind = MEASURES[mode].get(name)
+    return name == BOUND or kind is None or kind.text or kind.flag
+
+
+def _fronts(names: tuple[str, ...] | None) -> None:
+    from trnspec.errors import UsageError
+
+    if names is not None and not 2 <= len(set(names)) == len(names) <= 3:
+        raise UsageError(
+            f"pareto: two or three different measures are expected, such as time,cost; not {','.join(names)}"
+        )

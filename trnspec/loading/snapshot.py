@@ -1,0 +1,363 @@
+"""Documents that earlier runs read without problems, each loaded when it is first used.
+
+A run knows nearly all documents around the file that it checks from the run before. There is one file for each catalog: a
+table with the name of each document, what it refers to and the state of its file, and the typed document, which is loaded
+when one of its values is needed. A document whose file has another content is read again. An entry depends on nothing but
+the bytes of its file and the programs that read them, and is compared with both.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import marshal
+import os
+import pickle
+import sys
+import time
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from trnspec._version import __version__
+from trnspec.cache import observer, verdicts
+from trnspec.graph.graph import names_used
+from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.structure import structure
+from trnspec.model.document import Node
+from trnspec.model.kinds import BUILTIN, spec_of
+from trnspec.quantities.quantity import Quantity, parse
+from trnspec.yaml import Document, read_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.plugins.api import Registry
+    from trnspec.quantities.units import UnitTable
+
+FORMAT = 3
+"""Changes with the structure of a file."""
+
+MOST_BYTES = 64 * 2**20
+"""Limit of the file of one catalog; a larger catalog is read each time."""
+
+SHARE = 50
+"""The file of a catalog is written again when one of this number of documents is new."""
+
+_SETTLED = 100_000_000
+"""A file that was written less than this number of nanoseconds ago may change without another time."""
+
+_Entry = tuple[tuple[int, ...], bytes, str, str, tuple[str, ...], tuple[str, ...], int, int]
+"""State and hash of the file, kind, name, aliases, names that it refers to, offset and length of the document."""
+
+
+class SnapshotDocument(Document):
+    """The text of a document without problems, which is read when it is first used."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        """A value that is not known yet: the file is read."""
+        if name not in ("data", "places", "text"):
+            raise AttributeError(name)
+        document = read_file(self.file)
+        for each in ("data", "places", "text"):
+            object.__setattr__(self, each, getattr(document, each))
+        return getattr(self, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Document, (self.file, self.data, dict(self.places), self.problems, self.text, self.rejected)
+
+
+class SnapshotNode(Node[Any]):
+    """A document of an earlier run: its names are known, its values are loaded when one of them is first used."""
+
+    __slots__ = ("_entry", "_snapshot")
+
+    def __getattr__(self, name: str) -> Any:
+        """A value that is not known yet: the document is loaded."""
+        if name in ("_entry", "_snapshot"):
+            return None  # a node that was derived from one of these
+        if name not in ("metadata", "spec", "claims"):
+            raise AttributeError(name)
+        values = self._snapshot.load(self._entry, self.units)
+        if values is None:  # the file of the cache is damaged
+            node = structure(self.kind, self.spec_class, self.document, self.document.data or {}, self.units)
+            values = (node.metadata, node.spec, node.claims)
+        for each, value in zip(("metadata", "spec", "claims"), values, strict=True):
+            object.__setattr__(self, each, value)
+        return getattr(self, name)
+
+    @property
+    def name(self) -> str:
+        """The name that other documents refer to."""
+        return super().name if self._entry is None else self._entry[3]
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Its other names."""
+        return super().aliases if self._entry is None else self._entry[4]
+
+    @property
+    def spec_class(self) -> type[Any]:
+        """The class of the spec."""
+        return spec_of(self.kind)
+
+    @property
+    def names_used(self) -> tuple[str, ...] | None:
+        """The names that it refers to."""
+        return None if self._entry is None else self._entry[5]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _node, (self.kind, self.metadata, self.spec, self.claims, self.document, self.target, self.units)
+
+
+def _node(*values: Any) -> Node[Any]:
+    names = ("kind", "metadata", "spec", "claims", "document", "target", "units")
+    return Node(**dict(zip(names, values, strict=True)))
+
+
+class Snapshots:
+    """The documents of earlier runs, one file of a folder for each catalog."""
+
+    def __init__(self, folder: str, units: UnitTable) -> None:
+        self._folder = folder
+        self._units = units
+        self._program = _program(units)
+        self._by_catalog: dict[str, _Snapshot] = {}
+
+    def reading(self, file: str, *, target: bool, plugin: str, layer: int) -> Reading | None:
+        """The reading of a file; ``None`` if it is not known as it is now."""
+        snapshot, key = self._of(file)
+        entry = snapshot.entries.get(key)
+        if entry is None:
+            return None
+        state = verdicts.change_of(file)
+        if not state or state != entry[0]:
+            digest, _ = verdicts.content(file)
+            if digest != entry[1]:
+                return None
+            snapshot.stale += 1
+            entry = (_settled(state), *entry[1:])
+        snapshot.used[key] = entry
+        observer.depend(file, entry[1], state)
+        document, node = object.__new__(SnapshotDocument), object.__new__(SnapshotNode)
+        put = object.__setattr__
+        put(document, "file", file)
+        put(document, "problems", ())
+        put(document, "rejected", frozenset())
+        put(node, "kind", entry[2])
+        put(node, "document", document)
+        put(node, "positions", ())
+        put(node, "target", target)
+        put(node, "folder", "")
+        put(node, "units", self._units)
+        put(node, "_entry", entry)
+        put(node, "_snapshot", snapshot)
+        return Reading(document, node, (), entry[3], target, plugin, layer)
+
+    def keep(self, file: str, state: tuple[int, ...], reading: Reading) -> None:
+        """Keep a document that was read, if it has no problems and is of a built-in kind."""
+        node, document = reading.node, reading.document
+        if node is None or reading.problems or document.rejected or node.positions or node.kind not in BUILTIN:
+            return
+        snapshot, key = self._of(file)
+        snapshot.added[key] = (_settled(state), reading)
+
+    def _of(self, file: str) -> tuple[_Snapshot, str]:
+        folder, name = os.path.split(file)
+        catalog, kind = os.path.split(folder)
+        if catalog not in self._by_catalog:
+            place = os.path.abspath(catalog).encode("utf-8", "surrogateescape")
+            self._by_catalog[catalog] = _Snapshot(self._folder, verdicts.digest(self._program, place).hex(), catalog)
+        return self._by_catalog[catalog], f"{kind}/{name}"
+
+    def save(self) -> None:
+        """Write what is new; without an error wherever that is not possible."""
+        for snapshot in self._by_catalog.values():
+            # A document that is being edited is read each time, rather than all others written each time.
+            if (len(snapshot.added) + snapshot.stale) * SHARE > len(snapshot.used) + len(snapshot.added):
+                try:
+                    snapshot.save()
+                except (OSError, ValueError, RecursionError, pickle.PicklingError):
+                    continue
+
+
+class _Snapshot:
+    """The documents of one catalog by the folder and name of their files."""
+
+    def __init__(self, folder: str, name: str, catalog: str) -> None:
+        self.folder, self.name, self.catalog = folder, name, catalog
+        self.stale = 0
+        self.used: dict[str, _Entry] = {}
+        self.added: dict[str, tuple[tuple[int, ...], Reading]] = {}
+        self._descriptor = -1
+        self._begin = 0
+        with observer.unobserved():
+            try:
+                self.entries: dict[str, _Entry] = self._table()
+            except (OSError, ValueError, TypeError, EOFError):
+                self.entries = {}
+
+    def _table(self) -> dict[str, _Entry]:
+        """The table at the beginning of the file; its hash and its length come first."""
+        file = os.path.join(self.folder, self.name)
+        self._descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+        if hasattr(os, "getuid") and os.fstat(self._descriptor).st_uid != os.getuid():
+            return {}
+        head = os.read(self._descriptor, verdicts.DIGEST + _LENGTH)
+        size = int.from_bytes(head[verdicts.DIGEST :], "little")
+        if size > MOST_BYTES:
+            return {}
+        raw = os.read(self._descriptor, size)
+        if len(raw) != size or verdicts.digest(raw) != head[: verdicts.DIGEST]:
+            return {}
+        self._begin = len(head) + size
+        os.utime(file)  # files that are used stay
+        entries: dict[str, _Entry] = marshal.loads(raw)
+        return entries
+
+    def raw(self, entry: _Entry) -> bytes:
+        """A document as it is in the file."""
+        os.lseek(self._descriptor, self._begin + entry[6], os.SEEK_SET)
+        raw = os.read(self._descriptor, entry[7])
+        if len(raw) != entry[7]:
+            raise OSError(f"{self.name} is incomplete")
+        return raw
+
+    def load(self, entry: _Entry, units: UnitTable) -> tuple[Any, ...] | None:
+        """Metadata, spec and claims of a document; ``None`` if they are damaged."""
+        try:
+            raw = self.raw(entry)
+        except OSError:
+            return None
+        blob = raw[verdicts.DIGEST :]
+        if verdicts.digest(blob) != raw[: verdicts.DIGEST]:
+            return None
+        try:
+            values: tuple[Any, ...] = _Unpickler(blob, units).load()
+        except Exception:  # noqa: BLE001  # whatever cannot be loaded is read from the file
+            return None
+        return values
+
+    def save(self) -> None:
+        """Write the documents that this run has used or read, and those that it had no use for."""
+        if sum(len(reading.document.text) for _, reading in self.added.values()) > MOST_BYTES:
+            return
+        others = (k for k in self.entries if k not in self.used and k not in self.added)
+        parts = {k: self.entries[k] for k in others if os.path.exists(os.path.join(self.catalog, k))} | self.used
+        written: list[tuple[str, tuple[Any, ...], bytes]] = [(k, e[:6], self.raw(e)) for k, e in parts.items()]
+        for key, (state, reading) in self.added.items():
+            node = reading.node
+            assert node is not None  # others are not added
+            # Without problems the text is that of the file, byte for byte.
+            digest = verdicts.hashed(reading.document.text.encode())
+            blob = _pickled((node.metadata, node.spec, node.claims))
+            head = (state, digest, node.kind, node.name, node.aliases, names_used(node))
+            written.append((key, head, verdicts.digest(blob) + blob))
+        table: dict[str, _Entry] = {}
+        size = 0
+        for key, head, blob in written:
+            table[key] = (*head, size, len(blob))  # the six values before
+            size += len(blob)
+        raw = marshal.dumps(table)
+        if size + len(raw) <= MOST_BYTES:
+            start = verdicts.digest(raw) + len(raw).to_bytes(_LENGTH, "little") + raw
+            observer.write(self.folder, self.name, b"".join((start, *(blob for _, _, blob in written))), 2 * MOST_BYTES)
+
+
+_LENGTH = 8
+
+
+def _text_of(quantity: Quantity) -> tuple[Any, ...]:
+    return parse, (quantity.text,)
+
+
+class _Pickler(pickle.Pickler):
+    """Writes quantities as their texts."""
+
+    dispatch_table = {**copyreg.dispatch_table, Quantity: _text_of}  # noqa: RUF012  # as pickle declares it
+
+
+def _pickled(value: object) -> bytes:
+    stream = io.BytesIO()
+    _Pickler(stream, pickle.HIGHEST_PROTOCOL).dump(value)
+    return stream.getvalue()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Loads objects of trnspec and nothing else."""
+
+    def __init__(self, raw: bytes, units: UnitTable) -> None:
+        super().__init__(io.BytesIO(raw))
+        self._units = units
+
+    def find_class(self, module: str, name: str) -> Any:
+        """A class of the model, or of the numbers in it."""
+        if (module, name) == (parse.__module__, parse.__name__):
+            return lambda text: parse(text, None, self._units)
+        if not module.startswith(_PACKAGES) and (module, name) != ("fractions", "Fraction"):
+            raise pickle.UnpicklingError(f"{module}.{name} is not part of a document")
+        return getattr(import_module(module), name)
+
+
+_PACKAGES = ("trnspec.model.", "trnspec.quantities.")
+
+
+def _settled(state: tuple[int, ...]) -> tuple[int, ...]:
+    """A state that any later change alters; empty for a file that was written just now, so that it is hashed."""
+    return state if state and time.time_ns() - max(state[0], state[-1]) > _SETTLED else ()
+
+
+def _program(units: UnitTable) -> bytes:
+    """What a document depends on apart from its file: the modules that read it, its units, its libraries and Python."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    stamps = []
+    for name in ("", "yaml", "quantities", "model", "model/transformers", "graph", "loading", "loading/schema"):
+        with os.scandir(os.path.join(here, name)) as inside:
+            states = [(e.path, e.stat()) for e in inside if e.name.endswith(".py")]
+        stamps += sorted(f"{path} {status.st_mtime_ns} {status.st_size}" for path, status in states)
+    added = [f"{u.symbol} {u.dimension} {u.factor} {u.aliases}" for u in units]
+    version = f"{__version__} {FORMAT} {sys.version} {stamps} {added}"
+    return verdicts.digest(version.encode("utf-8", "surrogateescape"), verdicts.distributions(sys.path))
+
+
+_documents: Snapshots | None = None
+
+
+def reading(file: str, known: Registry, *, target: bool = True, plugin: str = "", layer: int = 0) -> Reading:
+    """The reading of a file, from an earlier run if its content is the same."""
+    documents = _documents
+    if documents is None:
+        return read(read_file(file), known, target=target, plugin=plugin, layer=layer)
+    earlier = documents.reading(file, target=target, plugin=plugin, layer=layer)
+    if earlier is not None:
+        return earlier
+    state = verdicts.change_of(file)
+    found = read(read_file(file), known, target=target, plugin=plugin, layer=layer)
+    documents.keep(file, state, found)
+    return found
+
+
+@contextmanager
+def snapshots(known: Registry, *, enabled: bool) -> Iterator[None]:
+    """Load documents that earlier runs read, and keep those that are new.
+
+    Args:
+        known: The kinds and units.
+        enabled: Whether the cache may be used.
+    """
+    global _documents  # noqa: PLW0603  # set for the duration of a run
+    place = verdicts.folder()
+    if not place or not enabled:
+        yield
+        return
+    with observer.unobserved():
+        documents = Snapshots(os.path.join(os.path.dirname(place), f"documents-{FORMAT}"), known.units)
+    _documents = documents
+    try:
+        yield
+    finally:
+        _documents = None
+        with observer.unobserved():
+            documents.save()

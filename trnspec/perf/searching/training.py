@@ -1,0 +1,165 @@
+"""Layouts of training steps as configurations of a search."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from trnspec.evaluation.evidence import rank_class
+from trnspec.perf.searching.selection import BOUND, EXCESS, Candidates
+from trnspec.perf.sweep.columns import REASONS
+from trnspec.perf.sweep.grid import AXES, Grid, over
+from trnspec.perf.training.estimator import Estimator
+from trnspec.perf.work.stages import SCHEDULES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from trnspec.perf.sweep.reductions import Block
+    from trnspec.perf.work.layout import Layout
+
+HOUR = 3600.0
+TEXTS = ("system", "dtype", "schedule", "recompute", "optimizer", "dispatch", "dispatch_dtype", "offload")
+"""The measures that are texts."""
+
+
+@frozen
+class TrainingPiece:
+    """The layouts of one grid, on one system.
+
+    Attributes:
+        estimator: The model on the system.
+        grid: The layouts.
+        work: Model FLOP of a token, for MFU.
+        hourly: Price of the system per hour [USD]; ``None`` if unknown.
+        watts: Power of its chips [W]; ``None`` if unknown.
+        offset: The number of the first layout in the search.
+    """
+
+    estimator: Estimator
+    grid: Grid = field(repr=False)
+    work: float = 0.0
+    hourly: float | None = None
+    watts: float | None = None
+    offset: int = 0
+
+    @property
+    def size(self) -> int:
+        """Number of layouts."""
+        return self.grid.size
+
+    @property
+    def bound(self) -> float:
+        """1.0 if times are bounds; see :func:`trnspec.evaluation.evidence.rank_class`."""
+        return float(rank_class(self.estimator.calibration.evidence.kind))
+
+    def at(self, offset: int) -> TrainingPiece:
+        """The same layouts with other numbers."""
+        return evolve(self, offset=offset)
+
+    def layout(self, number: int) -> Layout:
+        """The layout of a number of the search; stages differ in length only where they must."""
+        layout = self.grid.layout(number - self.offset, int(self.estimator.system.ranks))
+        return evolve(layout, uneven=uneven(layout, int(self.estimator.dims.layers)))
+
+    def search(self, first: int, last: int, take: Callable[[Candidates], None]) -> None:
+        """Evaluate the layouts with some numbers of the search, from ``first`` to before ``last``."""
+        numbers = first - self.offset, last - self.offset
+        over((self.estimator,), self.grid, keep=lambda block: take(self._candidates(block)), numbers=numbers)
+
+    def _candidates(self, block: Block) -> Candidates:
+        return Candidates(
+            self.offset + block.start,
+            REASONS,
+            block.code,
+            lambda name, places: self._measure(name, block, places),
+            lambda places: self._listed(block.start + places),
+        )
+
+    def _measure(self, name: str, block: Block, places: NDArray[np.int64]) -> Any:
+        """A measure of some layouts; ``None`` if it is unknown."""
+        system = self.estimator.system
+        if name == "memory":
+            return block.memory[places]
+        if name == EXCESS:
+            return block.memory[places] / system.capacity
+        if name in _TIMED:
+            return timed(name, self, block.time[places], self._tokens)
+        constants = {
+            BOUND: self.bound, "fits": True, "chips": float(system.chips), "system": system.name,
+            "model": self.estimator.name, "dtype": self.estimator.dtype, "capacity": system.capacity, "offload": "none",
+        }  # fmt: skip
+        return constants[name] if name in constants else self.degree(name, block.start + places)
+
+    @property
+    def _tokens(self) -> float:
+        (seq,), (batch,) = self.grid.axes["seq"], self.grid.axes["global_batch"]
+        return float(seq * batch)
+
+    def degree(self, name: str, numbers: NDArray[np.int64]) -> Any:
+        """A degree or a choice of some layouts, by their numbers in the grid."""
+        if name == "dp":
+            others = [self.degree(n, numbers) for n in ("tp", "pp", "cp")]
+            return np.maximum(1.0, self.estimator.system.ranks // math.prod(others))
+        axis = "schedule" if name == "interleave" else name
+        sizes = [len(self.grid.axes[n]) for n in AXES[AXES.index(axis) + 1 :]]
+        values: list[Any] = list(self.grid.axes[axis])
+        if axis == "schedule":
+            values = [chunks if name == "interleave" else schedule for schedule, chunks in values]
+        positions = numbers // math.prod(sizes) % len(values)
+        if name in ("expert_tp", "capacity_factor"):
+            values = [0 if value is None else value for value in values]
+        chosen = np.array(values)[positions]
+        return np.where(chosen == 0, self.degree("tp", numbers), chosen) if name == "expert_tp" else chosen
+
+    def _listed(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """With a single replica of each parameter all ZeRO stages are the same layout; the first is listed."""
+        ranks, zero = self.estimator.system.ranks, self.grid.axes["zero"]
+        pairs = ((tp, pp) for tp in self.grid.axes["tp"] for pp in self.grid.axes["pp"])
+        if len(zero) == 1 or not any(tp * pp == ranks for tp, pp in pairs):
+            return np.ones(len(numbers), dtype=bool)
+        same = self.degree("tp", numbers) * self.degree("pp", numbers) == ranks
+        # Ranks of one tensor-parallel group may hold the same whole experts.
+        same &= self.degree("expert_tp", numbers) == self.degree("tp", numbers)
+        first: NDArray[np.bool_] = ~(same & (self.degree("zero", numbers) != zero[0]))
+        return first
+
+
+def uneven(layout: Layout, layers: int) -> bool:
+    """Whether the stages of a layout have different numbers of layers; embedding and output may count as one each."""
+    chunks = layout.pp * layout.interleave * (2 if SCHEDULES[layout.schedule][1] else 1)
+    return layout.pp > 1 and layers % chunks > 0 and (layers + 2) % chunks > 0
+
+
+_TIMED = ("step_time", "mfu", "tokens_per_s", "tokens_per_s_per_chip", "usd", "energy")
+
+
+def timed(name: str, piece: TrainingPiece, time: Any, tokens: float) -> Any:
+    """A measure that follows from the time of a step.
+
+    Args:
+        name: The measure: ``step_time`` [s], ``mfu`` [%], ``tokens_per_s``, ``tokens_per_s_per_chip``, ``usd`` and ``energy``
+            [J] of a million tokens.
+        piece: The system.
+        time: Time of a step [s].
+        tokens: Tokens of a step.
+    """
+    system, estimator = piece.estimator.system, piece.estimator
+    if name == "step_time":
+        return time
+    if name == "mfu":
+        peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
+        return 100.0 * (piece.work * tokens) / (time * peak)
+    if name == "tokens_per_s":
+        return tokens / time
+    if name == "tokens_per_s_per_chip":
+        return tokens / time / system.chips
+    rate = piece.hourly if name == "usd" else piece.watts
+    if rate is None:
+        return None
+    return time * (rate / HOUR if name == "usd" else rate) / tokens * 1e6

@@ -1,0 +1,531 @@
+"""Combinations of a grid in regions: arrays with an axis for each axis of the grid on which numbers of layouts depend.
+
+Parallel degrees, and as many other axes as make arrays long, form one array axis, the rows.  Conditions come first:
+combinations without a time are left out before times are computed, as whole rows, and as values of the other axes that are
+valid in none of the rows of a region.  The coefficients of times are computed once for all regions of some thousand rows.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import chain, pairwise, product
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+from attrs import Factory, field, frozen
+from numpy.typing import NDArray
+
+from trnspec.perf.ops import Number, larger
+from trnspec.perf.sweep.columns import RATIOS, REASONS, SCHEDULES, WORDS, Choices, load_of, reason_codes
+from trnspec.perf.sweep.formulas import FEATURES, causes, coefficients, columns_as_choices, replicated
+from trnspec.perf.training.costs import Costs
+from trnspec.perf.training.estimator import Estimator
+from trnspec.perf.training.step import UNUSED, Step, step_from_costs
+from trnspec.perf.work.layout import DEFERRED, V_SHAPED, longest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+
+RANK_COUNT, UNKNOWN, DOES_NOT_FIT = (REASONS.index(r) for r in ("rank-count", "unknown-figure", "does-not-fit"))
+
+_DEGREES = ("tp", "pp", "cp", "ep", "expert_tp")
+_MORE_ROWS = ("microbatch", "seq", "sequence_parallel", "recompute", "optimizer")
+"""Axes that are of the rows where these would be few, the first first."""
+_FEW_ROWS = 512
+"""Rows up to which another axis is one of the rows."""
+_PER_ROW = 48
+"""Combinations of the other axes for each row that are left at least: coefficients are computed for each row."""
+_SHORTEST = 256
+"""Rows of a region, where there are as many: the operations of numpy on fewer elements take as long."""
+_AT_ONCE = 1 << 18
+"""Rows whose ranks are counted at once."""
+_ROWS = 1 << 14
+"""Most rows of which coefficients are computed at once."""
+_CODES = 1 << 22
+"""Most codes of such rows."""
+
+
+@frozen(eq=False)
+class Axis:
+    """Some values of an axis of a grid.
+
+    Attributes:
+        name: Its name.
+        columns: The values as numbers; a schedule has two columns, its position and its chunks.
+        places: What each value adds to the number of a combination.
+    """
+
+    name: str
+    columns: dict[str, NDArray[Any]]
+    places: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def some(self, chosen: slice) -> Axis:
+        """Some of the values."""
+        return Axis(self.name, {name: c[chosen] for name, c in self.columns.items()}, self.places[chosen])
+
+
+def axes_of(values: Mapping[str, Sequence[Any]]) -> list[Axis]:
+    """The axes of a grid, by their names, the last one fastest."""
+    axes, stride = [], 1
+    for name, of_axis in reversed(list(values.items())):
+        places = stride * np.arange(len(of_axis))
+        stride *= len(of_axis)
+        if name == "schedule":
+            columns = {
+                "schedule": np.array([SCHEDULES.index(schedule) for schedule, _ in of_axis]),
+                "interleave": np.array([chunks for _, chunks in of_axis]),
+            }
+        else:
+            columns = {name: np.array([_number(name, value) for value in of_axis])}
+        axes.append(Axis(name, columns, places))
+    return axes[::-1]
+
+
+def _number(name: str, value: Any) -> float:
+    """A value of an axis as a number: the position of a word, and 0 for ``None``."""
+    if name in WORDS:
+        return WORDS[name].index(value)
+    return 0 if value is None else value + 0
+
+
+@frozen
+class Region:
+    """Evaluated combinations; arrays broadcast to an axis for each varying axis of the grid, the last one for rows.
+
+    Attributes:
+        which: Position of the estimator.
+        places: For each axis what its positions add to the number of a combination.
+        code: Codes of :data:`~trnspec.perf.sweep.columns.REASONS`, 0 where there is a time.
+        step: Times [s], also where the code is not 0.
+        memory: Memory of the rank that needs the most [B]; ``None`` where it was not computed.
+    """
+
+    which: int
+    places: tuple[NDArray[np.int64], ...]
+    code: NDArray[np.uint8]
+    step: Step
+    memory: Number
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape to which arrays broadcast."""
+        return tuple(map(len, self.places))
+
+    def selected(self, mask: NDArray[np.bool_]) -> list[NDArray[Any]]:
+        """Numbers, times and memory of the combinations at which a mask holds, which broadcasts as well."""
+        memory = 0.0 if self.memory is None else self.memory
+        shape = np.broadcast_shapes(np.shape(mask), np.shape(self.step.total), np.shape(memory))
+        at = np.nonzero(np.broadcast_to(mask, shape))
+        time, needs = (np.broadcast_to(number, shape)[at] for number in (self.step.total, memory))
+        number = np.zeros(len(time), dtype=np.int64)
+        for places, size, positions in zip(self.places, shape, at, strict=True):
+            if size > 1 or len(places) == 1:
+                number += places[positions]
+        others = sums([places for places, size in zip(self.places, shape, strict=True) if size == 1 < len(places)])
+        return [(number[:, None] + others).reshape(-1), time.repeat(len(others)), needs.repeat(len(others))]
+
+
+@frozen
+class Part:
+    """Some values of all axes of a grid, for one estimator.
+
+    Attributes:
+        estimator: The estimator.
+        which: Its position.
+        axes: The values.
+        rows: The axes of which combinations are rows.
+        others: The other axes that vary, in the order of the axes of arrays: of the first ones, less depends on them.
+    """
+
+    estimator: Estimator
+    which: int
+    axes: tuple[Axis, ...]
+    rows: tuple[Axis, ...] = field(default=Factory(lambda self: _rows(self.axes), takes_self=True))
+    others: tuple[Axis, ...] = field(
+        default=Factory(lambda self: _others(axis for axis in self.axes if axis not in self.rows), takes_self=True)
+    )
+
+    @property
+    def size(self) -> int:
+        """Number of combinations."""
+        return math.prod(map(len, self.axes))
+
+    @property
+    def start(self) -> int:
+        """Number of the first combination."""
+        return sum(int(axis.places[0]) for axis in self.axes)
+
+    def within(self, first: int, end: int, most: int) -> Iterator[Part]:
+        """Parts with consecutive numbers in order, together the combinations with some numbers.
+
+        Args:
+            first: The first number.
+            end: The number after the last.
+            most: Combinations of a part, about.
+        """
+        start, size = self.start, self.size
+        if first <= start and start + size <= end and size <= most:
+            yield self
+            return
+        axis = next((axis for axis in self.axes if len(axis) > 1), None)
+        if axis is None or end <= start or start + size <= first:
+            return
+        of_value = size // len(axis)
+        at_once = max(1, most // of_value)
+        # Values of which all combinations are included, and one on either side of which some are.
+        low, high = max(0, -((start - first) // of_value)), min(len(axis), (end - start) // of_value)
+        cuts = [max(0, low - 1), *range(low, high, at_once), max(low, high), min(len(axis), max(low, high) + 1)]
+        for begin, until in pairwise(cuts):
+            if begin < until:
+                axes = tuple(a.some(slice(begin, until)) if a is axis else a for a in self.axes)
+                yield from Part(self.estimator, self.which, axes).within(first, end, most)
+
+    def regions(
+        self, counts: NDArray[np.int64], *, memory: bool, block: int, codes: NDArray[np.uint8] | None = None
+    ) -> Iterator[Region]:
+        """All combinations with a time, in regions; other combinations are in these too, or only counted.
+
+        Args:
+            counts: Number of combinations by code, to which all are added.
+            memory: Whether to compute memory, and reject what does not fit.
+            block: Combinations of a region, about.
+            codes: An array to which codes are written that have nothing to do with memory; those of a wrong number of ranks
+                are not.
+        """
+        per_row, sizes = math.prod(map(len, self.others)), [len(axis) for axis in self.rows]
+        most, total = max(1, min(_ROWS, _CODES // per_row)), math.prod(sizes)
+        held: list[NDArray[np.intp]] = []
+        for begin in range(0, total, _AT_ONCE):
+            number = np.arange(begin, min(total, begin + _AT_ONCE))
+            positions = np.stack(np.unravel_index(number, sizes)) if sizes else np.zeros((0, 1), dtype=np.intp)
+            c = replicated(self.choices(positions, ()), self.estimator.machine.ranks)
+            right = np.broadcast_to(c.tp * c.pp * c.dp * c.cp == self.estimator.system.ranks, len(number))
+            held.append(positions[:, right])
+            counts[RANK_COUNT] += per_row * (len(number) - held[-1].shape[1])
+            last = begin + len(number) == total
+            while (waiting := sum(part.shape[1] for part in held)) >= most or (last and waiting):
+                rows = np.concatenate(held, axis=1)
+                held = [rows[:, most:]]
+                found = _Rows.of(self, rows[:, :most], counts, codes)
+                if found is not None:
+                    yield from found.regions(counts, memory=memory, block=block)
+
+    def choices(self, positions: NDArray[np.intp], others: Sequence[Axis] | None = None) -> Choices:
+        """Layouts of some rows.
+
+        Args:
+            positions: For each axis of the rows a position for each row.
+            others: The other axes; of those that are left out the layouts have the first value.
+        """
+        others = self.others if others is None else others
+        columns: dict[str, Any] = {n: c[0].item() for axis in self.axes for n, c in axis.columns.items()}
+        for i, axis in enumerate(others):
+            shape = [1] * (len(others) + 1)
+            shape[i] = len(axis)
+            columns |= {n: _column(c.reshape(shape)) for n, c in axis.columns.items()}
+        for axis, of_axis in zip(self.rows, positions, strict=True):
+            columns |= {n: _column(c[of_axis].reshape([1] * len(others) + [-1])) for n, c in axis.columns.items()}
+        columns |= {"dp": 1, "load": load_of(*(columns[name] for name in RATIOS))}
+        return columns_as_choices(columns)
+
+
+def _rows(axes: Iterable[Axis]) -> tuple[Axis, ...]:
+    """The axes of which combinations are rows."""
+    by_name = {axis.name: axis for axis in axes}
+    size = math.prod(map(len, by_name.values()))
+    chosen = [by_name[name] for name in _DEGREES if len(by_name[name]) > 1]
+    rows = math.prod(map(len, chosen))
+    for axis in map(by_name.__getitem__, _MORE_ROWS):
+        if len(axis) > 1 and rows <= _FEW_ROWS and size >= rows * len(axis) * _PER_ROW:
+            rows, chosen = rows * len(axis), [*chosen, axis]
+    return tuple(chosen)
+
+
+def _others(axes: Iterable[Axis]) -> tuple[Axis, ...]:
+    """The other axes that vary, in the order of the axes of arrays."""
+    varying = [axis for axis in axes if len(axis) > 1]
+    return tuple(sorted(varying, key=lambda axis: _OUTER.index(axis.name) if axis.name in _OUTER else len(_OUTER)))
+
+
+_OUTER = ("overlap", "global_batch", "zero")
+"""The axes on which the least depends, the first first."""
+
+
+def _column(column: NDArray[Any]) -> Any:
+    """A column, or a single number where all its elements are equal."""
+    return column if column.size > 1 and (column != column.flat[0]).any() else column.flat[0].item()
+
+
+@frozen
+class _Rows:
+    """Some rows with combinations that have a time.
+
+    Attributes:
+        part: Their part of a grid.
+        choices: Their layouts.
+        costs: The coefficients of times.
+        microbatches: Microbatches per replica.
+        code: Codes without memory.
+        places: What each row adds to the number of a combination.
+        keys: Equal for rows in which the same values of other axes are valid.
+        varying: The coefficients that are arrays.
+    """
+
+    part: Part
+    choices: Choices
+    costs: Costs
+    microbatches: Number
+    code: NDArray[np.uint8]
+    places: NDArray[np.int64]
+    keys: NDArray[np.bytes_]
+    varying: dict[str, NDArray[Any]]
+
+    @classmethod
+    def of(
+        cls, part: Part, positions: NDArray[np.intp], counts: NDArray[np.int64], codes: NDArray[np.uint8] | None
+    ) -> _Rows | None:
+        """Those of some rows with combinations that have a time, with the codes of all counted; ``None`` for none."""
+        e, dims, size = part.estimator, len(part.others) + 1, positions.shape[1]
+        per_row = math.prod(map(len, part.others))
+        limits = {"heads": e.dims.heads, "experts": larger(1.0, e.dims.experts), "longest": longest(e.dims)}
+        choices = replicated(part.choices(positions), e.machine.ranks)
+        code = reason_codes(causes(choices, choices.replicas(), e.model, e.machine, **limits))
+        code = np.broadcast_to(code, np.broadcast_shapes(np.shape(code), (1,) * (dims - 1) + (size,)))
+        counts += np.bincount(code.reshape(-1), minlength=len(counts)) * (per_row * size // code.size)
+        # Rows with the same valid values of other axes come one after the other; those without any are left out.
+        valid = code == 0
+        able = np.flatnonzero(valid.any(axis=tuple(range(dims - 1))))
+        places = np.full(size, sum(int(axis.places[0]) for axis in part.axes if len(axis) == 1))
+        for axis, of_axis in zip(part.rows, positions, strict=True):
+            places += axis.places[of_axis]
+        others = [axis.places for axis in part.others]
+        if codes is not None:
+            scatter(codes, (*others, places), code)
+        if not len(able):
+            return None
+        keys = _keys(choices, valid)[able]
+        able = able[np.argsort(keys, kind="stable")]
+        choices = replicated(part.choices(positions[:, able]), e.machine.ranks)
+        microbatches = choices.replicas()
+        costs = coefficients(choices, e.model, e.machine, microbatches)
+        costs = attrs.evolve(costs, **{name: _without_zeros(number) for name, number in _arrays(costs).items()})
+        code, places = code[..., able], places[able]
+        if np.any(unknown := costs.unknown > UNUSED):
+            code = _changed(counts, code, unknown, UNKNOWN, per_row * len(able))
+            if codes is not None:
+                scatter(codes, (*others, places), code)
+        return cls(part, choices, costs, microbatches, code, places, np.sort(keys), _arrays(costs))
+
+    def regions(self, counts: NDArray[np.int64], *, memory: bool, block: int) -> Iterator[Region]:
+        """The regions of these rows; see :meth:`Part.regions`."""
+        per_row = math.prod(map(len, self.part.others))
+        most = min(_LONGEST, max(_SHORTEST, block * _classes(self.part.others) // per_row))
+        edges = [*(np.flatnonzero(self.keys[1:] != self.keys[:-1]) + 1).tolist(), len(self.keys)]
+        begin = 0
+        for edge in edges:
+            # A region of few rows may have some values that are invalid in a part of them.
+            while edge - begin >= _SHORTEST or begin < edge == len(self.keys):
+                end = min(edge, begin + most)
+                yield from self._of_range(slice(begin, end), counts, memory=memory, block=block)
+                begin = end
+
+    def _of_range(self, rows: slice, counts: NDArray[np.int64], *, memory: bool, block: int) -> Iterator[Region]:
+        """The regions of consecutive rows."""
+        others = self.part.others
+        boxes = self._boxes(rows)
+        if boxes is None:
+            return
+        kinds = [_of_kinds(axis, box) for axis, box in zip(others, boxes, strict=True)]
+        size = (rows.stop - rows.start) * math.prod(map(len, boxes)) // math.prod(map(len, kinds))
+        if size > 2 * block and others:
+            # The longest axis in pieces.
+            most = max(range(len(others)), key=lambda i: len(boxes[i]) if others[i].name not in _KINDS else 0)
+            pieces = min(len(boxes[most]), size // block)
+            kinds[most] = [piece for of_kind in kinds[most] for piece in np.array_split(of_kind, pieces)]
+        by_name = {axis.name: i for i, axis in enumerate(others)}
+        zero, schedule = by_name.get("zero"), by_name.get("schedule")
+        of_zero: list[Any] = [slice(None)]
+        if zero is not None:
+            # Codes and memory are those of all of them.
+            of_zero = [_slice(np.searchsorted(boxes[zero], of_kind)) for of_kind in kinds[zero]]
+            kinds[zero] = [boxes[zero]]
+        of_rows = self._of_these(rows)
+        for chosen in product(*kinds):
+            at: list[Any] = [_slice(x, len(axis)) for x, axis in zip(chosen, others, strict=True)]
+            code: NDArray[np.uint8] = _at(of_rows.code, at)
+            needs: Any = of_rows.needed(at) if memory else None
+            places = [*(axis.places[x] for axis, x in zip(others, at, strict=True)), of_rows.places]
+            if memory and np.any(exceeds := needs > self.part.estimator.system.capacity):
+                code = _changed(counts, code, exceeds, DOES_NOT_FIT, math.prod(map(len, places)))
+            # The bubble of V-shaped schedules takes long, and does not depend on it.
+            v_shaped = schedule is not None and _kind_of_schedule(others[schedule])[chosen[schedule][0]] >= _V_SHAPED
+            for of_kind in [slice(None)] if v_shaped else of_zero:
+                within: list[Any] = [slice(None)] * len(at)
+                of_step, of_region = [*at], [*places]
+                if zero is not None:
+                    within[zero], of_region[zero] = of_kind, places[zero][of_kind]
+                    of_step[zero] = _slice(boxes[zero][of_kind], len(others[zero]))
+                step = of_rows.step(of_step)
+                yield Region(self.part.which, tuple(of_region), _at(code, within), step, _at(needs, within))
+
+    def _of_these(self, rows: slice) -> _Rows:
+        """Some of the rows."""
+
+        def cut(numbers_: Any) -> Any:
+            some = {n: x[..., rows] for n, x in _arrays(numbers_).items() if x.shape[-1] > 1}
+            return attrs.evolve(numbers_, **some)
+
+        costs = cut(self.costs)
+        microbatches = self.microbatches
+        if isinstance(microbatches, np.ndarray) and microbatches.shape[-1] > 1:
+            microbatches = microbatches[..., rows]
+        return attrs.evolve(
+            self, choices=cut(self.choices), costs=costs, microbatches=microbatches, code=self.code[..., rows],
+            places=self.places[rows], keys=self.keys[rows], varying=_arrays(costs),
+        )  # fmt: skip
+
+    def _boxes(self, rows: slice) -> list[NDArray[np.intp]] | None:
+        """For each other axis the positions that are valid in some of the rows; ``None`` where nothing is valid."""
+        valid = self.code[..., rows] == 0
+        boxes = []
+        for i, axis in enumerate(self.part.others):
+            some = np.flatnonzero(valid.any(axis=tuple(j for j in range(valid.ndim) if j != i)))
+            if not len(some):
+                return None
+            boxes.append(some if valid.shape[i] > 1 else np.arange(len(axis)))
+        return boxes if boxes or valid.any() else None
+
+    def step(self, at: Sequence[Any]) -> Step:
+        """Times; coefficients of features that no layout has are numbers, so that formulas omit what they multiply.
+
+        Args:
+            at: The positions on each other axis.
+        """
+        costs = {name: _at(number, at) for name, number in self.varying.items()}
+        costs |= {name: _without_zeros(costs[name]) for name in _OPTIONAL if name in costs}
+        return step_from_costs(
+            attrs.evolve(self.costs, **costs), _at(self.choices.microbatch, at), _at(self.microbatches, at)
+        )
+
+    def needed(self, at: Sequence[Any]) -> Number:
+        """Memory [B]; see :meth:`step`."""
+        choices = attrs.evolve(self.choices, **{n: _at(number, at) for n, number in _arrays(self.choices).items()})
+        return choices.memory(self.part.estimator.dims, _at(self.microbatches, at), self.part.estimator.runtime)
+
+
+_LONGEST = 4096
+"""Most rows of a region."""
+_OPTIONAL = tuple(dict.fromkeys(chain.from_iterable(FEATURES.values())))
+"""Coefficients that are 0 in layouts without some feature."""
+
+
+def _arrays(numbers_: Any) -> dict[str, NDArray[Any]]:
+    """The attributes that are arrays."""
+    every = attrs.asdict(numbers_, recurse=False)
+    return {name: number for name, number in every.items() if isinstance(number, np.ndarray)}
+
+
+def _without_zeros(number: Number) -> Number:
+    """A number, or 0.0 for an array of zeros, so that formulas omit what it multiplies."""
+    return number if type(number) is float or number.any() else 0.0
+
+
+_ALL = slice(None)
+
+
+def _at(number: Number, at: Sequence[Any]) -> Number:
+    """A part of a number that broadcasts to the axes of arrays, by the positions on the first of them."""
+    if not isinstance(number, np.ndarray):
+        return number
+    index: Any = None
+    part = number
+    for axis, (x, n) in enumerate(zip(at, number.shape, strict=False)):
+        if x is _ALL or n == 1:
+            continue
+        if type(x) is slice:
+            index = index or [_ALL] * part.ndim
+            index[axis] = x
+        else:
+            part = part.take(x, axis=axis)
+    return part if index is None else part[tuple(index)]
+
+
+def sums(places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The numbers of combinations in order: the sums of what the positions of each axis add."""
+    found = np.zeros(1, dtype=np.int64)
+    for of_axis in places:
+        found = (found[:, None] + of_axis).reshape(-1)
+    return found
+
+
+def scatter(column: NDArray[Any], places: Sequence[NDArray[np.int64]], values: Number) -> None:
+    """Write values, which broadcast, to the numbers of combinations."""
+    column[sums(places)] = np.broadcast_to(values, tuple(map(len, places))).reshape(-1)
+
+
+def _slice(chosen: NDArray[np.intp], size: int = -1) -> Any:
+    """Positions as a slice, where they are consecutive; all of an axis of some size as :data:`_ALL`."""
+    begin, end = int(chosen[0]), int(chosen[-1]) + 1
+    if end - begin != len(chosen):
+        return chosen
+    return _ALL if len(chosen) == size else slice(begin, end)
+
+
+def _keys(choices: Choices, valid: NDArray[np.bool_]) -> NDArray[np.bytes_]:
+    """For each row its stages, and the values of each other axis that are valid in it, as bits."""
+    axes = range(valid.ndim - 1)
+    stages = np.broadcast_to(np.reshape(choices.pp, -1), valid.shape[-1:]).astype(np.uint16)
+    bits: list[Any] = [(stages >> i & 1)[None] for i in reversed(range(int(stages.max(initial=1)).bit_length()))]
+    bits += [valid.any(axis=tuple(j for j in axes if j != i)) for i in axes]
+    packed = np.packbits(np.concatenate(bits), axis=0)
+    return np.ascontiguousarray(packed.T).view(f"S{len(packed)}").reshape(-1)
+
+
+def _changed(
+    counts: NDArray[np.int64], code: NDArray[np.uint8], rejected: Number, reason: int, size: int
+) -> NDArray[np.uint8]:
+    """Codes with a reason where layouts that had a time are rejected, and these counted anew."""
+    changed = (code == 0) & rejected
+    number = int(np.count_nonzero(changed)) * (size // changed.size)
+    counts[0] -= number
+    counts[reason] += number
+    return np.where(changed, np.uint8(reason), code)
+
+
+def _kind_of_schedule(axis: Axis) -> NDArray[Any]:
+    """1 for schedules that split the backward pass, more for each that is V-shaped."""
+    names = [SCHEDULES[i] for i in axis.columns["schedule"]]
+    return np.array([_V_SHAPED + V_SHAPED.index(name) if name in V_SHAPED else name in DEFERRED for name in names])
+
+
+_V_SHAPED = 2
+
+
+def _kind_of_zero(axis: Axis) -> NDArray[Any]:
+    """Whether gradients are reduced for every microbatch."""
+    scattered: NDArray[Any] = axis.columns["zero"] >= _SCATTERED
+    return scattered
+
+
+_SCATTERED = 2
+
+_KINDS = {"schedule": _kind_of_schedule, "zero": _kind_of_zero}
+"""Axes whose values have different features, and the kind of each value."""
+
+
+def _of_kinds(axis: Axis, box: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Positions on an axis, by the kind of the values."""
+    if axis.name not in _KINDS:
+        return [box]
+    kinds = _KINDS[axis.name](axis)[box]
+    return [box[kinds == kind] for kind in np.unique(kinds)]
+
+
+def _classes(axes: Iterable[Axis]) -> int:
+    """Number of combinations of kinds of values."""
+    return math.prod(len(_of_kinds(axis, np.arange(len(axis)))) for axis in axes)
