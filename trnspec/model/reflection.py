@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import attrs
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from trnspec.model.annotations import MOST_PATHS, Extensive, Least, Measures, Pattern, Rounded
 from trnspec.model.document import Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.sourced import Origin
+from trnspec.model.sourced import Origin, origin_of
 from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.units import Dimension
 
@@ -291,24 +291,54 @@ def referring_leaves(value: Any, shape: Shape, path: Path = ()) -> list[tuple[Pa
     return found
 
 
-def _any_leaf(_: FieldShape) -> bool:
+def remarks_of(value: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Every reason and note of a structured value, with its path."""
+    found: list[tuple[Path, Shape, Any]] = []
+    _collect(value, shape, path, _may_be_remark, found)
+    for at, _, leaf in found:
+        if isinstance(leaf, str) and at[-1] in REMARKS:
+            yield at, leaf
+        origin = leaf if isinstance(leaf, Figure) else origin_of(leaf)
+        if origin is not None and origin.note is not None:
+            yield (*at, "note"), origin.note
+
+
+REMARKS = ("reason", "note")
+"""The keys of texts in which authors explain values."""
+
+
+def _any_leaf(_member: FieldShape, _leaf: Shape) -> bool:
     return True
 
 
-def _is_figure(member: FieldShape) -> bool:
-    return isinstance(member.shape, FigureShape)
+def _is_figure(_member: FieldShape, leaf: Shape) -> bool:
+    return isinstance(leaf, FigureShape)
 
 
-def _may_refer(member: FieldShape) -> bool:
-    return member.sourced or isinstance(member.shape, (FigureShape, RefShape))
+def _may_refer(member: FieldShape, leaf: Shape) -> bool:
+    return member.sourced or isinstance(leaf, (FigureShape, RefShape))
+
+
+def _may_be_remark(member: FieldShape, leaf: Shape) -> bool:
+    return (
+        member.name in REMARKS
+        or member.sourced
+        or isinstance(leaf, FigureShape)
+        or _holds_mapping(member.shape)  # whose keys are anything
+    )
+
+
+def _holds_mapping(shape: Shape) -> bool:
+    return isinstance(shape, MapShape) or (isinstance(shape, ListShape) and _holds_mapping(shape.item))
+
+
+_Wanted = Callable[[FieldShape, Shape], bool]
 
 
 _OUTER = (ObjectShape, ListShape, MapShape)
 
 
-def _collect(
-    value: Any, shape: Shape, path: Path, wanted: Callable[[FieldShape], bool], found: list[tuple[Path, Shape, Any]]
-) -> None:
+def _collect(value: Any, shape: Shape, path: Path, wanted: _Wanted, found: list[tuple[Path, Shape, Any]]) -> None:
     """Appends the wanted leaves of a value; without generators, because every document is traversed many times."""
     if value is None:
         return
@@ -331,7 +361,7 @@ def _collect(
 
 
 @functools.cache
-def _wanted_fields(cls: Any, wanted: Callable[[FieldShape], bool]) -> tuple[tuple[str, Shape, bool], ...]:
+def _wanted_fields(cls: Any, wanted: _Wanted) -> tuple[tuple[str, Shape, bool], ...]:
     """The fields of a class that are wanted leaves, or may contain some; each with whether it is a leaf."""
     return tuple(
         (name, member.shape, not isinstance(member.shape, _OUTER))
@@ -340,12 +370,12 @@ def _wanted_fields(cls: Any, wanted: Callable[[FieldShape], bool]) -> tuple[tupl
     )
 
 
-def _contains(member: FieldShape, wanted: Callable[[FieldShape], bool], above: tuple[type, ...]) -> bool:
+def _contains(member: FieldShape, wanted: _Wanted, above: tuple[type, ...]) -> bool:
     shape = member.shape
     while isinstance(shape, (ListShape, MapShape)):
         shape = shape.item if isinstance(shape, ListShape) else shape.value
     if not isinstance(shape, ObjectShape):
-        return wanted(evolve(member, shape=shape))
+        return wanted(member, shape)
     if shape.cls in above:
         return False  # the fields of a class that contains itself are examined once
     return any(_contains(inner, wanted, (*above, shape.cls)) for inner in _fields(shape.cls).values())
