@@ -17,6 +17,19 @@ def main() -> None:
         from trnspec.cache import observer
 
         observer.start(arguments)
+    if "validate" in arguments or "lsp" in arguments:
+        import attr._make
+
+        from trnspec.cache import compiled
+
+        compiled.install(attr._make)
+    if arguments[:1] == ["validate"]:
+        from trnspec.cli import prepare, validation
+
+        prepare()
+        status = validation.run(arguments)
+        if status is not None:
+            sys.exit(status)
     from trnspec.cli import main as run
 
     run()

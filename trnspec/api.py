@@ -94,18 +94,22 @@ def owners(known: Registry) -> Callable[[FilePath], str]:
     roots = [(os.path.join(c.resolve(), ""), p.name) for p in known.plugins for c in p.catalogs]  # noqa: PTH118  # a final separator
     if len({name for _, name in roots}) < 2:
         return lambda file: ""  # noqa: ARG005  # files need not be resolved
-    folders: dict[FilePath, str] = {}
+
+    def owner_of(path: str) -> str:
+        # Not Path.resolve, which raises an error for a loop of links before Python 3.13.
+        real = os.path.realpath(path)
+        return next((name for root, name in roots if real.startswith(root)), "")
+
+    folders: dict[str, str] = {}
 
     def owner(file: FilePath) -> str:
-        # Not Path.resolve, which raises an error for a loop of links before Python 3.13.
-        if file.is_symlink():
-            real = os.path.realpath(file)
-        else:
-            folder = file.parent
-            if folder not in folders:
-                folders[folder] = os.path.realpath(folder)
-            real = os.path.join(folders[folder], file.name)  # noqa: PTH118  # many files
-        return next((name for root, name in roots if real.startswith(root)), "")
+        path = str(file)
+        if os.path.islink(path):  # noqa: PTH114  # many files
+            return owner_of(path)
+        folder = os.path.dirname(path)  # noqa: PTH120
+        if folder not in folders:
+            folders[folder] = owner_of(os.path.join(folder, "file"))  # noqa: PTH118
+        return folders[folder]
 
     return owner
 

@@ -8,9 +8,8 @@ columns that cannot be hidden do not fit.
 from __future__ import annotations
 
 import re
-import shlex
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -249,6 +248,63 @@ def markdown(table: Table) -> str:
     return "\n".join(output) + "\n"
 
 
+def html(table: Table) -> str:
+    """A table as HTML, for a notebook."""
+    head = "".join(f"<th{_align(c)}>{in_html(' '.join(c.name.split()))}</th>" for c in table.columns)
+    lines = ["<table>", f"<thead><tr>{head}</tr></thead>", "<tbody>"]
+    for row in table.rows:
+        if isinstance(row, str):
+            lines.append(f'<tr><th colspan="{len(table.columns)}" style="text-align: left">{in_html(row)}</th></tr>')
+        else:
+            cells = zip(table.columns, row, strict=True)
+            lines.append("<tr>" + "".join(f"<td{_align(c)}>{in_html(shown(cell))}</td>" for c, cell in cells) + "</tr>")
+    return "\n".join([*lines, "</tbody>", "</table>"]) + "\n"
+
+
+def _align(column: Column) -> str:
+    return f' style="text-align: {"right" if column.right else "left"}"'
+
+
+def in_html(text: str) -> str:
+    """A text for HTML, without markup of its own."""
+    import html
+
+    return html.escape(visible(text))
+
+
+def sections_in_markdown(sections: Iterable[tuple[str, Block]]) -> str:
+    """Sections as Markdown, for a notebook: each a heading, which may be empty, and a block."""
+    lines: list[str] = []
+    for heading, block in sections:
+        lines += [f"### {in_markdown(heading)}\n"] if heading else []
+        lines.append(markdown(block) if isinstance(block, Table) else f"{in_markdown(block)}\n")
+    return "\n".join(lines)
+
+
+def sections_in_html(sections: Iterable[tuple[str, Block]]) -> str:
+    """Sections as HTML, for a notebook: each a heading, which may be empty, and a block."""
+    lines: list[str] = []
+    for heading, block in sections:
+        lines += [f"<h4>{in_html(heading)}</h4>"] if heading else []
+        lines.append(html(block) if isinstance(block, Table) else f"<p>{in_html(block)}</p>")
+    return "\n".join(lines)
+
+
+class InNotebook:
+    """What a notebook shows of an object: its sections."""
+
+    __slots__ = ()
+
+    def _sections(self) -> Iterable[tuple[str, Block]]:
+        raise NotImplementedError
+
+    def _repr_markdown_(self) -> str:
+        return sections_in_markdown(self._sections())
+
+    def _repr_html_(self) -> str:
+        return sections_in_html(self._sections())
+
+
 def _rows(table: Table) -> Iterator[tuple[Cell, ...]]:
     return (row for row in table.rows if not isinstance(row, str))
 
@@ -460,6 +516,8 @@ def folded(command: str, size: int) -> list[str]:
 
     An option stays with its value.
     """
+    import shlex
+
     words = [shlex.quote(word) for word in shlex.split(command)]
     pieces: list[str] = []
     for word in words:

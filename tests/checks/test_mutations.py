@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 from mutations import (
     KINDS,
     Change,
@@ -26,7 +26,9 @@ from mutations import (
     outcome,
     sites,
 )
+from power_changes import power_changes
 from price_changes import price_changes
+from running import ROOT
 from statement_changes import Statement, statement_changes
 
 from trnspec.api import graph as load
@@ -155,10 +157,10 @@ def test_share_without_a_rival(graph: Graph, tell) -> None:
     assert models < 0.35
 
 
-RATES = {"number": 0.95, "date": 0.90, "source": 0.90, "verdict": 0.90, "model": 0.80, "price": 0.90}
+RATES = {"number": 0.95, "date": 0.90, "source": 0.90, "verdict": 0.90, "model": 0.80, "price": 0.95, "power": 0.95}
 """The share of changes of each kind that must be reported."""
 
-QUICK = {"number": 24, "date": 12, "source": 12, "verdict": 12, "model": 90, "price": 36}
+QUICK = {"number": 24, "date": 12, "source": 12, "verdict": 12, "model": 90, "price": 36, "power": 24}
 """Changes of each kind in the quick sample."""
 
 MODEL_KINDS = ("x2", "/2", "off by one", "another's value", "swapped row")
@@ -185,6 +187,9 @@ def _populations() -> dict[str, Population]:
     of_figures = tuple(r for r in every if r.over is not Model and not r.code.id.startswith("TRN7"))
     of_prices = tuple(r for r in every if r.code.id.startswith("TRN8"))
     of_statements = tuple(r for r in every if r.code.id.startswith("TRN3"))
+    # Only sources of NVIDIA print the power of chips and servers.
+    nvidia = load([str(ROOT / "plugins/trnspec-nvidia/src/trnspec_nvidia/catalog")])
+    powered = Graph({name: evolve(node, target=True) for name, node in nvidia.nodes.items()})
     known = determined(hardware)
     stated: dict[str, list[Statement]] = defaultdict(list)
     for statement in statement_changes(hardware):
@@ -203,6 +208,7 @@ def _populations() -> dict[str, Population]:
         **{kind: Population(hardware, of_statements, tuple(some)) for kind, some in stated.items()},
         "model": Population(models, about_models, tuple(equally)),
         "price": Population(hardware, of_prices, tuple(price_changes(hardware))),
+        "power": Population(powered, of_prices, tuple(power_changes(powered))),
     }
 
 

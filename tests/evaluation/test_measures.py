@@ -53,6 +53,10 @@ def test_measure(value, unit, shown) -> None:
         (Answer("t", 24.0, "s", 24.000000000000004, kind="ideal"), ">= 24 s", ""),
         (Answer("m", 79.1, "%", None, 79.11, kind="ideal"), "<= 79.2 %", ""),
         (Answer("r", 1.2345e9, "B/s", 1.2e9, 1.3e9, kind="ideal"), "1.23 GB/s", "[1.2, 1.3] GB/s"),
+        # Both ends have as many digits, also where one of them needs fewer.
+        (Answer("r", 1.2345e9, "B/s", 1.2e9, 1.31e9, kind="estimate"), "~1.23 GB/s", "[1.20, 1.31] GB/s"),
+        (Answer("t", 0.1234567, "s", 0.1234, 0.1234568), "123.46 ms", "[123.40, 123.46] ms"),
+        (Answer("t", 0.0100004, "s", 0.0100001, kind="ideal"), ">= 10.0 ms", ""),
     ],
 )
 def test_printed(answer, value, interval) -> None:

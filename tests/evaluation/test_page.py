@@ -198,3 +198,18 @@ def test_markdown() -> None:
     )
     assert "### Step time breakdown\n\n| part | value [s] | share |" in text
     assert "### Inputs\n\nmodel `m`, tp `8`, calibration `neuron`\n" in text
+
+
+def test_a_table_without_losses_has_bounds() -> None:
+    """Also where the answers are estimates; cells are rounded away from the value, estimates to three digits."""
+    answers = (Answer("time", 1.0, "s", 0.5, 2.0, kind="estimate"), Answer("rate", 2e5, "tokens/s", kind="estimate"))
+    columns, units = ("name", "time", "rate"), ("", "s", "tokens/s")
+    rows = (("a", 0.261999, 213_613.4), ("b", 1.0, 1e5))
+    tables = (Table("ideal", columns, rows, units, kind="ideal"), Table("found", columns, rows, units))
+    found = Evaluation(evaluator="x", title="x", answers=answers, tables=tables)
+    text = str(found)
+
+    assert ["a", ">=", "0.261", "<=", "214"] == text.split("Ideal")[1].splitlines()[4].split()
+    assert ["a", "~0.262", "~214"] == text.split("Found")[1].splitlines()[4].split()
+    assert BOUNDS in " ".join(text.split())
+    assert Evaluation.from_dict(found.to_dict()).tables == found.tables

@@ -58,3 +58,24 @@ def test_a_training_step():
 )
 def test_bounds_and_single_ranks_have_none(evaluate, given):
     assert "tensor_all_reduce" not in {a.name for a in evaluate(CAT, **given).assumptions}
+
+
+@pytest.mark.parametrize(("evaluate", "given", "size"), [(training, TRAINED, "32 MiB"), (inference, SERVED, "256 KiB")])
+def test_the_same_two_times_in_both_directions(evaluate, given, size):
+    """The collective states what a step counts, and the step what the library takes."""
+    counted, measured, name = both(evaluate(CAT, **given))
+    alone = collective(CAT, kind="all-reduce", size=size, on=given["on"], ranks=given["tp"])
+    row = next(
+        a for a in alone.assumptions if a.name == f"time_in_{'training' if evaluate is training else 'inference'}"
+    )
+
+    assert float(row.value.removesuffix(" us")) == counted
+    assert row.why.endswith(f"here {measured:.3g} us by {name}")
+
+
+def test_a_gather_is_counted_by_both_phases():
+    alone = collective(CAT, kind="all-gather", size="64 MiB", on="trn2.48xlarge", ranks=16)
+    send = collective(CAT, kind="all-to-all", size="64 MiB", on="trn2.48xlarge", ranks=16)
+
+    assert {"time_in_training", "time_in_inference"} <= {a.name for a in alone.assumptions}
+    assert not [a for a in send.assumptions if a.name.startswith("time_in_")]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import NOTHING, evolve, field, fields_dict, frozen, has
 
 from trnspec.checks.reconcile.relations import claimed_paths, relations
-from trnspec.checks.rules.ratios import AGREES as RATIO_AGREES
+from trnspec.checks.rules.derived import AGREES as RATIO_AGREES
 from trnspec.checks.runner import apply_waivers, run
 from trnspec.graph.graph import Graph, figure_at
 from trnspec.loading.structure import plain, structure

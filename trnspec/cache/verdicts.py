@@ -49,14 +49,14 @@ def hashed(raw: bytes) -> bytes:
     return blake2b(raw, digest_size=DIGEST).digest()
 
 
+def is_allowed(arguments: list[str], environ: Mapping[str, str]) -> bool:
+    """Whether a command line may use what earlier runs have stored."""
+    return _OPTION not in arguments and environ.get(VARIABLE, "").strip() in ("", "0")
+
+
 def is_enabled(arguments: list[str], environ: Mapping[str, str]) -> bool:
-    """Whether a command line may use the cache."""
-    return (
-        _COMMAND in arguments
-        and _OPTION not in arguments
-        and "-" not in arguments  # standard input
-        and environ.get(VARIABLE, "").strip() in ("", "0")
-    )
+    """Whether a command line may use the cache of verdicts."""
+    return _COMMAND in arguments and "-" not in arguments and is_allowed(arguments, environ)  # - is standard input
 
 
 def folder(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:

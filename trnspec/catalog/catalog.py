@@ -19,6 +19,7 @@ from trnspec.catalog.views import (
     DocumentView,
     LinkView,
     ModelView,
+    PowerView,
     PriceView,
     ServerView,
     SourceView,
@@ -31,11 +32,13 @@ from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.link import Link
+from trnspec.model.power import Power
 from trnspec.model.price import Price
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
+from trnspec.text_table import Column, InNotebook, table
 
 if TYPE_CHECKING:
     import os
@@ -43,12 +46,13 @@ if TYPE_CHECKING:
     from trnspec.catalog.query.run import Result
     from trnspec.catalog.versions.diff import Differences
     from trnspec.output.exporters.exported import Export
+    from trnspec.text_table import Block
 
 S = TypeVar("S")
 
 
 @frozen(eq=False, repr=False)
-class Catalog(Tabular):
+class Catalog(Tabular, InNotebook):
     """All documents, with their references resolved.
 
     Attributes:
@@ -81,6 +85,16 @@ class Catalog(Tabular):
 
     def __contains__(self, name: object) -> bool:
         return name in self.graph
+
+    def _sections(self) -> Iterator[tuple[str, Block]]:
+        names: dict[str, list[str]] = {}
+        for node in self.graph:
+            names.setdefault(node.kind, []).append(node.name)
+        rows = [
+            (kind, len(found), ", ".join(sorted(found)[:8]) + (", ..." if len(found) > 8 else ""))
+            for kind, found in sorted(names.items())
+        ]
+        yield repr(self)[1:-1], table(["kind", Column("documents", right=True), "names"], rows)
 
     def __repr__(self) -> str:
         version = f"edition {self.edition}" if self.edition else "working edition"
@@ -134,6 +148,11 @@ class Catalog(Tabular):
     def prices(self) -> Documents[PriceView]:
         """The prices by name; ``cat.servers["trn1.32xlarge"].prices()`` are those of a server."""
         return Documents(self, Price, "price")
+
+    @property
+    def power(self) -> Documents[PowerView]:
+        """The documents of power by name; ``cat.chips["h100-sxm"].draws()`` are those of a chip."""
+        return Documents(self, Power, "power")
 
     @property
     def models(self) -> Documents[ModelView]:

@@ -15,14 +15,17 @@ from attrs import field, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.graph.composition import chip_count, chips, members
+from trnspec.graph.facts import facts
+from trnspec.graph.power import Draw, draws
 from trnspec.graph.prices import Quote, quotes
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, with_provenance
-from trnspec.graph.totals import total
+from trnspec.graph.totals import sums, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.document import Node
 from trnspec.model.link import Link
+from trnspec.model.power import Power, PowerType
 from trnspec.model.price import Price, PriceType
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
@@ -30,6 +33,7 @@ from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.model.ultraserver import UltraServer
 from trnspec.short_repr import abbreviated
+from trnspec.text_table import Column, InNotebook, table
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog  # noqa: TC004  # the annotations of views are not resolved at run time
@@ -37,11 +41,12 @@ if TYPE_CHECKING:
     from trnspec.model.parts import PartCount
     from trnspec.output.exporters.exported import Export
     from trnspec.quantities.amount import Amount
+    from trnspec.text_table import Block
     from trnspec.topology.shapes import Shape as Topology
 
 
 @frozen(kw_only=True, eq=False, slots=False)
-class DocumentView:
+class DocumentView(InNotebook):
     """A document of a catalog: its metadata, its figures with provenance, and totals over its parts.
 
     The view of a chip also has the attributes of :class:`~trnspec.model.chip.Chip`, and so on for each kind.
@@ -56,6 +61,26 @@ class DocumentView:
 
     def __repr__(self) -> str:
         return abbreviated(f"<{self.kind} {self.name}: {self.title}>")
+
+    def _sections(self) -> Iterator[tuple[str, Block]]:
+        graph = self.catalog.graph
+        value, interval = Column("value", right=True), Column("interval", right=True)
+        rows = [
+            (
+                fact.label,
+                fact.text,
+                fact.interval_text,
+                fact.source or fact.reason,
+                fact.as_of,
+                "; ".join(f"{c.says}, {c.verdict} ({c.source})" for c in fact.conflicting),
+            )
+            for fact in facts(graph, self.node)
+        ]
+        title = f"{self.kind} {self.name}: {self.title}"
+        yield title, table(["figure", value, interval, "source", "date", "conflicting values"], rows)
+        totals = [(each.at, each.text, each.interval_text, each.parts) for each in sums(graph, self.node)]
+        if totals:
+            yield "Totals, computed from the parts", table(["total", value, interval, "sum"], totals)
 
     @property
     def name(self) -> str:
@@ -160,6 +185,14 @@ class DocumentView:
             raise UsageError(f"the number of chips of {self.kind} {self.name} is not known")
         return count
 
+    def draws(self, type: PowerType | None = None) -> tuple[Draw, ...]:
+        """The known powers of a chip or a system, by type.
+
+        Args:
+            type: Only powers of this type, such as ``tdp``.
+        """
+        return draws(self.catalog.graph, self.node, type)
+
     @property
     def topology(self) -> Topology:
         """The fabric among its chips as a graph with measures: ``.diameter``, ``.bisection()``.
@@ -237,6 +270,11 @@ class PriceView(DocumentView, Price):
 
 
 @frozen(kw_only=True, eq=False, slots=False, repr=False)
+class PowerView(DocumentView, Power):
+    """The power of a chip or a system, of one type."""
+
+
+@frozen(kw_only=True, eq=False, slots=False, repr=False)
 class ModelView(DocumentView, Model):
     """A model of a catalog."""
 
@@ -305,6 +343,7 @@ VIEWS: dict[type, type[DocumentView]] = {
         UltraServerView,
         ClusterView,
         PriceView,
+        PowerView,
         ModelView,
         SourceView,
     )

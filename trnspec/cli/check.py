@@ -42,9 +42,10 @@ def command(name: str, figure: str, value: str, format_: str, **options: Any) ->
     and 1 if it differs.
     """
     from trnspec.checks.reconcile.judge import judge
+    from trnspec.evaluation.assumptions import spaced
 
     graph = graph_for(name, **options)
-    result = judge(graph, graph.named(name), figure, value)
+    result = judge(graph, graph.named(name), figure, spaced(value))
     emit(format_, lambda: _page(result), lambda: _sources(result), lambda: _about(result))
     if result.outcome == "differs":
         raise click.exceptions.Exit(1)

@@ -22,6 +22,7 @@ from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.figure import Figure
 from trnspec.model.link import Link
+from trnspec.model.power import Power
 from trnspec.model.price import Price
 from trnspec.model.reflection import value_at
 from trnspec.model.source import Source
@@ -47,6 +48,7 @@ _FIGURES: dict[type, dict[str, str]] = {
     Link: {"connects": "connects", "per direction": "bandwidth.per_direction", "both": "bandwidth.both"},
     Cluster: {"chip": "chip", "chips": "chips", "network": "network"},
     Model: {"layers": "layers", "hidden": "hidden", "heads": "attention.heads", "vocabulary": "vocabulary"},
+    Power: {"of": "of", "type": "type", "scope": "scope", "power": "power"},
     Source: {"date": "as_of", "rank": "rank"},
 }
 """The columns of the list of a kind between name and title: heading and path."""
@@ -68,7 +70,7 @@ _FIGURES: dict[type, dict[str, str]] = {
 def command(kind: str | None, format_: str, columns: str | None, sort: str | None, **options: Any) -> None:
     """List the documents of a KIND with their main figures, or those of all kinds.
 
-    KIND is chips, servers, ultraservers, cores, links, clusters, prices, models, sources, or a kind of a plugin. Figures of
+    KIND is chips, servers, ultraservers, cores, links, clusters, prices, power, models, sources, or a kind of a plugin. Figures of
     servers and UltraServers are totals, computed from their chips. CSV and JSON give numbers in base units.
     """
     catalog = load_catalog(**options)

@@ -10,6 +10,7 @@ from trnspec.cli.common import catalog_options
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.names import graph_for
+from trnspec.cli.power import power_rows, power_table
 from trnspec.cli.prices import price_table, prices_of, unlisted
 from trnspec.cli.render import emit, format_option, width
 from trnspec.graph.facts import Fact, facts, group
@@ -94,6 +95,7 @@ def _numbered(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict
     names = [name for fact in node_facts for name in (fact.source, *(r.source for r in fact.conflicting)) if name]
     names += [name for _, name, _ in unlisted(graph, node)]
     names += [quote.figure.source_name for quote in prices_of(graph, node)]
+    names += [row.source for row in power_rows(graph, node) if row.source]
     return {name: number for number, name in enumerate(dict.fromkeys(names), 1)}
 
 
@@ -128,6 +130,8 @@ def _page(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons:
         blocks.append(table(names, list(_grouped(rows, {at: group(at) for at in rows}))))
     prices = price_table(graph, node, numbers)
     blocks += [] if prices is None else [prices]
+    power = power_table(power_rows(graph, node), numbers)
+    blocks += [] if power is None else [power]
     legend = [_legend(graph, number, name) for name, number in numbers.items()]
     if legend:
         blocks.append("\n".join(["sources", *legend]))
@@ -270,6 +274,14 @@ def _data(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Table:
         )
         at = f"prices.{quote.type}.{quote.place}"
         rows.append((at, figure.value.text, "adopted", *numbers, figure.scope, *origin))
+    for row in power_rows(graph, node):
+        stated, at = row.figure, f"power.{row.document.spec.type}"
+        if stated is not None:
+            numbers = (stated.value.value, *_ends(stated.interval), stated.value.dimension.base)
+            more = (stated.where or "", row.document.spec.load or "", stated.note or "")
+            rows.append((at, row.text, "adopted", *numbers, stated.scope, row.source, row.date, *more))
+        elif row.source:
+            rows.append((at, row.text, row.label, *[None] * 4, "", row.source, row.date, "", row.reason, ""))
     for total in _sums(graph, node):
         unit = None if isinstance(total.value, (int, CountRange)) else total.value.figures[0].value.dimension.base
         bounds = (*total.bounds, unit)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from trnspec.evaluation.result import Answer, Table, Value
 
@@ -182,37 +182,57 @@ def printed(answer: Answer) -> Printed:
     low = None if answer.low is None else min(answer.low, value) / size
     high = None if answer.high is None else max(answer.high, value) / size
     shown = value / size
-    largest = max(abs(x) for x in (low, shown, high) if x is not None)
     places = _supported(low, shown, high, _DIGITS if answer.kind else _MOST_DIGITS)
-
-    def text(x: float) -> str:
-        if symbol == "USD" and not answer.kind:
-            return _money(x, places)
+    ends = [x for x in (low, high) if x is not None]
+    if symbol == "USD" and not answer.kind:
+        texts = [_money(x, places) for x in (shown, *ends)]
+    else:
         # Digits that a prediction does not have are zeros.
-        return _rounded(round(x, places) if answer.kind and places < 0 else x, places, shown or largest)
-
+        numbers = [round(x, places) if answer.kind and places < 0 else x for x in (shown, *ends)]
+        texts = [_rounded(x, places, shown or max(map(abs, ends))) for x in numbers]
+    value, others = texts[0], _equally_long(texts[1:])
     if low is not None and high is not None:
-        return Printed(
-            f"{mark(answer)}{text(shown)} {symbol}".rstrip(), f"[{text(low)}, {text(high)}] {symbol}".rstrip()
-        )
-    end, words, sign = (high, "at most", "<=") if low is None else (low, "at least", ">=")
-    assert end is not None
-    if text(end) == text(shown):
-        return Printed(f"{sign} {text(shown)} {symbol}".rstrip())
-    return Printed(f"{mark(answer)}{text(shown)} {symbol}".rstrip(), f"{words} {text(end)} {symbol}".rstrip())
+        return Printed(f"{mark(answer)}{value} {symbol}".rstrip(), f"[{', '.join(others)}] {symbol}".rstrip())
+    words, sign = ("at most", "<=") if low is None else ("at least", ">=")
+    if others[0] == value:
+        return Printed(f"{sign} {value} {symbol}".rstrip())
+    return Printed(f"{mark(answer)}{value} {symbol}".rstrip(), f"{words} {others[0]} {symbol}".rstrip())
+
+
+def _equally_long(texts: Sequence[str]) -> list[str]:
+    """Numbers with as many decimal places as the one with the most; those with an exponent as they are."""
+    if any("e" in text for text in texts):
+        return [*texts]
+    parts = [text.partition(".") for text in texts]
+    most = max(len(decimals) for _, _, decimals in parts)
+    return [f"{whole}.{decimals.ljust(most, '0')}" if most else whole for whole, _, decimals in parts]
+
+
+def predicted(value: float) -> str:
+    """A prediction in a table, with three digits, so that rows can be compared; others are zeros."""
+    places = _places(value, _DIGITS)
+    return _rounded(round(value, places) if places < 0 else value, places, value)
 
 
 def bound(answer: Answer, size: float) -> str:
     """The known end of a bound over a size, rounded down for a lower and up for an upper bound."""
     end = answer.low if answer.high is None else answer.high
     assert end is not None
-    exact = Decimal(end / size)
-    rounding = ROUND_FLOOR if answer.high is None else ROUND_CEILING
+    return outward(end / size, lower=answer.high is None)
+
+
+def outward(end: float, *, lower: bool) -> str:
+    """A bound with three digits, rounded down if it is a lower one, else up, so that it remains a bound."""
+    exact = Decimal(end)
+    rounding = ROUND_FLOOR if lower else ROUND_CEILING
     places = _places(float(exact), _DIGITS)
     # A sum computed in another order may be past a round number by its last bit.
     near = exact.quantize(Decimal(1).scaleb(-places - _GUARD), ROUND_HALF_EVEN)
-    rounded = float(near.quantize(Decimal(1).scaleb(-places), rounding))
-    return _rounded(rounded, places, rounded)
+    rounded = near.quantize(Decimal(1).scaleb(-places), rounding)
+    # Zeros at the end are digits, unless nothing was rounded away.
+    if rounded != near and _PLAIN[0] <= abs(rounded) < _PLAIN[1]:
+        return f"{rounded:,.{max(places, 0)}f}"
+    return _rounded(float(rounded), places, float(rounded))
 
 
 _GUARD = 9

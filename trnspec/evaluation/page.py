@@ -9,7 +9,8 @@ import re
 from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.measures import columns, common, edge, mark, measure, printed
+from trnspec.evaluation.evidence import PREDICTED
+from trnspec.evaluation.measures import columns, common, edge, mark, measure, outward, predicted, printed
 from trnspec.evaluation.suggestion import command
 from trnspec.text_table import (
     Block,
@@ -20,6 +21,8 @@ from trnspec.text_table import (
     columns_of,
     escape,
     folded,
+    html,
+    in_html,
     markdown,
     padded,
     table,
@@ -54,6 +57,13 @@ _UPPER_CASE = {
     "flops": "FLOPs",
 }
 _SYNONYMS = {"time to first token": "TTFT", "time per output token": "TPOT"}
+_SHORT = {
+    "ttft": "time_to_first_token",
+    "tpot": "time_per_output_token",
+    "tokens_per_s_per_chip": "throughput_per_chip",
+    "usd": "million_tokens",
+}
+"""Names of columns by the answers that they have the values of."""
 _SUMMARY_ENTRIES = 6
 _SUMMARY_ANSWERS = 3
 _MAIN = (
@@ -133,6 +143,22 @@ def markdown_page(
         lines += ["### Inputs\n", f"{', '.join(f'{n} `{v}`' for n, v in inputs.items())}\n"]
     lines.append(f"Catalog: {_edition(evaluation)}{catalog}.\n")
     return "\n".join(lines)
+
+
+def html_page(evaluation: Evaluation) -> str:
+    """The same page in HTML, for a notebook."""
+    lines = [f"<h3>{in_html(f'{evaluation.evaluator}: {evaluation.title}')}</h3>", "<ul>"]
+    lines += [f"<li>{in_html(name)}: {in_html(text)}</li>" for name, text, *_ in _summary_items(evaluation)]
+    lines.append("</ul>")
+    for heading, block in _sections(evaluation, None, {}):
+        lines += [f"<h4>{in_html(heading)}</h4>"] if heading else []
+        if isinstance(block, Table):
+            lines.append(html(block))
+        elif block.startswith("```"):
+            lines.append(f"<pre>{in_html(block.strip('`').removeprefix('sh').strip())}</pre>")
+        else:
+            lines.append(f"<p>{in_html(block)}</p>")
+    return "\n".join([*lines, f"<p>Catalog: {in_html(_edition(evaluation))}.</p>"])
 
 
 def _only(blocks: Sequence[Block], columns: str) -> list[Block]:
@@ -298,9 +324,10 @@ def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, s
         heading = f"{label(name)} breakdown"
         yield heading[0].upper() + heading[1:], _breakdown(evaluation, name)
     marks = {a.name: edge(a) or mark(a) for a in evaluation.answers}
+    marks |= {short: marks[name] for short, name in _SHORT.items() if name in marks}
     for each in evaluation.tables:
-        yield escape(each.title[:1].upper() + each.title[1:]), _table(each, marks)
-    if any(marks.get(c) in (">=", "<=") for each in evaluation.tables for c in each.columns):
+        yield escape(each.title[:1].upper() + each.title[1:]), _table(each, _marks(each, marks))
+    if any(m in (">=", "<=") for each in evaluation.tables for m in _marks(each, marks).values()):
         yield "", BOUNDS if width is None else wrapped("", BOUNDS, width)
     if evaluation.assumptions:
         rows = [(label(a.name), escape(a.value), escape(a.why)) for a in evaluation.assumptions]
@@ -374,7 +401,19 @@ def _number(value: Value | None, unit: str, within: tuple[float, str] | None, ma
     if not is_number(value):
         return text
     assert isinstance(value, (int, float))
-    return Number(value, f"{mark}{text}" if mark in ("", "~") else f"{mark} {text}")
+    if not mark or within is None:
+        return Number(value, f"{mark}{text}")
+    if mark == "~":
+        return Number(value, f"~{predicted(value / within[0])}")
+    return Number(value, f"{mark} {outward(value / within[0], lower=mark == '>=')}")
+
+
+def _marks(rows: Rows, marks: Mapping[str, str]) -> dict[str, str]:
+    """The marks of the columns of a table; of one without losses they are bounds, whatever the answers are."""
+    if rows.kind != "ideal":
+        return {name: marks[name] for name in rows.columns if name in marks}
+    units = dict(zip(rows.columns, rows.units or ("",) * len(rows.columns), strict=True))
+    return {name: ">=" if unit == "s" else "<=" for name, unit in units.items() if name in marks and unit in PREDICTED}
 
 
 def _table(rows: Rows, marks: Mapping[str, str]) -> Table:

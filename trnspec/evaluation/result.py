@@ -26,10 +26,15 @@ if TYPE_CHECKING:
 Value = float | int | str | bool
 
 
+_SHORT = {"ttft": "time_to_first_token", "tpot": "time_per_output_token"}
+"""What tables call an answer."""
+
+
 def _unknown(name: object, names: Iterable[str]) -> NoReturn:
     """Raises the error for a name that is not there."""
     known = list(names)
     snake = str(name).strip().casefold().replace(" ", "_").replace("-", "_")
+    snake = _SHORT.get(snake, snake)
     hint = f"did you mean {snake!r}?" if snake in known else did_you_mean(str(name), known)
     raise UnknownNameError(f"there is no answer {name!r}; {hint or 'there are ' + (', '.join(known) or 'none')}")
 
@@ -128,12 +133,14 @@ class Table:
         columns: Names of the columns, in snake case.
         rows: One value per column; ``None`` for an empty cell.
         units: One unit per column, empty for none.
+        kind: The kind of evidence of the rows, where it is not that of the answers.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Value | None, ...], ...]
     units: tuple[str, ...] = ()
+    kind: Kind = ""
 
     __repr__ = short_repr
 
@@ -263,6 +270,12 @@ class Evaluation:
         from trnspec.evaluation.page import markdown_page
 
         return markdown_page(self)
+
+    def _repr_html_(self) -> str:
+        """The page in a notebook, which prefers HTML."""
+        from trnspec.evaluation.page import html_page
+
+        return html_page(self)
 
     def plot(self, kind: str | None = None) -> Chart:
         """A chart of the evaluation, which a notebook shows and ``save(file)`` writes.

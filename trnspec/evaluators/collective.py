@@ -11,6 +11,7 @@ from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
 from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import CalibratedSystem, FrameworkName, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
+from trnspec.evaluators.collective_model import of_collective
 from trnspec.perf import frameworks
 from trnspec.perf.calibration.fit_collectives import collective_inputs
 from trnspec.perf.calibration.nearest import nearest_row
@@ -41,6 +42,8 @@ from trnspec.quantities.units import Dimension
 from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.catalog.catalog import Catalog
 
 Kind = closed_forms.Kind
@@ -219,7 +222,7 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
         evidence=known.evidence if known.name else NO_LOSSES,
         parts=_parts(timing),
         bottleneck=_bottleneck(case),
-        assumptions=_assumptions(case),
+        assumptions=(*_assumptions(case), *_in_steps(catalog, case)),
         figures_used=_figures_used(case),
         tables=(*_protocol_table(case), _table(case, timings, named)),
     )
@@ -372,6 +375,7 @@ def _table(case: _Case, timings: list[Timing], named: dict[str, Plan]) -> Table:
         ("algorithm", "time", "steps", "latency", "transfer", "share_of_bound", "neuron_name"),
         tuple(rows),
         ("", "s", "", "s", "s", "%", ""),
+        kind="ideal",
     )
 
 
@@ -496,6 +500,15 @@ def _by_level(case: _Case) -> tuple[Assumption, ...]:
     time = float(collective_time(numbers, cost, case.size, passes))
     text = "in training and inference: one message per level, and the slowest level at its rate, whatever its topology"
     return (Assumption("time_by_level", f"{1e3 * time:.4g} ms", f"{text}; here {1e3 * case.timing.time:.4g} ms"),)
+
+
+def _in_steps(catalog: Catalog, case: _Case) -> Iterator[Assumption]:
+    """A measured collective as training and inference count it, by their calibrations."""
+    passes = _PASSES.get(case.kind)
+    if passes is None or not case.measured:
+        return
+    measured = f"{1e6 * case.timing.time:.3g} us by {case.known.name}"
+    yield from of_collective(catalog.graph, case.system, passes, len(case.of.ranks), case.stride, case.size, measured)
 
 
 def _figures_used(case: _Case) -> tuple[UsedFigure, ...]:

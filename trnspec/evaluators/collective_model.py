@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from trnspec.evaluation.result import Assumption
 from trnspec.perf.calibration.fit_collectives import collective_inputs
 from trnspec.perf.collectives.library import timed
-from trnspec.perf.lowering.calibrated import calibrated
+from trnspec.perf.lowering.calibrated import calibrated, serving_of
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import collective_time, group, machine
+from trnspec.perf.training.step import UNUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,6 +54,37 @@ def of_serving(graph: Graph, pool: Pool, serving: Serving, hidden: float, framew
     ranks = group(pool.numbers, float(plan.tp), 1.0)
     counted = float(serving.call + 2.0 * ranks.latency + ranks.reduce * size / serving.link)
     yield from _both(graph, pool.system, int(plan.tp), size, counted, framework)
+
+
+def of_collective(  # noqa: PLR0917  # a collective
+    graph: Graph, system: System, passes: float, ranks: int, stride: int, size: float, measured: str
+) -> Iterator[Assumption]:
+    """A collective that a library was measured with, as steps of training and of serving count it.
+
+    Args:
+        graph: The catalog.
+        system: The system.
+        passes: 2 for an all-reduce, 1 for an all-gather or a reduce-scatter.
+        ranks: Ranks of the group.
+        stride: Distance of neighbors in the group, in ranks.
+        size: The whole buffer [B].
+        measured: The time by the library and its name.
+    """
+    for phase in ("training", "inference"):
+        known = calibrated(graph, system.chip, phase)
+        numbers = machine(system, known.efficiency, next(iter(system.rates)))
+        of = group(numbers, float(ranks), float(stride))
+        if not known.name or of.unknown > UNUSED:
+            continue
+        if phase == "training":
+            counted = float(collective_time(numbers, of, size, passes))
+        else:
+            serving = serving_of(known)
+            each = of.reduce if passes > 1.0 else of.gather
+            counted = float(serving.call + passes * of.latency + each * size / serving.link)
+        yield Assumption(
+            f"time_in_{phase}", f"{1e6 * counted:.3g} us", f"by {known.name} ({known.evidence.kind}); here {measured}"
+        )
 
 
 def _both(

@@ -68,7 +68,7 @@ def hourly_price(graph: Graph, server: Node[Server], question: Prices) -> Hourly
     if quote is None:
         raise _unknown(graph, server, question)
     figure = quote.figure
-    return HourlyPrice(figure.value.value, figure.interval, (_used(figure),), Assumption("price", *_words(quote)))
+    return HourlyPrice(figure.value.value, figure.interval, (used(figure),), Assumption("price", *_words(quote)))
 
 
 def _words(quote: Quote) -> tuple[str, str]:
@@ -77,7 +77,8 @@ def _words(quote: Quote) -> tuple[str, str]:
     return f"{quote.figure.value} per server", f"{quote.type}{term}, {place}, {quote.figure.as_of}"
 
 
-def _used(figure: Stated) -> UsedFigure:
+def used(figure: Stated) -> UsedFigure:
+    """A figure of the catalog as one that an evaluation uses, with the values of other sources."""
     conflicting = tuple(f"{c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in figure.conflicting)
     source = figure.source_name or f"derived: {figure.derived}"
     return UsedFigure(figure.of, figure.at, figure.value.text, source, figure.as_of, conflicting)

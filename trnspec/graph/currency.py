@@ -9,6 +9,7 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.graph.facts import Fact, facts
+from trnspec.graph.power import draws, power_documents
 from trnspec.model.calibration import Calibration
 from trnspec.model.measurements import Measurements
 from trnspec.model.reflection import ObjectShape, spread, value_at
@@ -167,7 +168,7 @@ def currencies(graph: Graph, reference: str) -> tuple[Currency, ...]:
                 months=newest.months,
                 years=tuple(years.items()),
                 derived=sum(fact.verdict == "derived" for fact in facts(graph, node)),
-                unknown=_unknown(node, siblings),
+                unknown=_unknown(graph, node, siblings),
             )
         )
     return tuple(result)
@@ -176,15 +177,19 @@ def currencies(graph: Graph, reference: str) -> tuple[Currency, ...]:
 _REMARKS = ("note", "other", "features", "ratios", "generation", "family")
 
 
-def _unknown(node: Node[Any], siblings: list[Node[Any]]) -> tuple[str, ...]:
+def _unknown(graph: Graph, node: Node[Any], siblings: list[Node[Any]]) -> tuple[str, ...]:
     """The attributes of a kind, at most two steps deep, that are stated or claimed of a sibling but not adopted here."""
     return tuple(
         ".".join(path)
         for path in _attributes(type(node.spec))
-        if not _stated(node, path)
-        and (len(path) == 1 or _stated(node, path[:1]))
-        and any(_stated(other, path) or _claimed(other, path) for other in siblings)
+        if not _stated(graph, node, path)
+        and (len(path) == 1 or _stated(graph, node, path[:1]))
+        and any(_stated(graph, other, path) or _claimed(graph, other, path) for other in siblings)
     )
+
+
+_POWER = ("power",)
+"""Documents of the kind Power state it too."""
 
 
 def _attributes(spec: type[Any]) -> Iterator[tuple[str, ...]]:
@@ -195,9 +200,11 @@ def _attributes(spec: type[Any]) -> Iterator[tuple[str, ...]]:
                 yield from ((name, below) for below in shape.shape.fields if below not in _REMARKS)
 
 
-def _stated(node: Node[Any], path: tuple[str, ...]) -> bool:
-    return value_at(node.spec, path) is not None
+def _stated(graph: Graph, node: Node[Any], path: tuple[str, ...]) -> bool:
+    return value_at(node.spec, path) is not None or (path == _POWER and bool(draws(graph, node)))
 
 
-def _claimed(node: Node[Any], path: tuple[str, ...]) -> bool:
+def _claimed(graph: Graph, node: Node[Any], path: tuple[str, ...]) -> bool:
+    if path == _POWER and power_documents(graph, node):
+        return True
     return any(("spec", *path) in spread(claim.at) for claim in node.claims)

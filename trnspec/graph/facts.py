@@ -11,7 +11,17 @@ from attrs import frozen
 
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, leaves, shape_in_document, value_at
+from trnspec.model.reflection import (
+    ListShape,
+    NumberShape,
+    ObjectShape,
+    TextShape,
+    dotted,
+    leaves,
+    shape_in_document,
+    value_at,
+)
+from trnspec.model.rounded import RoundedCount
 from trnspec.model.source import Source
 from trnspec.model.sourced import Origin, origin_of
 from trnspec.quantities.display import interval_text
@@ -46,7 +56,7 @@ class Fact:
     of: str
     at: str
     label: str
-    value: Stated | int | str | bool | tuple[int, ...] | None
+    value: Stated | int | str | bool | tuple[int, ...] | tuple[str, ...] | None
     source: str = ""
     as_of: str = ""
     where: str = ""
@@ -67,10 +77,10 @@ class Fact:
 
     @property
     def interval_text(self) -> str:
-        """The interval of a figure in its unit: ``[2.85, 2.95)``; empty for other values."""
+        """The interval of a figure in its unit, or of a rounded count: ``[2.85, 2.95)``; empty for other values."""
         figure = self.figure
         if figure is None:
-            return ""
+            return self.value.interval_text if isinstance(self.value, RoundedCount) else ""
         return interval_text(figure.interval, figure.value.unit, figure.value.digits + 3)
 
 
@@ -86,21 +96,21 @@ def in_groups(paths: Iterable[str]) -> list[str]:
     return sorted(paths, key=lambda at: (group(at) != "", order[group(at)]))
 
 
-def words(value: Stated | int | str | bool | tuple[int, ...]) -> str:  # noqa: FBT001  # a flag of a document
+def words(value: Stated | int | str | bool | tuple[int, ...] | tuple[str, ...]) -> str:  # noqa: FBT001  # a flag of a document
     """A value as text."""
     if isinstance(value, Stated):
         return value.value.text
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        return " x ".join(map(str, value))
+        return (", " if isinstance(value[0], str) else " x ").join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else value
 
 
 def facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
     """Every fact of a document in the order of the classes, then the paths for which only other sources have a value.
 
-    A list of counts, such as the dimensions of a torus, is one fact.
+    A list of counts, such as the dimensions of a torus, or of texts is one fact.
     """
     stated = figures(graph, node)
     others = dict(conflicting(graph, node))
@@ -127,11 +137,11 @@ def _with(fact: Fact, claims: tuple[ConflictingValue, ...]) -> Fact:
 
 
 def _values(node: Node[Any]) -> Iterator[tuple[Path, Any]]:
-    """Every leaf below ``spec``; a list of numbers is one leaf."""
+    """Every leaf below ``spec``; a list of numbers or of texts is one leaf."""
     seen: set[Path] = set()
     for path, _, value in leaves(node.spec, ObjectShape(type(node.spec))):
         shape = shape_in_document(type(node.spec), ("spec", *path[:-1])) if len(path) > 1 else None
-        if isinstance(shape, ListShape) and isinstance(shape.item, NumberShape):
+        if isinstance(shape, ListShape) and isinstance(shape.item, (NumberShape, TextShape)):
             if path[:-1] not in seen:
                 seen.add(path[:-1])
                 yield path[:-1], value_at(node.spec, path[:-1])

@@ -19,6 +19,7 @@ from trnspec.diagnostics import Location, did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.model.document import Claim, Metadata, Node
 from trnspec.model.kinds import BUILTIN
+from trnspec.model.ref import target_word
 from trnspec.model.reflection import FigureShape, RefShape, figures_of, referring_leaves, shape_of, value_at
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
@@ -89,7 +90,7 @@ class Graph:
         """The node that a reference names; ``UnresolvedError`` when there is none."""
         node = self.find(ref)
         if node is None:
-            kind = "document" if ref.target is None else ref.target.__name__
+            kind = target_word(ref.target)
             raise UnresolvedError(f"no {kind} is named {ref.name!r}")
         return node
 
@@ -303,7 +304,7 @@ def _references(node: Node[Any], graph: Graph, users: dict[str, set[str]]) -> It
         if target_node is not None and issubclass(target_node.spec_class, target):
             continue
         place: Place = node.document.place(path)
-        kind = target.__name__
+        kind = target_word(target)
         named: tuple[Node[Any], ...] = graph.of(target)
         names = [n.name for n in named]
         if target_node is None and ref.name in graph.broken:

@@ -14,11 +14,12 @@ from trnspec.quantities.quantity import render
 from trnspec.short_repr import abbreviated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.source import Source
+    from trnspec.text_table import Block
     from trnspec.yaml import Path
 
 __all__ = ["ConflictingValue", "Stated", "conflicting", "figures", "scope", "with_provenance"]
@@ -49,6 +50,27 @@ class Stated(Figure):
     as_of: str = ""
     conflicting: tuple[ConflictingValue, ...] = ()
 
+    def _sections(self) -> Iterator[tuple[str, Block]]:
+        from trnspec.quantities.display import interval_text
+        from trnspec.text_table import Column, table
+
+        interval = interval_text(self.interval, self.value.unit, self.value.digits + 2)
+        rows = [(self.value.text, interval, "adopted", self._source())]
+        rows += [(c.says, "", c.verdict, f"{c.source}, {c.as_of}") for c in self.conflicting]
+        value, interval_column = Column("value", right=True), Column("interval", right=True)
+        yield f"{self.at} of {self.of}, {self.scope}", table([value, interval_column, "verdict", "source"], rows)
+
+    # A check imports this module, and needs no tables.
+    def _repr_markdown_(self) -> str:
+        from trnspec.text_table import sections_in_markdown
+
+        return sections_in_markdown(self._sections())
+
+    def _repr_html_(self) -> str:
+        from trnspec.text_table import sections_in_html
+
+        return sections_in_html(self._sections())
+
     def __str__(self) -> str:
         quantity = self.value
         low = render(self.interval.low, quantity.unit, quantity.digits + 2).removesuffix(quantity.unit.symbol).strip()
@@ -74,7 +96,14 @@ class Stated(Figure):
         return f"{self.source_title}, {self.as_of} ({self.source_name}{where})" if self.source_name else "none"
 
 
-_SCOPES = {"Core": "per core", "Chip": "per chip", "Link": "per link", "Server": "per server", "Price": "per server"}
+_SCOPES = {
+    "Core": "per core",
+    "Chip": "per chip",
+    "Link": "per link",
+    "Server": "per server",
+    "Price": "per server",
+    "Power": "per unit",
+}
 
 
 def scope(kind: str, path: Path) -> str:

@@ -1,7 +1,7 @@
 """Plain data to typed values, for valid data: every error is a reason to read the data again with paths.
 
 A builder is a function from plain data to a value, made from an annotation. Builders of fields are made when a document
-has the field. They accept exactly what :mod:`trnspec.loading.conversion` accepts, which tells where data are wrong.
+has the field. They accept exactly what :mod:`trnspec.loading.conversion` accepts, which reports where data are wrong.
 """
 
 from __future__ import annotations

@@ -110,10 +110,11 @@ class _Graph(Graph):
         return _Aliases(self.nodes)
 
     def of(self, spec: type[T]) -> tuple[Node[T], ...]:
-        """The nodes of a class, by name; those of prices are in one folder, which is all that is read for them."""
-        if spec is spec_of("Price"):
-            assert isinstance(self.nodes, _Nodes)
-            return self.nodes.in_folder(BUILTIN["Price"][0])
+        """The nodes of a class, by name; those of prices and power are in one folder each, which is all that is read."""
+        for kind in ("Price", "Power"):
+            if spec is spec_of(kind):
+                assert isinstance(self.nodes, _Nodes)
+                return self.nodes.in_folder(BUILTIN[kind][0])
         return super().of(spec)
 
     @property

@@ -177,7 +177,8 @@ class Chip:
         links: The links to other chips.
         memory_pool: The maximum number of chips that can address each other's memory. Example: 16
         ratios: Published ratios to older chips.
-        power: The maximum power of the package. Example: 500 W
+        power: The design power of the package, where one figure is enough; powers of several types and of systems are documents
+            of the kind Power. Example: 500 W
         other: Further figures by name (snake case).
         features: Capabilities that sources state in words.
     """

@@ -13,6 +13,7 @@ BUILTIN = {
     "UltraServer": ("ultraservers", "ultraserver"),
     "Cluster": ("clusters", "cluster"),
     "Price": ("prices", "price"),
+    "Power": ("power", "power"),
     "Model": ("models", "transformers.model"),
     "Calibration": ("calibrations", "calibration"),
     "Measurements": ("measured", "measurements"),

@@ -23,3 +23,8 @@ class Ref(Generic[T_co]):
 
     def __str__(self) -> str:
         return self.name
+
+
+def target_word(target: type | None) -> str:
+    """The kind that a reference expects, in a message; ``document`` if it may be of every kind."""
+    return "document" if target is None or target is object else target.__name__

@@ -57,6 +57,13 @@ class RoundedCount(SourcedCount):
             low, high = min(low, int(self) * (1 - _ZEROS)), max(high, int(self) * (1 + _ZEROS))
         return Interval(low, high)
 
+    @property
+    def interval_text(self) -> str:
+        """The interval in the unit of the text: ``[70.55, 70.7) B``."""
+        letter = re.search(r"[KMBTkmbt]", self.text)[0].upper()  # type: ignore[index]  # the pattern has one
+        low, high = (end / _SCALE[letter.lower()] for end in (self.interval.low, self.interval.high or 0))
+        return f"[{float(low):.6g}, {float(high):.6g}) {letter}"
+
 
 def rounded(text: str) -> RoundedCount:
     """The count that a text prints.

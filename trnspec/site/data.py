@@ -53,7 +53,7 @@ def script(graph: Graph, entries: Sequence[Entry]) -> str:
 
 def tabled(entry: Entry) -> Iterable[Value]:
     """The values of a document by path: totals, figures, and the usual prices; without printed ratios and notes."""
-    values = {v.at: v for v in (*entry.totals, *entry.stated, *entry.usual)}
+    values = {v.at: v for v in (*entry.totals, *entry.stated, *entry.power, *entry.usual)}
     return [v for at, v in values.items() if not at.startswith("ratios.") and at.rpartition(".")[2] != "note"]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from trnspec.graph.facts import Fact, facts
+from trnspec.graph.power import Draw, draws
 from trnspec.graph.prices import Quote, chosen, quotes
 from trnspec.graph.totals import Sum, Total, sums
 from trnspec.model.document import Node
@@ -106,6 +107,7 @@ class Entry:
         stated: Its figures, counts and words, in the order of the classes, then paths that only other sources have.
         totals: The totals over its parts, with the values of other sources where no figure is adopted.
         prices: The prices of a server, by type and place.
+        power: The powers of a chip or a system that documents of the kind Power state, by type.
         usual: Of each type of price the one that evaluators use, under ``prices.TYPE``.
     """
 
@@ -114,12 +116,13 @@ class Entry:
     stated: tuple[Value, ...]
     totals: tuple[Value, ...] = ()
     prices: tuple[Value, ...] = ()
+    power: tuple[Value, ...] = ()
     usual: tuple[Value, ...] = field(default=(), repr=False)
 
     @property
     def values(self) -> tuple[Value, ...]:
         """All values, in the order of ``trnspec show``."""
-        return (*self.stated, *self.prices, *self.totals)
+        return (*self.stated, *self.prices, *self.power, *self.totals)
 
 
 def entry(graph: Graph, node: Node[Any]) -> Entry:
@@ -139,7 +142,8 @@ def entry(graph: Graph, node: Node[Any]) -> Entry:
         prices = tuple(_of_quote(quote, f"prices.{quote.type}.{quote.place}") for quote in known)
         for type_ in dict.fromkeys(quote.type for quote in known):
             usual += _usual(graph, node, type_)
-    return Entry(node, file_of(node), stated, totals, prices, tuple(usual))
+    power = tuple(_of_draw(draw) for draw in draws(graph, node) if draw.document is not node)
+    return Entry(node, file_of(node), stated, totals, prices, power, tuple(usual))
 
 
 def _usual(graph: Graph, node: Node[Any], type_: PriceType) -> Iterator[Value]:
@@ -257,5 +261,28 @@ def _of_quote(quote: Quote, at: str) -> Value:
         note=figure.note or "",
         document=quote.document.name,
         line=line_of(quote.document, ("spec", "hourly", quote.place)),
+        others=(),
+    )
+
+
+def _of_draw(draw: Draw) -> Value:
+    figure, at = draw.figure, f"power.{draw.type}"
+    load = getattr(draw.document.spec, "load", None)
+    return Value(
+        at=at,
+        label=at,
+        text=figure.value.text,
+        numbers=(figure.value.value, figure.interval.low, figure.interval.high),
+        unit=figure.value.unit.symbol,
+        base=figure.value.dimension.base,
+        interval=interval_text(figure.interval, figure.value.unit, figure.value.digits + 3),
+        verdict="adopted",
+        scope=f"{figure.scope}, {draw.type}{f', {load}' if load else ''}",
+        source=figure.source_name,
+        as_of=figure.as_of,
+        where=figure.where or "",
+        note=figure.note or "",
+        document=draw.document.name,
+        line=line_of(draw.document, ("spec", "power")),
         others=(),
     )

@@ -112,7 +112,7 @@ def test_prices_that_may_be(context, hourly, more) -> None:
         ("ap-northeast-1: 215 USD/h", {}, "TRN803"),
         ("us-east-1: 24.1 USD/h", {"server": "trn1.2xlarge"}, "TRN803"),
         ("us-east-1: 2.478 USD/h", {"server": "trn1n.32xlarge", "source": "karpenter-pricing-gov-2026-07"}, "TRN806"),
-        ("us-east-1: 51 USD/h", {"type": "spot"}, "TRN804"),
+        ("us-east-1: 51 USD/h", {"type": "spot"}, "TRN803"),
         ("us-east-1: 1.21 USD/h", {"type": "reserved"}, "TRN803"),
         ("us-east-2: 3.5 USD/h", {"server": "trn2.48xlarge"}, "TRN804"),
         ("us-east-1: 1 USD/h", {"server": "trn3-gen1-server"}, "TRN805"),

@@ -108,3 +108,15 @@ def test_records_of_a_sweep_have_the_kind() -> None:
     records = Sweep("x", {"on": ("a", "b")}, rows).records()
 
     assert [("ideal", None), (None, "no")] == [(r["evidence"], r["refusal"]) for r in records]
+
+
+def test_cells_of_predictions_have_three_digits() -> None:
+    """A prediction is not known to six digits; records keep them."""
+    rows = [({"on": "a"}, of_kind("estimate", 2_136.134)), ({"on": "b"}, of_kind("estimate", 1.23456))]
+    rows += [({"on": "c"}, of_kind("ideal", 2_136.134))]
+    cells = [row.split()[2:-1] for row in lines(sweep_table(rows), 80)[2:]]
+
+    assert [["~2,140"], ["~1.23"], [">=", "2,130"]] == cells
+    assert [2_136.134, 1.23456, 2_136.134] == [
+        r["time"] for r in Sweep("x", {"on": ("a", "b", "c")}, tuple(rows)).records()
+    ]

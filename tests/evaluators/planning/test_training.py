@@ -251,7 +251,7 @@ def made(step: float, hourly: float, kind: str = "estimate") -> Plan:
     return Plan(
         on="any", chip="any", chips=1.0, layout=Layout(seq=1, global_batch=1), step=(step, step / 1.5, 1.5 * step),
         run=goodput(step, mtbf=1e30, checkpoint=0.0, restart=0.0), steps=1.0, mfu=1.0, evidence=evidence,
-        rent=Rent(1, price), spares=0.0, watts=None,
+        rent=Rent(1, price), spares=0.0, power=None,
     )  # fmt: skip
 
 
@@ -311,3 +311,22 @@ class TestConformance(EvaluatorConformance):
         ({**SMALL, "on": ("trn1.32xlarge*4",), "tokens": "x"}, "misuse"),
         ({**SMALL, "model": "llama-3.1-405b", "on": ("trn1.2xlarge*2",)}, "no-plan"),
     )
+
+
+def test_energy_has_the_power_of_the_chips_with_its_source(tmp_path) -> None:
+    """Of a server too; without a document of power there is no energy."""
+    overlay = tmp_path / "power.yaml"
+    overlay.write_text(
+        "add:\n"
+        "  - {api_version: trnspec/v1, kind: Source, metadata: {name: sheet, title: Sheet},"
+        " spec: {publisher: Example, as_of: 2026-01, rank: vendor-chip-page}}\n"
+        "  - {api_version: trnspec/v1, kind: Power, metadata: {name: trainium2-tdp, title: Power, source: sheet},"
+        " spec: {of: trainium2, type: tdp, power: 450 W}}\n"
+    )
+    asked = {"model": "llama-3-8b", "tokens": "1B", "on": ("trn2.48xlarge*2",)}
+    result = plan(CAT.overlay(overlay), **asked)
+
+    assert result.answer("energy").value == pytest.approx(32 * 450 * result.number("run_time"))
+    assert "450 W tdp (2026-01)" in result.answer("energy").note
+    assert ("trainium2-tdp", "sheet") in {(f.of, f.source) for f in result.figures_used}
+    assert "energy" not in {a.name for a in plan(CAT, **asked).answers}

@@ -25,12 +25,15 @@ from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import abbreviated
+from trnspec.text_table import Column as TableColumn
+from trnspec.text_table import InNotebook, table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.text_table import Block
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -38,7 +41,7 @@ Value = Side | None
 
 
 @frozen(eq=False, repr=False)
-class Result(Sequence[T_co], Generic[T_co]):
+class Result(Sequence[T_co], InNotebook, Generic[T_co]):
     """The documents that a query found, in order, and a table of their values; ``str(result)`` is the table.
 
     Attributes:
@@ -100,6 +103,14 @@ class Result(Sequence[T_co], Generic[T_co]):
         frame: pd.DataFrame = pandas.DataFrame(records, columns=list(self.columns))
         frame.attrs["units"] = dict(self.units)
         return frame
+
+    def _sections(self) -> Iterator[tuple[str, Block]]:
+        values = [[cell.value for row in self.cells if (cell := row[i])] for i in range(len(self.columns))]
+        numbers = [any(isinstance(value, (Amount, int)) for value in column) for column in values]
+        columns = [TableColumn(name, right=right) for name, right in zip(self.columns, numbers, strict=True)]
+        yield "", table(columns, [tuple(None if cell is None else cell.text for cell in row) for row in self.cells])
+        if self.undecided:
+            yield "", f"unknown for: {', '.join(getattr(row, 'name', str(row)) for row in self.undecided)}"
 
     def __repr__(self) -> str:
         names = ", ".join(getattr(row, "name", str(row)) for row in self.rows)

@@ -13,6 +13,7 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.facts import Fact, facts
 from trnspec.graph.paths import paths, place, unknown_path
+from trnspec.graph.power import draws
 from trnspec.graph.totals import total
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
 from trnspec.quantities.amount import Amount
@@ -67,7 +68,8 @@ def judge(graph: Graph, node: Node[Any], at: str, says: str) -> Judgement:
     Args:
         graph: The catalog.
         node: The document.
-        at: A path of its kind, as in queries: of its own, of its parts, or a total over them.
+        at: A path of its kind, as in queries: of its own, of its parts, or a total over them. ``power`` may be stated by a
+            document of the kind Power.
         says: A figure with its unit, or a count.
 
     Raises:
@@ -81,6 +83,9 @@ def judge(graph: Graph, node: Node[Any], at: str, says: str) -> Judgement:
         raise UsageError(f"a {node.kind} has no {at}" + (f"; {hint}" if hint else ""))
     known = field.read(node)
     if known is None:
+        stating = draws(graph, node) if at == "power" else ()
+        if stating:
+            return judge(graph, stating[0].document, at, says)
         raise UsageError(f"{node.name} has no value at {at}")
     steps: Path = tuple(int(s) if s.isdigit() else s for s in at.split("."))
     sites = _sites(graph, node, steps)

@@ -16,6 +16,7 @@ from attrs import evolve, frozen
 from trnspec.errors import UsageError
 from trnspec.graph.fabrics import fabric
 from trnspec.graph.graph import figure_at
+from trnspec.graph.power import upper_power
 from trnspec.loading.host.machine import Machine
 from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
@@ -349,12 +350,13 @@ def _memory(graph: Graph, machine: Machine, chip: Node[Chip]) -> Row:
 
 def _power(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
     limits = [d.power for d in devices if d.power is not None]
-    figure = chip.spec.power
+    known = upper_power(graph, chip)
+    figure = None if known is None else known.figure
     counted = _each(limits, lambda w: render(w, "W", 6)) if limits else None
     same = figure is not None and all(w in figure.interval for w in limits)
-    text = None if figure is None else str(figure)
+    text = None if figure is None else figure.value.text
     outcome = _outcome(counted, text, same=same)
-    place = _place(graph, chip, "power")
+    place = _place(graph, chip if known is None else known.document, "power")
     return Row(property="power limit", machine=counted, catalog=text, outcome=outcome, **place)
 
 

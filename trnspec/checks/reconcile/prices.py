@@ -6,7 +6,6 @@ import math
 import weakref
 from collections import Counter, defaultdict
 from itertools import combinations
-from statistics import median
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -48,6 +47,9 @@ DATES = 2.0
 
 TERMS = 1.5
 """Ratio of the prices of two capacity blocks: they follow demand."""
+
+SPOTS = 5.0
+"""Ratio of two spot prices of one server, of any zones and dates: up to 3.4 among those that are known."""
 
 FAMILIES = 1.5
 """Ratio per chip of servers of two families with the same chip: 1.15 for trn1n and trn1."""
@@ -243,6 +245,8 @@ def _code(one: Offer, other: Offer) -> str:
 
 def _bounds(one: Offer, other: Offer) -> tuple[float, float, str]:
     """The ratio of two prices of one chip: by size, type, region and date, and the sentence that says so."""
+    if one.server is other.server and one.type == other.type == "spot":
+        return 1 / SPOTS, SPOTS, "zone and date"
     reasons = []
     low, high = 1 / DIGITS, DIGITS
     if one.server is not other.server:
@@ -359,6 +363,8 @@ _LATE = ("TRN805", "TRN808")
 
 def _usual(offers: tuple[Offer, ...]) -> dict[PriceType, float]:
     """The median price per rate by type."""
+    from statistics import median
+
     prices: dict[PriceType, list[float]] = defaultdict(list)
     for offer in offers:
         if offer.rate:

@@ -41,7 +41,7 @@ def price_not_of_its_server(price: Node[Price], graph: Graph) -> Iterator[Findin
           server: trn2.48xlarge  #! TRN801
           type: spot
           hourly:
-            US East: 3.5 USD/h  #! TRN801
+            US East: 15.5 USD/h  #! TRN801
         ```
 
     Instead:
@@ -164,7 +164,7 @@ def price_differs_too_much(graph: Graph) -> Iterator[Finding]:
         On-demand prices of two regions differ by at most 1.75, and prices of two dates by at most 2; the largest change
         known is the one of June 2025, by 44 %. Where several servers are sold in two regions, the ratio is about the same
         for all.
-        Spot prices are between 0.09 and 1 of the on-demand price.
+        Two spot prices of a server differ by at most 5, over all zones and dates.
 
     Example:
         ```yaml
@@ -346,24 +346,24 @@ def copied_price(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn2.48xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        metadata: {name: trn1.32xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
         spec:
-          server: trn2.48xlarge
+          server: trn1.32xlarge
           type: spot
           hourly:
-            us-east-1: 4.1506 USD/h  #! TRN808
+            us-east-1: 2.7396 USD/h  #! TRN808
         ```
 
     Instead:
         ```yaml
         api_version: trnspec/v1
         kind: Price
-        metadata: {name: trn2.48xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
+        metadata: {name: trn1.32xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
         spec:
-          server: trn2.48xlarge
+          server: trn1.32xlarge
           type: spot
           hourly:
-            us-east-1: 14.1506 USD/h
+            us-east-1: 2.9396 USD/h
         ```
 
     Source:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from trnspec.evaluation.evidence import mixed, rank_class
-from trnspec.evaluation.measures import bound, common, edge, mark, measure
+from trnspec.evaluation.measures import bound, common, edge, mark, measure, predicted
 from trnspec.evaluation.page import BOUNDS, IDEAL, is_number, label
 from trnspec.evaluation.sweeps.figure_axes import FigureValue
-from trnspec.text_table import Block, Column, Number, Table, escape, markdown, table, wrapped
+from trnspec.text_table import Block, Column, Number, Table, escape, html, in_html, markdown, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,6 +96,16 @@ def sweep_markdown(rows: Sequence[Row], head: str, *, columns: str | None = None
     return f"{head}\n\n{markdown(shown)}" + (f"\n{note}\n" if note else "")
 
 
+def sweep_html(rows: Sequence[Row], head: str) -> str:
+    """The same page in HTML, for a notebook."""
+    parts = [
+        f"<p>{in_html(head)}</p>",
+        html(_ranked(rows, None)) if rows else "",
+        f"<p>{in_html(sweep_note(rows))}</p>",
+    ]
+    return "\n".join(part for part in parts if part not in ("", "<p></p>"))
+
+
 def sweep_note(rows: Sequence[Row]) -> str:
     """What ``>=`` and ``<=`` mean, and that bounds are ranked apart; empty where there is nothing to explain."""
     bounds = [r for _, r in rows if not isinstance(r, Exception) and any(map(edge, r.answers))]
@@ -131,6 +141,8 @@ def _cell(answer: Answer | None, unit: str, within: tuple[float, str] | None) ->
         return None
     if edge(answer) and answer.kind == "ideal" and within is not None:
         text = bound(answer, within[0])
+    elif mark(answer) and within is not None and is_number(answer.value):
+        text = predicted(answer.value / within[0])  # type: ignore[operator]  # a number
     else:
         text = escape(measure(answer.value, unit, None if within is None else (within[0], "")))
     text = f"{edge(answer)} {text}" if edge(answer) else f"{mark(answer)}{text}"

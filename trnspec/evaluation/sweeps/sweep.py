@@ -88,6 +88,12 @@ class Sweep:
 
         return sweep_markdown(self.rows, f"{self.evaluator}: {len(self)} combinations") if self.rows else repr(self)
 
+    def _repr_html_(self) -> str:
+        """The table in a notebook, which prefers HTML."""
+        from trnspec.evaluation.sweeps.page import sweep_html
+
+        return sweep_html(self.rows, f"{self.evaluator}: {len(self)} combinations")
+
     def plot(self, kind: str | None = None) -> Chart:
         """A chart of all combinations that have an answer, which a notebook shows and ``save(file)`` writes.
 

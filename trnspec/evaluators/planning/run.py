@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from trnspec.evaluation.evidence import Evidence
 from trnspec.evaluation.result import UsedFigure
-from trnspec.evaluators.planning.system_cost import Rent
+from trnspec.evaluators.planning.system_cost import ChipPower, Rent
 from trnspec.perf.goodput import Goodput
 from trnspec.perf.work.layout import Layout
 
@@ -38,7 +38,7 @@ class Plan:
         mfu: Model FLOP utilization [%].
         evidence: What the step time is based on.
         rent: The price; ``None`` if none is known.
-        watts: Power of all chips [W]; ``None`` if it is not published.
+        power: The power of all chips; ``None`` if it is not published.
         spares: Servers rented in addition, as a share.
         figures_used: The catalog figures used.
     """
@@ -53,7 +53,7 @@ class Plan:
     mfu: float
     evidence: Evidence
     rent: Rent | None
-    watts: float | None
+    power: ChipPower | None
     spares: float
     figures_used: tuple[UsedFigure, ...] = field(default=(), repr=False)
 
@@ -87,7 +87,7 @@ class Plan:
     @property
     def energy(self) -> float | None:
         """Energy of the chips at their maximum power [J]; ``None`` if that is not published."""
-        return None if self.watts is None else self.watts * self.time[0]
+        return None if self.power is None else self.power.watts * self.time[0]
 
     @property
     def costs(self) -> tuple[float | None, ...]:
@@ -97,10 +97,10 @@ class Plan:
     @property
     def energy_ends(self) -> tuple[float | None, float | None]:
         """The ends of the energy that follow from those of the time [J]."""
-        if self.watts is None:
+        if self.power is None:
             return None, None
         _, low, high = self.time
-        return self.watts * low, None if high is None else self.watts * high
+        return self.power.watts * low, None if high is None else self.power.watts * high
 
     def measure(self, objective: Objective) -> float | None:
         """What an objective compares; ``None`` if it is not known."""

@@ -10,8 +10,9 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.evaluation.questions import Prices
 from trnspec.evaluation.result import RefusalError, UsedFigure
-from trnspec.evaluators.prices import HourlyPrice, hourly_price
-from trnspec.graph.composition import servers
+from trnspec.evaluators.prices import HourlyPrice, hourly_price, used
+from trnspec.graph.composition import chips, servers
+from trnspec.graph.power import Draw, upper_power
 from trnspec.graph.prices import TYPES, chosen
 
 if TYPE_CHECKING:
@@ -25,6 +26,28 @@ if TYPE_CHECKING:
 
 PREFERRED: tuple[PriceType, ...] = ("on-demand", "capacity-block", "spot")
 """The type of price that is used where none is given: the first that is known."""
+
+
+@frozen
+class ChipPower:
+    """The power of the chips of a system, without hosts, network and cooling.
+
+    Attributes:
+        watts: That of all chips [W].
+        each: That of one, with its type and source.
+    """
+
+    watts: float
+    each: Draw = field(repr=False)
+
+    @property
+    def figures_used(self) -> tuple[UsedFigure, ...]:
+        """The power of one chip as a catalog figure."""
+        return (used(self.each.figure),)
+
+    def __str__(self) -> str:
+        return f"chips at {self.each}, without hosts, network and cooling"
+
 
 _SYSTEM = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 
@@ -122,10 +145,18 @@ def purchases(catalog: Catalog, on: str, region: str | None = None) -> Iterator[
             yield found[0], quote
 
 
-def chip_power(catalog: Catalog, on: str) -> float | None:
-    """The maximum power of all chips of a system [W]; ``None`` if it is not published."""
+def chip_power(catalog: Catalog, on: str) -> ChipPower | None:
+    """The power of all chips of a system; ``None`` if that of the chip, or the number of chips, is not known."""
     match = _SYSTEM.fullmatch(on.strip())
-    if match is None:
+    counted = None if match is None else chips(catalog.graph, catalog[match["name"]].node)
+    draw = None if counted is None else upper_power(catalog.graph, counted[1])
+    if match is None or counted is None or draw is None:
         return None
-    stated = catalog[match["name"]].figures.get("power")
-    return None if stated is None else int(match["count"] or 1) * float(stated.value.value)
+    number = counted[0] * int(match["count"] or 1)
+    return ChipPower(number * float(draw.figure.value.value), draw)
+
+
+def chip_watts(catalog: Catalog, on: str) -> float | None:
+    """The power of all chips of a system [W], as :func:`chip_power` gives it."""
+    power = chip_power(catalog, on)
+    return None if power is None else power.watts

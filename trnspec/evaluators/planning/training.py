@@ -265,6 +265,7 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
     at, _, _, step, _ = training.timed(catalog, asked, estimator, layout)
     bound = not at.calibration.coverage
     price = rent(catalog, on, type=q.price_type, region=q.region, price=q.price)
+    power = chip_power(catalog, on)
     rate = goals.checkpoint_rate or _storage(catalog, on)
     interrupted = goodput(
         goals.tokens / layout.tokens * step[0],
@@ -283,9 +284,12 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
         mfu=training.utilization(estimator, layout, step[0]),
         evidence=at.calibration.evidence,
         rent=price,
-        watts=chip_power(catalog, on),
+        power=power,
         spares=q.spares,
-        figures_used=(*training.figures_used(estimator), *(price.figures_used if price else ())),
+        figures_used=(
+            *training.figures_used(estimator),
+            *(f for known in (price, power) if known for f in known.figures_used),
+        ),
     )
 
 

@@ -191,7 +191,7 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
     if best.cost is not None and best.rent is not None:
         yield Answer("run_cost", best.cost, "USD", ends[0], ends[1], str(best.rent), kind)
     if best.energy is not None:
-        note = "chips at maximum power, without hosts, network and cooling"
+        note = str(best.power)
         yield Answer("energy", best.energy, "J", *best.energy_ends, note, kind)
     hours = best.chips / HOUR
     yield Answer("chip_hours", value * hours, "", low * hours, None if high is None else high * hours, kind=kind)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
+from trnspec.evaluation.evidence import rank_class
 from trnspec.evaluation.result import Evaluation, Value
 from trnspec.evaluators import inference, training
 from trnspec.evaluators.searching.measures import MEASURES
@@ -53,6 +54,11 @@ class Listed:
     def kind(self) -> str:
         """The kind of evidence."""
         return "" if self.evaluation.evidence is None else self.evaluation.evidence.kind
+
+    @property
+    def bound(self) -> bool:
+        """Whether its times are bounds."""
+        return rank_class(self.kind) > 0
 
     def cell(self, name: str) -> Value | None:
         """A cell of a table: a measure, an end of its interval, or what describes the configuration."""

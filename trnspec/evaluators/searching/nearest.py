@@ -47,7 +47,10 @@ def infeasible(catalog: Catalog, search: Search, kept: Kept) -> RefusalError:
     unknown = [reason for reason in kept.counts if reason.startswith("unknown-") and reason != "unknown-figure"]
     if unknown:
         name = unknown[0].removeprefix("unknown-")
-        fix = {"usd": "give price, such as '21.50 USD/h'", "energy": "the power of no system is published"}
+        fix = {
+            "usd": "give price, such as '21.50 USD/h'",
+            "energy": "the power is not published; --set CHIP.power=500W assumes it",
+        }
         return RefusalError(
             "unknown-figure", f"{name} is not known of {', '.join(q.on)}", place="objective", hint=fix.get(name, "")
         )

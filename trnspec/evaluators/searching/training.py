@@ -10,7 +10,7 @@ from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators import training
 from trnspec.evaluators.fit import Demand
 from trnspec.evaluators.layouts import pieces_of
-from trnspec.evaluators.planning.system_cost import chip_power, rent
+from trnspec.evaluators.planning.system_cost import chip_watts, rent
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.perf.searching.selection import BOUND, EXCESS, UNFIT, Candidates
 from trnspec.perf.searching.training import TrainingPiece, timed
@@ -52,7 +52,7 @@ def training_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[Any]:
                     estimator.dims, float(q.seq), "megatron" if q.attention == "causal" else "matmul-full"
                 ),
                 "hourly": None if price is None else price.hourly,
-                "watts": chip_power(catalog, on),
+                "watts": chip_watts(catalog, on),
             }
             for what in dict.fromkeys(q.offload):
                 for piece in pieces_of(

@@ -20,6 +20,7 @@ from trnspec.errors import QuantityError
 from trnspec.model.annotations import NAME_PATTERN
 from trnspec.model.document import API_VERSION
 from trnspec.model.json_schema import document_schema, field_docs
+from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,
@@ -338,7 +339,7 @@ def _expected(shape: Shape | None, error: ValidationError) -> str:  # noqa: C901
     elif isinstance(shape, ListShape) or error.validator_value == "array":
         words = "a list"
     elif isinstance(shape, RefShape):
-        words = NAME_PATTERN.words if isinstance(error.instance, str) else f"the name of a {shape.target.__name__}"
+        words = NAME_PATTERN.words if isinstance(error.instance, str) else f"the name of a {target_word(shape.target)}"
     elif isinstance(shape, FlagShape):
         words = "true or false"
     elif isinstance(shape, ChoiceShape):

@@ -16,7 +16,7 @@ import numpy as np
 from attrs import Factory, field, frozen
 from numpy.typing import NDArray
 
-from trnspec.perf.ops import Number, larger
+from trnspec.perf.ops import Number, larger, smaller, somewhere
 from trnspec.perf.sweep.columns import RATIOS, REASONS, SCHEDULES, WORDS, Choices, load_of, reason_codes
 from trnspec.perf.sweep.formulas import FEATURES, causes, coefficients, columns_as_choices, replicated
 from trnspec.perf.training.costs import Costs
@@ -38,7 +38,9 @@ _FEW_ROWS = 512
 _PER_ROW = 48
 """Combinations of the other axes for each row that are left at least: coefficients are computed for each row."""
 _SHORTEST = 256
-"""Rows of a region, where there are as many: the operations of numpy on fewer elements take as long."""
+"""Rows of a region at most that has many values of other axes: operations of numpy on fewer elements take as long."""
+_REGION_COST = 1 << 15
+"""Combinations that take as long as a further region."""
 _AT_ONCE = 1 << 18
 """Rows whose ranks are counted at once."""
 _ROWS = 1 << 14
@@ -325,14 +327,33 @@ class _Rows:
         """The regions of these rows; see :meth:`Part.regions`."""
         per_row = math.prod(map(len, self.part.others))
         most = min(_LONGEST, max(_SHORTEST, block * _classes(self.part.others) // per_row))
-        edges = [*(np.flatnonzero(self.keys[1:] != self.keys[:-1]) + 1).tolist(), len(self.keys)]
-        begin = 0
-        for edge in edges:
-            # A region of few rows may have some values that are invalid in a part of them.
-            while edge - begin >= _SHORTEST or begin < edge == len(self.keys):
-                end = min(edge, begin + most)
-                yield from self._of_range(slice(begin, end), counts, memory=memory, block=block)
-                begin = end
+        for begin, end in pairwise(self._cuts()):
+            for first in range(begin, end, most):
+                yield from self._of_range(slice(first, min(end, first + most)), counts, memory=memory, block=block)
+
+    def _cuts(self) -> list[int]:
+        """Where regions begin and end: rows with other valid values are in one region where that wastes little."""
+        edges = [0, *(np.flatnonzero(self.keys[1:] != self.keys[:-1]) + 1).tolist(), len(self.keys)]
+        # Rows with the same key have the same valid values.
+        of_keys = [valid.T for valid in _valid_values(self.code[..., edges[:-1]] == 0)]
+        whole = math.prod(
+            len(axis) for axis, valid in zip(self.part.others, of_keys, strict=True) if valid.shape[1] == 1
+        )
+        cost = _REGION_COST * _classes(self.part.others) // whole
+
+        def area(box: Sequence[NDArray[np.bool_]]) -> int:
+            return math.prod(map(np.count_nonzero, box))
+
+        cuts, rows, box = [0], 0, [valid[0] for valid in of_keys]
+        for i, (begin, end) in enumerate(pairwise(edges)):
+            own = [valid[i] for valid in of_keys]
+            joint = [a | b for a, b in zip(box, own, strict=True)]
+            more = end - begin
+            if area(joint) * (rows + more) > area(box) * rows + area(own) * more + cost:
+                cuts.append(begin)
+                rows, joint = 0, own
+            rows, box = rows + more, joint
+        return [*cuts, len(self.keys)]
 
     def _of_range(self, rows: slice, counts: NDArray[np.int64], *, memory: bool, block: int) -> Iterator[Region]:
         """The regions of consecutive rows."""
@@ -340,38 +361,21 @@ class _Rows:
         boxes = self._boxes(rows)
         if boxes is None:
             return
-        kinds = [_of_kinds(axis, box) for axis, box in zip(others, boxes, strict=True)]
-        size = (rows.stop - rows.start) * math.prod(map(len, boxes)) // math.prod(map(len, kinds))
-        if size > 2 * block and others:
-            # The longest axis in pieces.
-            most = max(range(len(others)), key=lambda i: len(boxes[i]) if others[i].name not in _KINDS else 0)
-            pieces = min(len(boxes[most]), size // block)
-            kinds[most] = [piece for of_kind in kinds[most] for piece in np.array_split(of_kind, pieces)]
-        by_name = {axis.name: i for i, axis in enumerate(others)}
-        zero, schedule = by_name.get("zero"), by_name.get("schedule")
-        of_zero: list[Any] = [slice(None)]
-        if zero is not None:
-            # Codes and memory are those of all of them.
-            of_zero = [_slice(np.searchsorted(boxes[zero], of_kind)) for of_kind in kinds[zero]]
-            kinds[zero] = [boxes[zero]]
-        of_rows = self._of_these(rows)
-        for chosen in product(*kinds):
-            at: list[Any] = [_slice(x, len(axis)) for x, axis in zip(chosen, others, strict=True)]
+        of_rows, schedule = self._of_these(rows), _place(others, "schedule")
+        kinds: list[Any] = [None] if schedule is None else _of_kinds(others[schedule], boxes[schedule])
+        for kind in kinds:
+            if schedule is not None:
+                boxes[schedule] = kind
+            at: list[Any] = [_slice(box, len(axis)) for box, axis in zip(boxes, others, strict=True)]
+            places = [*(axis.places[x] for axis, x in zip(others, at, strict=True)), of_rows.places]
             code: NDArray[np.uint8] = _at(of_rows.code, at)
             needs: Any = of_rows.needed(at) if memory else None
-            places = [*(axis.places[x] for axis, x in zip(others, at, strict=True)), of_rows.places]
             if memory and np.any(exceeds := needs > self.part.estimator.system.capacity):
                 code = _changed(counts, code, exceeds, DOES_NOT_FIT, math.prod(map(len, places)))
-            # The bubble of V-shaped schedules takes long, and does not depend on it.
-            v_shaped = schedule is not None and _kind_of_schedule(others[schedule])[chosen[schedule][0]] >= _V_SHAPED
-            for of_kind in [slice(None)] if v_shaped else of_zero:
-                within: list[Any] = [slice(None)] * len(at)
-                of_step, of_region = [*at], [*places]
-                if zero is not None:
-                    within[zero], of_region[zero] = of_kind, places[zero][of_kind]
-                    of_step[zero] = _slice(boxes[zero][of_kind], len(others[zero]))
-                step = of_rows.step(of_step)
-                yield Region(self.part.which, tuple(of_region), _at(code, within), step, _at(needs, within))
+            for within in product(*_pieces(others, boxes, (rows.stop - rows.start), block)):
+                some = [_slice(box[x], len(axis)) for box, x, axis in zip(boxes, within, others, strict=True)]
+                of_region = (*(of_axis[x] for of_axis, x in zip(places, within, strict=False)), of_rows.places)
+                yield Region(self.part.which, of_region, _at(code, within), of_rows.step(some), _at(needs, within))
 
     def _of_these(self, rows: slice) -> _Rows:
         """Some of the rows."""
@@ -415,7 +419,26 @@ class _Rows:
     def needed(self, at: Sequence[Any]) -> Number:
         """Memory [B]; see :meth:`step`."""
         choices = attrs.evolve(self.choices, **{n: _at(number, at) for n, number in _arrays(self.choices).items()})
-        return choices.memory(self.part.estimator.dims, _at(self.microbatches, at), self.part.estimator.runtime)
+        return choices.memory(
+            self.part.estimator.dims, _in_flight(_at(self.microbatches, at), choices), self.part.estimator.runtime
+        )
+
+
+def _in_flight(microbatches: Number, choices: Choices) -> Number:
+    """Microbatches, of which no more count than are in flight with many; with no axis along which they are then equal."""
+    most = _MOST_HELD * choices.pp + _MOST_HELD
+    if not isinstance(microbatches, np.ndarray) or somewhere(choices.held > _MOST_HELD):
+        return microbatches
+    held = smaller(microbatches, most)
+    for axis in range(held.ndim - 1):
+        first = held[(_ALL,) * axis + (slice(1),)]
+        if held.shape[axis] > 1 and (held == first).all():
+            held = first
+    return held
+
+
+_MOST_HELD = 2.0
+"""Activations that a schedule holds, relative to 1F1B, at most; GPipe holds those of all microbatches."""
 
 
 _LONGEST = 4096
@@ -478,12 +501,17 @@ def _slice(chosen: NDArray[np.intp], size: int = -1) -> Any:
 
 def _keys(choices: Choices, valid: NDArray[np.bool_]) -> NDArray[np.bytes_]:
     """For each row its stages, and the values of each other axis that are valid in it, as bits."""
-    axes = range(valid.ndim - 1)
     stages = np.broadcast_to(np.reshape(choices.pp, -1), valid.shape[-1:]).astype(np.uint16)
     bits: list[Any] = [(stages >> i & 1)[None] for i in reversed(range(int(stages.max(initial=1)).bit_length()))]
-    bits += [valid.any(axis=tuple(j for j in axes if j != i)) for i in axes]
+    bits += _valid_values(valid)
     packed = np.packbits(np.concatenate(bits), axis=0)
     return np.ascontiguousarray(packed.T).view(f"S{len(packed)}").reshape(-1)
+
+
+def _valid_values(valid: NDArray[np.bool_]) -> list[NDArray[np.bool_]]:
+    """For each axis but that of the rows, and for each row, the values with which a layout is valid."""
+    axes = range(valid.ndim - 1)
+    return [np.asarray(valid.any(axis=tuple(j for j in axes if j != i))) for i in axes]
 
 
 def _changed(
@@ -524,6 +552,28 @@ def _of_kinds(axis: Axis, box: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         return [box]
     kinds = _KINDS[axis.name](axis)[box]
     return [box[kinds == kind] for kind in np.unique(kinds)]
+
+
+def _place(axes: Sequence[Axis], name: str) -> int | None:
+    """The place of an axis among others."""
+    return next((i for i, axis in enumerate(axes) if axis.name == name), None)
+
+
+def _pieces(axes: Sequence[Axis], boxes: Sequence[NDArray[np.intp]], rows: int, block: int) -> list[list[Any]]:
+    """For each axis positions within a box, by kind; the longest axis in pieces, so that regions have about one size."""
+    pieces: list[list[Any]] = [[_ALL] for _ in axes]
+    size = rows * math.prod(map(len, boxes))
+    zero, schedule = _place(axes, "zero"), _place(axes, "schedule")
+    # The bubble of V-shaped schedules takes long, and does not depend on ZeRO.
+    v_shaped = schedule is not None and _kind_of_schedule(axes[schedule])[boxes[schedule][0]] >= _V_SHAPED
+    if zero is not None and not v_shaped:
+        pieces[zero] = [_slice(np.searchsorted(boxes[zero], x)) for x in _of_kinds(axes[zero], boxes[zero])]
+        size //= len(pieces[zero])
+    if size > 2 * block and axes:
+        longest_ = max(range(len(axes)), key=lambda i: len(boxes[i]) * (i != zero))
+        count = min(len(boxes[longest_]), size // block)
+        pieces[longest_] = [_slice(x) for x in np.array_split(np.arange(len(boxes[longest_])), count)]
+    return pieces
 
 
 def _classes(axes: Iterable[Axis]) -> int:

@@ -284,9 +284,10 @@ class Memory:
     @property
     def total(self) -> Number:
         """The sum of all parts."""
+        # The sum is in an order in which sweeps have few large arrays: what activations depend on comes last.
         state = self.weights + self.gradients + self.optimizer
-        stored = state + self.activations + self.embeddings_and_logits + self.recomputed + self.transient
-        return stored + self.cache + self.buffers + self.reserve
+        fixed = state + self.transient + self.cache + self.buffers + self.reserve
+        return fixed + (self.activations + self.embeddings_and_logits + self.recomputed)
 
 
 def training_memory(  # noqa: PLR0913  # each is an input of the evaluator

@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from trnspec import Answer, Assumption, Dimension, Evaluation, Part, QuantityError, RefusalError, UsageError, UsedFigure
 from trnspec.evaluation.questions import Question, System, axis, like
+from trnspec.graph.power import power_documents, upper_power
 from trnspec.quantities.quantity import parse
 
 if TYPE_CHECKING:
@@ -165,18 +166,20 @@ def _power(chip: DocumentView, given: str | None) -> tuple[float, Interval, tupl
         if quantity.value == 0:
             raise UsageError("power: more than 0 W is expected")
         return float(quantity), quantity.interval, (), Assumption("power", f"{given} per chip", "the caller")
-    figure = chip.figures.get("power")
-    if figure is None:
-        claims = [f"{c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in chip.claims.get("power", ())]
+    draw = upper_power(chip.catalog.graph, chip.node)
+    if draw is None:
+        views = [chip, *(chip.catalog[n.name] for n in power_documents(chip.catalog.graph, chip.node))]
+        claims = [f"{c.says}, {c.verdict} ({c.source}, {c.as_of})" for v in views for c in v.claims.get("power", ())]
         raise RefusalError(
             "unknown-figure",
             f"the catalog has no power of {chip.name}" + (f"; claims: {'; '.join(claims)}" if claims else ""),
             place=f"{chip.name} spec.power",
-            hint='give power, such as "500 W", or add it with an overlay',
+            hint='give power, such as "500 W", or add a document of the kind Power with its source',
         )
+    figure = draw.figure
     conflicting = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
     source = figure.source_name or f"derived: {figure.derived}"
-    figures_used = UsedFigure(chip.name, "power", figure.value.text, source, figure.as_of, conflicting)
+    figures_used = UsedFigure(figure.of, figure.at, figure.value.text, source, figure.as_of, conflicting)
     return float(figure.value), figure.interval, (figures_used,), None
 
 

@@ -42,6 +42,14 @@ def _roberta(c: Config) -> Fields:
     return _bert(c, segments=False, offset=2)
 
 
+def _electra(c: Config) -> Fields:
+    c.used |= {"generator_size", "summary_activation", "summary_type", "summary_use_proj"}
+    c.count("embedding_size", 128)  # unlike BERT's, it is not the hidden size where it is missing
+    c.values = {"embedding_size": 128, **c.values}
+    c.notes.append("The head of the discriminator is left out.")
+    return _bert(c)
+
+
 def _distilbert(c: Config) -> Fields:
     names = {"num_hidden_layers": "n_layers", "hidden_size": "dim", "num_attention_heads": "n_heads",
              "intermediate_size": "hidden_dim"}  # fmt: skip
@@ -54,6 +62,8 @@ def _distilbert(c: Config) -> Fields:
 ENCODERS: Mapping[str, Callable[[Config], Fields]] = {
     "bert": _bert,
     "distilbert": _distilbert,
+    "electra": _electra,
     "roberta": _roberta,
+    "xlm-roberta": _roberta,
 }
 """How the config.json of each ``model_type`` is read."""

@@ -111,6 +111,8 @@ def sliding_windows(
         key: The key of the window.
     """
     layers = c.count("num_hidden_layers")
+    if key in c.values and c.values[key] is None:
+        default = None  # null switches windows off; only a missing key has the default
     window = c.get(key, default)
     types = c.values_of("layer_types", layers)
     if isinstance(every, tuple):

@@ -1,4 +1,4 @@
-"""trnspec.checks.rules.ratios: printed ratios between generations."""
+"""trnspec.checks.rules.derived: printed ratios between generations."""
 
 from __future__ import annotations
 

@@ -1,0 +1,144 @@
+"""Power: what its rules find in slips and do not find in documents that are right."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from catalogs import KNOWN
+from mutations import changed, findings
+from power_changes import KINDS, power_changes
+from running import ROOT
+
+from trnspec.api import graph as load
+from trnspec.api import registry
+from trnspec.graph.graph import Graph
+from trnspec.graph.power import draws, upper_power
+from trnspec.loading.pipeline import link, read
+from trnspec.yaml import read_text
+
+NVIDIA = str(ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog")
+RULES = [r for r in registry().rules if r.code.id.startswith("TRN81")]
+SEED = 20261122
+EACH = 10
+LEAST = 0.9
+
+DOCUMENT = """\
+api_version: trnspec/v1
+kind: Power
+metadata: {{name: {of}-{type}-example, title: Example, source: {source}}}
+spec: {{of: {of}, type: {type}, power: {power}{more}}}
+"""
+PAGE = """\
+api_version: trnspec/v1
+kind: Source
+metadata: {name: sheet-2026-11, title: A newer data sheet}
+spec: {publisher: Example, as_of: 2026-11-01, rank: vendor-chip-page}
+"""
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """The catalogs that have powers, all of whose documents are checked."""
+    return Graph({name: evolve(node, target=True) for name, node in load([NVIDIA]).nodes.items()})
+
+
+@pytest.fixture(scope="module")
+def context(graph) -> Graph:
+    """The same as context of documents that are added."""
+    return Graph({name: evolve(node, target=False) for name, node in graph.nodes.items()})
+
+
+def test_nothing_in_the_catalogs(graph) -> None:
+    assert [] == [d for d in findings(graph, RULES) if d.code != "TRN304"]
+
+
+def test_slips_are_found(graph) -> None:
+    """Of every kind, in a sample; almost always in the document that was changed."""
+    possible = defaultdict(list)
+    for change in power_changes(graph):
+        possible[change.kind].append(change)
+    chosen = random.Random(SEED)
+    found, placed, made, missed = Counter(), Counter(), Counter(), []
+    for kind, changes in possible.items():
+        for change in chosen.sample(changes, min(EACH, len(changes))):
+            reported = findings(changed(graph, change), RULES)
+            made[kind] += 1
+            found[kind] += bool(reported)
+            placed[kind] += any(Path(d.where.file).stem == change.name for d in reported)
+            missed += [] if reported else [str(change)]
+
+    assert set(KINDS) == set(possible)
+    assert LEAST <= found.total() / made.total(), missed
+    assert LEAST <= placed.total() / found.total(), placed
+
+
+def codes(context, power, of="trn2.48xlarge", type="maximum", source="sheet-2026-11", more="") -> set:
+    """The codes found in one more document of power."""
+    text = DOCUMENT.format(of=of, type=type, source=source, power=power, more=more)
+    readings = [read(read_text(t, name), KNOWN) for t, name in ((PAGE, "page.yaml"), (text, "example.yaml"))]
+    added = link([r for r in readings if r.node is not None])[0]
+    found = findings(Graph({**context.nodes, **added.nodes}), RULES)
+    return {d.code for d in found if d.where.file == "example.yaml"}
+
+
+@pytest.mark.parametrize(
+    ("power", "more"),
+    [
+        ("500 W", {"of": "trainium2", "type": "tdp"}),
+        ("over 1,000 W", {"of": "trainium3", "type": "tdp"}),
+        ("560 W", {"of": "h100-sxm", "type": "typical", "more": ", load: training"}),
+        ("400 W", {"of": "h100-sxm", "type": "configurable-tdp"}),
+        ("700 W", {"of": "h100-sxm", "type": "tdp"}),
+        ("7.6 kW", {"of": "dgx-h100", "type": "measured", "more": ", load: HPL"}),
+        ("19.8 kW", {"of": "dgx-h100", "type": "nameplate"}),
+        ("115 kW", {"of": "gb300-nvl72", "type": "typical"}),
+        ("12 kW", {"of": "p5.48xlarge"}),
+        ("~30 kW", {"of": "trn3-gen1-server"}),
+    ],
+)
+def test_powers_that_may_be(context, power, more) -> None:
+    assert set() == codes(context, power, **more)
+
+
+@pytest.mark.parametrize(
+    ("power", "more", "expected"),
+    [
+        ("5 kW", {"of": "trainium2", "type": "tdp"}, "TRN815"),
+        ("70 W", {"of": "h200", "type": "typical"}, "TRN812"),
+        ("7 kW", {"of": "h200", "type": "nameplate"}, "TRN812"),
+        ("500 W", {"of": "h100-sxm", "type": "tdp"}, "TRN814"),
+        ("5.6 kW", {"of": "p5.48xlarge"}, "TRN813"),
+        ("100 kW", {"of": "p5.48xlarge"}, "TRN813"),
+        ("700 W", {"of": "llama-3-8b"}, "TRN811"),
+        ("11 kW", {"of": "p5.48xlarge", "more": ", scope: package"}, "TRN811"),
+        ("1 kW", {"of": "trainium3", "type": "tdp", "source": "dcd-trainium3-2024"}, "TRN816"),
+        ("6 kW", {"of": "dgx-h200", "type": "typical", "source": "nvidia-dgx-h100-datasheet-2023"}, "TRN816"),
+    ],
+)
+def test_powers_that_cannot_be(context, power, more, expected) -> None:
+    assert {expected} == codes(context, power, **more)
+
+
+def test_likely_cause_is_named(graph) -> None:
+    edits = {
+        ("dgx-h100-maximum", "1.02 kW"): "factor of 0.1: 10,200 W",
+        ("dgx-b200-maximum", "1.7875 kW"): "one chip: 8 x 1,787.5 = 14,300 W",
+    }
+    for (name, text), hint in edits.items():
+        change = next(c for c in power_changes(graph) if c.name == name)
+        one = type(change)("", name, ((("spec", "power"), text),), change.before)
+
+        assert any(hint in d.hint for d in findings(changed(graph, one), RULES))
+
+
+def test_the_power_of_a_chip_is_found_by_type(graph) -> None:
+    chip = graph.named("h100-96gb-hbm2e")
+
+    assert ["configurable-tdp"] == [d.type for d in draws(graph, chip)]
+    assert "500 W" == upper_power(graph, chip).figure.value.text
+    assert () == draws(graph, graph.named("trainium3"))
+    assert upper_power(graph, graph.named("trainium3")) is None

@@ -1,0 +1,230 @@
+"""Bounds of power: what the types of one power, the chips of a system, and their rates say about it."""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from attrs import frozen
+
+from trnspec.checks.reconcile.prices import FACTORS, Range
+from trnspec.graph.composition import chips
+from trnspec.graph.power import Draw, draws
+from trnspec.model.chip import Chip
+from trnspec.model.document import Node  # read at run time
+from trnspec.model.figure import Figure
+from trnspec.model.power import Power
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.power import PowerType
+
+OF_MAXIMUM: dict[PowerType, Range] = {
+    "maximum": (1.0, 1.0),
+    "tdp": (0.5, 1.02),
+    "configurable-tdp": (0.25, 1.25),
+    "typical": (0.2, 1.0),
+    "measured": (0.05, 1.1),
+    "nameplate": (1.0, 3.0),
+}
+"""Powers by type, as a share of the maximum of the same chip or system. Limits can be set to a fourth; power supplies are
+redundant, so their sum may be three times what is drawn."""
+
+OF_CHIPS: dict[str, Range] = {"system": (1.25, 2.6), "rack": (1.1, 2.6)}
+"""Maximum power of a system over the design power of its chips, by scope: 1.59 to 2.03 for servers and 1.41 for racks
+that are known."""
+
+OF_PACKAGE = ("package", "board")
+"""The scopes of a chip; the others are those of a system."""
+
+PER_WATT: Range = (0.3, 4.0)
+"""Dense 16-bit rate of a chip over its design power in TFLOPS/W: 0.42 for V100 to 2.27 for B300."""
+
+DIGITS = 1.02
+"""Ratio of two powers that should be equal: of two and more digits."""
+
+
+@frozen(eq=False)
+class Known:
+    """A power with what determines it.
+
+    Attributes:
+        draw: The power.
+        subject: The chip or system.
+        count: Its number of chips.
+        chip: The chip.
+        scope: What is included.
+        value: In W.
+    """
+
+    draw: Draw
+    subject: Node[Any]
+    count: int
+    chip: Node[Chip]
+    scope: str
+    value: float
+
+    @property
+    def document(self) -> Node[Any]:
+        """The document that states it."""
+        return self.draw.document
+
+    def __str__(self) -> str:
+        return f"{self.draw.figure.value} {self.draw.type} of {self.subject.name}"
+
+
+@frozen(eq=False)
+class PowerConflict:
+    """A power that is outside the bounds that another power, or the rate of its chip, sets.
+
+    Attributes:
+        code: The rule that it violates.
+        one: The power that is blamed.
+        other: The other; ``None`` where the rate sets the bounds.
+        bounds: The least and the greatest plausible power, in W.
+        why: What the bounds allow for.
+    """
+
+    code: str
+    one: Known
+    other: Known | None
+    bounds: Range
+    why: str
+
+    @property
+    def parties(self) -> tuple[Known, ...]:
+        """The powers that may be wrong: those of documents to check, or all if none is to be checked."""
+        both = (self.one,) if self.other is None else (self.one, self.other)
+        return tuple(k for k in both if k.document.target) or both
+
+    def of(self, known: Known) -> PowerConflict:
+        """The same with one of the two powers first."""
+        if self.other is None or known is self.one:
+            return self
+        low, high = (self.one.value * self.other.value / bound for bound in reversed(self.bounds))
+        return PowerConflict(self.code, self.other, self.one, (low, high), self.why)
+
+
+_cached: weakref.WeakKeyDictionary[Graph, tuple[PowerConflict, ...]] = weakref.WeakKeyDictionary()
+
+
+def power_conflicts(graph: Graph) -> tuple[PowerConflict, ...]:
+    """One conflict for each power to blame: first the one that contradicts most others. Several rules use them."""
+    if graph not in _cached:
+        known = tuple(_known(graph))
+        _cached[graph] = tuple(_blamed([*_types(known), *_systems(known), *_rates(known)]))
+    return _cached[graph]
+
+
+def _known(graph: Graph) -> Iterator[Known]:
+    subjects: dict[str, Node[Any]] = {n.name: n for n in graph.of(Chip) if n.spec.power is not None}
+    for document in graph.of(Power):
+        subject = graph.find(document.spec.of)
+        if subject is not None:
+            subjects[subject.name] = subject
+    for subject in subjects.values():
+        counted = chips(graph, subject)
+        if counted is None:
+            continue
+        is_chip = isinstance(subject.spec, Chip)
+        for draw in draws(graph, subject):
+            value = float(draw.figure.value.value)
+            scope = getattr(draw.document.spec, "scope", None)
+            if scope is None or (scope in OF_PACKAGE) is not is_chip:  # TRN811 reports a scope that does not fit
+                scope = "package" if is_chip else "system"
+            if value > 0:
+                yield Known(draw, subject, counted[0], counted[1], scope, value)
+
+
+def _types(known: tuple[Known, ...]) -> Iterator[PowerConflict]:
+    """Two powers of one chip or system, of one scope."""
+    for one, other in combinations(known, 2):
+        if one.subject is not other.subject or one.scope != other.scope:
+            continue
+        is_same = one.draw.type == other.draw.type
+        spec, second = one.document.spec, other.document.spec
+        if is_same and (_conditions(spec) != _conditions(second) or one.draw.type in ("typical", "measured")):
+            continue  # of two loads, limits or regions
+        low, high = 1.0, 1.0
+        if not is_same:
+            (less, more), (small, large) = OF_MAXIMUM[one.draw.type], OF_MAXIMUM[other.draw.type]
+            low, high = less / large, more / small
+        yield from _outside(
+            "TRN814" if is_same else "TRN812", one, other, (low, high), "type" if not is_same else "digits"
+        )
+
+
+def _conditions(spec: Any) -> tuple[str | None, str | None]:
+    return getattr(spec, "region", None), getattr(spec, "load", None)
+
+
+_BOUNDING = ("tdp", "maximum", "nameplate")
+
+
+def _systems(known: tuple[Known, ...]) -> Iterator[PowerConflict]:
+    """The power of a system against that of its chips: it must exceed their sum."""
+    of_chips = {k.subject.name: k for k in known if isinstance(k.subject.spec, Chip) and k.draw.type in _BOUNDING[:2]}
+    for one in known:
+        chip = of_chips.get(one.chip.name)
+        if chip is None or isinstance(one.subject.spec, Chip):
+            continue
+        low, high = OF_CHIPS[one.scope]
+        if one.draw.type not in _BOUNDING:
+            low = 0.1
+        elif one.draw.type == "nameplate":
+            high *= OF_MAXIMUM["nameplate"][1]
+        yield from _outside("TRN813", one, chip, (low * one.count, high * one.count), f"{one.count} chips and the rest")
+
+
+def _outside(code: str, one: Known, other: Known, ratio: Range, why: str) -> Iterator[PowerConflict]:
+    low, high = ratio[0] * other.value / DIGITS, ratio[1] * other.value * DIGITS
+    if not low <= one.value <= high:
+        yield PowerConflict(code, one, other, (low, high), why)
+
+
+def _rates(known: tuple[Known, ...]) -> Iterator[PowerConflict]:
+    """Powers of chips per rate that no known chip has."""
+    for one in known:
+        dense = one.chip.spec.peak.dense
+        if not isinstance(one.subject.spec, Chip) or dense is None:
+            continue
+        rates = [float(r.value.value) for r in (dense.bf16, dense.fp16) if isinstance(r, Figure)]
+        if not rates:
+            continue
+        tera = max(rates) / 1e12
+        low, high = tera / PER_WATT[1], tera / PER_WATT[0]
+        if one.draw.type not in _BOUNDING:
+            low *= OF_MAXIMUM[one.draw.type][0]
+        if not low <= one.value <= high:
+            yield PowerConflict("TRN815", one, None, (low, high), f"{tera:,.4g} TFLOPS of 16-bit numbers")
+
+
+def _blamed(pairs: list[PowerConflict]) -> Iterator[PowerConflict]:
+    """One conflict for each power to blame: that of most conflicts; of two, the one that fewer claims agree with."""
+    while pairs:
+        votes = Counter(known for pair in pairs for known in pair.parties)
+        worst = min(votes, key=lambda k: (-votes[k], _supported(k), isinstance(k.subject.spec, Chip), k.document.name))
+        own = [pair.of(worst) for pair in pairs if worst in pair.parties]
+        yield min(own, key=lambda pair: (pair.bounds[1] / pair.bounds[0], pair.code))
+        pairs = [pair for pair in pairs if worst not in pair.parties]
+
+
+def _supported(known: Known) -> int:
+    return sum(c.verdict in ("agrees", "rounded") for c in known.draw.figure.conflicting)
+
+
+def likely_cause(conflict: PowerConflict) -> str:
+    """The likely cause of a wrong power: a power of ten, or the power of one chip; empty if none fits."""
+    one = conflict.one
+    low, high = conflict.bounds
+    middle = (low + high) / 2
+    causes = [(one.value / f, f"a factor of {f:,g}: {one.value / f:,.6g} W is within the bounds") for f in FACTORS]
+    if one.count > 1:
+        whole = one.value * one.count
+        causes.append((whole, f"the power of one chip: {one.count:,} x {one.value:,.6g} = {whole:,.6g} W"))
+    fits = [(abs(value - middle), text) for value, text in causes if low <= value <= high]
+    return min(fits)[1] if fits else ""
