@@ -179,6 +179,11 @@ class FleetPlan:
         assert self.spread is not None
         return self.fleet.slower(*self.spread.factors(quantile)).at(self.state.rate)
 
+    def risk(self, limits: Limits) -> float:
+        """By which factor limits are exceeded with times one standard deviation longer: infinite where it is saturated."""
+        state = self.state if self.spread is None else self.slower(1.0)
+        return math.inf if state is None else limits.excess(state)
+
     def probability(self, limits: Limits) -> float | None:
         """The probability of meeting the limits, from the errors of times; ``None`` for a bound."""
         if self.spread is None:
@@ -482,7 +487,7 @@ def _disaggregated(
         if not plans:
             reasons.append(f"{name}: no prefill deployment computes a prompt and sends it within ttft")
         else:
-            offer.plans.append(min(plans, key=lambda p: (p.hourly is None, p.hourly or 0.0, p.chips)))
+            offer.plans.append(min(plans, key=lambda p: (p.hourly is None, p.hourly or 0.0, p.chips, p.risk(limits))))
     offer.reasons.extend(f"disaggregated: {reason}" for reason in reasons)
 
 
