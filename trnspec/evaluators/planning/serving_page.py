@@ -34,8 +34,8 @@ COLUMNS = {
     "ttft": "s",
     "tpot": "s",
     "million_tokens": "USD",
-    "probability": "%",
     "kind": "",
+    "probability": "%",
     "dtype": "",
     "replicas": "",
     "chips": "",
@@ -218,7 +218,11 @@ def _answers(
     which = f"{limits.percentile:g}th percentile under load"
     for name, method, short in (("time_to_first_token", "ttft", "TTFT"), ("time_per_output_token", "tpot", "TPOT")):
         value, low, high = _interval(best, method, limits.percentile)
-        yield Answer(name, value, "s", low, high, f"{short}, {which}", kind)
+        note = f"{short}, {which}"
+        if best.spread is not None and high is None:
+            # Without an upper end it is an estimate all the same, and not a bound.
+            note, low = f"{note}; saturated at the slow end of the interval", None
+        yield Answer(name, value, "s", low, high, note, kind)
     cost = best.million_tokens(lengths.osl)
     if cost is not None:
         prices = " + ".join(map(str, best.rents))
@@ -354,10 +358,6 @@ def _assumptions(
         f"at most {MOST_UTILIZED:.0%}",
         "of the rate at saturation: percentiles grow without limit near it",
     )
-    if best.spread is not None and _ends(best)[0] is None:
-        yield Assumption(
-            "slow_end", "saturated", "no upper end: the fleet cannot serve the rate at the slow end of the interval"
-        )
     yield Assumption("calibration", best.evidence.calibration or "none", best.evidence.reason)
     if q.draft is not None:
         yield Assumption("acceptance", f"{q.acceptance:g}", "probability that a draft token is accepted")
