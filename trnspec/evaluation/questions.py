@@ -520,6 +520,10 @@ class Schedule(Kernels):
             unset="that of framework, else none",
         ),
     )
+    uneven: bool = field(
+        default=False,
+        metadata=_schedule("Allow stages with different numbers of layers; the longest decides the step time."),
+    )
     offload: Offload = field(default="none", metadata=_schedule("What is kept in host memory."))
 
 
@@ -527,10 +531,6 @@ class Schedule(Kernels):
 class StepSchedule(Schedule):
     """What only the time of a step depends on."""
 
-    uneven: bool = field(
-        default=False,
-        metadata=_schedule("Allow stages with different numbers of layers; the longest decides the step time."),
-    )
     overlap: bool | None = field(
         default=None,
         metadata=_schedule("Overlap tensor-parallel collectives with computation.", unset="that of framework, else no"),
