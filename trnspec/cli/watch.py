@@ -132,7 +132,7 @@ def _state(folders: Iterable[FilePath]) -> State:
 
 def _checked(named: Iterable[FilePath], catalogs: tuple[FilePath, ...]) -> Checked | None:
     """The result of a check; ``None`` if it is not possible now, which is printed."""
-    from trnspec.api import registry, validate
+    from trnspec.api import plugins, validate
     from trnspec.cache import verdicts
     from trnspec.cli.common import here
     from trnspec.loading.settings import Settings
@@ -144,7 +144,7 @@ def _checked(named: Iterable[FilePath], catalogs: tuple[FilePath, ...]) -> Check
         if not files:
             click.echo("there is no document", err=True)
             return None
-        known = registry()
+        known = plugins().registry
         with snapshots(known, enabled=verdicts.is_allowed(sys.argv[1:], os.environ)):
             return validate(files, settings=settings, registry=known)
     except UsageError as error:

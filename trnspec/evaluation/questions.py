@@ -115,7 +115,9 @@ _precision, _schedule = _of("Precision"), _of("Schedule")
 class Workload(Question):
     """A model and the length of its sequences."""
 
-    model: str = field(metadata=_workload("Model, such as llama-3.1-8b.", "MODEL"))
+    model: str = field(
+        metadata=_workload("Model, such as llama-3.1-8b, or a config.json of the Hugging Face Hub.", "MODEL")
+    )
     seq: int = field(metadata=_workload("Sequence length.", "TOKENS", minimum=1))
 
 
