@@ -24,11 +24,18 @@ def test_runs(file, tmp_path, monkeypatch) -> None:
     nbclient = pytest.importorskip("nbclient")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     book = nbformat.read(file, as_version=4)
-    nbclient.NotebookClient(book, timeout=120, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    nbclient.NotebookClient(
+        book, timeout=120, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+    ).execute()
 
-    shown = [output["data"] for cell in book.cells if cell.cell_type == "code" for output in cell.outputs if "data" in output]
+    shown = [
+        output["data"] for cell in book.cells if cell.cell_type == "code" for output in cell.outputs if "data" in output
+    ]
     assert len(shown) >= 5
-    assert all({"text/html", "image/svg+xml"} & set(data) or "DataFrame" in data["text/plain"] or "(" in data["text/plain"] for data in shown)
+    assert all(
+        {"text/html", "image/svg+xml"} & set(data) or "DataFrame" in data["text/plain"] or "(" in data["text/plain"]
+        for data in shown
+    )
 
 
 @pytest.fixture(scope="module")
