@@ -58,6 +58,9 @@ SLIPS = [
     ("qwen3-vl-4b", "spec.context", 131072, "TRN409"),
     ("gpt-oss-120b", "spec.attention.windowed", 17, "TRN410"),
     ("gpt-145.6b", "spec.hidden", 6144, "TRN405"),
+    ("mixtral-8x7b", "spec.context", 32786, "TRN410"),
+    # Names.
+    ("trn3pd98.3xlarge", "spec.chips.chip", "trainium2", "TRN206"),
 ]
 
 OTHERS = [
