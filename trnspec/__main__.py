@@ -23,6 +23,13 @@ def main() -> None:
         from trnspec.cache import compiled
 
         compiled.install(attr._make)
+    if arguments[:1] == ["validate"]:
+        from trnspec.cli import prepare, validation
+
+        prepare()
+        status = validation.run(arguments)
+        if status is not None:
+            sys.exit(status)
     from trnspec.cli import main as run
 
     run()

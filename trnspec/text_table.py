@@ -8,7 +8,6 @@ columns that cannot be hidden do not fit.
 from __future__ import annotations
 
 import re
-import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -517,6 +516,8 @@ def folded(command: str, size: int) -> list[str]:
 
     An option stays with its value.
     """
+    import shlex
+
     words = [shlex.quote(word) for word in shlex.split(command)]
     pieces: list[str] = []
     for word in words:

@@ -69,7 +69,19 @@ try:
 except SystemExit as end:
     print(end.code, *sorted({m.partition(".")[0] for m in sys.modules}), *(m for m in sys.modules if m.startswith("trnspec")))
 """
-LIBRARIES = ("ruamel", "cattrs", "jsonschema", "referencing", "numpy", "pandas", "pygls", "lsprotocol", "asyncio")
+LIBRARIES = (
+    "ruamel",
+    "cattrs",
+    "jsonschema",
+    "referencing",
+    "numpy",
+    "pandas",
+    "pygls",
+    "lsprotocol",
+    "asyncio",
+    "click",
+    "json",
+)
 """What a changed file that is valid needs no longer: its text is in the usual style, and its values are sound."""
 PARTS = (
     "perf",

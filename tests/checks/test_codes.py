@@ -39,6 +39,7 @@ BYTES: dict[str, tuple[bytes, bytes]] = {
     "TRN012": (b"note: " + b"x" * 2_000_000 + b"\n", b"note: " + b"x" * 60_000 + b"\n"),
     "TRN051": (b"\xef\xbb\xbfapi_version: trnspec/v1\n", b"api_version: trnspec/v1\n"),
     "TRN052": (b"kind: Link\rmetadata: {}\n", b"kind: Link\nmetadata: {}\n"),
+    "TRN059": (b"kind: Link\r\nmetadata: {}\n", b"kind: Link\nmetadata: {}\n"),
     "TRN053": (b"spec: {connects: chips}", b"spec: {connects: chips}\n"),
 }
 DOUBTFUL = [code for code in CODES if code.id.startswith("TRN05")]

@@ -171,3 +171,57 @@ def test_files_of_other_programs_are_skipped(here) -> None:
     assert 1 == here("validate", "models/schema.yml").status
     assert (0, "") == ((alone := here("validate", "--skip-others", "models/schema.yml")).status, alone.out)
     assert here("validate", "--skip-others", ".").out.startswith("1 document checked, no findings")
+
+
+# Sources that are missing.
+
+
+def test_a_missing_source_is_written_to_be_filled_in(here) -> None:
+    """It is invalid until then, and is not written twice; a name that may be misspelt gets none."""
+    text = HEAD.replace("title: Acme}", "title: Acme, source: acme-page-2026-10}")
+    file = here.folder / "chips" / "acme.yaml"
+    file.write_text(f"{text}spec: {{memory: {{capacity: {{value: 8 GiB, source: neuron-trn1-2023-0}}}}, dies: 2}}\n")
+    stub = here.folder / "sources" / "acme-page-2026-10.yaml"
+
+    shown = here("fix", "--diff", "chips")
+
+    assert (1, "--- /dev/null", False) == (shown.status, shown.out.splitlines()[0], stub.exists())
+
+    done = here("fix", "chips")
+
+    assert 1 == done.status
+    assert "sources/acme-page-2026-10.yaml: new, to be filled in" in done.out
+    assert ["acme-page-2026-10.yaml"] == [f.name for f in stub.parent.iterdir()]
+    assert {"TRN103", "TRN104"} == codes(here, "sources")
+    assert {"TRN103", "TRN104", "TRN201", "TRN203"} == codes(here, "chips", "sources")
+
+    before = stub.read_bytes()
+    assert 1 == here("fix", "chips").status
+    assert before == stub.read_bytes()
+
+
+def codes(here: Here, *paths: str) -> set[str]:
+    return {d["code"] for d in json.loads(here("validate", "--format", "json", *paths).out)["diagnostics"]}
+
+
+def test_a_source_that_is_filled_in_is_valid(here) -> None:
+    file = here.folder / "chips" / "acme.yaml"
+    file.write_text(
+        HEAD.replace("title: Acme}", "title: Acme, source: acme-page}") + "spec: {memory: {capacity: 8 GiB}}\n"
+    )
+    here("fix", "chips")
+    stub = here.folder / "sources" / "acme-page.yaml"
+    values = {"title": "A page", "publisher": "Acme", "as_of": "2026-10", "rank": "vendor-chip-page", "address": "x"}
+    text = stub.read_text()
+    for key, value in values.items():
+        text = text.replace(f"{key}:  #", f"{key}: {value}  #")
+    stub.write_text(text)
+
+    assert set() == codes(here, "chips", "sources")
+
+
+def test_no_source_is_written_for_standard_input(here) -> None:
+    done = here("fix", "chips", "nothing.yaml")
+
+    assert 2 == done.status
+    assert not (here.folder / "sources").exists()

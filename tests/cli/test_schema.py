@@ -9,10 +9,12 @@ from urllib.parse import unquote
 import pytest
 from acme_kinds import install
 from distributions import Site
+from jsonschema import Draft202012Validator
 from running import ROOT, Here
 
 from trnspec.api import registry
 from trnspec.model.json_schema import document_schema
+from trnspec.yaml import read_file
 
 KINDS = registry().kinds
 
@@ -87,3 +89,45 @@ def test_kinds_of_plugins(tmp_path) -> None:
     assert ["servers.server*  name of a Server", "servers.count*  integer >= 1"] == [
         line.strip() for line in page.splitlines() if line.startswith("  servers.")
     ]
+
+
+def test_combined(here) -> None:
+    """It accepts the documents of the shipped catalog, and rejects what the schema of a kind rejects."""
+    done = here("schema", "--combined")
+    schema = json.loads(done.out)
+    validator = Draft202012Validator(schema)
+    Draft202012Validator.check_schema(schema)
+
+    assert (0, "") == (done.status, done.err)
+    assert list(KINDS) == schema["properties"]["kind"]["enum"]
+    for folder in ("chips", "servers", "sources", "clusters"):
+        data = read_file(next((ROOT / "catalog" / folder).glob("*.yaml"))).data
+        assert [] == list(validator.iter_errors(data))
+        assert not validator.is_valid({**data, "spec": {**data["spec"], "wings": 2}})
+        assert not validator.is_valid({**data, "kind": "Nothing"})
+        assert not validator.is_valid({key: value for key, value in data.items() if key != "kind"})
+
+
+def test_combined_is_of_all_kinds(here) -> None:
+    assert [2, 2] == [here("schema", "--combined", "chip").status, here("schema", "--combined", "--modeline").status]
+
+
+def test_every_pattern_has_words() -> None:
+    """An editor shows them, and not the regular expression."""
+
+    def nodes(value):
+        if isinstance(value, dict):
+            yield value
+            for each in value.values():
+                yield from nodes(each)
+        elif isinstance(value, list):
+            for each in value:
+                yield from nodes(each)
+
+    patterns = [
+        n for k in KINDS.values() for n in nodes(document_schema(k.name, k.spec)) if type(n.get("pattern")) is str
+    ]
+
+    assert patterns
+    assert [] == [n["pattern"] for n in patterns if not n.get("errorMessage")]
+    assert [] == [n["errorMessage"] for n in patterns if len(n["errorMessage"]) > 120]

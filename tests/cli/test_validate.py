@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -240,3 +241,10 @@ def test_wrong_settings_are_misuse(here, text) -> None:
 
     assert (result.status, result.out) == (2, "")
     assert "did you mean" in result.err
+
+
+def test_junit_has_the_time_of_the_run(here) -> None:
+    before = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+    (suite,) = ET.fromstring(here("validate", "bad", "--format", "junit").out).iter("testsuite")
+
+    assert before <= datetime.fromisoformat(suite.attrib["timestamp"]) <= datetime.now(UTC).replace(tzinfo=None)

@@ -160,15 +160,31 @@ def test_claims_without_a_missing_figure_change_nothing() -> None:
     found = trnspec.evaluate("training", CATALOG, on="trn2.48xlarge", use_claims=True, **TRAINING)
 
     assert plain.answers == found.answers
-    assert plain.assumptions == found.assumptions
+    assert plain.assumptions == found.assumptions[1:]
+    assert ("use_claims", "not used") == (found.assumptions[0].name, found.assumptions[0].value)
 
 
-def test_a_figure_that_no_source_claims() -> None:
+@pytest.mark.parametrize("use_claims", [False, True])
+@pytest.mark.parametrize(
+    ("on", "hint"),
+    [
+        ("trn3-gen1-server", "no source has a value; assume trn3-gen1-server.fabric.bandwidth.per_direction=VALUE"),
+        # Its fabric has no link either, so that one figure is not enough.
+        ("trn3.48xlarge", ""),
+    ],
+)
+def test_a_figure_that_no_source_claims(on, hint, use_claims) -> None:
     with pytest.raises(RefusalError) as refused:
-        trnspec.evaluate("training", CATALOG, on="trn3-gen1-server", use_claims=True, **TRAINING)
+        trnspec.evaluate("training", CATALOG, on=on, use_claims=use_claims, **TRAINING)
 
     assert "unknown-figure" == refused.value.reason
-    assert "no source" in refused.value.hint
+    assert (hint or ("no source claims a value for it" if use_claims else "")) == refused.value.hint
+
+
+def test_the_hint_is_what_to_assume() -> None:
+    path = "trn3-gen1-server.fabric.bandwidth.per_direction"
+
+    assert trnspec.evaluate("training", CATALOG, on="trn3-gen1-server", assume={path: "256 GB/s"}, **TRAINING).answers
 
 
 def test_use_claims_is_true_or_false() -> None:

@@ -30,6 +30,13 @@ def test_an_unknown_name_has_a_hint(name):
         assert isinstance(caught.value, KeyError)
 
 
+def test_names_of_tables_are_hints():
+    found = Evaluation(evaluator="x", title="x", answers=(Answer("time_per_output_token", 1.0, "s"),))
+
+    with pytest.raises(UnknownNameError, match="did you mean 'time_per_output_token'"):
+        found.answer("TPOT")
+
+
 def test_a_name_with_nothing_near_lists_all():
     with pytest.raises(UnknownNameError, match="there is no answer 'watts'; there are step_time, fits, algorithm"):
         FOUND["watts"]

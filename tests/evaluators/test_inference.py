@@ -540,3 +540,34 @@ def test_ideal_times_have_no_queue(whole):
     found = asked(whole, model="qwen3-32b", on="p5.48xlarge", chips=2, tp=2, batch=12, framework="vllm")
 
     assert not {"queueing", "response"} & {*parts(found, "time_to_first_token")}
+
+
+def test_separate_prefill_is_as_fast_as_its_slower_side(catalog):
+    """``prefill_decode_ratio`` is the rate of finished outputs over that of prompts."""
+    systems = ("trn1.2xlarge", "trn1.32xlarge", "trn2.48xlarge")
+
+    def rates(prompt: int, output: int) -> list[tuple[float, float]]:
+        given = {
+            "model": "llama-3.1-8b",
+            "on": "trn2.48xlarge",
+            "tp": 8,
+            "batch": 8,
+            "prompt": prompt,
+            "output": output,
+        }
+        found = [
+            {a.name: a for a in checked(EVALUATOR, "trnspec", catalog, {**given, "prefill_on": s}).answers}
+            for s in systems
+        ]
+        assert all(f["transfer_time"].low < f["transfer_time"].value for f in found)
+        return [(f["throughput"].value, f["prefill_decode_ratio"].value) for f in found]
+
+    prompts, outputs = rates(2048, 64), rates(128, 4096)
+
+    # Prompts are the limit: finished outputs are what the slower prompts leave them.
+    assert all(ratio > 1 for _, ratio in prompts)
+    assert [prompts[0][0] * prompts[0][1]] * 3 == pytest.approx([rate * ratio for rate, ratio in prompts], rel=1e-9)
+    # Outputs are the limit: the system of the prompts does not matter.
+    decoded = [rate for rate, ratio in outputs if ratio < 1]
+    assert 2 <= len(decoded)
+    assert [decoded[0]] * len(decoded) == pytest.approx(decoded, rel=1e-9)

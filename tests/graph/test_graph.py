@@ -266,3 +266,13 @@ def test_an_empty_graph():
     assert (len(graph), list(graph), problems, dict(graph.aliases)) == (0, [], [], {})
     assert graph != Graph({})
     assert graph.of(Chip) == ()
+
+
+def test_references_of_all_documents_are_checked_unless_only_targets_are_wanted() -> None:
+    """A document of the context with a dangling reference."""
+    context = evolve(node("Chip", "part", "{memory: {capacity: 1 GiB}}", ", source: nothing"), target=False)
+
+    assert [["TRN201"], ["TRN201"], []] == [
+        [p.problem.code for p in build([context], **given)[1]]
+        for given in ({}, {"targets_only": False}, {"targets_only": True})
+    ]

@@ -113,9 +113,19 @@ def test_new_source() -> None:
     """The document of a source that is missing, in the folder of sources."""
     wrong = edited("source: neuron-driver-fca19f7", "source: brand-new-page")
     (finding,) = findings(wrong)
-    (action,) = actions.new_source(finding, session().root(CHIP), session().known)
+    (action,) = actions.new_source(finding, URI, session().known)
     create, edit = action.edit.document_changes
 
     assert create.uri.endswith("/catalog/sources/brand-new-page.yaml")
     assert create.uri == edit.text_document.uri
     assert "kind: Source\nmetadata:\n  name: brand-new-page\n" in edit.edits[0].new_text
+
+
+def test_edits_of_findings() -> None:
+    """The edit that ``trnspec fix`` applies, also over several lines; it is the only action for the finding."""
+    wrong = edited("  memory:\n", "  memori:\n")
+    (finding,) = [f for f in findings(wrong) if f.code == "TRN101"]
+    (action,) = actions.fixes(finding, URI, lines_of(wrong))
+
+    assert ("Replace with memory", True) == (action.title, action.is_preferred)
+    assert () == applied(wrong, action).diagnostics

@@ -1,4 +1,4 @@
-"""The server in Neovim: a file with a wrong figure is opened, and the editor prints the diagnostics that it shows."""
+"""The server in Neovim: a file with mistakes is opened; the editor shows them, applies a code action, and formats."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from running import ROOT
 
 SCRIPT = """
+local client_encoding = "utf-16"
 local client = vim.lsp.start_client({
   name = "trnspec",
   cmd = {PYTHON, "-m", "trnspec", "lsp"},
@@ -31,6 +32,26 @@ end
 local file = io.open("shown.json", "w")
 file:write(vim.json.encode(shown))
 file:close()
+-- What "Quick fix" does for the misspelt key.
+for _, each in ipairs(vim.diagnostic.get(0)) do
+  if each.code == "TRN101" then
+    local params = vim.lsp.util.make_range_params()
+    params.range = each.user_data.lsp.range or {
+      start = {line = each.lnum, character = each.col},
+      ["end"] = {line = each.end_lnum, character = each.end_col},
+    }
+    params.context = {diagnostics = {{
+      range = params.range, message = each.message, code = each.code, severity = each.severity, source = each.source,
+    }}}
+    local answers = vim.lsp.buf_request_sync(0, "textDocument/codeAction", params, 60000)
+    for _, answer in pairs(answers) do
+      for _, action in ipairs(answer.result) do
+        if action.isPreferred then vim.lsp.util.apply_workspace_edit(action.edit, client_encoding) end
+      end
+    end
+  end
+end
+vim.cmd("write! fixed.yaml")
 vim.cmd("qall!")
 """
 
@@ -43,7 +64,8 @@ def test_diagnostics(tmp_path, monkeypatch) -> None:
     text = (ROOT / "catalog" / "chips" / "trainium2.yaml").read_text(encoding="utf-8")
     file = tmp_path / "chips" / "trainium2.yaml"
     file.parent.mkdir()
-    file.write_text(text.replace("2.9 TB/sec", "2.3 TB/sec"), encoding="utf-8")
+    wrong = text.replace("2.9 TB/sec", "2.3 TB/sec")
+    file.write_text(wrong.replace("  dies:", "  diess:"), encoding="utf-8")
     script = tmp_path / "open.lua"
     script.write_text(SCRIPT.replace("PYTHON", json.dumps(sys.executable)), encoding="utf-8")
 
@@ -58,3 +80,4 @@ def test_diagnostics(tmp_path, monkeypatch) -> None:
     shown = json.loads((tmp_path / "shown.json").read_text(encoding="utf-8"))
     line = file.read_text(encoding="utf-8").split("\n").index("    bandwidth: 2.3 TB/sec")
     assert {"code": "TRN402", "line": line, "severity": 1, "source": "trnspec"} in shown
+    assert wrong == (tmp_path / "fixed.yaml").read_text(encoding="utf-8")

@@ -32,7 +32,7 @@ from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, rows, 
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.flops import attention_flops, layer_flops, model_flops_per_token
-from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.layout import BUBBLES, Layout
 from trnspec.perf.work.plan import Plan
 from trnspec.perf.work.transformer import parameters, transformer
 
@@ -253,6 +253,24 @@ def test_levels_are_used_inside_out() -> None:
 shipped_layouts = st.integers(0, 2**48).map(lambda seed: drawn(random.Random(seed)))
 RATES = ("flop", "score", "byte", *(f"{kind}_{i}" for kind in ("byte", "hop") for i in (1, 2, 3, 4)))
 """The times per unit of a machine: one over each of its rates, and latencies."""
+
+
+def test_layouts_cover_all_schedules_and_families() -> None:
+    """Of models: heads of their own, grouped ones, latent attention, experts, recurrences; of stages: equal and unequal."""
+    draw = random.Random(7)
+    seen = set()
+    for _ in range(1500):
+        e, x = drawn(draw)
+        d = e.dims
+        families = {
+            "own heads": d.kv_heads == d.heads, "grouped": 1 < d.kv_heads < d.heads, "latent": d.rank > 0,
+            "experts": d.experts > 0, "dense": not d.experts, "recurrent": d.unattended_layers > 0,
+        }  # fmt: skip
+        seen |= {(x.schedule, name) for name, has in families.items() if has}
+        seen |= {(x.schedule, "unequal")} if x.pp > 1 and d.layers % (x.pp * x.interleave) else set()
+
+    names = ("own heads", "grouped", "latent", "experts", "dense", "recurrent", "unequal")
+    assert set(itertools.product(BUBBLES, names)) == seen
 
 
 def forward(e, layout) -> tuple[float, float]:

@@ -148,3 +148,12 @@ def test_a_power_with_few_digits(n) -> None:
     assert (power(base, np.full(4, n), 6) == power(base, np.full(4, n))).all()
     assert (power(base, np.full(4, n), 6) == [power(b, n) for b in base.tolist()]).all()
     assert power(0.5, n) == 0.5**n
+
+
+@pytest.mark.parametrize(("ranks", "level"), [(2.0, 1.0), (8.0, 2.0), (16.0, 3.0), (32.0, 4.0)])
+def test_a_message_takes_the_latency_of_the_widest_level_that_it_uses(ranks, level) -> None:
+    """Experts within a chip do not pay the latency of its server, and so on."""
+    inner = (("chip", 2.0, 1e9, 1.0), ("server", 8.0, 1e9, 2.0), ("ultraserver", 16.0, 1e9, 3.0))
+    found = machine(system((*inner, ("network", float("inf"), 1e9, 4.0)), 256), IDEAL, "bf16")
+
+    assert level == exchange(found, ranks, 1.0).hop

@@ -24,3 +24,15 @@ def test_where_something_is_missing(text, place) -> None:
     with pytest.raises(FormulaError) as refused:
         evaluate(text)
     assert place in str(refused.value)
+
+
+@pytest.mark.parametrize("depth", [20, 21])
+def test_the_deepest_brackets(depth) -> None:
+    """Twenty are read, one more is not; brackets next to each other are not deep."""
+    text = "(" * depth + "2" + ")" * depth
+    if depth <= 20:
+        assert evaluate(text) == evaluate("2")
+    else:
+        with pytest.raises(FormulaError):
+            evaluate(text)
+    assert evaluate(" + ".join(["(1)"] * 40)) == evaluate("40")

@@ -111,7 +111,7 @@ def _within(limits: Schema, text: str) -> bool:
 class _Made:
     """Strategies for the keywords that the generator writes; another keyword is an error."""
 
-    silent = frozenset(("$schema", "$id", "$comment", "$defs", "title", "description", "examples"))
+    silent = frozenset(("$schema", "$id", "$comment", "$defs", "title", "description", "examples", "errorMessage"))
 
     def __init__(self, definitions: Schema) -> None:
         self._definitions = definitions

@@ -52,7 +52,14 @@ def drawn(draw: random.Random) -> tuple[Estimator, Layout]:
             "interleave": draw.choice([2, 4]) if schedule == "interleaved" else 1, "zero": draw.choice([0, 1, 2, 3]),
             "recompute": draw.choice(["none", "selective", "operators", "full"]), "optimizer": draw.choice([*OPTIMIZERS]),
             "sequence_parallel": draw.random() < 0.5, "overlap": draw.random() < 0.5, "flash": draw.random() < 0.5,
+            "uneven": draw.random() < 0.5,
         }  # fmt: skip
+        if e.dims.experts:
+            fields |= {
+                "expert_tp": draw.choice([None, 1]), "dispatch": draw.choice(["per-node", "per-copy"]),
+                "dispatch_dtype": draw.choice(["bf16", "fp8"]), "node_limit": draw.choice([0, 0, 4]),
+                "expert_overlap": draw.random() < 0.5,
+            }  # fmt: skip
         layout = Layout(**fields)
         try:
             check(layout, e.dims, ranks)

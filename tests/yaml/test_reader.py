@@ -384,7 +384,7 @@ def test_hostile_text_takes_linear_time(text: str) -> None:
 def test_read_file(tmp_path: FilePath) -> None:
     """A file is read as its bytes are, and named as reported."""
     path = tmp_path / "a.yaml"
-    path.write_bytes(b"a: 1\r\n")
+    path.write_bytes(b"a: 1\n")
     document = read_file(path)
     assert (document.file, document.data, document.problems) == (str(path), {"a": 1}, ())
     assert read_file(str(path), "shown").file == "shown"

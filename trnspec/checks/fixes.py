@@ -1,12 +1,14 @@
-"""Applies the edits of findings until no finding has one."""
+"""Applies the edits of findings until no finding has one, and writes documents to be filled in."""
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from trnspec.checks.runner import Checked, check
+from trnspec.checks.stubs import missing_source, stub_of
 from trnspec.diagnostics import Diagnostic, Severity
 from trnspec.loading.pipeline import Reading, read
 from trnspec.yaml import read_text
@@ -31,11 +33,13 @@ class Fixed:
         checked: What is left to report.
         texts: The new texts of the files that changed.
         applied: The findings whose edits were applied, at their places of that time.
+        stubs: New documents that are invalid until they are filled in, by file.
     """
 
     checked: Checked
     texts: dict[str, str]
     applied: tuple[Diagnostic, ...]
+    stubs: dict[str, str] = field(factory=dict)
 
 
 def fix(readings: Iterable[Reading], registry: Registry, settings: Settings) -> Fixed:
@@ -75,7 +79,24 @@ def fix(readings: Iterable[Reading], registry: Registry, settings: Settings) -> 
             break
     else:
         checked = check(current, registry, settings)
-    return Fixed(checked, texts, tuple(applied))
+    stubs = _stubs(checked, current, registry)
+    if stubs:
+        new = [read(read_text(text, file), registry) for file, text in stubs.items()]
+        checked = check([*new, *current], registry, settings)
+    return Fixed(checked, texts, tuple(applied), stubs)
+
+
+def _stubs(checked: Checked, readings: Iterable[Reading], registry: Registry) -> dict[str, str]:
+    """The sources that targets refer to and that do not exist, as documents to be filled in."""
+    targets = {r.document.file for r in readings if r.target and not r.document.file.startswith("<")}
+    stubs: dict[str, str] = {}
+    for diagnostic in checked.report.diagnostics:
+        name = missing_source(diagnostic.code, diagnostic.message, diagnostic.hint)
+        if name and diagnostic.where.file in targets:
+            stub = stub_of(name, FilePath(diagnostic.where.file), registry)
+            if stub is not None:
+                stubs.setdefault(str(stub[0]), stub[1])
+    return stubs
 
 
 def _hides(diagnostic: Diagnostic) -> bool:

@@ -3,196 +3,43 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
-import errno
 import gc
-import os
 import sys
-from importlib import import_module
-from io import StringIO, TextIOWrapper
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from trnspec._version import __version__
-from trnspec.cli.suggest import Group
-from trnspec.errors import QuantityError, TrnspecError, UsageError
 from trnspec.plugins.builtin_commands import COMMANDS
 
 if TYPE_CHECKING:
-    from trnspec.plugins.api import Command
+    from trnspec.cli.dispatch import group, main
+
+__all__ = ["COMMANDS", "group", "main", "prepare"]
 
 _GARBAGE = 100_000
 """The number of new objects that starts a garbage collection."""
 
-_PLUGINS = "trnspec.plugins"
-"""The group of entry points; importing the module that defines it would take longer than ``--help``."""
 
-_PROVIDER = "trnspec.cli.provider"
-"""Where the context keeps the name of the command of a plugin that runs, and of the plugin."""
+def __getattr__(name: str) -> Any:
+    """The group of commands and its entry point, which import click."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from trnspec.cli import dispatch
 
-_INTERRUPTED = 130
-"""128 plus the number of SIGINT."""
-
-
-class LazyGroup(Group):
-    """A group whose commands are imported when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the commands."""
-        if ctx.resilient_parsing:
-            return [*COMMANDS]  # completion does not import plugins
-        return [*COMMANDS, *_of_plugins(ctx)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name: a built-in one, else that of an installed plugin."""
-        if cmd_name not in COMMANDS:
-            return _added(ctx, cmd_name)
-        command: click.Command = import_module(f"trnspec.cli.{cmd_name}").command
-        return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; ``Ctrl-C`` ends it with the status that shells use for that."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            click.echo("trnspec: interrupted", err=True)
-            ctx.exit(_INTERRUPTED)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, TrnspecError, OSError):
-            raise
-        except Exception as error:
-            if _PROVIDER not in ctx.meta:
-                raise  # a defect of trnspec itself
-            from trnspec.plugins.failures import described, print_traceback
-
-            print_traceback(error)
-            raise UsageError(f"{ctx.meta[_PROVIDER]} failed: {described(error)}") from error
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands in ``--help``, without importing any, then those of plugins."""
-        with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items()])
-        added = _of_plugins(ctx)
-        if added:
-            with formatter.section("Commands of plugins"):
-                formatter.write_dl([(str(name), str(command.summary)) for name, command in added.items()])
+    return getattr(dispatch, name)
 
 
-def _of_plugins(ctx: click.Context) -> dict[str, Command]:
-    """The commands of the plugins in use, by name; nothing is imported where no plugin is installed.
-
-    Click calls this before the options take effect, so that they are read from the context here.
-    """
-    from trnspec.plugins.entry_points import installed
-
-    if ctx.params.get("none") or {f.name for f in installed(_PLUGINS)} <= {"trnspec"}:
-        return {}
-    from trnspec.cli.formats import known
-
-    return {c.name: c for plugin in known(ctx).plugins[1:] for c in plugin.commands}
-
-
-def _added(ctx: click.Context, name: str) -> click.Command | None:
-    """The command of a plugin, imported now; ``None`` where there is none of that name.
-
-    Raises:
-        UsageError: It cannot be imported, or is not a click command.
-    """
-    if ctx.resilient_parsing:
-        return None  # completion does not import plugins
-    entry = _of_plugins(ctx).get(name)
-    if entry is None:
-        return None
-    from trnspec.cli.formats import known
-    from trnspec.plugins.api import loaded
-
-    ctx.meta[_PROVIDER] = provider = f"the command {name} of {known(ctx).provider(entry)}"
-    command = loaded(provider, entry.run)
-    if not isinstance(command, click.Command):
-        raise UsageError(f"{provider}: {entry.run} is of type {type(command).__name__}; a click.Command is expected")
-    return command
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="trnspec", message="%(prog)s %(version)s")
-@click.option(
-    "--plugin", "only", multiple=True, is_eager=True, metavar="NAME", help="Use only this plugin; may be repeated."
-)
-@click.option("--no-plugins", "none", is_flag=True, is_eager=True, help="Use no plugins.")
-@click.option("--traceback", is_flag=True, help="Print the traceback of an error in a plugin.")
-@click.pass_context
-def group(ctx: click.Context, only: tuple[str, ...], *, none: bool, traceback: bool) -> None:
-    """A checked catalog of accelerator hardware, and performance models that use it.
-
-    Every figure has a source, a date and a precision; where two sources disagree, trnspec reports why. The evaluators
-    estimate step times, serving latency, memory and cost from the catalog: trnspec eval.
-    """
-    if only and none:
-        raise click.UsageError("--no-plugins and --plugin exclude each other")
-    from trnspec.cli.session import plugins
-
-    ctx.with_resource(plugins(None if not (only or none) else only, traceback=traceback or None))
+def prepare() -> None:
+    """Set up a process that runs one command."""
+    # A command runs for a moment; garbage collection during start and at exit would take a fifth of that.
+    gc.set_threshold(_GARBAGE)
+    atexit.register(_leave_garbage)
+    # A character that the terminal or file cannot encode is written as an escape instead of failing.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _leave_garbage() -> None:
     # DuckDB prints warnings for objects that are not collected.
     if "duckdb" not in sys.modules:
         gc.freeze()
-
-
-def _drop_output() -> None:
-    """Discard output that cannot be written: Python would try again at exit, fail, and exit with 120."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _message(error: OSError) -> str:
-    """The file that failed and why; standard output where click was writing."""
-    reason = error.strerror or str(error)
-    if error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {reason}"
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    writing = trace is not None and trace.tb_frame.f_globals.get("__name__") == click.utils.__name__
-    return f"cannot write to standard output: {reason}" if writing else reason
-
-
-class _Closed(StringIO):
-    """Standard output that was closed; Python would drop what is written to it."""
-
-    def write(self, text: str) -> int:
-        """Raise an error instead of losing the text."""
-        if text:
-            raise OSError(errno.EBADF, "it is closed", "standard output")
-        return 0
-
-
-def main() -> None:
-    """Run the command line: exit status 0 clean, 1 findings, 2 wrong usage."""
-    # A command runs for a moment; garbage collection during start and at exit would take a fifth of that.
-    gc.set_threshold(_GARBAGE)
-    atexit.register(_leave_garbage)
-    # A character that the terminal or file cannot encode is written as an escape instead of failing.
-    if sys.stdout is None:
-        sys.stdout = _Closed()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        group(standalone_mode=True, complete_var="_TRNSPEC_COMPLETE")
-    except TrnspecError as error:
-        from trnspec.text_table import visible
-
-        click.echo(f"trnspec: {visible(str(error))}", err=True)
-        if isinstance(error, QuantityError) and error.hint:
-            click.echo(f"hint: {visible(error.hint)}", err=True)
-        sys.exit(2)
-    except OSError as error:
-        # Click handles a closed pipe; what remains is a full disk, for instance.
-        click.echo(f"trnspec: {_message(error)}", err=True)
-        _drop_output()
-        sys.exit(2)

@@ -40,13 +40,15 @@ def command(paths: tuple[str, ...], diff: bool, catalogs: tuple[str, ...]) -> No
     """Apply the safe hints of findings, and check again.
 
     Fixed are: a misspelt key and a misspelt unit if one correction is possible, a number such as 4,800 Gbps without
-    quotes in a flow mapping, and a waiver that suppresses nothing. All other text stays as it is. Exit status: 0 no
-    findings are left, 1 findings are left, or --diff prints a change.
+    quotes in a flow mapping, the former path of an attribute, and a waiver that suppresses nothing. All other text stays as
+    it is. For a source that is named and does not exist, a document is written whose fields are empty: it is invalid until
+    they are filled in, so nothing unknown becomes known. Exit status: 0 no findings are left, 1 findings are left, or
+    --diff prints a change.
     """
     from trnspec.api import readings, registry, select
     from trnspec.checks.fixes import fix
     from trnspec.cli.common import here
-    from trnspec.loading.rewriting import read_as_text, write_texts
+    from trnspec.loading.rewriting import TextFile, read_as_text, write_texts
     from trnspec.loading.settings import Settings
 
     known = registry()
@@ -54,6 +56,7 @@ def command(paths: tuple[str, ...], diff: bool, catalogs: tuple[str, ...]) -> No
     settings.verify(known.codes)
     fixed = fix(readings(select(paths, known, settings), known), known, settings)
     changes = [(file, fixed.texts[str(file.file)]) for file in map(read_as_text, map(FilePath, fixed.texts))]
+    changes += [(TextFile(_named(file), ""), text) for file, text in fixed.stubs.items()]
     left = sum(d.severity > Severity.INFO for d in fixed.checked.report.diagnostics)
     if diff:
         for file, text in changes:
@@ -62,6 +65,14 @@ def command(paths: tuple[str, ...], diff: bool, catalogs: tuple[str, ...]) -> No
     write_texts(changes)
     for finding in fixed.applied:
         click.echo(f"{finding.where}: fixed {finding.code} {finding.name}: {finding.message}")
+    for stub in fixed.stubs:
+        click.echo(f"{_named(stub)}: new, to be filled in: it is invalid until its empty fields have values")
     if left:
         click.echo(f"{left:,} {'finding is' if left == 1 else 'findings are'} left; trnspec validate prints them")
     sys.exit(1 if left else 0)
+
+
+def _named(file: str) -> FilePath:
+    """A file, as seen from the current folder if it is below it."""
+    path, here = FilePath(file), FilePath.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path

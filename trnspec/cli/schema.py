@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,6 +33,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     cls=GroupedCommand,
     examples=(
         ("trnspec schema Chip", "The schema of one kind:"),
+        ("trnspec schema --combined", "One schema for documents of all kinds:"),
         ("trnspec schema --all schemas", "The schemas of all kinds, as files:"),
     ),
 )
@@ -53,7 +54,14 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     group="Output",
     help="Print the first line of a document, which names its schema to an editor.",
 )
-def command(kind: str | None, folder: FilePath | None, *, modeline: bool) -> None:
+@click.option(
+    "--combined",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help="Print one schema for documents of all kinds, those of plugins included.",
+)
+def command(kind: str | None, folder: FilePath | None, *, modeline: bool, combined: bool) -> None:
     """Print the JSON Schema of a kind of document; without KIND, list the kinds.
 
     For an editor, --modeline prints a first line that names the schema of this installation. For documents that others edit,
@@ -63,7 +71,14 @@ def command(kind: str | None, folder: FilePath | None, *, modeline: bool) -> Non
     from trnspec.api import registry
 
     known = registry()
-    if modeline:
+    if combined:
+        if kind is not None or folder is not None or modeline:
+            raise UsageError("--combined is for all kinds; leave out KIND, --all and --modeline")
+        from trnspec.model.json_schema import combined_schema
+
+        specs = {name: each.spec for name, each in known.kinds.items()}
+        click.echo(_json(combined_schema(specs, known.units)), nl=False)
+    elif modeline:
         if kind is None or folder is not None:
             raise UsageError("--modeline is of one KIND, without --all")
         click.echo(_modeline(_kind(known, kind)))
@@ -90,7 +105,11 @@ def _kind(known: Registry, name: str) -> Kind:
 def _text(kind: Kind, known: Registry) -> str:
     from trnspec.model.json_schema import document_schema
 
-    return json.dumps(document_schema(kind.name, kind.spec, known.units), indent=2, ensure_ascii=False) + "\n"
+    return _json(document_schema(kind.name, kind.spec, known.units))
+
+
+def _json(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def _modeline(kind: Kind) -> str:

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 import click
 
-from trnspec.api import plugins, validate
-from trnspec.cache import observer, verdicts
 from trnspec.cli.complete import codes
 from trnspec.cli.formats import Format
 from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+from trnspec.cli.validation import outcome
 from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
-from trnspec.loading import settings as settings_
-from trnspec.loading.files import documents_in, is_document
-from trnspec.loading.selection import STDIN
+from trnspec.loading.files import documents_in
 from trnspec.loading.settings import Settings
-from trnspec.loading.snapshot import snapshots
-from trnspec.output.reporters import render, use_color
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import datetime
-
-    from trnspec.checks.runner import Checked
 
 
 @click.command(
@@ -142,59 +129,24 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
         raise UsageError(f"--table is printed with --format text only, not with --format {format_}")
     if not paths:
         _hold_something(given.catalogs)
-    settings = settings_.find(_here()).merged(given)
-    if skip_others and paths:
-        paths = tuple(_documents(paths))
-        if not paths:
-            sys.exit(0)
-    known = plugins().registry
-    with snapshots(known, enabled=verdicts.is_enabled(sys.argv[1:], os.environ)):
-        checked = validate(paths, settings=settings, registry=known, every=True)
-    idle: list[str] = []
-    if baseline is not None:
-        from trnspec.checks.baseline import read, without
-
-        checked, idle = without(checked, read(baseline), settings)
-    color = sys.stdout is not None and use_color(sys.stdout, os.environ)
+    found = outcome(paths, given, format_, skip_others=skip_others, baseline=baseline)
+    if found is None:
+        sys.exit(0)
     if table:
         from trnspec.cli.render import show
         from trnspec.cli.tables import contents
 
-        show(contents(checked.graph))
+        show(contents(found.checked.graph))
         click.echo()
-    text = render(checked.report, format_, color=color, texts=checked.texts, when=_now())
-    if text:
-        click.echo(text, color=color)
-    for line in idle:
+    if found.text:
+        click.echo(found.text, color=found.color)
+    for line in found.idle:
         click.echo(f"no longer occurs: {line}", err=True)
-    if idle:
+    if found.idle:
         click.echo(f"trnspec baseline {baseline} removes what no longer occurs", err=True)
-    status = 0 if checked.report.ok else 1
-    if format_ in _REPEATABLE and not table and not idle and not _is_incomplete(checked):
-        observer.store(sys.argv[1:], f"{text}\n" if text else "", status)
-    sys.exit(status)
-
-
-_REPEATABLE = ("text", "json", "sarif", "github")
-"""The formats whose output depends on nothing but the documents: JUnit XML has the time of the run."""
-
-
-def _is_incomplete(checked: Checked) -> bool:
-    """Whether a plugin or a rule failed, which another run need not repeat."""
-    failed = any(record.warning for record in plugins().records)
-    return failed or any(d.code == "TRN900" for d in checked.report.diagnostics)
-
-
-def _documents(paths: Iterable[str]) -> Iterator[str]:
-    """The paths without the files, also those in folders, that other programs use."""
-    for path in paths:
-        if path == STDIN:
-            yield path
-        elif not FilePath(path).is_dir():
-            if is_document(FilePath(path)):
-                yield path
-        else:
-            yield from (str(file) for file in documents_in(FilePath(path)) if is_document(file))
+    if not table:
+        found.store(format_)
+    sys.exit(found.status)
 
 
 def _hold_something(folders: tuple[FilePath, ...]) -> None:
@@ -202,13 +154,6 @@ def _hold_something(folders: tuple[FilePath, ...]) -> None:
     for folder in folders:
         if folder.is_dir() and not any(documents_in(folder)):
             raise UsageError(f"{folder} holds no .yaml files")
-
-
-def _here() -> FilePath:
-    try:
-        return FilePath.cwd()
-    except FileNotFoundError:
-        raise UsageError("the current folder does not exist") from None
 
 
 def _codes(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -223,9 +168,3 @@ def _severity(text: str) -> tuple[str, Severity]:
         return code.strip().upper(), Severity.of(label.strip())
     except ValueError as error:
         raise UsageError(f"--severity {text}: {error}") from error
-
-
-def _now() -> datetime:
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.errors import QuantityError, UsageError
+from trnspec.errors import QuantityError, TrnspecError, UsageError
 from trnspec.evaluation.figure_path import FigurePath, figure_path
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError
@@ -230,11 +230,35 @@ def _with_hint(catalog: Documents, evaluate_: Evaluate) -> Evaluation:
     try:
         return evaluate_(catalog)
     except RefusalError as refusal:
-        known = claims(catalog.graph, refusal.place) if refusal.reason == "unknown-figure" else ()
-        if known:
-            hint = f"use_claims=True evaluates it at {_values(known)}, which sources claim"
-            refusal.hint = f"{hint}; or {refusal.hint}" if refusal.hint else hint
+        if refusal.reason == "unknown-figure":
+            known = claims(catalog.graph, refusal.place)
+            hint = f"use_claims=True evaluates it at {_values(known)}, which sources claim" if known else ""
+            hint = hint or assumable(catalog.graph, refusal.place)
+            refusal.hint = "; or ".join(filter(None, (hint, refusal.hint)))
         raise
+
+
+def assumable(graph: Graph, place: str) -> str:
+    """How to assume a missing figure, as a hint; empty where more than the figure is missing.
+
+    Args:
+        graph: The catalog.
+        place: The place of a refusal: ``trn3-gen1-server spec.fabric.bandwidth``.
+    """
+    match = _PLACE.fullmatch(place)
+    if match is None or match["of"] not in graph:
+        return ""
+    node, group = graph.named(match["of"]), match["at"].rpartition(".")[0]
+    if group and figure_at(node, ("spec", *group.split("."))) is None:
+        return ""
+    # The rate of a link has two ways to state it.
+    for path in (f"{node.name}.{match['at']}", f"{node.name}.{match['at']}.per_direction"):
+        try:
+            found = figure_path(graph, path)
+        except TrnspecError:
+            continue
+        return f"no source has a value; assume {found}=VALUE"
+    return ""
 
 
 def _values(claimed: Sequence[Assumed]) -> str:
@@ -245,7 +269,8 @@ def _over_claims(catalog: Documents, evaluate_: Evaluate) -> Evaluation:
     """The evaluation at every combination of claims of the figures that are missing."""
     results = list(_combinations(catalog, evaluate_))
     if len(results) == 1 and not results[0][0]:
-        return results[0][1]
+        unused = Assumption("use_claims", "not used", "no figure that is needed is missing")
+        return evolve(results[0][1], assumptions=(unused, *results[0][1].assumptions))
     ordered = sorted(results, key=lambda row: _first(row[1]))
     chosen, evaluation = ordered[len(ordered) // 2]
     every = list(dict.fromkeys(one for combination, _ in results for one in combination))
@@ -283,7 +308,7 @@ def _combinations(catalog: Documents, evaluate_: Evaluate) -> Iterator[tuple[tup
         yield combination, evaluation
     if not answered and first is not None:
         if first.reason == "unknown-figure" and count == 1:
-            first.hint = first.hint or "no source claims a value for it; assume one"
+            first.hint = first.hint or assumable(catalog.graph, first.place) or "no source claims a value for it"
         raise first
 
 
@@ -298,7 +323,8 @@ def _spanned(answer: Answer, evaluations: Sequence[Evaluation], note: str) -> An
     values = [float(a.value) for a in others if not isinstance(a.value, (bool, str))]
     if len(values) < len(evaluations) or min(values) == max(values):
         return answer
-    note = f"{measure(min(values), answer.unit)} to {measure(max(values), answer.unit)} {note}"
+    ends = [measure(end, answer.unit) for end in (min(values), max(values))]
+    note = f"{' to '.join(ends)} {note}" if ends[0] != ends[1] else f"the same {note}"
     bounded = answer.low is not None or answer.high is not None
     lows = [a.low for a in others] if bounded else values
     highs = [a.high for a in others] if bounded else values

@@ -57,6 +57,13 @@ _UPPER_CASE = {
     "flops": "FLOPs",
 }
 _SYNONYMS = {"time to first token": "TTFT", "time per output token": "TPOT"}
+_SHORT = {
+    "ttft": "time_to_first_token",
+    "tpot": "time_per_output_token",
+    "tokens_per_s_per_chip": "throughput_per_chip",
+    "usd": "million_tokens",
+}
+"""Names of columns by the answers that they have the values of."""
 _SUMMARY_ENTRIES = 6
 _SUMMARY_ANSWERS = 3
 _MAIN = (
@@ -317,6 +324,7 @@ def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, s
         heading = f"{label(name)} breakdown"
         yield heading[0].upper() + heading[1:], _breakdown(evaluation, name)
     marks = {a.name: edge(a) or mark(a) for a in evaluation.answers}
+    marks |= {short: marks[name] for short, name in _SHORT.items() if name in marks}
     for each in evaluation.tables:
         yield escape(each.title[:1].upper() + each.title[1:]), _table(each, _marks(each, marks))
     if any(m in (">=", "<=") for each in evaluation.tables for m in _marks(each, marks).values()):

@@ -220,7 +220,7 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
     if before is not None:
         other = serve(setup.model, before.plan, _numbers(before, end), serving_of(before.known), schedule="static")
         _known(other, before)
-        first, sent = other.prefill, _sent(setup, before, end)
+        first, sent = other.prefill, transfer(setup, before, end)
         chips += before.chips
         prompts = other.prefill_rate * before.plan.dp
         finished = served.decode_rate * replicas
@@ -292,7 +292,8 @@ def _known(served: Served, pool: Pool) -> None:
         )
 
 
-def _sent(setup: Setup, before: Pool, end: int | None) -> float:
+def transfer(setup: Setup, before: Pool, end: int | None = None) -> float:
+    """The time to send the KV cache of one prompt from a pool that prefills [s]; at one end of the figures, or nominal."""
     size = (
         setup.model.layers
         * setup.model.kv_elements

@@ -76,7 +76,8 @@ class TextFile:
             # Not splitlines, which also splits at form feeds.
             return re.findall(r"[^\n]*\n|[^\n]+", of)
 
-        pieces = difflib.unified_diff(lines(self.text), lines(text), str(self.file), str(self.file))
+        before = str(self.file) if self.text else "/dev/null"
+        pieces = difflib.unified_diff(lines(self.text), lines(text), before, str(self.file))
         return "".join(p if p.endswith("\n") else f"{p}\n\\ No newline at end of file\n" for p in pieces)
 
 

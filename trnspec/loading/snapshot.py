@@ -325,16 +325,18 @@ def _program(units: UnitTable) -> bytes:
 _documents: Snapshots | None = None
 
 
-def reading(file: str, known: Registry, *, target: bool = True, plugin: str = "", layer: int = 0) -> Reading:
+def reading(  # each one is independent of the others
+    file: str, known: Registry, *, target: bool = True, plugin: str = "", layer: int = 0, compacted: bool = False
+) -> Reading:
     """The reading of a file, from an earlier run if its content is the same."""
     documents = _documents
     if documents is None:
-        return read(read_file(file), known, target=target, plugin=plugin, layer=layer)
+        return read(read_file(file), known, target=target, plugin=plugin, layer=layer, compacted=compacted)
     earlier = documents.reading(file, target=target, plugin=plugin, layer=layer)
     if earlier is not None:
         return earlier
     state = verdicts.change_of(file)
-    found = read(read_file(file), known, target=target, plugin=plugin, layer=layer)
+    found = read(read_file(file), known, target=target, plugin=plugin, layer=layer, compacted=compacted)
     documents.keep(file, state, found)
     return found
 

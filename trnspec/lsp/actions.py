@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
-from trnspec.model.document import API_VERSION, PathText
+from trnspec.checks.stubs import missing_source, stub_of
+from trnspec.model.document import PathText
 from trnspec.model.reflection import (
     ChoiceShape,
     FigureShape,
@@ -22,7 +24,6 @@ from trnspec.yaml import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path as FilePath
 
     from trnspec.lsp.positions import Lines, Spot
     from trnspec.plugins.api import Registry
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 
 _SPELLINGS = re.compile(r"did you mean (.*)\?")
 _UNIT = re.compile(r'unknown unit "([^"]+)"')
-_NO_SOURCE = re.compile(r"no Source is named '([a-z0-9][a-z0-9.-]*)'")
+_MOST = 60
+"""The length of a replacement that is shown as a title."""
 _REASON = "State why this is accepted."
 
 _path_shape = shape_of(PathText)
@@ -40,8 +42,21 @@ _PATH = re.compile(_path_shape.pattern.regex)
 
 
 def fixes(diagnostic: types.Diagnostic, uri: str, lines: Lines) -> Iterator[types.CodeAction]:
-    """The spellings that the hint of a finding proposes."""
+    """The edit of a finding, as ``trnspec fix`` applies it; without one, the spellings that its hint proposes."""
     data: Any = diagnostic.data or {}
+    if edit := data.get("edit"):
+        new = edit["text"]
+        short = new and "\n" not in new and len(new) <= _MOST
+        yield types.CodeAction(
+            title=f"Replace with {new}"
+            if short
+            else f"Fix {diagnostic.code}: {data.get('hint') or diagnostic.message}",
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=[diagnostic],
+            is_preferred=True,
+            edit=types.WorkspaceEdit(changes={uri: [types.TextEdit(_range(edit, lines), new)]}),
+        )
+        return
     match = _SPELLINGS.search(str(data.get("hint", "")))
     begin, end = diagnostic.range.start, diagnostic.range.end
     if match is None or begin.line != end.line or not data.get("text"):
@@ -64,24 +79,20 @@ def fixes(diagnostic: types.Diagnostic, uri: str, lines: Lines) -> Iterator[type
         )
 
 
-def new_source(diagnostic: types.Diagnostic, root: FilePath, known: Registry) -> Iterator[types.CodeAction]:
+def new_source(diagnostic: types.Diagnostic, uri: str, known: Registry) -> Iterator[types.CodeAction]:
     """A document for a source that is referred to and does not exist, to be filled in."""
-    match = _NO_SOURCE.search(diagnostic.message)
-    if match is None or "Source" not in known.kinds:
+    # Also for a name that may be misspelt: the author chooses.
+    name = missing_source(str(diagnostic.code), diagnostic.message, "")
+    stub = stub_of(name, FilePath(to_fs_path(uri) or ""), known) if name else None
+    if stub is None:
         return
-    file = root / known.kinds["Source"].folder / f"{match[1]}.yaml"
-    if file.exists():
-        return
-    uri = from_fs_path(str(file)) or ""
-    text = (
-        f"api_version: {API_VERSION}\nkind: Source\nmetadata:\n  name: {match[1]}\n  title:\nspec:\n"
-        "  publisher:\n  as_of:\n  rank:\n  address:\n"
-    )
+    file, text = stub
+    address = from_fs_path(str(file)) or ""
     start = types.Position(0, 0)
     changes: list[types.CreateFile | types.RenameFile | types.DeleteFile | types.TextDocumentEdit] = [
-        types.CreateFile(uri, options=types.CreateFileOptions(ignore_if_exists=True)),
+        types.CreateFile(address, options=types.CreateFileOptions(ignore_if_exists=True)),
         types.TextDocumentEdit(
-            types.OptionalVersionedTextDocumentIdentifier(uri), [types.TextEdit(types.Range(start, start), text)]
+            types.OptionalVersionedTextDocumentIdentifier(address), [types.TextEdit(types.Range(start, start), text)]
         ),
     ]
     yield types.CodeAction(
@@ -161,6 +172,11 @@ def _item(document: Document, lines: Lines, path: Path, *content: str) -> types.
         return types.TextEdit(types.Range(end, end), "\n" + text)
     start = types.Position(line, 0)
     return types.TextEdit(types.Range(start, start), text)
+
+
+def _range(edit: dict[str, Any], lines: Lines) -> types.Range:
+    """The range of an edit, which has lines and columns as in the messages of the command line."""
+    return lines.range(Place(*edit["start"]), Place(*edit["end"]))
 
 
 def _margin(line: str) -> str:

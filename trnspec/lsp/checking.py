@@ -131,7 +131,8 @@ def carried(before: Iterable[Diagnostic], old: Document, new: Quick, documents: 
             text = text_at(new.document, problem)
             if text == diagnostic.where.text:
                 where = evolve(diagnostic.where, place=problem.place, text=text)
-                moved.append(evolve(diagnostic, where=where))
+                # The places of an edit are those of the text before.
+                moved.append(evolve(diagnostic, where=where, edit=None))
     return tuple(moved)
 
 

@@ -49,7 +49,7 @@ def by_file(
         if diagnostic.where.file not in opened:
             mirrored = next((see for see in diagnostic.see if see.file in opened), None)
             if mirrored is not None:
-                here = evolve(diagnostic, where=mirrored, see=(diagnostic.where,))
+                here = evolve(diagnostic, where=mirrored, see=(diagnostic.where,), edit=None)
                 result[mirrored.file].append(_message(here, lines_of, codes))
     return {file: found for file, found in result.items() if not file.startswith("<")}
 
@@ -69,6 +69,13 @@ def _message(diagnostic: Diagnostic, lines_of: Callable[[str], Lines], codes: Ma
         "text": diagnostic.where.text,
         "rule": code is not None and diagnostic.code not in _NOT_WAIVED and page is None,
     }
+    if diagnostic.edit is not None:
+        start, end = diagnostic.edit.start, diagnostic.edit.end
+        data["edit"] = {
+            "start": [start.line, start.column],
+            "end": [end.line, end.column],
+            "text": diagnostic.edit.text,
+        }
     return types.Diagnostic(
         range=lines_of(diagnostic.where.file).range_at(diagnostic.where),
         message=f"{diagnostic.message}{hint}",

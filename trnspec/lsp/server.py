@@ -417,7 +417,7 @@ def create() -> Server:  # noqa: C901, PLR0915  # one function for each request
             # Some editors do not return the data of a diagnostic.
             known = next((d for d in ls.opened[file].published if _same(d, diagnostic)), diagnostic)
             result += actions.fixes(known, uri, lines)
-            result += actions.new_source(known, ls.documents.root(file), ls.documents.known)
+            result += actions.new_source(known, uri, ls.documents.known)
             result += actions.waiver(known, uri, document, lines)
         spot = spot_at(document, lines.place(params.range.start))
         result += actions.claim(spot, ls.spec(document.text), uri, document, lines)

@@ -6,6 +6,7 @@ editors and other programs, and a test compares the two. See ``docs/explanation/
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from typing import TYPE_CHECKING, Any
@@ -39,11 +40,14 @@ from trnspec.quantities.quantity import pattern
 from trnspec.quantities.units import UNITS, Dimension, UnitTable, units_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 Schema = dict[str, Any]
+
+MESSAGE = "errorMessage"
+"""The keyword of editors for what they show in place of a regular expression; validators ignore it."""
 
 
 def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
@@ -55,6 +59,41 @@ def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
         table: The units that figures may be written in.
     """
     definitions = _Definitions(table)
+    return {
+        "$schema": DIALECT,
+        "$id": f"urn:trnspec:schema:v1:{kind.lower()}",
+        **_document(kind, spec, definitions),
+        "$defs": dict(sorted(definitions.schemas.items())),
+    }
+
+
+def combined_schema(kinds: Mapping[str, type], table: UnitTable = UNITS) -> Schema:
+    """One schema of the documents of several kinds, which ``kind`` distinguishes.
+
+    Args:
+        kinds: The classes of the specs by the names of the kinds.
+        table: The units that figures may be written in.
+    """
+    definitions = _Definitions(table)
+    branches = []
+    for kind, spec in kinds.items():
+        build = functools.partial(_document, kind, spec, definitions)
+        document = definitions.refer((kind, "document"), f"{kind}Document", build)
+        branches.append({"if": {"required": ["kind"], "properties": {"kind": {"const": kind}}}, "then": document})
+    return {
+        "$schema": DIALECT,
+        "$id": "urn:trnspec:schema:v1",
+        "title": "trnspec",
+        "description": "A document of any kind.",
+        "type": "object",
+        "required": ["api_version", "kind"],
+        "properties": {"kind": {"enum": list(kinds), "description": "The kind of the document."}},
+        "allOf": branches,
+        "$defs": dict(sorted(definitions.schemas.items())),
+    }
+
+
+def _document(kind: str, spec: type, definitions: _Definitions) -> Schema:
     properties: Schema = {
         "api_version": {"enum": [API_VERSION, *OLDER_VERSIONS], "description": "The version of the document format."},
         "kind": {"const": kind, "description": summary(spec)},
@@ -67,15 +106,12 @@ def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
         },
     }
     return {
-        "$schema": DIALECT,
-        "$id": f"urn:trnspec:schema:v1:{kind.lower()}",
         "title": kind,
         "description": summary(spec),
         "type": "object",
         "required": ["api_version", "kind", "metadata", "spec"],
         "additionalProperties": False,
         "properties": properties,
-        "$defs": dict(sorted(definitions.schemas.items())),
     }
 
 
@@ -147,11 +183,13 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch fo
         name = "".join(w.title() for w in shape.dimension.name.split("_")) if shape.dimension else "Any"
         schema = definitions.refer(shape, f"{name}Figure", lambda: _figure(shape.dimension, definitions))
     elif isinstance(shape, RefShape):
-        schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {target_word(shape.target)}"}
+        target = target_word(shape.target)
+        schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {target}"}
+        schema[MESSAGE] = f"The name of a {target}: {NAME_PATTERN.words}."
     elif isinstance(shape, TextShape):
         schema = {"type": "string", **_limits(shape.pattern)}
     elif isinstance(shape, NumberShape):
-        rounded: Schema = {"type": ["integer", "string"], "pattern": ROUNDED.regex}
+        rounded: Schema = {"type": ["integer", "string"], **_limits(ROUNDED)}
         schema = rounded if shape.rounded else {"type": "integer" if shape.whole else "number"}
         if shape.least is not None:
             schema["minimum"] = shape.least
@@ -173,7 +211,8 @@ def _limits(pattern: Pattern | None) -> Schema:
     if pattern is None:
         return {}
     limits = {"pattern": pattern.regex, "maxLength": pattern.longest, "maxPaths": pattern.paths}
-    return {keyword: limit for keyword, limit in limits.items() if limit is not None}
+    message = {MESSAGE: f"Write {pattern.words}."} if pattern.regex else {}
+    return {keyword: limit for keyword, limit in limits.items() if limit is not None} | message
 
 
 def _object(shape: ObjectShape, definitions: _Definitions) -> Schema:
@@ -266,9 +305,11 @@ def example_of(shape: Shape, text: str) -> Any:
 def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
     table = definitions.table
     regex = any_pattern(table) if dimension is None else pattern(dimension, table)
-    text: Schema = {"type": "string", "pattern": regex}
     words = "figure" if dimension is None else dimension.name.replace("_", " ").lower()
     units = "" if dimension is None else " Units: " + ", ".join(units_of(dimension, table)) + "."
+    example = "2.9 TB/s" if dimension is None else f"2.5 {dimension.usual}"
+    message = f"Write the {words} with its unit, such as {example}; in braces, quote one with a comma."
+    text: Schema = {"type": "string", "pattern": regex, MESSAGE: message}
     figure = _object(ObjectShape(Figure), definitions)
     figure["properties"]["value"] = {**figure["properties"]["value"], **text}
     return {

@@ -6,7 +6,7 @@ COMMANDS = {
     "validate": "Check catalog files and all documents that refer to them.",
     "watch": "Check documents whenever they change; print new and resolved findings.",
     "fmt": "Format documents: order of keys, indentation and spacing.",
-    "fix": "Apply the safe hints of findings: misspelt keys and units, numbers without quotes, idle waivers.",
+    "fix": "Apply the safe hints of findings: misspelt keys and units, missing sources, former paths, idle waivers.",
     "migrate": "Write documents of an older api_version, or with former paths, in the present format.",
     "baseline": "Write the present findings to a file, so that only new ones are reported.",
     "check": "Compare a value with a figure of the catalog.",

@@ -48,7 +48,7 @@ class Displayed:
             quantity.value * count,
             quantity.unit,
             digits,
-            f"{qualifier} " if qualifier.isalpha() else qualifier,
+            f"{qualifier} " if qualifier[-1:].isalpha() else qualifier,
             quantity.table,
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,8 @@ def renaming(document: Document, path: Path, name: str) -> Edit | None:
     span = document.places.get(path)
     if span is None or span.key is None or not name:
         return None
+    import json
+
     lines = Lines(document.text)
     start = lines.offset(span.key)
     for raw in (str(path[-1]), json.dumps(path[-1]), f"'{path[-1]}'"):
@@ -100,6 +101,8 @@ def _below(key: str, entry: str, value: str, span: Span, margin: str) -> str | N
 
 def _in_braces(value: str) -> str:
     """A value of one line as it is written in braces: a bare text with commas or brackets gets quotes."""
+    import json
+
     bare = value[:1] not in {'"', "'", "{", "["} and re.search(r"[,\[\]{}]", value)
     return json.dumps(value, ensure_ascii=False) if bare else value
 

@@ -18,6 +18,7 @@ CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\uff
 _SURROGATES = re.compile("[\ud800-\udfff]+")
 _ESCAPED_BYTES = re.compile("[\udc80-\udcff]+")  # the result of surrogateescape
 _LISTED = 4
+_LINE_FEEDS = "end lines with a line feed; git does it with '*.yaml text eol=lf' in .gitattributes"
 _LONE_CR = re.compile(r"\r(?!\n)")
 INVISIBLE = re.compile(
     "[\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f"
@@ -111,6 +112,11 @@ def clean(text: str, problems: Problems) -> str:
                 lines.place(lone[0]),
                 "end lines with a line feed",
             )
+        pairs = text.count("\r\n")
+        if pairs:
+            times = "1 line ends" if pairs == 1 else f"{pairs:,} lines end"
+            message = f"{times} with a carriage return and a line feed; the catalog has line feeds only."
+            problems.add("TRN059", message, lines.place(text.index("\r\n")), _LINE_FEEDS)
     if text and text[-1] not in "\r\n":
         problems.add("TRN053", "The last line has no line end.", lines.place(len(text)), "end it with a line feed")
     return _SURROGATES.sub(lambda m: "\ufffd" * len(m.group()), text)

@@ -131,3 +131,14 @@ def test_a_file_that_is_not_there(catalog, tmp_path) -> None:
 
 def test_nothing_changes_nothing(catalog, tmp_path) -> None:
     assert not catalog.diff(lay(catalog, tmp_path, "change: {}\nadd: []\n"))
+
+
+def test_changes_after_a_mistake_are_checked_too(catalog, tmp_path) -> None:
+    """Each of them, whatever the kind of the mistake before."""
+    text = "change:\n  page: 3\n  prt: {x: 1}\n  part: 4\n  prtt: {x: 1}\n"
+    with pytest.raises(UsageError) as caught:
+        lay(catalog, tmp_path, text)
+    message = str(caught.value)
+
+    assert 2 == message.count("a mapping from paths to values")
+    assert 2 == message.count("no document is named")

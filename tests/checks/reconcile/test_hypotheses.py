@@ -455,3 +455,14 @@ def test_no_whole_number_is_no_count():
     counted = attrs.evolve(suspect, site=sites(bare(), "trn1.32xlarge", "chips.count")[0])
 
     assert explain(counted, bare()) == []
+
+
+def test_a_second_total_is_used_where_the_first_explains_nothing():
+    shares = [
+        (Fraction(1), parse("3,040 TFLOPS")),
+        (Fraction(8), parse("900 TFLOPS")),
+        (Fraction(16), parse("3,040 TFLOPS")),
+    ]
+    explanations = causes("3,040 TFLOPS", interval("3,040 TFLOPS").scaled(Fraction(1, 16)), at=PEAK, shares=shares)
+
+    assert explanations["whole-for-part"] == "the total, 3,040 TFLOPS, was used for one part"

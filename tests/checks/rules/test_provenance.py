@@ -387,3 +387,51 @@ def test_a_page_that_closes_or_was_judged(total, verdict):
 
 def test_pages_are_not_held_against_each_other():
     assert set() == found("TRN403", page("3,380 TFLOPS", source="neuron-trn1-2023-02"))
+
+
+# Loops go on after what is in order.
+
+
+def test_a_claim_after_one_that_is_in_order():
+    graph = claim(bare(), "trainium1", BF16, "190 TFLOPS", verdict="agrees", reason=REASON)
+    graph = claim(graph, "trainium1", BF16, "190 TFLOPS", verdict="superseded", reason=REASON)
+
+    assert {("trainium1", BF16)} == found("TRN305", graph)
+
+
+def test_a_total_after_others_of_its_page_that_close_or_were_judged():
+    """All servers of the page are compared, also after one that closes and one that was judged."""
+    text = PAGE.replace("SOURCE", "a-page")
+    server = text[text.index("# file: servers/whole.yaml") :]
+    cases = (
+        ("aa", "3,360 TFLOPS", "superseded"),
+        ("bb", "3,380 TFLOPS", "rejected"),
+        ("zz", "3,380 TFLOPS", "superseded"),
+    )
+    more = "".join(
+        server.replace("whole", name).replace("TOTAL", total).replace("VERDICT", verdict)
+        for name, total, verdict in cases
+    )
+    rest = text[: text.index("# file: servers/whole.yaml")]
+
+    assert {("zz", "claims.0.says")} == found("TRN403", beside(rest + more))
+
+
+def test_an_adopted_mismatch_does_not_end_the_comparison():
+    """What contradicts itself among adopted figures is TRN402; the claims of the page are still compared."""
+    text = PAGE.replace("SOURCE", "a-page").replace("TOTAL", "3,380 TFLOPS").replace("VERDICT", "superseded")
+    adopted = """# file: servers/adopted.yaml
+api_version: trnspec/v1
+kind: Server
+metadata: {name: adopted, title: Adopted, source: a-page}
+spec:
+  chips: {chip: own, count: 2}
+  stated: {memory: {capacity: 100 GiB}}
+# file: chips/own.yaml
+api_version: trnspec/v1
+kind: Chip
+metadata: {name: own, title: Own, source: a-page}
+spec: {memory: {capacity: 32 GiB}}
+"""
+
+    assert {("whole", "claims.0.says")} == found("TRN403", beside(text + adopted))

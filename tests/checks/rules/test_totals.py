@@ -105,3 +105,29 @@ def test_two_faults_two_findings():
     graph = put(put(bare(), "trainium1", "peak.dense.bf16", "290 TFLOPS"), "trn1.32xlarge", "stated.cores", 64)
 
     assert {("trainium1", "spec.peak.dense.bf16"), ("trn1.32xlarge", "spec.stated.cores")} == found("TRN402", graph)
+
+
+def test_a_total_is_compared_with_as_many_digits_as_it_has():
+    graph = put(
+        put(bare(), "trn1.32xlarge", "stated.memory.capacity", "480.00 GiB"),
+        "trainium1",
+        "memory.capacity",
+        "32.011 GiB",
+    )
+    messages = [f.message for f in findings("TRN402", graph)]
+
+    assert any("16 x 32.011 GiB of trainium1 = 512.176 GiB" in message for message in messages)
+
+
+def test_the_total_that_was_used_for_one_part_is_named():
+    """Through the rule: the totals of a part reach the explanations."""
+    told = one(put(bare(), "trainium1", "peak.dense.bf16", "3,040 TFLOPS"))
+
+    assert "the total, 3,040 TFLOPS, was used for one part" in told.hint
+
+
+def test_the_clock_is_compared_with_the_peak():
+    """Elements times clock is a rate of another dimension than the clock."""
+    graph = put(bare(), "neuroncore-v2", "engines.tensor.clock", "2.0 GHz")
+
+    assert {n for n, _ in found("TRN402", graph)} & {"neuroncore-v2"}

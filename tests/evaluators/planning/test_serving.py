@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluator_samples import keywords
+from evaluator_samples import LLAMA_1B, keywords
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import trnspec
 from trnspec.builtin import plugin as builtin
@@ -27,11 +32,15 @@ QUESTION: dict[str, Any] = {
     "tpot": "40ms",
     "tp": (4, 8),
     "on": ("trn2.48xlarge",),
+    "pools": ("aggregated",),
 }
 
 
-def rows(found: Evaluation, table: int = 0) -> list[dict[str, Any]]:
-    return found.tables[table].records()
+def rows(found: Evaluation, title: str = "Plans") -> list[dict[str, Any]]:
+    return next(table for table in found.tables if table.title == title).records()
+
+
+CURVE = "Percentiles by request rate of the fleet"
 
 
 def test_the_parts_of_a_plan_agree() -> None:
@@ -44,7 +53,7 @@ def test_the_parts_of_a_plan_agree() -> None:
     assert best["replicas"] == systems * ranks // best["tp"]
     assert best["rate_per_replica"] == pytest.approx(20.0 / best["replicas"])
     assert best["million_tokens"] == pytest.approx(best["hourly"] / (20.0 * 256 * 3600) * 1e6)
-    assert best["utilization"] == pytest.approx(100 * best["rate_per_replica"] / best["saturation"])
+    assert best["utilization"] == pytest.approx(100 * 20.0 / best["saturation"])
     assert best["utilization"] <= 80
 
 
@@ -70,12 +79,11 @@ def test_one_system_fewer_does_not_meet_the_limits() -> None:
     question = {**QUESTION, "rate": 2000.0, "calibration": "none", "tp": (4,)}
     found = plan(CAT, **question)
     (row,) = rows(found)
-    highest = max(r["rate"] for r in rows(found, 1) if r["within_limits"]) / row["replicas"]
+    highest = max(r["rate"] for r in rows(found, CURVE) if r["within_limits"])
 
-    assert row["rate_per_replica"] * 64 // 4 <= 2000.0
     # A grid of 10 % steps brackets the highest rate.
-    assert highest <= row["rate_per_replica"] * 1.001 + 0.1 * row["saturation"]
-    assert row["rate_per_replica"] <= highest + 0.1 * row["saturation"]
+    assert highest <= 2000.0 * 1.001 + 0.1 * row["saturation"]
+    assert highest + 0.1 * row["saturation"] >= 2000.0
 
 
 def test_tighter_limits_need_no_fewer_chips() -> None:
@@ -85,7 +93,7 @@ def test_tighter_limits_need_no_fewer_chips() -> None:
 
 
 def test_percentiles_grow_with_the_rate() -> None:
-    curve = rows(plan(CAT, **QUESTION), 1)
+    curve = rows(plan(CAT, **QUESTION), CURVE)
 
     for name in ("ttft", "tpot", "median_tpot"):
         assert [r[name] for r in curve] == sorted(r[name] for r in curve)
@@ -111,10 +119,184 @@ def test_a_file_without_lengths(tmp_path: Path, text: str) -> None:
         plan(CAT, **QUESTION, lengths=str(file))
 
 
+def test_a_trace_is_simulated_and_sizes_the_fleet(tmp_path: Path) -> None:
+    """Bursts of the same requests at the same mean rate need a larger fleet, or wait longer."""
+    even, bursts = tmp_path / "even.csv", tmp_path / "bursts.csv"
+    head = "arrival,isl,osl\n"
+    even.write_text(head + "".join(f"{n / 40.0},2048,64\n" for n in range(800)), encoding="utf-8")
+    together = "".join(f"{n // 200 * 5.0 + n % 200 * 0.001},2048,64\n" for n in range(801))
+    bursts.write_text(head + together, encoding="utf-8")
+    question = {**QUESTION, "rate": None, "tp": (8,)}
+    smooth, bursty = (plan(CAT, **question, lengths=str(file)) for file in (even, bursts))
+
+    assert smooth.title.partition(" at ")[2].startswith("40")
+    assert bursty["chips"] > smooth["chips"]
+    for found in (smooth, bursty):
+        assert found.number("simulated_ttft") <= 1.0
+        assert found.number("simulated_tpot") <= 0.040
+    scaled = plan(CAT, **{**question, "rate": 80.0}, lengths=str(even))
+    assert scaled.title.partition(" at ")[2].startswith("80")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("isl,osl\n5,5\n", "rate: "),
+        ("arrival,isl,osl\n1,5,5\n,5,5\n", ":3: an arrival is expected"),
+        ("arrival,isl,osl\nx,5,5\n", "an arrival in seconds"),
+        ("arrival,isl,osl\n1,5,5\n1,5,5\n", "at least two times"),
+    ],
+)
+def test_a_file_that_is_no_trace(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "lengths.csv"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=message):
+        plan(CAT, **{**QUESTION, "rate": None}, lengths=str(file))
+
+
+def test_pools_are_apart() -> None:
+    """The ratio, the transfer of the KV cache, and a launch command of each pool."""
+    question = {**QUESTION, "pools": ("disaggregated",), "tp": (4, 8)}
+    found = plan(CAT, **question)
+    best = rows(found)[0]
+    ranks = 4 if best["tp"] == 4 else 8
+
+    assert best["pools"] == f"{best['prefill_replicas']}P:{best['replicas']}D"
+    assert best["replicas"] * ranks + best["prefill_replicas"] * best["prefill_tp"] <= best["chips"] * 4
+    together = trnspec.evaluate(
+        "inference", CAT, model="llama-3.1-8b", on="trn2.48xlarge", prefill_on="trn2.48xlarge", prompt=2048, output=256,
+        tp=best["tp"], dp=1,
+    )  # fmt: skip
+    # The evaluator has a wider prefill pool, which sends at a higher rate than a replica of the plan.
+    assert best["transfer"] >= together.number("transfer_time")
+    assert "NixlConnector" in str(found["launch"])
+    assert "NixlConnector" in str(found["launch_prefill"])
+
+
+def test_prices_of_every_type_are_listed() -> None:
+    found = plan(CAT, **QUESTION)
+    best = rows(found)[0]
+    prices = rows(found, "Cost by price")
+    (block,) = [p for p in prices if p["price_type"] == "capacity-block"]
+
+    assert {p["price_type"] for p in prices} >= {"spot", "capacity-block"}
+    assert (block["hourly"], block["million_tokens"]) == pytest.approx((best["hourly"], best["million_tokens"]))
+
+
+def test_a_model_of_a_config_file(tmp_path: Path) -> None:
+    """The same dimensions give the same plan as the document of the catalog, and are a model of other evaluators."""
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(LLAMA_1B), encoding="utf-8")
+    question = {**QUESTION, "tp": (4,)}
+    named, imported = (rows(plan(CAT, **{**question, "model": name})) for name in ("llama-3.2-1b", str(file)))
+
+    assert imported == named
+    (suggested,) = plan(CAT, **{**question, "model": str(file)}).suggestions
+    assert trnspec.evaluate(suggested.evaluator, CAT, **suggested.inputs).answers
+    for evaluator, more in (
+        ("inference", {}),
+        ("memory", {"seq": 4096}),
+        ("training", {"seq": 4096, "global_batch": 512, "tp": 8}),
+    ):
+        one, other = (
+            trnspec.evaluate(evaluator, CAT, model=name, on="trn2.48xlarge", **more)
+            for name in ("llama-3.2-1b", str(file))
+        )
+        assert [a.value for a in one.answers] == [a.value for a in other.answers]
+
+
+def test_the_launch_command_has_the_deployment() -> None:
+    found = plan(
+        CAT, **{**QUESTION, "model": "llama-3.1-70b", "tpot": "80ms", "ttft": "3s", "tp": (32,)},
+        pp=(2,), chunk=(512,), kv_dtype="fp8", draft="llama-3.2-1b",
+    )  # fmt: skip
+    words = shlex.split(str(found["launch"]))
+    options = dict(itertools.pairwise(words))
+
+    assert options["--tensor-parallel-size"] == "32"
+    assert options["--pipeline-parallel-size"] == "2"
+    assert options["--max-num-batched-tokens"] == "512"
+    assert options["--kv-cache-dtype"] == "fp8"
+    assert options["--max-model-len"] == str(2048 + 256)
+    assert json.loads(options["--speculative-config"])["num_speculative_tokens"] == 4
+
+
+def test_a_draft_model_and_narrow_weights_decode_faster() -> None:
+    question = {
+        **QUESTION,
+        "model": "llama-3.1-70b",
+        "tpot": "80ms",
+        "ttft": "3s",
+        "tp": (32,),
+        "pools": ("aggregated",),
+    }
+    plain = plan(CAT, **question)
+    draft = plan(CAT, **question, draft="llama-3.2-1b", acceptance=0.9)
+    narrow = plan(CAT, **question, weight_dtype=("fp8",))
+
+    assert draft.number("median_tpot") < plain.number("median_tpot")
+    assert narrow.number("median_tpot") < plain.number("median_tpot")
+
+
+def test_a_prefix_cache_shortens_the_first_token() -> None:
+    plain, half = (plan(CAT, **QUESTION, prefix_hit=share) for share in (0.0, 0.5))
+
+    assert half.number("median_ttft") < plain.number("median_ttft")
+
+
+def test_experts_are_split_over_all_replicas_of_a_system() -> None:
+    question = {**QUESTION, "model": "qwen3-30b-a3b", "tp": (8,), "top": 20}
+
+    assert {row["ep"] for row in rows(plan(CAT, **question))} == {1, 8}
+
+
+def test_a_model_that_does_not_fit_on_one_system_is_split_over_several() -> None:
+    changed = {
+        "model": "llama-3.1-405b",
+        "rate": 0.1,
+        "ttft": "20s",
+        "tpot": "1s",
+        "tp": None,
+        "on": ("trn1.32xlarge",),
+    }
+    found = plan(CAT, **{**QUESTION, **changed})
+    best = rows(found)[0]
+
+    assert (best["pp"], int(best["system"].partition("*")[2]) % best["pp"]) == (best["pp"], 0)
+    assert best["pp"] > 1
+
+
+def test_unknown_links_are_not_computed_with() -> None:
+    """Where the rate of a link is not published, a deployment over it is rejected with the figure."""
+    with pytest.raises(RefusalError, match="not published"):
+        plan(CAT, **{**QUESTION, "on": ("trn3-gen2-server",), "tp": (16,)})
+
+
+@settings(max_examples=4, deadline=None)
+@given(st.floats(1.1, 4.0), st.sampled_from(["ttft", "tpot"]), st.floats(5.0, 500.0))
+def test_a_looser_limit_never_costs_more(factor: float, name: str, rate: float) -> None:
+    limits = {"ttft": 0.6, "tpot": 0.03}
+    question = {**QUESTION, "rate": rate, "calibration": "none"}
+
+    def cost(limits: dict[str, float]) -> float:
+        texts = {key: f"{value:.4f}s" for key, value in limits.items()}
+        return plan(CAT, **question | texts).number("million_tokens")
+
+    assert cost(limits | {name: factor * limits[name]}) <= cost(limits)
+
+
 def test_no_plan() -> None:
+    """The error names the nearest deployment, the limit that it misses, and limits that it meets."""
     with pytest.raises(RefusalError) as refused:
         plan(CAT, **{**QUESTION, "tpot": "0.1ms"})
-    assert refused.value.reason == "no-plan"
+    error = refused.value
+    (suggestion,) = error.suggestions
+
+    assert error.reason == "no-plan"
+    assert "TPOT" in str(error)
+    assert (suggestion.evaluator, set(suggestion.inputs) - set(QUESTION)) == ("plan-serve", {"tpot"} - set(QUESTION))
+    again = trnspec.evaluate("plan-serve", CAT, **suggestion.inputs)
+    assert again.number("time_per_output_token") > 1e-4
 
 
 class TestConformance(EvaluatorConformance):
@@ -122,7 +304,7 @@ class TestConformance(EvaluatorConformance):
 
     plugin = builtin
     name = "plan-serve"
-    dimensionless = ("systems", "chips", "replicas", "requests_in_flight", "saturation")
+    dimensionless = ("chips", "replicas", "prefill_replicas", "requests_in_flight", "saturation")
     good = (QUESTION, {**QUESTION, "calibration": "none"})
     bad = (
         ({**QUESTION, "ttft": "x"}, "misuse"),

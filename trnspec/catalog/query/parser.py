@@ -6,6 +6,7 @@ The grammar is documented in ``docs/reference/query.md``.
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 from trnspec.catalog.query.tree import (
     OPERATORS,
@@ -27,6 +28,7 @@ from trnspec.catalog.query.tree import (
     Word,
 )
 from trnspec.errors import QuantityError, UsageError
+from trnspec.quantities.quantity import parse
 from trnspec.quantities.tokens import NUMBER, Token, Tokenizer, read_number
 from trnspec.quantities.units import UNITS, UnitTable
 
@@ -202,7 +204,9 @@ class _Reader:
 
     def measure(self, token: Token) -> Measure | Number:
         try:
-            quantity = read_number(token, self.units)
+            # Figures have no percentages; measures of evaluations have.
+            percent = self.flags and token.unit == "%"
+            quantity = parse(f"{Decimal(token.text) / 100:f}x") if percent else read_number(token, self.units)
         except QuantityError as error:
             raise self.refuse(str(error), token, error.hint) from error
         return Measure(quantity, token.span) if token.unit else Number(token.text, token.span)

@@ -62,6 +62,7 @@ _CODES: dict[Severity, dict[str, str]] = {
         "TRN056": "space-before-colon",
         "TRN057": "former-path",
         "TRN058": "older-version",
+        "TRN059": "crlf-line-end",
     },
 }
 """The front matter of the pages, repeated here so that a run without findings reads no page; a test compares both."""

@@ -6,7 +6,6 @@ import math
 import weakref
 from collections import Counter, defaultdict
 from itertools import combinations
-from statistics import median
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -364,6 +363,8 @@ _LATE = ("TRN805", "TRN808")
 
 def _usual(offers: tuple[Offer, ...]) -> dict[PriceType, float]:
     """The median price per rate by type."""
+    from statistics import median
+
     prices: dict[PriceType, list[float]] = defaultdict(list)
     for offer in offers:
         if offer.rate:

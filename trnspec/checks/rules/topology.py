@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.graph.composition import chips, count_path, parts, servers
-from trnspec.graph.fabrics import shape
 from trnspec.graph.graph import Graph, at
 from trnspec.graph.products import chips_of
 from trnspec.model.chip import Chip
@@ -15,8 +14,6 @@ from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.plugins.api import Finding, rule
-from trnspec.topology.fabric import TopologyError
-from trnspec.topology.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,10 +89,9 @@ def topology_size_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """
     for path, topology, members in _topologies(node, graph):
         what = "servers" if path == _BETWEEN else "chips"
-        try:
-            built = shape(topology, members)
-        except TopologyError as error:
-            yield Finding(path, f"the topology of {node.name} cannot be built: {error}", f"see {dotted(path)}")
+        built = _built(topology, members)
+        if isinstance(built, str):
+            yield Finding(path, f"the topology of {node.name} cannot be built: {built}", f"see {dotted(path)}")
             continue
         if built.nodes != members:
             hint = "a dimension is missing or wrong" if topology.dimensions else "the levels do not cover the chips"
@@ -160,9 +156,8 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     outer: Fabric | None = getattr(node.spec, "between_servers", None)
     if topology.shape == "switched" or (outer is not None and outer.links_per_chip is None):
         return
-    try:
-        built = shape(topology, declared[1])
-    except TopologyError:
+    built = _built(topology, declared[1])
+    if isinstance(built, str):
         return  # reported by TRN501
     if built.nodes > MOST_CHIPS:
         return
@@ -221,9 +216,8 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         Harary: Graph Theory (1969), chapter 2: the cycle of four is the square of the single edge.
     """
     for path, topology, members in _topologies(node, graph):
-        try:
-            built = shape(topology, members)
-        except TopologyError:
+        built = _built(topology, members)
+        if isinstance(built, str):
             continue  # reported by TRN501
         if built.nodes != members or built.nodes > MOST_CHIPS:
             continue
@@ -238,8 +232,22 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding(where, message, "add a verdict and a reason", (at(node, path, text=str(built)),))
 
 
+def _built(topology: Topology, members: int) -> Shape | str:
+    """The structure of a declaration, or why it cannot be built; imported here, as most documents declare none."""
+    from trnspec.graph.fabrics import shape
+    from trnspec.topology.fabric import TopologyError
+
+    try:
+        return shape(topology, members)
+    except TopologyError as error:
+        return str(error)
+
+
 @lru_cache(maxsize=1024)
 def _parsed(text: str, members: int) -> Shape | None:
+    from trnspec.topology.fabric import TopologyError
+    from trnspec.topology.parse import parse
+
     """The shape that the words describe; ``None`` for other words, for instance a list of neighbours."""
     for nodes in (members, None):
         try:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
+from trnspec.evaluation.evidence import rank_class
 from trnspec.evaluation.result import Evaluation, Value
 from trnspec.evaluators import inference, training
 from trnspec.evaluators.searching.measures import MEASURES
@@ -53,6 +54,11 @@ class Listed:
     def kind(self) -> str:
         """The kind of evidence."""
         return "" if self.evaluation.evidence is None else self.evaluation.evidence.kind
+
+    @property
+    def bound(self) -> bool:
+        """Whether its times are bounds."""
+        return rank_class(self.kind) > 0
 
     def cell(self, name: str) -> Value | None:
         """A cell of a table: a measure, an end of its interval, or what describes the configuration."""
@@ -141,7 +147,7 @@ def columns(search: Search, rows: list[Listed], first: tuple[str, ...]) -> tuple
         measures = ("tokens_per_s_per_chip", "ttft", "tpot", "memory")
         always = ("tp", "pp", "dp", "batch")
         chosen = [n for n in DEPLOYMENT if n in always or len({r.texts[n] for r in rows}) > 1]
-    several = ("system",) if len({r.system for r in rows}) > 1 else ()
+    several = ("system",) if len(q.on) > 1 else ()
     mixed = ("kind",) if len({r.kind for r in rows}) > 1 else ()
     known = [n for n in ("usd", "energy") if n not in first and any(n in r.values for r in rows)]
     bounds = [f"{n}_{end}" for n in first if n not in ("memory", "chips") for end in ("low", "high")]

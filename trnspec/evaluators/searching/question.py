@@ -151,6 +151,11 @@ class SearchQuestion(Splits, Reserve, Listed):
             known(self.framework, self.of)
         return self
 
+    def used(self) -> dict[str, Any]:
+        """The inputs of the mode by name."""
+        unused = _SERVING if self.of == "training" else _TRAINING
+        return {name: value for name, value in self.values().items() if name not in unused}
+
     def choices(self, dtype: str) -> LayoutChoices:
         """What a layout of training may be, with one compute dtype; what its framework sets is resolved."""
         values = self.common(LayoutChoices)

@@ -51,7 +51,7 @@ def report(catalog: Catalog, search: Search, kept: Kept) -> Evaluation:
     return Evaluation(
         evaluator="search",
         title=f"{single.inputs['model']} on {first.system}: {_superlative(goal)} of {kept.evaluated:,} {what}{ranks}",
-        inputs={**q.values(), **{n: single.inputs[n] for n in ("model", "calibration")}},
+        inputs={**q.used(), **{n: single.inputs[n] for n in ("model", "calibration")}},
         answers=tuple(_answers(search, kept, first, what)),
         parts=tuple(Part("rejected", reason, count) for reason, count in _rejected(kept)),
         bottleneck=single.bottleneck,
@@ -89,12 +89,10 @@ def _rejected(kept: Kept) -> list[tuple[str, int]]:
 def _answers(search: Search, kept: Kept, first: Listed, what: str) -> Iterator[Answer]:
     single, goal = first.evaluation, search.selection.goal
     note = f"of the {_best(goal)} {what[:-1]}"
-    if goal.name in ("usd", "energy"):
-        value, low, high = first.values[goal.name]
-        name = {"usd": "usd", "energy": "energy"}[goal.name]
-        of = "a million tokens" if search.question.of == "training" else "a million output tokens"
-        kind = first.evaluation.answers[0].kind
-        yield Answer(name, value, unit(goal.name, search.question.of), low, high, f"{of}; {note}", kind)
+    priced = {a.name: a for a in _priced(search, first)}
+    if goal.name in _PRICED and _PRICED[goal.name] in priced:
+        one = priced.pop(_PRICED[goal.name])
+        yield evolve(one, note=f"{one.note}; {note}")
     names = ["step_time", "throughput", "mfu", "ideal_step_time"]
     if search.question.of == "inference":
         names = ["throughput", "throughput_per_chip", "time_to_first_token", "time_per_output_token"]
@@ -106,9 +104,25 @@ def _answers(search: Search, kept: Kept, first: Listed, what: str) -> Iterator[A
     if goal.name not in ("usd", "energy"):
         shown[0] = evolve(shown[0], note=f"{note}; {shown[0].note}" if shown[0].note else note)
     yield from shown
+    yield from priced.values()
     yield Answer("evaluated", kept.evaluated, note=what)
     yield Answer("feasible", kept.feasible, note=f"{what} that are valid and fit{_inside(search)}")
     yield Answer("rejected", kept.evaluated - kept.feasible, note=f"{what} that are invalid or do not fit")
+
+
+_PRICED = {"usd": "million_tokens", "energy": "energy"}
+"""The answers of cost and energy, by measure."""
+
+
+def _priced(search: Search, first: Listed) -> Iterator[Answer]:
+    """Cost and energy of a million tokens, as far as they are known."""
+    mode, kind = search.question.of, first.evaluation.answers[0].kind
+    of = "trained" if mode == "training" else "output tokens"
+    for name in ("usd", "energy"):
+        if name in first.values:
+            value, low, high = first.values[name]
+            note = of if name == "usd" else f"a million tokens, {of}"
+            yield Answer(_PRICED[name], value, unit(name, mode), low, high, note, kind)
 
 
 def _inside(search: Search) -> str:
@@ -157,12 +171,24 @@ def _tables(search: Search, kept: Kept, best: list[Listed], rows_of: Any) -> Ite
     goal, mode = search.selection.goal, search.question.of
     what = "layouts" if mode == "training" else "deployments"
     title = {"fastest": "Fastest", "cheapest": "Cheapest"}.get(_best(goal), "Best")
-    yield _table(f"{title} {what}", search, best, (goal.name,))
-    if len(best) > 1:
+    yield from _ranked(f"{title} {what}", search, best, (goal.name,))
+    if len(best) > 1 and best[0].bound == best[1].bound:
         yield from _comparison(goal, mode, best[0], best[1])
     if search.selection.front:
         goals = tuple(g.name for g in search.selection.front)
-        yield _table(f"Pareto front of {' and '.join(goals)}", search, rows_of(kept.front.index.tolist()), goals)
+        front = rows_of(kept.front.index.tolist())
+        yield from _ranked(f"Pareto front of {' and '.join(goals)}", search, front, goals)
+
+
+def _ranked(title: str, search: Search, rows: list[Listed], first: tuple[str, ...]) -> Iterator[Table]:
+    """A table of rows; bounds, which are not comparable with estimates, in one of their own."""
+    estimates = [row for row in rows if not row.bound]
+    bounds = [row for row in rows if row.bound]
+    if estimates:
+        yield _table(title, search, estimates, first)
+    if bounds:
+        named = f"{title}: bounds, without losses" if estimates else title
+        yield evolve(_table(named, search, bounds, first), kind="ideal")
 
 
 def _table(title: str, search: Search, rows: list[Listed], first: tuple[str, ...]) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+import re
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
@@ -14,7 +14,7 @@ from trnspec.evaluators.inference import case_values
 from trnspec.evaluators.layouts import divisors
 from trnspec.evaluators.planning.system_cost import chip_watts, rent
 from trnspec.evaluators.searching.question import BATCHES
-from trnspec.graph.graph import Graph
+from trnspec.graph.graph import Graph, names_used
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
@@ -24,11 +24,12 @@ from trnspec.perf.lowering.system import System
 from trnspec.perf.searching.selection import BOUND, EXCESS, UNFIT, Candidates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.deployment import Setup
     from trnspec.evaluators.searching.question import SearchQuestion
+    from trnspec.model.document import Node
 
 HOUR = 3600.0
 DEPLOYMENT = ("tp", "pp", "dp", "ep", "batch", "chunk", "dtype", "weight_dtype", "kv_dtype")
@@ -49,6 +50,12 @@ def serving_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[ServingPiece
             graph, chip, "inference", q.calibration, q.framework or "", q.era or "", experts=d.experts > 0
         )
 
+    roots = (
+        q.model,
+        *filter(None, (q.draft,)),
+        *(_COUNT.sub("", on) for on in (*q.on, *filter(None, (q.prefill_on,)))),
+    )
+    used = _used(graph, roots)
     elsewhere = None if q.prefill_on is None else known(lower(graph, q.prefill_on).chip)
     offset = 0
     for on in q.on:
@@ -68,11 +75,27 @@ def serving_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[ServingPiece
         axes = {name: tuple(dict.fromkeys(values)) for name, values in axes.items()}
         price = rent(catalog, on, type=q.price_type, region=q.region, price=q.price)
         piece = ServingPiece(
-            graph=graph, base=q.inference(on=on), axes=axes, system=system, dims=d, known=known(system.chip),
+            graph=used, base=q.inference(on=on), axes=axes, system=system, dims=d, known=known(system.chip),
             elsewhere=elsewhere, hourly=None if price is None else price.hourly, watts=chip_watts(catalog, on), offset=offset,
         )  # fmt: skip
         offset += piece.size
         yield piece
+
+
+_COUNT = re.compile(r"\s*[*x]\s*[0-9]+\s*\Z")
+"""The count of a system."""
+
+
+def _used(graph: Graph, names: Iterable[str]) -> Graph:
+    """The documents of some names with all that they refer to: little to send to another process."""
+    nodes: dict[str, Node[Any]] = {}
+    queue = [graph.named(name) for name in names]
+    while queue:
+        node = queue.pop()
+        if node.name not in nodes:
+            nodes[node.name] = node
+            queue += [other for name in names_used(node) if (other := graph.nodes.get(name)) is not None]
+    return Graph(nodes)
 
 
 @frozen(kw_only=True)
@@ -80,7 +103,7 @@ class ServingPiece:
     """The deployments on one system.
 
     Attributes:
-        graph: The catalog.
+        graph: The documents from which deployments are computed.
         base: The inputs that all have.
         axes: The values of the others; the last varies fastest.
         system: The system.
@@ -182,9 +205,3 @@ class ServingPiece:
             "weight_dtype": q.weight_dtype or q.dtype,
             "kv_dtype": q.kv_dtype or q.dtype,
         }
-
-
-def all_inputs(piece: ServingPiece) -> Iterator[dict[str, Any]]:
-    """The inputs of all configurations of a piece, in their order."""
-    for values in product(*piece.axes.values()):
-        yield dict(zip(piece.axes, values, strict=True))

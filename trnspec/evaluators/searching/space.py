@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
@@ -94,7 +95,7 @@ class Search:
                 piece.search(low, high, take)
         return result
 
-    @property
+    @cached_property
     def header(self) -> dict[str, Any]:
         """What a result is of: inputs, edition, engine, and a hash of all numbers that the search uses."""
         about = {

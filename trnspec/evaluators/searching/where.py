@@ -112,7 +112,11 @@ class _Reading:
         assert other is not None
         if isinstance(side, Number):
             if other.dimension is not None and other.dimension is not Dimension.RATIO:
-                raise self.refuse("a number alone has no unit", side, f"such as {side} {other.dimension.usual}")
+                raise self.refuse(
+                    "a number alone has no unit",
+                    side,
+                    f"such as {side} {'s' if other.unit == 's' else other.dimension.usual}",
+                )
             if other.text or other.flag:
                 raise self.refuse("it is compared with a number", side, 'write a text in quotes, "..."')
             return Constant(float(side.value))

@@ -218,15 +218,17 @@ class Kept:
                 self._range(name, float(np.min(values)), float(np.max(values)))
         inside = holds(self.selection.where, lambda name: some.measure(name, places), len(places))
         places = self._counted(places, inside, OUTSIDE)
+        # A measure is known of all configurations with a system, or of none.
+        for name in self.selection.columns:
+            if len(places) and some.measure(name, places[:1]) is None:
+                self._counted(places, np.zeros(len(places), dtype=bool), f"unknown-{name}")
+                return
         if some.listed is not None and len(places):
             places = places[some.listed(places)]
         places = self._promising(some, places)
         columns: dict[str, NDArray[np.float64]] = {}
         for name in self.selection.columns:
             values = some.measure(name, places) if len(places) else np.zeros(0)
-            if values is None:
-                self._counted(places, np.zeros(len(places), dtype=bool), f"unknown-{name}")
-                return
             columns[name] = np.array(np.broadcast_to(values, len(places)), dtype=np.float64)
         self._keep(Rows(places + some.start, columns))
 
@@ -244,8 +246,6 @@ class Kept:
         if self.selection.front or len(self.best) < top or not len(places):
             return places
         values, bounds = some.measure(goal.name, places), some.measure(BOUND, places)
-        if values is None or bounds is None:
-            return places
         last = {name: column[-1] for name, column in self.best.columns.items()}
         worse = (bounds > last[BOUND]) | ((bounds == last[BOUND]) & (goal.sign * values > goal.sign * last[goal.name]))
         kept: NDArray[np.int64] = places[~np.broadcast_to(worse, len(places))]

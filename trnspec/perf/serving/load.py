@@ -1,12 +1,13 @@
 """A replica under a load of requests that arrive at random: percentiles of TTFT and TPOT against the request rate.
 
-Requests arrive as a Poisson process. The server gives prompts precedence: it computes the prompts that have arrived, one
-after another, and otherwise runs decode steps for all running requests (continuous batching).
+Requests arrive as a Poisson process. A server computes the prompts that have arrived one after another. Without chunked
+prefill a prompt stops decoding; with it the chunks of a prompt share decode steps, and prolong them.
 
 - Prompts see an M/G/1 queue with vacations, which are the decode steps (Fuhrmann and Cooper 1985): the wait is that of the
-  queue without vacations, and independently of it the rest of a decode step.
-- Decoding is a processor-sharing queue whose rate depends on the number of running requests. The requests whose prompts are
-  of one busy period begin to decode together; output lengths are taken as geometric.
+  queue without vacations, and independently of it the rest of a decode step. With chunks a prompt occupies the server for
+  its decode steps too.
+- Decoding is a processor-sharing queue whose rate depends on the number of running requests. Without chunks the requests
+  whose prompts are of one busy period begin to decode together; output lengths are taken as geometric.
 
 The page docs/explanation/performance/load.md compares the percentiles with a simulation.
 
@@ -31,6 +32,8 @@ MOST_QUEUED = 4
 """Running and queued requests that are counted, as a multiple of those that can run."""
 
 _STEPS = 60
+_HALVINGS = 40
+_ENDLESS = 1e9
 _LARGE = 1e200
 _NEGLIGIBLE = 1e-12
 
@@ -45,6 +48,7 @@ class Replica:
         first: Time from the end of the queue to the first token, beyond ``prompt`` [s].
         steps: Time of a decode step with 1, 2, ... running requests [s]; shape (most,).
         output: Mean output length [tokens].
+        shared: Decode steps that a mean prompt shares, one for each of its chunks; 0 where a prompt stops decoding.
     """
 
     prompt: float
@@ -52,9 +56,12 @@ class Replica:
     first: float
     steps: Any = field(repr=False)
     output: float
+    shared: float = 0.0
 
     @classmethod
-    def of(cls, prompts: Sequence[float], steps: Mapping[int, float], *, first: float, output: float) -> Replica:
+    def of(
+        cls, prompts: Sequence[float], steps: Mapping[int, float], *, first: float, output: float, shared: float = 0.0
+    ) -> Replica:
         """A replica from some of its times.
 
         Args:
@@ -62,6 +69,7 @@ class Replica:
             steps: Time of a decode step by the number of running requests, up to the most [s]; linear in between.
             first: As of the class.
             output: As of the class.
+            shared: As of the class.
         """
         numbers = sorted(steps)
         return cls(
@@ -70,6 +78,7 @@ class Replica:
             first=first,
             steps=np.interp(np.arange(1.0, numbers[-1] + 1.0), numbers, [steps[n] for n in numbers]),
             output=output,
+            shared=shared,
         )
 
     @property
@@ -81,9 +90,9 @@ class Replica:
     def saturation(self) -> float:
         """The request rate that the replica cannot exceed."""
         decoded = max(self.output - 1.0, 0.0)
-        # All running: a request takes prompt + decoded steps / most of the time.
-        each = self.prompt + decoded * float(np.min(self.steps / np.arange(1.0, self.most + 1.0)))
-        return 1.0 / each
+        # A request takes prompt + decoded steps / number running of the time; one prompt at a time shares steps.
+        each = self.prompt + decoded * self.steps / np.arange(1.0, self.most + 1.0)
+        return 1.0 / float(np.min(np.maximum(each, self.prompt + self.shared * self.steps)))
 
     def slower(self, prompts: float, steps: float) -> Replica:
         """The replica with longer times.
@@ -98,6 +107,7 @@ class Replica:
             first=self.first * prompts,
             steps=self.steps * steps,
             output=self.output,
+            shared=self.shared,
         )
 
 
@@ -126,37 +136,69 @@ class Loaded:
         """The rate over that at saturation."""
         return self.rate / self.replica.saturation
 
+    @property
+    def _shared_time(self) -> float:
+        """Time of the decode steps that a mean prompt shares [s].
+
+        Prompts and running requests are many at the same times, so the step is one with more than the mean number of them.
+        """
+        step = self._step(self.running + self.deviation)
+        return self.replica.shared * step * float(1.0 - self.numbers[0])
+
+    @property
+    def queued(self) -> float:
+        """Share of the time in which there are prompts."""
+        return self.busy + self.rate * self._shared_time
+
     def ttft(self, percentile: float) -> float:
         """A percentile of the time to first token [s].
 
         Args:
             percentile: From 0 to 100, without its ends.
         """
-        share, replica = 1.0 - percentile / 100.0, self.replica
+        return self.own + float(self.waits(np.array([percentile / 100.0]))[0])
+
+    @property
+    def own(self) -> float:
+        """Time to first token without a wait [s]."""
+        return self.replica.prompt + self._shared_time + self.replica.first
+
+    def waits(self, shares: Any) -> Any:
+        """Quantiles of the time from the arrival of a request to the begin of its prompt [s].
+
+        Args:
+            shares: The probabilities of a shorter wait; shape (n,).
+        """
+        replica, queued = self.replica, self.queued
         step = self._step(self.running) if self.running > 0.0 else 0.0
-        queue = self.rate * replica.prompt_squared / (2.0 * (1.0 - self.busy)) / self.busy if self.busy else 0.0
+        # The mean wait of those that find prompts; a prompt and the steps that it shares are proportional to its length.
+        longer = (1.0 + self._shared_time / replica.prompt) ** 2 if replica.prompt else 0.0
+        queue = self.rate * longer * replica.prompt_squared / (2.0 * (1.0 - queued)) / queued if queued else 0.0
         # The rest of a decode step is uniform; only arrivals outside of prompts meet one.
-        rests = (np.arange(_STEPS) + 0.5) / _STEPS * step
-        decoding = (1.0 - self.busy) * float(1.0 - self.numbers[0])
+        rests = ((np.arange(_STEPS) + 0.5) / _STEPS * step)[:, None]
+        decoding = (1.0 - queued) * float(1.0 - self.numbers[0])
         # A request that finds all places taken waits for one, as in a queue with as many servers.
         full = float(self.numbers[replica.most :].sum())
         freed = replica.most * (1.0 - self.busy) / (max(replica.output - 1.0, 1e-9) * float(replica.steps[-1]))
 
-        def longer(wait: float) -> float:
+        def exceeded(wait: Any) -> Any:
             """Probability of a longer wait."""
-            tail = self.busy * np.exp(-np.maximum(wait - rests, 0.0) / queue) if queue else 0.0 * rests
-            met = float(np.where(wait < rests, 1.0, tail).mean())
-            alone = self.busy * math.exp(-wait / queue) if queue else 0.0
-            place = full * math.exp(-max(freed - self.rate, 0.0) * wait)
+            tail = queued * np.exp(-np.maximum(wait - rests, 0.0) / queue) if queue else 0.0 * (rests + wait)
+            met = np.where(wait < rests, 1.0, tail).mean(axis=0)
+            alone = queued * np.exp(-wait / queue) if queue else 0.0 * wait
+            place = full * np.exp(-max(freed - self.rate, 0.0) * wait)
             return place + (1.0 - full) * (decoding * met + (1.0 - decoding) * alone)
 
-        low, high = 0.0, step + queue + 1e-9
-        while longer(high) > share:
-            low, high = high, 2.0 * high
-        for _ in range(_STEPS):
+        left = 1.0 - shares
+        low, high = np.zeros(len(left)), np.full(len(left), step + queue + 1e-9)
+        # Where almost all find all places taken, the wait has no end.
+        while (above := exceeded(high) > left).any() and float(high.max()) < _ENDLESS:
+            low, high = np.where(above, high, low), np.where(above, 2.0 * high, high)
+        for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if longer(middle) > share else (low, middle)
-        return replica.prompt + replica.first + high
+            above = exceeded(middle) > left
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return high
 
     def tpot(self, percentile: float) -> float:
         """A percentile of the time per output token of a request [s].
@@ -222,19 +264,27 @@ def loaded(replica: Replica, rate: float) -> Loaded | None:
     running = np.minimum(np.arange(len(numbers)), replica.most)
     mean = float((numbers * running).sum())
     deviation = math.sqrt(max(float((numbers * running**2).sum()) - mean**2, 0.0))
-    return Loaded(replica=replica, rate=rate, busy=busy, running=mean, deviation=deviation, numbers=numbers)
+    state = Loaded(replica=replica, rate=rate, busy=busy, running=mean, deviation=deviation, numbers=numbers)
+    return state if state.queued < 1.0 else None
 
 
 def _numbers(replica: Replica, rate: float, busy: float) -> Any:
     """Probability of 0, 1, 2, ... requests that decode or wait for a place.
 
     While prompts are computed nothing is decoded. In the time of decoding, requests arrive in batches: those whose prompts
-    are of one busy period, whose number has a Borel distribution. As many requests leave a number as enter it from below.
+    are of one busy period, whose number has a Borel distribution; alone where prompts share decode steps. As many requests
+    leave a number as enter it from below.
     """
     most, decoded = replica.most, replica.output - 1.0
     if decoded <= 0.0:
         return np.array([1.0])
     size = MOST_QUEUED * most + 1
+    if not busy:
+        places = np.minimum(np.arange(1, size), most)
+        ratios = rate / (1.0 - busy) * decoded * replica.steps[places - 1] / places
+        logs = np.concatenate([[0.0], np.cumsum(np.log(ratios))])
+        shares = np.exp(logs - logs.max())
+        return shares / shares.sum()
     larger = 1.0 - np.cumsum(_borel(busy, size))
     larger = larger[: int(np.count_nonzero(larger > _NEGLIGIBLE)) or 1]
     places = np.minimum(np.arange(1, size), most)
@@ -260,30 +310,3 @@ def _borel(busy: float, size: int) -> Any:
     factorials = np.cumsum(np.log(counts))
     logs = -busy * counts + (counts - 1.0) * np.log(np.maximum(busy * counts, 1e-300)) - factorials
     return np.concatenate([[0.0], np.exp(logs)])
-
-
-def highest_rate(replica: Replica, *, ttft: float, tpot: float, percentile: float) -> float:
-    """The highest request rate at which both percentiles are within their limits; 0 if there is none.
-
-    It is at most :data:`MOST_UTILIZED` of that at saturation.
-
-    Args:
-        replica: The replica.
-        ttft: Limit of the time to first token [s].
-        tpot: Limit of the time per output token [s].
-        percentile: Of both, from 0 to 100.
-    """
-
-    def within(rate: float) -> bool:
-        state = loaded(replica, rate)
-        return state is not None and state.ttft(percentile) <= ttft and state.tpot(percentile) <= tpot
-
-    low, high = 0.0, MOST_UTILIZED * replica.saturation
-    if within(high):
-        return high
-    if not within(1e-6 * high):
-        return 0.0
-    for _ in range(24):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if within(middle) else (low, middle)
-    return low

@@ -1,0 +1,236 @@
+"""Parts of a search: merged, in any number, order and place, they have the bytes of the whole."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import trnspec
+from trnspec.errors import UsageError
+from trnspec.evaluation.distribution import Distribution, distributed
+from trnspec.evaluation.progress import reported
+from trnspec.evaluators.search import run
+from trnspec.evaluators.searching.files import headers, load, merged, name_of, save
+from trnspec.evaluators.searching.question import SearchQuestion
+from trnspec.evaluators.searching.reduction import reduced
+from trnspec.evaluators.searching.space import Search, search_of
+
+CAT = trnspec.load()
+QUESTIONS = {
+    "training": {
+        "model": "llama-3.2-1b", "on": ("trn1.2xlarge*2", "trn2.3xlarge"), "seq": 1024, "global_batch": 8,
+        "pareto": ("step_time", "memory"), "where": "mfu > 2 %", "microbatch": (1, 2), "top": 4,
+    },
+    "serving": {
+        "model": "llama-3.1-8b", "on": ("trn1.32xlarge", "trn2.3xlarge"), "prompt": 512, "output": 64,
+        "pareto": ("ttft", "tpot", "usd"), "where": "tpot < 1 s", "top": 4, "pp": (1, 2), "batch": (1, 8, 64),
+    },
+}  # fmt: skip
+SEARCHES = {name: search_of(CAT, SearchQuestion(**question)) for name, question in QUESTIONS.items()}
+WHOLE = {name: search.kept(0, search.size) for name, search in SEARCHES.items()}
+
+
+def written(search: Search, kept, folder: Path, ends: tuple[int, int] | None = None) -> dict[str, bytes]:
+    """The files of a result."""
+    save(search, kept, *(ends or (0, search.size)), folder, {})
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def bytes_of_whole(tmp_path_factory) -> dict[str, dict[str, bytes]]:
+    return {name: written(s, WHOLE[name], tmp_path_factory.mktemp(name)) for name, s in SEARCHES.items()}
+
+
+@pytest.mark.parametrize("mode", SEARCHES)
+@settings(max_examples=10)
+@given(cuts=st.lists(st.floats(0, 1), max_size=5), order=st.randoms(use_true_random=False))
+def test_merges_in_any_order_and_grouping(mode, cuts, order, bytes_of_whole, tmp_path_factory) -> None:
+    search = SEARCHES[mode]
+    ends = [0, *sorted(int(cut * search.size) for cut in cuts), search.size]
+    parts = [search.kept(first, last) for first, last in itertools.pairwise(ends)]
+    order.shuffle(parts)
+    while len(parts) > 1:
+        other = parts.pop(order.randrange(len(parts)))
+        parts[order.randrange(len(parts))].merge(other)
+
+    assert bytes_of_whole[mode] == written(search, parts[0], tmp_path_factory.mktemp("merged"))
+
+
+@pytest.mark.parametrize("mode", SEARCHES)
+@pytest.mark.parametrize("count", [1, 2, 64])
+def test_parts_in_files(mode, count, tmp_path, bytes_of_whole) -> None:
+    search = SEARCHES[mode]
+    for number in range(1, count + 1):
+        ends = search.part(number, count)
+        save(search, search.kept(*ends), *ends, tmp_path / "parts", {})
+    kept = merged(search, [load(search, file) for file in headers([tmp_path / "parts"])])
+
+    assert bytes_of_whole[mode] == written(search, kept, tmp_path / "merged")
+
+
+def test_an_executor_of_threads(bytes_of_whole, tmp_path) -> None:
+    search, seen = SEARCHES["serving"], []
+    with (
+        ThreadPoolExecutor(2) as executor,
+        distributed(Distribution(executor, 7)),
+        reported(lambda *progress: seen.append(progress)),
+    ):
+        kept = reduced(search)
+
+    assert bytes_of_whole["serving"] == written(search, kept, tmp_path)
+    assert (7, (search.size, search.size)) == (len(seen), seen[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", SEARCHES)
+def test_two_processes(mode, bytes_of_whole, tmp_path) -> None:
+    with ProcessPoolExecutor(2) as executor, distributed(Distribution(executor, 5)):
+        kept = reduced(SEARCHES[mode])
+    assert bytes_of_whole[mode] == written(SEARCHES[mode], kept, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("mode", SEARCHES)
+def test_dask_with_a_worker_killed_midway(mode, bytes_of_whole, tmp_path) -> None:
+    from distributed import Client, LocalCluster
+
+    from trnspec.evaluators.searching.dask import executor
+
+    killed = []
+
+    def kill(done: int, _total: int) -> None:
+        if not killed:
+            killed.append(done)
+            os.kill(workers[0], signal.SIGKILL)
+
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0) as cluster:
+        with Client(cluster) as client:
+            workers = list(client.run(os.getpid).values())
+        with executor(cluster.scheduler_address) as (pool, count), distributed(Distribution(pool, 16)), reported(kill):
+            kept = reduced(SEARCHES[mode])
+
+    assert count == 2
+    assert 0 < killed[0] < SEARCHES[mode].size
+    assert bytes_of_whole[mode] == written(SEARCHES[mode], kept, tmp_path)
+
+
+def test_no_scheduler(monkeypatch) -> None:
+    from trnspec.evaluators.searching import dask
+
+    monkeypatch.setattr(dask, "TIMEOUT", "1s")
+    with pytest.raises(UsageError, match="no Dask scheduler at nonsense"), dask.executor("nonsense://a:1"):
+        pass
+
+
+ARGS = ("search", "--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", "1024", "--global-batch", "8")
+
+
+@pytest.mark.slow
+def test_a_killed_part_is_evaluated_again(tmp_path) -> None:
+    """SIGKILL at any time leaves a valid result or none; the part then has the same bytes."""
+    command = [sys.executable, "-m", "trnspec", *ARGS, "--part", "2/3", "--results"]
+    subprocess.run([*command, tmp_path / "expected"], check=True, capture_output=True)
+    expected = {f.name: f.read_bytes() for f in (tmp_path / "expected").iterdir()}
+    folder = tmp_path / "killed"
+    for delay in (0.2, 0.6, 1.0, 1.4):
+        process = subprocess.Popen([*command, folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run([*command, folder], check=True, capture_output=True)
+
+    assert expected == {f.name: f.read_bytes() for f in folder.iterdir() if not f.name.startswith(".")}
+
+
+# Files that are not results.
+
+
+def test_damaged_results_are_rejected(tmp_path) -> None:
+    search = SEARCHES["training"]
+    ends = search.part(1, 2)
+    header = save(search, search.kept(*ends), *ends, tmp_path, {})
+    rows = header.with_suffix(".parquet")
+    text, contents = header.read_bytes(), rows.read_bytes()
+
+    assert load(search, header).kept.evaluated == ends[1]
+    for damage in (contents[:-1], contents[:100], b"", contents[:-9] + bytes([contents[-9] ^ 1]) + contents[-8:]):
+        rows.write_bytes(damage)
+        with pytest.raises(UsageError, match="truncated or altered"):
+            load(search, header)
+    rows.unlink()
+    with pytest.raises(UsageError, match="its rows are missing"):
+        load(search, header)
+    rows.write_bytes(contents)
+    for damage in (text[: len(text) // 2], b"", b"\xff\xfe", b"[]", b"{}"):
+        header.write_bytes(damage)
+        with pytest.raises(UsageError, match="not the result of a search"):
+            load(search, header)
+    about = json.loads(text)
+    about["counts"][""] += 1
+    header.write_text(json.dumps(about))
+    with pytest.raises(UsageError, match=r"altered: .* configurations are counted"):
+        load(search, header)
+    header.write_bytes(text)
+    with pytest.raises(UsageError, match="a result of another search"):
+        load(search_of(CAT, SearchQuestion(**QUESTIONS["training"] | {"seq": 2048})), header)
+
+
+def test_missing_parts(tmp_path) -> None:
+    search = SEARCHES["training"]
+    for number in (1, 3):
+        ends = search.part(number, 4)
+        save(search, search.kept(*ends), *ends, tmp_path, {})
+    results = [load(search, file) for file in headers([tmp_path])]
+
+    second, fourth = search.part(2, 4), search.part(4, 4)
+    with pytest.raises(UsageError, match=f"{second[0]:,} to {second[1] - 1:,} of {search.size:,} are missing"):
+        merged(search, results)
+    with pytest.raises(UsageError, match=f"{fourth[0]:,} to {fourth[1] - 1:,} of {search.size:,} are missing"):
+        merged(search, [*results, load(search, save(search, search.kept(*second), *second, tmp_path, {}))])
+
+
+def test_the_name_has_what_the_result_depends_on() -> None:
+    """Any changed input, figure or range gives another name."""
+    search = SEARCHES["training"]
+    others = [
+        search_of(CAT, SearchQuestion(**QUESTIONS["training"] | {"top": 5})),
+        search_of(CAT.replace("trainium1", {"spec.memory.bandwidth": "821 GB/s"}), SearchQuestion(**QUESTIONS["training"])),
+    ]  # fmt: skip
+    names = [name_of(search, 0, 5), name_of(search, 0, 6), *(name_of(other, 0, 5) for other in others)]
+
+    assert len(set(names)) == 4
+    assert name_of(search, 0, 5) == name_of(search_of(CAT, SearchQuestion(**QUESTIONS["training"])), 0, 5)
+
+
+# Interrupted.
+
+
+def test_an_interrupted_search_keeps_what_was_found() -> None:
+    def interrupt(done: int, total: int) -> None:
+        if done > total // 2:
+            raise KeyboardInterrupt
+
+    question = SearchQuestion(**QUESTIONS["serving"])
+    with pytest.raises(KeyboardInterrupt), reported(interrupt):
+        run(CAT, question)
+    how = Distribution(interruptible=True)
+    with distributed(how), reported(interrupt):
+        found = run(CAT, question)
+    stated = {a.name: a.value for a in found.assumptions}["interrupted"]
+
+    size = SEARCHES["serving"].size
+    assert how.interrupted
+    assert size // 2 < found["evaluated"] < size
+    assert f"{found['evaluated']:,} of {size:,} deployments" == stated

@@ -1,0 +1,90 @@
+"""The simulation by events against one step by step."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from replicas import replica
+
+from trnspec.perf.serving.load import Replica
+from trnspec.perf.serving.pools import Fleet
+from trnspec.perf.serving.replay import Requests, poisson, replay, serve_all
+
+
+def by_steps(one: Replica, requests: Requests) -> tuple[list[float], list[float]]:
+    """TTFT and TPOT of each request, one decode step after another."""
+    total = len(requests)
+    first, last = [0.0] * total, [0.0] * total
+    running: dict[int, int] = {}
+    clock, following, left = 0.0, 0, None
+    while following < total or running:
+        prompt = following < total and requests.arrivals[following] <= clock and len(running) < one.most
+        if prompt:
+            length = float(requests.prompts[following])
+            chunks = one.shared * length if running else 0.0
+            left = 1.0 if left is None else left
+            part = min(left, 1.0 / chunks) if chunks else left
+            clock += one.prompt * length * part
+            left -= part
+        if running and (not prompt or chunks):
+            clock += float(one.steps[len(running) - 1])
+            running = {n: rest - 1 for n, rest in running.items()}
+            for n, rest in running.items():
+                if rest == 0:
+                    last[n] = clock
+            running = {n: rest for n, rest in running.items() if rest}
+        if prompt and left is not None and left <= 1e-9:
+            first[following] = last[following] = clock
+            if requests.outputs[following] > 1:
+                running[following] = math.ceil(requests.outputs[following]) - 1
+            following, left = following + 1, None
+        elif not prompt and not running and following < total:
+            clock = max(clock, float(requests.arrivals[following]))
+    tokens = np.maximum(np.ceil(requests.outputs) - 1, 1)
+    return [
+        (np.array(first) + one.first - requests.arrivals).tolist(),
+        ((np.array(last) - np.array(first)) / tokens).tolist(),
+    ]
+
+
+@pytest.mark.parametrize("shared", [0.0, 1.0, 4.0])
+def test_events_are_those_of_single_steps(shared: float) -> None:
+    """Of lengths and arrivals at random: the same means within the rounding of arrivals to steps."""
+    one = replica(shared=shared)
+    random = np.random.default_rng(3)
+    requests = poisson(0.5 * one.saturation, 600, output=200.0, prompts=[0.5, 1.0, 1.5], seed=4)
+    requests = Requests(arrivals=requests.arrivals, prompts=requests.prompts, outputs=random.integers(1, 300, 600))
+    found = serve_all(one, requests, requests.arrivals)
+    ttft, tpot = by_steps(one, requests)
+
+    for which in (50, 90):
+        assert float(np.percentile(found.ttft, which)) == pytest.approx(float(np.percentile(ttft, which)), rel=0.05)
+        assert float(np.percentile(found.tpot, which)) == pytest.approx(float(np.percentile(tpot, which)), rel=0.05)
+
+
+def test_one_request_alone() -> None:
+    one = replica()
+    requests = Requests(arrivals=np.array([7.0]), prompts=np.array([2.0]), outputs=np.array([11.0]))
+    found = serve_all(one, requests, requests.arrivals)
+
+    assert found.ttft.tolist() == pytest.approx([2 * 0.08])
+    assert found.tpot.tolist() == pytest.approx([0.0105])
+
+
+def test_a_request_of_one_token_is_not_decoded() -> None:
+    requests = Requests(arrivals=np.zeros(3), prompts=np.ones(3), outputs=np.ones(3))
+    found = serve_all(replica(), requests, requests.arrivals)
+
+    assert found.ttft.tolist() == pytest.approx([0.08, 0.16, 0.24])
+    assert found.tpot.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_part_of_the_replicas_represents_all() -> None:
+    fleet = Fleet(replica=replica(), replicas=8)
+    requests = poisson(8 * 0.5 * fleet.replica.saturation, 8000, output=200.0)
+    some, every = (replay(fleet, requests, most=most) for most in (2, 8))
+
+    assert len(some.ttft) < len(every.ttft) == 8000
+    assert float(np.percentile(some.tpot, 95)) == pytest.approx(float(np.percentile(every.tpot, 95)), rel=0.05)

@@ -1,0 +1,390 @@
+"""The answers about plans of a serving fleet, the best first."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
+from trnspec.evaluators.planning.comparison import best_of_kinds, pareto
+from trnspec.evaluators.planning.deployments import with_nearest_row
+from trnspec.evaluators.planning.system_cost import purchases
+from trnspec.perf.lowering.lookup import model_named
+from trnspec.perf.serving.frameworks import FRAMEWORKS
+from trnspec.perf.serving.load import MOST_UTILIZED
+from trnspec.perf.serving.replay import replay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.result import UsedFigure, Value
+    from trnspec.evaluators.planning.deployments import Deployed, FleetPlan, Limits
+    from trnspec.evaluators.planning.requests import Lengths
+    from trnspec.evaluators.planning.serving import PlanServingQuestion
+    from trnspec.perf.serving.pools import State
+
+COLUMNS = {
+    "system": "",
+    "tp": "",
+    "pools": "",
+    "ttft": "s",
+    "tpot": "s",
+    "million_tokens": "USD",
+    "kind": "",
+    "probability": "%",
+    "dtype": "",
+    "replicas": "",
+    "chips": "",
+    "ttft_low": "s",
+    "ttft_high": "s",
+    "tpot_low": "s",
+    "tpot_high": "s",
+    "pareto": "",
+    "hourly": "USD",
+    "weight_dtype": "",
+    "pp": "",
+    "ep": "",
+    "chunk": "",
+    "prefill_tp": "",
+    "prefill_replicas": "",
+    "transfer": "s",
+    "rate_per_replica": "",
+    "saturation": "",
+    "utilization": "%",
+    "running": "",
+    "price": "",
+}
+"""The columns of the table, with their units."""
+
+OF_KINDS = ("kind", "system", "tp", "ttft", "tpot", "million_tokens", "probability")
+"""The columns of the table with the best plan of each kind of evidence."""
+
+PURCHASES = ("system", "price_type", "hourly", "million_tokens", "region", "date", "term")
+"""The columns of the table of prices."""
+
+_SIMULATED = 4
+"""Replicas that are simulated."""
+_NORMAL_90 = 1.2815515655446004
+
+
+def page(
+    catalog: Catalog,
+    question: PlanServingQuestion,
+    limits: Limits,
+    lengths: Lengths,
+    ranked: Sequence[FleetPlan],
+    rejected: Sequence[tuple[str, str]],
+) -> Evaluation:
+    """The evaluation with some plans.
+
+    Args:
+        catalog: The catalog.
+        question: The inputs.
+        limits: The limits.
+        lengths: The requests.
+        ranked: All plans, the best first.
+        rejected: Systems without a plan, and the reason of each.
+    """
+    q = question
+    best = ranked[0]
+    kinds = best_of_kinds(ranked)
+    shown = list(ranked[: q.top])
+    rows = [_row(plan, ranked, limits, lengths) for plan in shown]
+    tables = [Table("Plans", tuple(COLUMNS), tuple(tuple(r.values()) for r in rows), tuple(COLUMNS.values()))]
+    if len(kinds) > 1:
+        of_kinds = [_row(plan, ranked, limits, lengths) for plan in kinds]
+        units = tuple(COLUMNS[name] for name in OF_KINDS)
+        cells = tuple(tuple(row[name] for name in OF_KINDS) for row in of_kinds)
+        tables.append(Table("Best plan of each kind of evidence", OF_KINDS, cells, units))
+    if priced := tuple(_purchases(catalog, q, ranked, lengths)):
+        units = tuple("USD" if name in ("hourly", "million_tokens") else "" for name in PURCHASES)
+        tables.append(Table("Cost by price", PURCHASES, priced, units))
+    evidence = with_nearest_row(catalog, best)
+    return Evaluation(
+        evaluator="plan-serve",
+        title=f"{q.model} at {lengths.rate:g} requests/s on {best.systems}: the best of {len(ranked)} plans",
+        inputs=q.values(),
+        answers=tuple(_answers(catalog, best, kinds, q, limits, lengths)),
+        assumptions=tuple(_assumptions(best, q, lengths, rejected)),
+        figures_used=_figures_used(best),
+        tables=(*tables, _curve(best, limits)),
+        suggestions=(
+            Suggestion("inference", _inference_inputs(q, best), "one replica at its mean batch, without load"),
+        ),
+        evidence=evidence,
+        edition=catalog.edition or "",
+    )
+
+
+def simulated(plan: FleetPlan, percentile: float, lengths: Lengths) -> tuple[float, float]:
+    """A percentile of TTFT and of TPOT in a discrete-event simulation of some replicas [s]; the first tenth is warm-up."""
+    requests = lengths.requests(plan.fleet.replicas, _SIMULATED)
+    times = replay(plan.fleet, requests, most=_SIMULATED)
+    return times.percentiles(percentile, warm=0.0 if lengths.trace is not None else 0.1)
+
+
+def _ends(plan: FleetPlan) -> tuple[State | None, State | None]:
+    """The fleet at the slow and at the fast end of an 80 % interval; ``None`` where it is saturated or a bound."""
+    if plan.spread is None:
+        return None, None
+    return plan.slower(_NORMAL_90), plan.slower(-_NORMAL_90)
+
+
+def _interval(plan: FleetPlan, name: str, percentile: float) -> tuple[float, float | None, float | None]:
+    """A percentile of ``ttft`` or ``tpot``, with the ends of its interval [s]."""
+    slow, fast = _ends(plan)
+    value = getattr(plan.state, name)(percentile)
+    low = value if plan.spread is None else None if fast is None else min(value, getattr(fast, name)(percentile))
+    high = None if slow is None else max(value, getattr(slow, name)(percentile))
+    return value, low, high
+
+
+def _row(plan: FleetPlan, plans: Sequence[FleetPlan], limits: Limits, lengths: Lengths) -> dict[str, Value | None]:
+    q, chance = plan.decode.setup.question, plan.probability(limits)
+    before = None if plan.before is None else plan.before.setup.question
+    ttft, tpot = (_interval(plan, name, limits.percentile) for name in ("ttft", "tpot"))
+    row: dict[str, Value | None] = {
+        "system": plan.systems,
+        "tp": q.tp,
+        "pools": _pools(plan),
+        "ttft": ttft[0],
+        "tpot": tpot[0],
+        "million_tokens": plan.million_tokens(lengths.osl),
+        "probability": None if chance is None else 100.0 * chance,
+        "kind": plan.evidence.kind,
+        "dtype": q.dtype,
+        "replicas": plan.fleet.replicas,
+        "chips": int(plan.chips),
+        "ttft_low": ttft[1],
+        "ttft_high": ttft[2],
+        "tpot_low": tpot[1],
+        "tpot_high": tpot[2],
+        "pareto": pareto(plan, plans, lambda one: (_tpot(one, limits), one.million_tokens(lengths.osl) or one.chips)),
+        "hourly": plan.hourly,
+        "weight_dtype": q.weight_dtype or q.dtype,
+        "pp": q.pp,
+        "ep": q.ep,
+        "chunk": q.chunk,
+        "prefill_tp": None if before is None else before.tp,
+        "prefill_replicas": plan.fleet.prefills or None,
+        "transfer": plan.fleet.transfer or None,
+        "rate_per_replica": plan.one_rate,
+        "saturation": plan.fleet.saturation,
+        "utilization": 100.0 * plan.state.utilization,
+        "running": plan.state.running,
+        "price": " + ".join(map(str, plan.rents)),
+    }
+    return {name: row[name] for name in COLUMNS}
+
+
+def _purchases(
+    catalog: Catalog, q: PlanServingQuestion, ranked: Sequence[FleetPlan], lengths: Lengths
+) -> Iterator[tuple[Value | None, ...]]:
+    """The cost of the best plan on each system by the price of each type, where all its systems are of one kind."""
+    first: dict[str, FleetPlan] = {}
+    for plan in ranked if q.price is None else ():
+        if len(plan.pools) == 1:
+            first.setdefault(plan.pools[0][0].partition("*")[0], plan)
+    for plan in first.values():
+        for servers, quote in purchases(catalog, plan.systems, q.region):
+            hourly = servers * float(quote.figure.value.value)
+            tokens = hourly / (plan.state.rate * lengths.osl * 3600.0) * 1e6
+            term = quote.document.spec.term or ""
+            yield plan.systems, quote.type, hourly, tokens, quote.place, quote.figure.as_of, term
+
+
+def _tpot(plan: FleetPlan, limits: Limits) -> float:
+    return plan.state.tpot(limits.percentile)
+
+
+def _pools(plan: FleetPlan) -> str:
+    """Such as ``6P:10D``, the replicas that prefill and that decode."""
+    return f"{plan.fleet.prefills}P:{plan.fleet.replicas}D" if plan.before is not None else "aggregated"
+
+
+def _answers(
+    catalog: Catalog,
+    best: FleetPlan,
+    kinds: Sequence[FleetPlan],
+    q: PlanServingQuestion,
+    limits: Limits,
+    lengths: Lengths,
+) -> Iterator[Answer]:
+    state, kind = best.state, best.evidence.kind
+    which = f"{limits.percentile:g}th percentile under load"
+    for name, method, short in (("time_to_first_token", "ttft", "TTFT"), ("time_per_output_token", "tpot", "TPOT")):
+        value, low, high = _interval(best, method, limits.percentile)
+        note = f"{short}, {which}"
+        if best.spread is not None and high is None:
+            # Without an upper end it is an estimate all the same, and not a bound.
+            note, low = f"{note}; saturated at the slow end of the interval", None
+        yield Answer(name, value, "s", low, high, note, kind)
+    cost = best.million_tokens(lengths.osl)
+    if cost is not None:
+        prices = " + ".join(map(str, best.rents))
+        yield Answer("million_tokens", cost, "USD", note=f"per million output tokens; {prices}")
+        yield Answer("hourly", best.hourly or 0.0, "USD", note="all systems, per hour")
+    chance = best.probability(limits)
+    if chance is not None:
+        yield Answer("probability", 100.0 * chance, "%", note="that both limits are met, from the intervals")
+    yield Answer("system", best.systems, note=f"{best.chips:,.0f} chips")
+    yield Answer("chips", int(best.chips))
+    yield Answer("replicas", best.fleet.replicas, note=_deployment(best.decode))
+    if best.before is not None:
+        yield Answer("prefill_replicas", best.fleet.prefills, note=_deployment(best.before))
+        yield Answer(
+            "transfer_time", best.fleet.transfer, "s", note="KV cache of one prompt, over the network", kind=kind
+        )
+    yield Answer("requests_in_flight", state.running, note="running per replica, mean")
+    yield Answer("utilization", 100.0 * state.utilization, "%", note="of the rate at saturation")
+    yield Answer("saturation", best.fleet.saturation, note="requests/s of the fleet")
+    yield Answer("median_ttft", state.ttft(50.0), "s", kind=kind)
+    yield Answer("median_tpot", state.tpot(50.0), "s", kind=kind)
+    ttft, tpot = simulated(best, limits.percentile, lengths)
+    of = "of the trace" if lengths.trace is not None else "of random requests"
+    note = f"{limits.percentile:g}th percentile in a discrete-event simulation {of}"
+    yield Answer("simulated_ttft", ttft, "s", note=note, kind=kind)
+    yield Answer("simulated_tpot", tpot, "s", note=note, kind=kind)
+    yield from _comparison(kinds, q, lengths)
+    if best.before is not None:
+        yield Answer("launch_prefill", _launch(catalog, q, best.before, best, lengths), note="one prefill replica")
+    yield Answer("launch", _launch(catalog, q, best.decode, best, lengths), note="one replica")
+
+
+def _comparison(kinds: Sequence[FleetPlan], q: PlanServingQuestion, lengths: Lengths) -> Iterator[Answer]:
+    """A plan of weaker evidence that would be better."""
+
+    def measure(plan: FleetPlan) -> float | None:
+        return plan.million_tokens(lengths.osl) if q.objective == "cost" else plan.chips
+
+    best, *others = kinds
+    for plan in others:
+        mine, value = measure(best), measure(plan)
+        if plan.evidence.kind != "ideal" and mine is not None and value is not None and value < mine:
+            text = f"{value:,.3g} USD per million tokens" if q.objective == "cost" else f"{value:,.0f} chips"
+            yield Answer("alternative", f"{plan.systems}: {text} ({plan.evidence.kind})",
+                         note="better by its computed times, on weaker evidence: not ranked with the best plan")  # fmt: skip
+            return
+
+
+def _deployment(one: Deployed) -> str:
+    """Such as ``tp 8 pp 2, bf16 with fp8 weights, chunks of 512 tokens``."""
+    q = one.setup.question
+    degrees = " ".join(f"{n} {getattr(q, n)}" for n in ("tp", "pp", "ep") if n == "tp" or getattr(q, n) > 1)
+    weights = f" with {q.weight_dtype} weights" if q.weight_dtype and q.weight_dtype != q.dtype else ""
+    chunks = f", chunks of {q.chunk:,} tokens" if q.chunk else ""
+    draft = f", draft {q.draft}" if q.draft else ""
+    return f"{degrees}, {q.dtype}{weights}{chunks}{draft}"
+
+
+# How a replica is started.
+
+
+def _launch(catalog: Catalog, question: PlanServingQuestion, one: Deployed, plan: FleetPlan, lengths: Lengths) -> str:
+    """The command that starts one replica, or one expert-parallel group of them.
+
+    Options are those of vLLM, which its plugin for Neuron shares: https://docs.vllm.ai, engine arguments. MODEL is the name
+    of the weights where the catalog has none of the Hugging Face Hub.
+    """
+    q = one.setup.question
+    neuron = bool(one.setup.pool.system.lnc)
+    options: dict[str, Any] = {"tensor-parallel-size": q.tp}
+    if q.pp > 1:
+        options["pipeline-parallel-size"] = q.pp
+    if q.ep > 1:
+        options |= {"data-parallel-size": q.ep, "enable-expert-parallel": None}
+    options["max-model-len"] = lengths.longest
+    options["max-num-seqs"] = plan.fleet.replica.most
+    if q.chunk:
+        # The budget of a step: a chunk, and a token of each running request.
+        options["max-num-batched-tokens"] = q.chunk + (0 if neuron else plan.fleet.replica.most)
+    weights = q.weight_dtype or q.dtype
+    if weights in ("fp8", "int8") and not neuron:
+        options["quantization"] = "fp8" if weights == "fp8" else "compressed-tensors"
+    if (q.kv_dtype or q.dtype) == "fp8":
+        options["kv-cache-dtype"] = "fp8"
+    if not q.prefix_hit:
+        options["no-enable-prefix-caching"] = None
+    if q.draft is not None:
+        draft = {"model": _weights(catalog, q.draft, "DRAFT"), "num_speculative_tokens": q.speculate}
+        options["speculative-config"] = json.dumps(draft | {"method": "draft_model"})
+    if plan.before is not None:
+        options["kv-transfer-config"] = json.dumps({"kv_connector": "NixlConnector", "kv_role": "kv_both"})
+    words = [f"--{name}" if value is None else f"--{name} {shlex.quote(str(value))}" for name, value in options.items()]
+    return " ".join(["vllm serve", _weights(catalog, question.model, "MODEL"), *words])
+
+
+def _weights(catalog: Catalog, model: str, otherwise: str) -> str:
+    """The name of the weights: that of a hub, if the model has one."""
+    names = model_named(catalog.graph, model).metadata.aliases
+    return next((name for name in names if "/" in name), otherwise)
+
+
+def _curve(plan: FleetPlan, limits: Limits) -> Table:
+    """Percentiles against the request rate of the fleet, up to the highest that is used."""
+    rows: list[tuple[Value | None, ...]] = []
+    for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, MOST_UTILIZED):
+        state = plan.fleet.at(share * plan.fleet.saturation)
+        if state is None:
+            continue
+        times = [f(p) for p in (50.0, limits.percentile) for f in (state.ttft, state.tpot)]
+        rows.append((state.rate, 100.0 * share, times[0], times[2], times[1], times[3], limits.met(state)))
+    names = ("rate", "utilization", "median_ttft", "ttft", "median_tpot", "tpot", "within_limits")
+    return Table("Percentiles by request rate of the fleet", names, tuple(rows), ("", "%", "s", "s", "s", "s", ""))
+
+
+def _assumptions(
+    best: FleetPlan, q: PlanServingQuestion, lengths: Lengths, rejected: Sequence[tuple[str, str]]
+) -> Iterator[Assumption]:
+    if lengths.trace is None:
+        yield Assumption("arrivals", "Poisson", "independent requests at a constant mean rate, spread over replicas")
+    else:
+        scaled = "" if q.rate is None else ", scaled to the input rate"
+        yield Assumption("arrivals", f"{len(lengths.trace):,} requests of the trace", f"spread over replicas{scaled}")
+    what = f"{lengths.isl:,} and {lengths.osl:,} tokens"
+    yield Assumption(
+        "lengths", what, "means of the file lengths" if q.lengths else "prompt and output; prompts of equal length"
+    )
+    schedule = "chunks of prompts in decode steps" if best.fleet.replica.shared else "prompts first"
+    if best.before is not None:
+        schedule = "prompts and decoding in separate pools"
+    yield Assumption("schedule", schedule, "continuous batching; prompts are computed one after another")
+    yield Assumption(
+        "utilization",
+        f"at most {MOST_UTILIZED:.0%}",
+        "of the rate at saturation: percentiles grow without limit near it",
+    )
+    yield Assumption("calibration", best.evidence.calibration or "none", best.evidence.reason)
+    if q.draft is not None:
+        yield Assumption("acceptance", f"{q.acceptance:g}", "probability that a draft token is accepted")
+    if not best.rents:
+        yield Assumption("cost", "unknown", "the catalog has no price of this server; give price")
+    yield Assumption("excluded", "not counted", "load balancers, idle time, start-up, data transfer, taxes, failures")
+    for on, why in rejected:
+        yield Assumption("no_plan", on, why)
+
+
+def _figures_used(plan: FleetPlan) -> tuple[UsedFigure, ...]:
+    systems = [one.setup.pool.system for one in (plan.decode, plan.before) if one is not None]
+    wanted = f".{plan.decode.setup.question.dtype}"
+    read = [b for system in systems for b in system.figures_used if ".dense." not in b.at or b.at.endswith(wanted)]
+    return tuple(dict.fromkeys((*read, *(figure for rent in plan.rents for figure in rent.figures_used))))
+
+
+def _inference_inputs(question: PlanServingQuestion, plan: FleetPlan) -> dict[str, Any]:
+    """One replica with its mean number of running requests."""
+    q = plan.decode.setup.question
+    framework = None if q.framework is None else FRAMEWORKS[q.framework]
+    batch = max(1, round(plan.state.running))
+    given = evolve(q, model=question.model, batch=batch, dp=q.ep, prefill_on=None)
+    names = ("model", "on", "tp", "pp", "ep", "dp", "batch", "prompt", "output", "dtype", "weight_dtype", "framework",
+             "kv_dtype", "lnc", "prefix_hit", "chunk", "draft", "acceptance", "speculate", "calibration")  # fmt: skip
+    inputs = {name: value for name, value in given.given(always=("tp", "dp")).items() if name in names}
+    if framework is not None:
+        # What the framework sets is not repeated.
+        inputs = {name: value for name, value in inputs.items() if name not in framework.settings}
+    return inputs
