@@ -420,18 +420,20 @@ def test_a_total_after_others_of_its_page_that_close_or_were_judged():
 def test_an_adopted_mismatch_does_not_end_the_comparison():
     """What contradicts itself among adopted figures is TRN402; the claims of the page are still compared."""
     text = PAGE.replace("SOURCE", "a-page").replace("TOTAL", "3,380 TFLOPS").replace("VERDICT", "superseded")
-    adopted = """# file: servers/adopted.yaml
+    own = """# file: servers/NAME.yaml
 api_version: trnspec/v1
 kind: Server
-metadata: {name: adopted, title: Adopted, source: a-page}
+metadata: {name: NAME, title: Adopted, source: a-page}
 spec:
-  chips: {chip: own, count: 2}
+  chips: {chip: chip-of-NAME, count: 2}
   stated: {memory: {capacity: 100 GiB}}
-# file: chips/own.yaml
+# file: chips/chip-of-NAME.yaml
 api_version: trnspec/v1
 kind: Chip
-metadata: {name: own, title: Own, source: a-page}
+metadata: {name: chip-of-NAME, title: Own, source: a-page}
 spec: {memory: {capacity: 32 GiB}}
 """
 
-    assert {("whole", "claims.0.says")} == found("TRN403", beside(text + adopted))
+    around = [own.replace("NAME", name) for name in ("aa", "zz")]
+
+    assert {("whole", "claims.0.says")} == found("TRN403", beside(around[0] + text + around[1]))
