@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from rules_world import bare, beside, claim, findings, found, put, shipped
+from rules_world import SOURCE, bare, beside, claim, findings, found, put, shipped
 
 from trnspec.graph.graph import Graph
+from trnspec.model.document import Claim
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.quantities.quantity import parse
@@ -437,3 +438,21 @@ spec: {memory: {capacity: 32 GiB}}
     around = [own.replace("NAME", name) for name in ("aa", "zz")]
 
     assert {("whole", "claims.0.says")} == found("TRN403", beside(around[0] + text + around[1]))
+
+
+def test_many_claims_are_compared_with_one_and_explained_in_part(monkeypatch):
+    """Sixty claims have 1,770 pairs; each but the best is reported once, and the causes of the first ones are named."""
+    monkeypatch.setattr("trnspec.checks.reconcile.hypotheses.MOST_EXPLAINED", 5)
+    node = bare().named("trainium1")
+    claims = tuple(Claim(at="spec.power", says=f"{n + 1} W", source=Ref(SOURCE), where=f"line {n}") for n in range(60))
+    reported = findings("TRN303", Graph({**bare().nodes, node.name: attrs.evolve(node, claims=claims)}))
+
+    assert 59 == len({d.where.path for d in reported}) == len(reported)
+    assert 54 == sum("causes were searched for the first ones" in d.hint for d in reported)
+
+
+def test_few_claims_are_compared_in_pairs():
+    node = bare().named("trainium1")
+    claims = tuple(Claim(at="spec.power", says=f"{2**n} kW", source=Ref(SOURCE), where=f"line {n}") for n in range(4))
+
+    assert 6 == len(findings("TRN303", Graph({**bare().nodes, node.name: attrs.evolve(node, claims=claims)})))
