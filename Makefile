@@ -21,11 +21,14 @@ fuzz: .venv/developing         ## SECONDS of fuzzing (3600 by default), with ath
 	$(BIN)/python tests/fuzz/coverage_guided.py $(or $(SECONDS),3600)
 	FUZZ_SEED=$(or $(FUZZ_SEED),random) FUZZ_SECONDS=$(or $(SECONDS),3600) $(BIN)/python -m pytest tests/fuzz -s $(ARGS)
 
-lint: .venv/developing         ## ruff, mypy over the package and the plugins, the import layers
+lint: .venv/developing         ## ruff, mypy over the package and the plugins, the import layers, the workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/zizmor --quiet --offline --no-progress --config .github/zizmor.yml .github action.yml
 
 docs: .venv/developing         ## write what is generated from the code, then the manual and the catalog as one site in dist/docs
 	$(BIN)/python docs/generate.py

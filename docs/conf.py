@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trnspec import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reference_pages import pages
+from reference_pages import llms, pages
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -51,7 +51,14 @@ def mark(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001  # 
     source[0] = re.sub(r'^<a id="([\w-]+)"></a>$', r"(\1)=", source[0], flags=re.MULTILINE)
 
 
+def summarize(app: Sphinx, error: Exception | None) -> None:
+    """Writes the list of pages for language models next to the pages."""
+    if error is None and app.builder.format == "html":
+        (Path(app.outdir) / "llms.txt").write_text(llms(Path(app.srcdir)), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("source-read", mark)
     app.connect("builder-inited", write)
+    app.connect("build-finished", summarize)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from trnspec.model.field_reference import field_at, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from trnspec.model.field_reference import FieldReference
     from trnspec.plugins.api import Kind
@@ -23,6 +25,31 @@ def pages() -> dict[str, str]:
     """The text of each page by its name in ``docs/reference/``."""
     kinds = [k for k in registry().kinds.values() if k.spec.__module__.startswith("trnspec.")]
     return {"commands.md": _text(_commands()), "kinds.md": _text(_kinds(kinds)), "api.md": _text(_names())}
+
+
+def llms(docs: Path) -> str:
+    """The text of ``llms.txt``: what trnspec is, and every page with its first sentence, for language models."""
+    lines = [
+        "# trnspec",
+        "",
+        "> A checked catalog of AWS Trainium hardware, and performance models that use it. Every figure has a source, a date and a",
+        "> precision. `trnspec mcp` serves the same to agents.",
+    ]
+    for folder, title in (
+        ("tutorial", "Tutorials"),
+        ("how-to", "How-to guides"),
+        ("reference", "Reference"),
+        ("explanation", "Explanation"),
+    ):
+        lines += ["", f"## {title}", ""]
+        for page in sorted((docs / folder).rglob("*.md")):
+            head, _, rest = page.read_text(encoding="utf-8").partition("\n")
+            first = next((p for p in rest.strip().split("\n\n") if p[:1].isalpha() or p.startswith("`")), "")
+            sentence = re.split(r"(?<=[.])\s", " ".join(first.split()), maxsplit=1)[0].rstrip(":.")
+            text = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", sentence)
+            address = page.relative_to(docs).with_suffix(".html").as_posix()
+            lines.append(f"- [{head.removeprefix('# ')}]({address})" + (f": {text}" if text else ""))
+    return _text(lines)
 
 
 def _text(lines: Iterable[str]) -> str:

@@ -65,6 +65,10 @@ def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: 
     return choose(paths, folders, [c for p in known.plugins for c in p.catalogs], settings, every=every)
 
 
+MANY = 1_000
+"""The texts of more documents than this are compressed in memory."""
+
+
 def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
     """Reads every document of a selection, the targets first, so that their names take precedence.
 
@@ -78,8 +82,9 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
         yield read(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
     owner = owners(known)
     layer = selection.layers.get
+    many = len(selection.targets) > MANY
     for file in selection.targets:
-        yield reading(str(file), known, plugin=owner(file), layer=layer(file, 0))
+        yield reading(str(file), known, plugin=owner(file), layer=layer(file, 0), compacted=many)
     for file in selection.context:
         yield reading(str(file), known, target=False, plugin=owner(file), layer=layer(file, 0))
 

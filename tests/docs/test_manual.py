@@ -83,3 +83,10 @@ def test_sphinx_builds_it_without_a_warning(tmp_path) -> None:
     assert run.stderr == ""
     assert run.returncode == 0
     assert (tmp_path / "index.html").is_file()
+    listed = re.findall(r"^- \[.+?\]\((.+?)\)", (tmp_path / "llms.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    pages = {
+        p.relative_to(tmp_path).as_posix()
+        for f in ("tutorial", "how-to", "reference", "explanation")
+        for p in (tmp_path / f).rglob("*.html")
+    }
+    assert set(listed) == pages

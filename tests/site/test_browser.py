@@ -3,60 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from contextlib import contextmanager
 
 import pytest
 
-from trnspec.api import graph
-from trnspec.site.build import build, write_site
-
-playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed"),
-]
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory) -> str:
-    folder = tmp_path_factory.mktemp("site")
-    write_site(folder, build(graph()))
-    return folder.as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
-
-
-@pytest.fixture
-def opened(browser, address):
-    """Opens a page; at the end no page may have loaded anything from elsewhere or written to the console."""
-    problems = []
-    contexts = []
-
-    def open_(path: str = "index.html", **options):
-        context = browser.new_context(accept_downloads=True, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(5000)
-        page.on("console", lambda m: problems.append(m.text))
-        page.on("pageerror", lambda e: problems.append(str(e)))
-        page.on("requestfailed", lambda r: problems.append(r.url))
-        page.on("request", lambda r: None if r.url.startswith(("file:", "data:", "blob:")) else problems.append(r.url))
-        page.goto(f"{address}/{path}")
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert [] == problems
+pytestmark = pytest.mark.slow
 
 
 def names(page) -> list[str]:

@@ -44,9 +44,17 @@ def _read_file(path: str | os.PathLike[str]) -> Document:
     return document if document.file == name else evolve(document, file=name)
 
 
-def _read(document: Document, registry: Registry, *, target: bool = True, plugin: str = "", layer: int = 0) -> Reading:
-    if id(document) not in _identities:
-        return read(document, registry, target=target, plugin=plugin, layer=layer)
+def _read(
+    document: Document,
+    registry: Registry,
+    *,
+    target: bool = True,
+    plugin: str = "",
+    layer: int = 0,
+    compacted: bool = False,
+) -> Reading:
+    if compacted or id(document) not in _identities:
+        return read(document, registry, target=target, plugin=plugin, layer=layer, compacted=compacted)
     key = (id(document), id(registry), target, plugin, layer)
     if key not in _readings:
         _readings[key] = (registry, read(document, registry, target=target, plugin=plugin, layer=layer))

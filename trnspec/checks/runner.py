@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity
 from trnspec.graph.graph import Graph, UnresolvedError, at
 from trnspec.loading.pipeline import link, text_at
 from trnspec.loading.settings import Settings
 from trnspec.model.reflection import spread
+from trnspec.plugins.api import Registry, Rule
 from trnspec.plugins.entry_points import CORE
 from trnspec.plugins.failures import (
     RULE_SECONDS,
@@ -30,7 +31,7 @@ from trnspec.yaml.edits import removal
 if TYPE_CHECKING:
     from trnspec.loading.pipeline import Reading
     from trnspec.model.document import Node, Waiver
-    from trnspec.plugins.api import Finding, Registry, Rule
+    from trnspec.plugins.api import Finding
     from trnspec.yaml import Document
 
 
@@ -78,33 +79,53 @@ def run(
         registry: Names the plugin of a rule that raises.
         only: Run the rules over single documents alone, for this one.
     """
-    diagnostics: list[Diagnostic] = []
+    rules = list(rules)
     own = {id(r) for p in registry.plugins if p.name == CORE[0] for r in p.rules} if registry is not None else None
     seconds = seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)
+    runs = [
+        _Run(rule, graph, registry, nullcontext if own is None or id(rule) in own else partial(contained, seconds))
+        for rule in rules
+    ]
     scope = graph.scope
-    scoped = [] if scope is None else [n for n in graph if n.name in scope]
-    for rule in rules:
-        context = nullcontext if own is None or id(rule) in own else partial(contained, seconds)
-        if rule.over is None:
-            nodes: Iterable[Node[Any] | None] = (None,) if only is None else ()
-        else:
-            some = (only,) if only is not None else graph if scope is None or not rule.local else scoped
-            nodes = (n for n in some if issubclass(n.spec_class, rule.over))
-        for node in nodes:
-            try:
-                with context():
-                    _extend(diagnostics, rule, node, graph)
-            except UnresolvedError:
-                pass  # the reference that cannot be resolved is reported where it is written
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # noqa: BLE001  # a defect of a rule, sys.exit() too, is a finding
-                print_traceback(error)
-                late = isinstance(error, TimeLimitError)
-                diagnostics.append(_of_error(rule, error, None if late else node, registry))
-                if late:
-                    break  # it would take as long for every other document
-    return diagnostics
+    # One document after another, so that what several rules use is still known: its figures and positions.
+    for node in graph if only is None else (only,):
+        inside = only is not None or scope is None or node.name in scope
+        for each in runs:
+            if each.rule.over is not None and (inside or not each.rule.local):
+                each.on(node)
+    for each in runs:
+        if each.rule.over is None and only is None:
+            each.on(None)
+    return [diagnostic for each in runs for diagnostic in each.diagnostics]
+
+
+@define
+class _Run:
+    """One rule in one run, and what it finds."""
+
+    rule: Rule
+    graph: Graph
+    registry: Registry | None
+    context: Callable[[], AbstractContextManager[Any]]
+    diagnostics: list[Diagnostic] = field(factory=list)
+    stopped: bool = False
+
+    def on(self, node: Node[Any] | None) -> None:
+        """Run the rule on a document, or on the graph; an error that it raises becomes a finding."""
+        if self.stopped or (node is not None and not issubclass(node.spec_class, self.rule.over or object)):
+            return
+        try:
+            with self.context():
+                _extend(self.diagnostics, self.rule, node, self.graph)
+        except UnresolvedError:
+            pass  # the reference that cannot be resolved is reported where it is written
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  # a defect of a rule, sys.exit() too, is a finding
+            print_traceback(error)
+            # A rule without end would take as long for every other document.
+            self.stopped = isinstance(error, TimeLimitError)
+            self.diagnostics.append(_of_error(self.rule, error, None if self.stopped else node, self.registry))
 
 
 def check_node(rule: Rule, node: Node[Any], graph: Graph, registry: Registry) -> list[Diagnostic]:

@@ -18,7 +18,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.parts import CountRange, PartCount
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import ObjectShape, leaves, value_at
+from trnspec.model.reflection import ObjectShape, RefShape, referring_leaves, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,9 +78,21 @@ def parts(graph: Graph, node: Node[Any]) -> tuple[Part, ...] | None:
     A count that a document does not state follows from ``part_chips()``, where its kind has that method: a cluster of
     servers with 16 chips each and over 100,000 chips has at least 6,250 servers.
     """
-    spec = type(node.spec)
-    if not has_parts(spec):
+    if not has_parts(type(node.spec)):
         return ()
+    if graph.nodes.get(node.name) is not node:
+        return _parts(graph, node)
+    known = _parts_of.setdefault(graph, {})
+    if node.name not in known:
+        known[node.name] = _parts(graph, node)
+    return known[node.name]
+
+
+_parts_of: weakref.WeakKeyDictionary[Graph, dict[str, tuple[Part, ...] | None]] = weakref.WeakKeyDictionary()
+
+
+def _parts(graph: Graph, node: Node[Any]) -> tuple[Part, ...] | None:
+    spec = type(node.spec)
     expected = declared_parts(spec)
     direct: list[Part] = []
     for count, ref in node.spec.parts():
@@ -247,11 +259,17 @@ def servers(graph: Graph, node: Node[Any]) -> tuple[int, Node[Any]] | None:
 
 def count_path(holder: Node[Any], ref: Ref[Any]) -> Path | None:
     """The path of the count of a part, which is the field ``count`` next to the reference; ``None`` without one."""
-    for path, _, leaf in leaves(holder.spec, ObjectShape(type(holder.spec)), ("spec",)):
+    for path, leaf in _ref_paths(holder):
         if leaf is ref:
             at = (*path[:-1], "count")
             return at if isinstance(value_at(holder.spec, at[1:]), int) else None
     return None
+
+
+@functools.lru_cache(maxsize=256)
+def _ref_paths(holder: Node[Any]) -> tuple[tuple[Path, Any], ...]:
+    found = referring_leaves(holder.spec, ObjectShape(type(holder.spec)), ("spec",))
+    return tuple((path, leaf) for path, shape, leaf in found if isinstance(shape, RefShape))
 
 
 def counted_at(holder: Node[Any], path: Path) -> Ref[Any] | None:

@@ -9,6 +9,7 @@ import functools
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -19,7 +20,7 @@ from trnspec.errors import UnknownNameError
 from trnspec.model.document import Claim, Metadata, Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.ref import target_word
-from trnspec.model.reflection import FigureShape, ObjectShape, RefShape, leaves, shape_of, value_at
+from trnspec.model.reflection import FigureShape, RefShape, figures_of, referring_leaves, shape_of, value_at
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.quantities.units import UNITS, UnitTable
@@ -176,8 +177,13 @@ class Graph:
 
     def figures(self, node: Node[Any]) -> Mapping[Path, Figure]:
         """Every figure of a node by its path from the top of the document, in the order of the classes."""
-        values = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
-        return {path: value for path, shape, value in values if isinstance(shape, FigureShape)}
+        return _figures(node)
+
+
+@functools.lru_cache(maxsize=256)
+def _figures(node: Node[Any]) -> Mapping[Path, Figure]:
+    """The figures of a node; the rules over one document use them one after another."""
+    return MappingProxyType(figures_of(node.spec, ("spec",)))
 
 
 def at(node: Node[Any], path: Path, *, key: bool = False, text: str = "") -> Location:
@@ -250,7 +256,7 @@ def references(node: Node[Any]) -> Iterator[tuple[Path, type, Ref[Any]]]:
     parts.append((node.spec, type(node.spec), ("spec",)))
     parts += [(claim, Claim, node.claim_path(i)) for i, claim in enumerate(node.claims)]
     for value, cls, base in parts:
-        for path, shape, leaf in leaves(value, shape_of(cls), base):
+        for path, shape, leaf in referring_leaves(value, shape_of(cls), base):
             if isinstance(shape, RefShape):
                 yield path, shape.target, leaf
             elif isinstance(shape, FigureShape) and leaf.source is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
@@ -52,20 +53,38 @@ def about(graph: Graph, source: str) -> frozenset[str]:
         graph: The catalog.
         source: A name such as ``neuron-trn1-2023-02``, whose words are separated by hyphens.
     """
-    words = _words(graph)
-    named = (node for word in source.split("-") for node in words.get(word, ()))
-    return frozenset[str]().union(*(chips_of(graph, node) for node in named))
+    return frozenset[str]().union(*(_chips_of_word(graph, word) for word in source.split("-")))
+
+
+_by_word: WeakKeyDictionary[Graph, dict[str, frozenset[str]]] = WeakKeyDictionary()
+
+
+def _chips_of_word(graph: Graph, word: str) -> frozenset[str]:
+    known = _by_word.setdefault(graph, {})
+    if word not in known:
+        known[word] = frozenset[str]().union(*(chips_of(graph, node) for node in _words(graph).get(word, ())))
+    return known[word]
 
 
 def is_described(graph: Graph, chips: Collection[str]) -> bool:
     """Whether the name of a source names one of these chips, by itself or by one of its servers."""
-    words = _words_of_sources(graph)
+    known = _described.setdefault(graph, {})
     for chip in chips:
-        users = (graph.nodes[name] for name in (chip, *graph.users.get(chip, ())) if name in graph.nodes)
-        for node in users:
-            if issubclass(node.spec_class, (Chip, Server)) and chip in chips_of(graph, node) and words & _names(node):
-                return True
-    return False
+        if chip not in known:
+            known[chip] = _is_described(graph, chip)
+    return any(known[chip] for chip in chips)
+
+
+_described: WeakKeyDictionary[Graph, dict[str, bool]] = WeakKeyDictionary()
+
+
+def _is_described(graph: Graph, chip: str) -> bool:
+    words = _words_of_sources(graph)
+    users = (graph.nodes[name] for name in (chip, *graph.users.get(chip, ())) if name in graph.nodes)
+    return any(
+        issubclass(node.spec_class, (Chip, Server)) and chip in chips_of(graph, node) and bool(words & _names(node))
+        for node in users
+    )
 
 
 @lru_cache(maxsize=8)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Build = Callable[[Any], Any]
 
 _MOST_KEPT = 10_000
-"""The most texts whose values one builder keeps: documents repeat their names, paths and figures."""
+"""The most names and paths that one builder keeps: documents repeat them."""
 
 
 def text(value: Any) -> str:
@@ -81,11 +81,11 @@ def input_value(value: Any) -> bool | int | float | str | tuple[Any, ...]:
 def matching(pattern: Pattern) -> Callable[[str], str]:
     """A text that matches a pattern."""
     search, whole = re.compile(pattern.regex).search, pattern.regex.endswith("$")
-    kept: set[str] = set()
+    kept: dict[str, str] = {}
 
     def build(value: str) -> str:
-        if value in kept:
-            return value
+        if (known := kept.get(value)) is not None:
+            return known
         # fullmatch would need every pattern to cover the whole text; '$' alone lets a final newline through.
         if not search(value) or (whole and value.endswith("\n")):
             raise ValueError(f"{value!r} is not {pattern.words}")
@@ -94,33 +94,22 @@ def matching(pattern: Pattern) -> Callable[[str], str]:
         if pattern.paths is not None:
             spread(value)
         if whole:
-            _keep(kept, value)
+            if len(kept) >= _MOST_KEPT:
+                kept.clear()
+            kept[value] = value
         return value
 
     return build
 
 
-def _keep(kept: set[str], value: str) -> None:
-    if len(kept) >= _MOST_KEPT:
-        kept.clear()
-    kept.add(value)
-
-
 def named(target: type | None) -> Build:
-    """A reference to a document of a kind."""
+    """A reference to a document of a kind; each is an object of its own, by which its path is found."""
     match = matching(NAME_PATTERN)
-    kept: dict[str, Ref[Any]] = {}
 
     def build(value: Any) -> Ref[Any]:
         if type(value) is not str:
             raise ValueError(f"{value!r} is not a name")
-        ref = kept.get(value)
-        if ref is None:
-            ref = Ref(match(value), target)
-            if len(kept) >= _MOST_KEPT:
-                kept.clear()
-            kept[value] = ref
-        return ref
+        return Ref(match(value), target)
 
     return build
 
@@ -214,20 +203,9 @@ def _annotated(base: Any, marks: tuple[Any, ...], units: UnitTable) -> Build:
 
 
 def _figure(dimension: Dimension | None, units: UnitTable) -> Build:
-    kept: dict[str, Figure] = {}
-
     def build(value: Any) -> Figure:
-        if type(value) is not str:
-            return _checked(value)
-        figure = kept.get(value)
-        if figure is None:
-            figure = Figure(value=parse(value, dimension, units))
-            if len(kept) >= _MOST_KEPT:
-                kept.clear()
-            kept[value] = figure
-        return figure
-
-    def _checked(value: Any) -> Figure:
+        if type(value) is str:
+            return Figure(value=parse(value, dimension, units))
         figure: Figure = builder(Figure, units)(value)
         if dimension is not None:
             parse(figure.value.text, dimension, units)

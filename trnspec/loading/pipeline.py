@@ -19,6 +19,7 @@ from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Place, Problem
+from trnspec.yaml.reader import compact
 from trnspec.yaml.text import BIDI, name_of, unsafe_texts
 
 if TYPE_CHECKING:
@@ -51,13 +52,21 @@ class Reading:
     layer: int = 0
 
 
-def read(document: Document, registry: Registry, *, target: bool = True, plugin: str = "", layer: int = 0) -> Reading:
-    """The node of a document, and its problems."""
-    reading = _read(document, registry, target=target)
+def read(  # each one is independent of the others
+    document: Document,
+    registry: Registry,
+    *,
+    target: bool = True,
+    plugin: str = "",
+    layer: int = 0,
+    compacted: bool = False,
+) -> Reading:
+    """The node of a document, and its problems; ``compacted`` keeps a document without problems in less memory."""
+    reading = _read(document, registry, target=target, compacted=compacted)
     return evolve(reading, plugin=plugin, layer=layer) if plugin or layer else reading
 
 
-def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
+def _read(document: Document, registry: Registry, *, target: bool, compacted: bool) -> Reading:
     problems = list(document.problems)
     data = document.data
     name = _name(document)
@@ -81,7 +90,9 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
         data = _without(data, paths)
         document = evolve(document, data=data, rejected=document.rejected | paths)
     try:
-        node = structure(kind.name, kind.spec, document, data, registry.units)
+        kept = compact(document) if compacted and not problems else document
+        node = structure(kind.name, kind.spec, kept, data, registry.units)
+        document = kept
     except StructureError as error:
         node, more = _valid_part(kind, document, data, error, registry.units)
         problems += more

@@ -191,7 +191,7 @@ class Quantity(Measured):
         """The dimension of the unit."""
         return self.unit.dimension
 
-    @property
+    @functools.cached_property
     def value(self) -> Fraction:
         """The number in base units of its dimension (B, B/s, FLOPS, s, ...), exact."""
         return self.number * self.unit.factor
@@ -201,10 +201,14 @@ class Quantity(Measured):
         """The values that are printed with these digits, in base units."""
         return self._interval(self.ulp)
 
-    @property
+    @functools.cached_property
     def loose(self) -> Interval:
         """The same with ambiguous trailing zeros read as placeholders, in base units; it contains ``interval``."""
-        return self._interval(self.ulp * 10 ** (self.digits - self.min_digits))
+        return (
+            self.interval
+            if self.digits == self.min_digits
+            else self._interval(self.ulp * 10 ** (self.digits - self.min_digits))
+        )
 
     def _interval(self, ulp: Fraction) -> Interval:
         number, factor = self.number, self.unit.factor
@@ -268,9 +272,9 @@ def parse(text: str, dimension: Dimension | None = None, table: UnitTable = UNIT
     """
     if not isinstance(text, str):
         raise not_text(text, dimension)
-    key = (text, dimension, id(table))
+    key = (text, id(table))
     quantity = _parsed.get(key)
-    if quantity is None or quantity.table is not table:
+    if quantity is None or quantity.table is not table or dimension not in (None, quantity.unit.dimension):
         quantity = _parse(text, dimension, table)
         if len(_parsed) >= _MOST_PARSED:
             _parsed.clear()
@@ -279,12 +283,15 @@ def parse(text: str, dimension: Dimension | None = None, table: UnitTable = UNIT
 
 
 _MOST_PARSED = 10_000
-_parsed: dict[tuple[str, Dimension | None, int], Quantity] = {}
+_parsed: dict[tuple[str, int], Quantity] = {}
 """Quantities that were parsed: documents and rules repeat the same texts."""
 
 
 def parse_or_none(text: str, table: UnitTable = UNITS) -> Quantity | None:
     """A printed quantity of any dimension; ``None`` for another text, without the cost of an explanation."""
+    known = _parsed.get((text, id(table)))
+    if known is not None and known.table is table:
+        return known
     match = PARTS.match(text)
     if match is None or table.get(match[6]) is None:
         return None

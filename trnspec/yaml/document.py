@@ -130,8 +130,9 @@ class Document:
         For a path that is not in the file, such as a missing key, the beginning of the key of its nearest ancestor in
         the file, and for the root the beginning of the root.
         """
+        places = self.places
         for length in range(len(path), -1, -1):
-            span = self.places.get(path[:length])
+            span = places.get(path[:length])
             if span is not None:
                 return span.key if span.key is not None and (key or length < len(path)) else span.value
         return Place(1, 1)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import re
 import stat
+import zlib
+from array import array
 from collections.abc import Mapping
-from functools import cached_property
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from trnspec.yaml.builder import Builder, UnreadableError
@@ -17,6 +20,8 @@ from trnspec.yaml.text import bidi, clean, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from trnspec.yaml.document import Json
 
 
 Parser = Any
@@ -114,14 +119,36 @@ def _read(text: str | bytes, file: str, limits: Limits, parser: Callable[[str], 
 
 
 class _LazyPlaces(Mapping[Path, Span]):
-    """The positions of a text without problems, which is read again when a position is needed first."""
+    """The positions of a text without problems, which is read again when a position is needed first.
 
-    def __init__(self, text: str, limits: Limits, parser: Callable[[str], Parser]) -> None:
+    They are then kept in a compact form: as objects they take ten times the memory of the text.
+    """
+
+    __slots__ = ("_limits", "_packed", "_parser", "_text")
+
+    def __init__(self, text: str | bytes, limits: Limits, parser: Callable[[str], Parser]) -> None:
         self._text, self._limits, self._parser = text, limits, parser
+        self._packed = b""
 
-    @cached_property
+    @property
+    def text(self) -> str:
+        """The text, which may be compressed."""
+        return self._text if isinstance(self._text, str) else zlib.decompress(self._text).decode()
+
+    def compressed(self) -> _LazyPlaces:
+        """The same with a compressed text."""
+        text = self._text if isinstance(self._text, bytes) else zlib.compress(self._text.encode(), 1)
+        return _LazyPlaces(text, self._limits, self._parser)
+
+    @property
     def _places(self) -> Mapping[Path, Span]:
-        return _read(self._text, "", self._limits, self._parser, quick=False).places
+        if not self._packed:
+            self._packed = _packed(_read(self.text, "", self._limits, self._parser, quick=False).places)
+        return _unpacked(self._packed)
+
+    def data(self) -> dict[str, Json] | None:
+        """The data, read again."""
+        return sound_data(self.text, self._limits)
 
     def __getitem__(self, path: Path) -> Span:
         return self._places[path]
@@ -134,6 +161,59 @@ class _LazyPlaces(Mapping[Path, Span]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self._places),)
+
+
+def _packed(places: Mapping[Path, Span]) -> bytes:
+    numbers = array("I")
+    for span in places.values():
+        key = span.key or _NO_KEY
+        numbers.extend((key.line, key.column, span.value.line, span.value.column, span.end.line, span.end.column))
+    return zlib.compress(marshal.dumps((list(places), numbers.tobytes())), 1)
+
+
+@lru_cache(maxsize=64)
+def _unpacked(packed: bytes) -> Mapping[Path, Span]:
+    paths, raw = marshal.loads(zlib.decompress(packed))  # noqa: S302  # of this process
+    numbers = array("I", raw)
+    places: dict[Path, Span] = {}
+    for index, path in enumerate(paths):
+        key_line, key_column, *rest = numbers[6 * index : 6 * index + 6]
+        key = Place(key_line, key_column) if key_line else None
+        places[path] = Span(key, Place(rest[0], rest[1]), Place(rest[2], rest[3]))
+    return places
+
+
+_NO_KEY = Place(0, 0)
+
+
+class CompactDocument(Document):
+    """A document without problems in less memory than its text; data and positions are read again when they are used."""
+
+    __slots__ = ()
+
+    def __init__(self, file: str, places: _LazyPlaces) -> None:
+        for name, value in (("file", file), ("places", places), ("problems", ()), ("rejected", frozenset())):
+            object.__setattr__(self, name, value)
+
+    @property
+    def text(self) -> str:
+        """The text of the file."""
+        return self.places.text  # type: ignore[attr-defined,no-any-return]  # set above
+
+    @property
+    def data(self) -> dict[str, Json] | None:
+        """Plain data."""
+        return self.places.data()  # type: ignore[attr-defined,no-any-return]  # set above
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Document, (self.file, self.data, dict(self.places), self.problems, self.text, self.rejected)
+
+
+def compact(document: Document) -> Document:
+    """The same document in less memory, if it has no problems."""
+    if isinstance(document, CompactDocument) or not isinstance(document.places, _LazyPlaces) or document.problems:
+        return document
+    return CompactDocument(document.file, document.places.compressed())
 
 
 def _size(text: str | bytes, enough: int) -> int:

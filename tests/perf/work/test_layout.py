@@ -37,7 +37,10 @@ PLANS = {
     "operators": ({"recompute": "operators"}, {"full": 0.5}),
     "sequence": ({"sequence_parallel": True}, {"sequence": 1.0}),
     "overlap": ({"overlap": True}, {"overlap": 1.0}),
-    "interleaved": ({"schedule": "interleaved", "interleave": 4}, {"bubble": 0.25, "chunks": 4.0, "sends": 4.0}),
+    "interleaved": (
+        {"schedule": "interleaved", "interleave": 4},
+        {"bubble": 0.25, "chunks": 4.0, "chunked": 1.0, "sends": 4.0},
+    ),
     "zb1p": ({"schedule": "zb1p"}, {"bubble": 0.0, "deferred": 1.0}),
     "zb2p": ({"schedule": "zb2p"}, {"bubble": 0.0, "deferred": 2.0}),
     # In the shape of a V every stage is passed twice.

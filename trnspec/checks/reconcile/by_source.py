@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import weakref
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from trnspec.checks.reconcile.relations import claimed_paths, sums
+from trnspec.checks.reconcile.relations import claims_at, sums
 from trnspec.checks.reconcile.sites import Relation, Site
+from trnspec.graph.graph import figure_at
+from trnspec.model.figure import Figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -27,32 +27,54 @@ def views(graph: Graph) -> Mapping[str, list[Relation]]:
     """For each source, by name, the sums among its own figures for totals and parts, with the adopted counts."""
     by_source = _cache.get(graph)
     if by_source is None:
-        by_source = _cache[graph] = defaultdict(list)
-        sites = functools.cache(functools.partial(_sites, graph))
-        for skeleton in sums(graph, lambda total: total.path in sites(total.node), graph.scope):
-            where = [sites(s.node).get(s.path, {}) for s in (skeleton.total, *(t.part for t in skeleton.terms))]
-            for source in set(where[0]).intersection(*where[1:]):
-                by_source[source] += _relations(skeleton, [sites_at[source] for sites_at in where])
+        by_source = _cache[graph] = _grouped(_views(graph))
     return by_source
 
 
-def _relations(skeleton: Relation, sides: list[list[Site]]) -> Iterator[Relation]:
-    for total, *parts in itertools.product(*sides):
-        terms = tuple(evolve(t, part=p) for t, p in zip(skeleton.terms, parts, strict=True))
-        relation = evolve(skeleton, total=total, terms=terms)
+def contradictions(graph: Graph) -> Mapping[str, list[Relation]]:
+    """Those that do not hold; the others are not kept."""
+    return _grouped((source, relation) for source, relation in _views(graph) if not relation.holds)
+
+
+def _grouped(relations: Iterable[tuple[str, Relation]]) -> dict[str, list[Relation]]:
+    by_source: dict[str, list[Relation]] = {}
+    for source, relation in relations:
+        by_source.setdefault(source, []).append(relation)
+    return by_source
+
+
+def _views(graph: Graph) -> Iterator[tuple[str, Relation]]:
+    for skeleton in sums(graph, lambda node, path: bool(_sources(graph, node, path)), graph.scope):
+        of_total = _sources(graph, skeleton.total.node, skeleton.total.path)
+        if not of_total:
+            continue
+        where = [of_total, *(_sources(graph, t.part.node, t.part.path) for t in skeleton.terms)]
+        for source in of_total:
+            if all(source in sources for sources in where):
+                for relation in _relations(skeleton, [sources[source] for sources in where]):
+                    yield source, relation
+
+
+def _relations(skeleton: Relation, sides: list[list[int | None]]) -> Iterator[Relation]:
+    whole = skeleton.total
+    for claim, *claims in itertools.product(*sides):
+        terms = tuple(
+            evolve(t, part=Site(t.part.node, t.part.path, c)) for t, c in zip(skeleton.terms, claims, strict=True)
+        )
+        relation = evolve(skeleton, total=Site(whole.node, whole.path, claim), terms=terms)
         if relation.is_stated:
             yield relation
 
 
-def _sites(graph: Graph, node: Node[Any]) -> Mapping[Path, Mapping[str, list[Site]]]:
-    """The figures of each source in a document by path: adopted figures and claims."""
-    sites: dict[Path, dict[str, list[Site]]] = defaultdict(lambda: defaultdict(list))
-    for path, figure in graph.figures(node).items():
+def _sources(graph: Graph, node: Node[Any], path: Path) -> Mapping[str, list[int | None]]:
+    """The sources of the figure at a path: ``None`` for the adopted figure, and the indices of claims."""
+    sources: dict[str, list[int | None]] = {}
+    figure = figure_at(node, path)
+    if isinstance(figure, Figure) and figure.derived is None:
         own = figure.source or node.metadata.source
-        if figure.derived is None and own is not None:
-            sites[path][graph.aliases.get(own.name, own.name)].append(Site(node, path))
-    for index, claim in enumerate(node.claims):
-        source = graph.aliases.get(claim.source.name, claim.source.name)
-        for path in claimed_paths(claim.at):
-            sites[path][source].append(Site(node, path, index))
-    return sites
+        if own is not None:
+            sources[graph.aliases.get(own.name, own.name)] = [None]
+    for index in claims_at(node).get(path, ()):
+        name = node.claims[index].source.name
+        sources.setdefault(graph.aliases.get(name, name), []).append(index)
+    return sources

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from attrs import frozen
 
 from trnspec.checks.reconcile.hypotheses import NOT_EXPLAINED, Case, Explanation, explain, explain_case, sentence
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths, relations, sums
+from trnspec.checks.reconcile.relations import AGREES, claimed_figures, failing, sums
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
 from trnspec.checks.reconcile.suspects import Suspect
 from trnspec.graph.graph import figure_at
@@ -54,7 +54,7 @@ def conflicts(graph: Graph) -> Iterator[Conflict]:
 
     A claim that contradicts a sum is reported with the sum and not here.
     """
-    reported = {site.key for relation in relations(graph) if not relation.holds for site in relation.sites}
+    reported = {site.key for relation in failing(graph) for site in relation.sites}
     for node in graph.focused():
         pairs: dict[tuple[int, int], list[Path]] = {}
         for path, indices in _open(node).items():
@@ -110,7 +110,7 @@ def _open(node: Node[Any]) -> dict[Path, list[int]]:
     """The claims without a verdict, by path, for figures and counts that have no adopted value."""
     indices: dict[Path, list[int]] = {}
     for index, claim in enumerate(node.claims):
-        for path in claimed_paths(claim.at) if claim.verdict in AGREES else ():
+        for path in claimed_figures(type(node.spec), claim.at) if claim.verdict in AGREES else ():
             if figure_at(node, path) is None and _measures(Site(node, path, index)):
                 indices.setdefault(path, []).append(index)
     return indices

@@ -7,14 +7,16 @@ explanation of a gap and the audit all use the same list.
 from __future__ import annotations
 
 import functools
+import itertools
 import weakref
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 from attrs import evolve
 
-from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
+from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term, is_multiple
 from trnspec.graph.composition import (
     Occurrence,
     count_path,
@@ -25,10 +27,12 @@ from trnspec.graph.composition import (
     parts,
     word,
 )
+from trnspec.graph.graph import figure_at
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.fields import Rates
+from trnspec.model.figure import Figure
 from trnspec.model.link import Link
 from trnspec.model.reflection import (
     FigureShape,
@@ -39,11 +43,13 @@ from trnspec.model.reflection import (
     shape_at,
     spread,
 )
+from trnspec.model.rounded import RoundedCount
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
+from trnspec.quantities.quantity import Quantity, parse_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from trnspec.graph.graph import Graph
@@ -61,47 +67,79 @@ EVERY_RATE = tuple((kind, dtype) for kind in ("dense", "sparse") for dtype in (a
 """Every possible peak rate: ``("dense", "bf16")`` and so on."""
 
 _known: weakref.WeakKeyDictionary[Graph, list[Relation]] = weakref.WeakKeyDictionary()
+_failing: weakref.WeakKeyDictionary[Graph, tuple[tuple[Relation, ...], AbstractSet[str] | None]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def relations(graph: Graph) -> list[Relation]:
-    """Every relation of a graph. Several rules use them, so they are cached for the lifetime of the graph.
+    """Every relation of a graph whose figures are stated, kept for the lifetime of the graph.
 
     With a focus: those of its documents, and all that share a figure with one that fails, directly or through others,
     which decide on which figure is reported.
     """
     cached = _known.get(graph)
     if cached is None:
-        scope = graph.scope
-        cached = _relations(graph, scope)
-        while scope is not None:
-            failing = {site.node.name for relation in cached if not relation.holds for site in relation.sites}
-            wider = scope | graph.using(failing)
-            if wider == scope:
-                break
-            scope = wider
-            cached = _relations(graph, scope)
-        _known[graph] = cached
+        cached = _known[graph] = list(each_relation(graph))
     return cached
 
 
-def _relations(graph: Graph, scope: AbstractSet[str] | None) -> list[Relation]:
-    wanted = functools.partial(sums, wanted=lambda total: any(True for _ in _stated(total)))
-    return [
-        relation
-        for skeleton in [*wanted(graph, scope=scope), *_claims(graph, scope)]
-        for whole in _stated(skeleton.total)
-        if (relation := skeleton if whole is skeleton.total else evolve(skeleton, total=whole)).is_stated
-    ]
+def each_relation(graph: Graph) -> Iterator[Relation]:
+    """The same without keeping them: nearly all of a large catalog hold, and are not needed again."""
+    if (cached := _known.get(graph)) is not None:
+        yield from cached
+        return
+    _, scope = _failing_in_scope(graph)
+    for skeleton in itertools.chain(sums(graph, is_claimed, scope), _claims(graph, scope)):
+        yield from _expanded(skeleton)
+
+
+def failing(graph: Graph) -> tuple[Relation, ...]:
+    """The relations that do not hold, in the order of :func:`relations`, kept for the lifetime of the graph."""
+    return _failing_in_scope(graph)[0]
+
+
+def _failing_in_scope(graph: Graph) -> tuple[tuple[Relation, ...], AbstractSet[str] | None]:
+    """The relations that do not hold, and the documents that they were looked for in; ``None``: all."""
+    cached = _failing.get(graph)
+    if cached is None:
+        scope = graph.scope
+        found = _failing_of(graph, scope)
+        while scope is not None:
+            wider = scope | graph.using({site.node.name for relation in found for site in relation.sites})
+            if wider == scope:
+                break
+            scope = wider
+            found = _failing_of(graph, scope)
+        cached = _failing[graph] = (found, scope)
+    return cached
+
+
+def _failing_of(graph: Graph, scope: AbstractSet[str] | None) -> tuple[Relation, ...]:
+    skeletons = itertools.chain(sums(graph, is_claimed, scope), _doubtful_claims(graph, scope))
+    return tuple(relation for s in skeletons for relation in _expanded(s) if not relation.holds)
+
+
+def _expanded(skeleton: Relation) -> Iterator[Relation]:
+    """The relations of a skeleton: one for its total or, where none is adopted, for every claim on it."""
+    for whole in _stated(skeleton.total):
+        relation = skeleton if whole is skeleton.total else evolve(skeleton, total=whole)
+        if relation.is_stated:
+            yield relation
+
+
+Wanted = Callable[["Node[Any]", "Path"], bool]
 
 
 def sums(
-    graph: Graph, wanted: Callable[[Site], bool] = lambda _: True, scope: AbstractSet[str] | None = None
+    graph: Graph, wanted: Wanted = lambda _node, _path: True, scope: AbstractSet[str] | None = None
 ) -> Iterator[Relation]:
     """Every relation of a sum, whether or not its figures are stated.
 
     Args:
         graph: The documents.
-        wanted: Whether the relations of a published total are needed; evaluated first, since most totals are not stated.
+        wanted: Whether the relations of a published total, the path of a document, are needed; evaluated first, since most
+            totals are not stated.
         scope: The names of documents, with all that refer to them: the relations between their figures; all if ``None``.
     """
 
@@ -120,9 +158,12 @@ def sums(
         yield from _ultraserver(ultraserver, graph)
     for cluster in of(Cluster):
         yield from _cluster(cluster, graph)
-    for node in graph:
-        if scope is None or node.name in scope:
-            yield from _stated_totals(node, graph, wanted)
+    for node in _within(graph, scope):
+        yield from _stated_totals(node, graph, wanted)
+
+
+def _within(graph: Graph, scope: AbstractSet[str] | None) -> Iterable[Node[Any]]:
+    return graph if scope is None else (n for n in graph if n.name in scope)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -135,13 +176,64 @@ def claimed_paths(at: str) -> tuple[Path, ...]:
 
 
 def _claims(graph: Graph, scope: AbstractSet[str] | None) -> Iterator[Relation]:
-    for node in graph if scope is None else (n for n in graph if n.name in scope):
+    for node in _within(graph, scope):
         for index, claim in enumerate(node.claims):
             if claim.verdict not in AGREES:
                 continue
-            for path in claimed_paths(claim.at):
-                if isinstance(shape_at(type(node.spec), path[1:]), (FigureShape, NumberShape)):
+            for path in claimed_figures(type(node.spec), claim.at):
+                yield from _relate(Site(node, path, index), [Term((), Site(node, path))], CLAIM)
+
+
+def _doubtful_claims(graph: Graph, scope: AbstractSet[str] | None) -> Iterator[Relation]:
+    """Those of :func:`_claims` that may fail: nearly all claims repeat the adopted figure."""
+    for node in _within(graph, scope):
+        spec: Any = type(node.spec)
+        for index, claim in enumerate(node.claims):
+            if claim.verdict not in AGREES:
+                continue
+            for path in claimed_figures(spec, claim.at):
+                adopted = figure_at(node, path)
+                if adopted is None:
+                    continue
+                said = claim.says if isinstance(claim.says, int) else parse_or_none(claim.says, node.units)
+                if not _surely_agree(said, adopted.value if isinstance(adopted, Figure) else adopted):
                     yield from _relate(Site(node, path, index), [Term((), Site(node, path))], CLAIM)
+
+
+def _surely_agree(said: Quantity | int | None, adopted: Any) -> bool:
+    """Whether two values are equal, so that a relation between them holds; only obvious cases."""
+    if said is adopted:
+        return True
+    if isinstance(said, Quantity) and isinstance(adopted, Quantity):
+        return said.dimension is adopted.dimension and is_multiple(said, 1, adopted)
+    return type(said) is int and not isinstance(adopted, (Quantity, RoundedCount)) and said == adopted
+
+
+def claimed_figures(spec: Any, at: str) -> tuple[Path, ...]:
+    """The paths of a claim that are figures or counts of documents of a class."""
+    return _claimed_figures(spec, at)
+
+
+@functools.lru_cache(maxsize=4096)
+def _claimed_figures(spec: Any, at: str) -> tuple[Path, ...]:
+    return tuple(p for p in claimed_paths(at) if isinstance(shape_at(spec, p[1:]), (FigureShape, NumberShape)))
+
+
+@functools.lru_cache(maxsize=512)
+def claims_at(node: Node[Any]) -> Mapping[Path, list[int]]:
+    """The claims of a document by the paths that they concern."""
+    indices: dict[Path, list[int]] = {}
+    for index, claim in enumerate(node.claims):
+        for path in claimed_paths(claim.at):
+            indices.setdefault(path, []).append(index)
+    return indices
+
+
+def is_claimed(node: Node[Any], path: Path) -> bool:
+    """Whether there is an adopted figure at a path, or a claim on it that is not rejected."""
+    return (
+        any(True for _ in _stated(Site(node, path))) if path in claims_at(node) else figure_at(node, path) is not None
+    )
 
 
 def _stated(site: Site) -> Iterator[Site]:
@@ -149,8 +241,8 @@ def _stated(site: Site) -> Iterator[Site]:
     if site.value is not None:
         yield site
         return
-    for index, claim in enumerate(site.node.claims):
-        if claim.verdict in AGREES and site.path in claimed_paths(claim.at):
+    for index in dict.fromkeys(claims_at(site.node).get(site.path, ())):
+        if site.node.claims[index].verdict in AGREES:
             yield Site(site.node, site.path, index)
 
 
@@ -187,7 +279,7 @@ def _link(link: Node[Link]) -> Iterator[Relation]:
     yield from _relate(site(link, "bandwidth.per_direction"), [term], "lanes")
 
 
-def _chip(chip: Node[Chip], graph: Graph, wanted: Callable[[Site], bool]) -> Iterator[Relation]:
+def _chip(chip: Node[Chip], graph: Graph, wanted: Wanted) -> Iterator[Relation]:
     stacks = Term((site(chip, "memory.stacks.count"),), site(chip, "memory.stacks.capacity"))
     yield from _relate(site(chip, "memory.capacity"), [stacks], "stacks")
     yield from _ports(chip, graph)
@@ -200,8 +292,9 @@ def _chip(chip: Node[Chip], graph: Graph, wanted: Callable[[Site], bool]) -> Ite
     engines = Term((site(chip, "dma.engines"),), site(core, "dma.per_engine"))
     yield from _relate(site(chip, "dma.bandwidth"), [engines], "DMA engines of a chip")
     for rate in EVERY_RATE:
-        rate_of_chip = Site(chip, ("spec", "tensor_peak", *rate))
-        if wanted(rate_of_chip):
+        path = ("spec", "tensor_peak", *rate)
+        if wanted(chip, path):
+            rate_of_chip = Site(chip, path)
             part_site = Site(core, ("spec", "engines", "tensor", "peak", *rate))
             yield from _relate(rate_of_chip, [Term((cores,), part_site)], "cores of a chip")
 
@@ -343,7 +436,7 @@ def _cluster(cluster: Node[Cluster], graph: Graph) -> Iterator[Relation]:
             yield from _relate(site(cluster, "per_server"), [Term((), site(server, "network.bandwidth"))], "one server")
 
 
-def _stated_totals(node: Node[Any], graph: Graph, wanted: Callable[[Site], bool]) -> Iterator[Relation]:
+def _stated_totals(node: Node[Any], graph: Graph, wanted: Wanted) -> Iterator[Relation]:
     """The published totals of a document, below ``stated``, each as the sum over its parts.
 
     A total is compared with the extensive figure of the same path in the nearest parts, ``chips`` and ``cores`` with the
@@ -351,22 +444,29 @@ def _stated_totals(node: Node[Any], graph: Graph, wanted: Callable[[Site], bool]
     """
     if not has_parts(type(node.spec)):
         return
-    shape = shape_at(type(node.spec), ("stated",))
-    for path in class_paths(shape) if isinstance(shape, ObjectShape) else ():
-        total = Site(node, ("spec", "stated", *path))
-        if not wanted(total):
+    spec: Any = type(node.spec)
+    for path in _total_paths(spec):
+        at = ("spec", "stated", *path)
+        if not wanted(node, at):
             continue
+        total = Site(node, at)
         # From the direct parts to the innermost ones: the audit compares with the last, which has the smallest rounding.
         direct = parts(graph, node) or ()
         stated = tuple(Occurrence(part.node, ((node, part),)) for part in direct)
         if all(shape_at(type(part.node.spec), ("stated", *path)) is not None for part in direct):
-            yield from _sum(total, stated, ("spec", "stated", *path), node)
+            yield from _sum(total, stated, at, node)
         if figures := _extensive(graph, node, path):
             yield from _sum(total, figures, ("spec", *path), node)
         elif counts := _extensive(graph, node, (*path, "count")):
             yield from _sum(total, counts, ("spec", *path, "count"), node)
         else:
             yield from _sum(total, _counted(graph, node, path), None, node)
+
+
+@functools.cache
+def _total_paths(spec: Any) -> tuple[Path, ...]:
+    shape = shape_at(spec, ("stated",))
+    return tuple(class_paths(shape)) if isinstance(shape, ObjectShape) else ()
 
 
 def _extensive(graph: Graph, node: Node[Any], path: Path) -> tuple[Occurrence, ...]:

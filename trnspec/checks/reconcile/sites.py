@@ -96,6 +96,9 @@ def _parsed(says: int | str, units: UnitTable) -> Quantity | int | None:
     return parse_or_none(says, units)
 
 
+ONE = Fraction(1)
+
+
 def _exact(value: Fraction | int) -> Fraction:
     return value if isinstance(value, Fraction) else Fraction(value)
 
@@ -112,17 +115,30 @@ class Term:
 
     counts: tuple[Site, ...]
     part: Site
-    factor: Fraction = field(default=Fraction(1), converter=_exact)
+    factor: Fraction = field(default=ONE, converter=_exact)
 
     @property
     def times(self) -> Fraction:
         """The number of times the part is counted."""
-        product = self.factor
+        return self.factor * self._number
+
+    @property
+    def _number(self) -> int:
+        """The product of the counts."""
+        product = 1
         for count in self.counts:
             value = count.value
             assert isinstance(value, int)  # counts has only sites of counts
-            product *= value
+            product *= int(value)
         return product
+
+    def is_equal_to(self, total: Quantity) -> bool:
+        """Whether a total is the value of the term, as :attr:`Relation.holds` defines it."""
+        part = self.part.value
+        assert isinstance(part, Quantity)
+        if self.factor is ONE:
+            return is_multiple(total, self._number, part)
+        return is_product(total, self.times, part)
 
     @property
     def interval(self) -> Interval:
@@ -137,12 +153,18 @@ class Term:
 
 
 @functools.lru_cache(maxsize=16_384)
-def _is_product(total: Quantity, times: Fraction, part: Quantity) -> bool:
+def is_product(total: Quantity, times: Fraction, part: Quantity) -> bool:
     """Whether a total is a number of times one part, as :attr:`Relation.holds` defines it; documents repeat figures."""
     if part.interval.scaled(times).overlaps(total.interval):
         return True
     is_near = abs(times * part.value - total.value) <= total.value * _THREE_DIGITS
     return is_near and part.loose.scaled(times).overlaps(total.loose)
+
+
+@functools.lru_cache(maxsize=16_384)
+def is_multiple(total: Quantity, number: int, part: Quantity) -> bool:
+    """The same for a whole number of times, which is quicker to look up."""
+    return is_product(total, Fraction(number), part)
 
 
 _THREE_DIGITS = Fraction(1, 200)
@@ -191,7 +213,7 @@ class Relation:
             return True  # the same text: most claims repeat the adopted figure
         total = self.total.value
         if len(self.terms) == 1 and isinstance(total, Quantity) and isinstance(self.terms[0].part.value, Quantity):
-            return _is_product(total, self.terms[0].times, self.terms[0].part.value)
+            return self.terms[0].is_equal_to(total)
         if self.expected.overlaps(self.total.interval):
             return True
         coarse = Interval.point(0)

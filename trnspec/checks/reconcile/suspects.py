@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
-from trnspec.checks.reconcile.relations import relations
+from trnspec.checks.reconcile.relations import each_relation, failing
 from trnspec.checks.reconcile.sites import Relation, Site
 from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import figure_at
@@ -67,9 +67,11 @@ def blamed(graph: Graph) -> tuple[Suspect, ...]:
     """The suspects of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
     cached = _known.get(graph)
     if cached is None:
-        every = relations(graph)
-        doubted = {site.node.name: site.node for r in every if not r.holds for site in r.sites}
-        cached = _known[graph] = tuple(suspects(every, _with_formula(doubted.values(), graph), graph))
+        keys = {site.key for relation in failing(graph) for site in relation.sites}
+        # The relations of other figures have no part in it.
+        concerned = [r for r in each_relation(graph) if any(s.key in keys for s in r.sites)] if keys else []
+        doubted = {site.node.name: site.node for relation in failing(graph) for site in relation.sites}
+        cached = _known[graph] = tuple(suspects(concerned, _with_formula(doubted.values(), graph), graph))
     return cached
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from trnspec.checks.reconcile.by_source import views
+from trnspec.checks.reconcile.by_source import contradictions
 from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
 from trnspec.checks.reconcile.hypotheses import Budget
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
@@ -388,9 +388,10 @@ def self_contradiction(graph: Graph) -> Iterator[Finding]:
     Source:
         The Trn1 page of 2023-02, which is outdated and consistent, and the Trn2 page of 2024-12, whose EFA row is not.
     """
+    found = contradictions(graph)
     for source in graph.of(Source):
-        for relation in views(graph).get(source.name, ()):
-            if relation.holds or any(_judged(s) for s in relation.sites):
+        for relation in found.get(source.name, ()):
+            if any(_judged(s) for s in relation.sites):
                 continue
             if all(s.claim is None for s in relation.sites):
                 continue  # among adopted figures, which is TRN402

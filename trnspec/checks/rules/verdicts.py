@@ -12,11 +12,13 @@ from trnspec.checks.reconcile.relations import claimed_paths, sums
 from trnspec.checks.reconcile.sites import Site
 from trnspec.errors import QuantityError
 from trnspec.graph.formulas import value_of
-from trnspec.model.reflection import dotted
+from trnspec.model.document import Claim, Metadata
+from trnspec.model.reflection import REMARKS, ObjectShape, dotted, remarks_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, Quantity, parse, render
 from trnspec.quantities.units import Dimension
+from trnspec.yaml.reader import CompactDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -238,16 +240,27 @@ def false_arithmetic(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         The grammar of derived figures; see docs/reference/yaml.md.
     """
-    for path, text in _sentences(node.document.data, ()):
+    for path, text in _remarks(node):
         for calculation, result, value in wrong_results(text, node.units):
             yield Finding(path, f"{calculation} = {result} is false", f"{calculation} is {value}")
+
+
+def _remarks(node: Node[Any]) -> Iterator[tuple[Path, str]]:
+    """Every reason and note of a document, with its path; of an invalid one also those that are not in its node."""
+    if not isinstance(node.document, CompactDocument):
+        yield from _sentences(node.document.data, ())
+        return
+    yield from remarks_of(node.metadata, ObjectShape(Metadata), ("metadata",))
+    yield from remarks_of(node.spec, ObjectShape(type(node.spec)), ("spec",))
+    for index, claim in enumerate(node.claims):
+        yield from remarks_of(claim, ObjectShape(Claim), node.claim_path(index))
 
 
 def _sentences(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
     """Every reason and note in plain data, with its path."""
     if isinstance(data, dict):
         for key, value in data.items():
-            if key in ("reason", "note") and isinstance(value, str):
+            if key in REMARKS and isinstance(value, str):
                 yield (*path, key), value
             else:
                 yield from _sentences(value, (*path, key))

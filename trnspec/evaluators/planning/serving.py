@@ -218,8 +218,7 @@ def rank(plan: FleetPlan, objective: Objective, limits: Limits, lengths: Lengths
     cost = plan.million_tokens(lengths.osl)
     by_cost = (cost is None, cost or 0.0, plan.chips)
     first = by_cost if objective == "cost" else (plan.chips, *by_cost)
-    late = plan.state if plan.spread is None else plan.slower(1.0)
-    return (evidence_class(plan), *first, plan.before is not None, math.inf if late is None else limits.excess(late))
+    return (evidence_class(plan), *first, plan.before is not None, plan.risk(limits))
 
 
 def _replayed(

@@ -159,6 +159,7 @@ class Choices:
             folded=self.folded,
             v_shape=self.v_shape,
             chunks=self.interleave,
+            chunked=self.chunked,
             sends=self.sends,
             sharded=_one(self.zero >= 1.0),
             scattered=_one(self.zero >= 2.0),

@@ -17,8 +17,6 @@ from trnspec.perf.work.stages import extreme_layers
 from trnspec.perf.work.terms import context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trnspec.perf.training.communication import Links
     from trnspec.perf.work.plan import Plan
     from trnspec.perf.work.terms import Terms
@@ -132,12 +130,24 @@ def costs(terms: Terms, plan: Plan, links: Links) -> Costs:
         plan: The layout.
         links: :func:`~trnspec.perf.training.communication.links` of the layout and the machine.
     """
-    coefficients: dict[str, Number] = {}
-    for local in LOCAL:
-        coefficients |= local(terms, plan)
-    for linked in LINKED:
-        coefficients |= linked(terms, plan, links)
-    return Costs(**coefficients)
+    return Costs(
+        **_seq_tokens(terms, plan),
+        **_bytes(terms, plan),
+        **_layer(terms, plan),
+        **_scores(terms, plan),
+        **_scores_backward(terms, plan),
+        **_share(terms, plan),
+        **_schedule(terms, plan),
+        **_stages(terms, plan),
+        **_available(terms, plan),
+        **_tensor(terms, plan, links),
+        **_ends(terms, plan, links),
+        **_context(terms, plan, links),
+        **_experts(terms, plan, links),
+        **_pipeline(terms, plan, links),
+        **_data(terms, plan, links),
+        **_missing(terms, plan, links),
+    )
 
 
 def _layer(terms: Terms, plan: Plan) -> dict[str, Number]:
@@ -367,23 +377,10 @@ def _bytes(_: Terms, plan: Plan) -> dict[str, Number]:
     }
 
 
-def missing(terms: Terms, _: Plan, links: Links) -> dict[str, Number]:
+def _missing(terms: Terms, _: Plan, links: Links) -> dict[str, Number]:
     """Use of links whose rate is not published."""
     return {
         "unknown": links.unknown
         if always_zero(links.expert_unknown)
         else links.unknown + links.expert_unknown * terms.moe
     }
-
-
-LOCAL: tuple[Callable[[Terms, Plan], dict[str, Number]], ...] = (
-    *(_seq_tokens, _bytes, _layer, _scores, _scores_backward),
-    *(_share, _schedule, _stages, _available),
-)
-"""Functions that compute coefficients without links."""
-
-LINKED: tuple[Callable[[Terms, Plan, Links], dict[str, Number]], ...] = (
-    *(_tensor, _ends, _context, _experts),
-    *(_pipeline, _data, missing),
-)
-"""Functions that compute the other coefficients."""

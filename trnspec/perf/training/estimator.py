@@ -59,8 +59,8 @@ class Estimator:
         Raises:
             RefusalError: The layout is invalid, or needs a link whose rate is not published.
         """
-        check(layout, self.dims, int(self.system.ranks))
-        result = step_from_terms(self.terms, layout.plan(), self.machine)
+        plan = check(layout, self.dims, int(self.system.ranks))
+        result = step_from_terms(self.terms, plan, self.machine)
         if result.unknown > UNUSED:
             raise self._unknown()
         return result

@@ -229,8 +229,9 @@ def recorded_bubble(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -
         times: Four times.
     """
     layout = v_shape, stages, microbatches
-    if not any(isinstance(x, NDArrayOperatorsMixin) for x in (*layout, *times)):
-        return _bubbles(*layout, *times) if any(map(np.ndim, times)) else v_shaped_bubble(*layout, *times)
+    kinds = {*map(type, layout), *map(type, times)}
+    if not any(issubclass(kind, NDArrayOperatorsMixin) for kind in kinds):
+        return _bubbles(*layout, *times) if np.ndarray in kinds else v_shaped_bubble(*layout, *times)
     forward, inputs, weights, _ = times
     f, b, w, several = (elementwise(part, *layout) for part in _USUAL_PARTS)
     usually = f * forward + b * inputs + w * weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -173,8 +174,9 @@ class Layout:
 
     def plan(self) -> Plan:
         """The numbers from which times are computed."""
+        zero, of_schedule = self.zero, _of_schedule(self.schedule, self.interleave)
         full, selective = computed_again(RECOMPUTE[self.recompute])
-        sizes, folded, zero = self.bytes, self.folded, self.zero
+        sizes = self.bytes
         return Plan(
             tp=float(self.tp),
             pp=float(self.pp),
@@ -184,29 +186,23 @@ class Layout:
             seq=float(self.seq),
             microbatch=float(self.microbatch),
             microbatches=float(self.microbatches),
-            bubble=self.bubble,
-            deferred=DEFERRED.get(self.schedule, 0.0),
-            folded=folded,
-            v_shape=self.v_shape,
-            chunks=float(self.interleave),
-            # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
-            sends=1.0 + folded if self.interleave == 1 else float(self.interleave),
-            sharded=float(zero >= 1),
-            scattered=float(zero >= 2),
-            gathered=float(zero >= 3),
+            **of_schedule,
+            sharded=1.0 if zero >= 1 else 0.0,
+            scattered=1.0 if zero >= _SCATTERED else 0.0,
+            gathered=1.0 if zero > _SCATTERED else 0.0,
             full=full,
             selective=selective,
-            flash=float(self.flash),
-            sequence=self.sequence,
-            overlap=float(self.overlap),
-            weight_bytes=float(sizes.compute_bytes),
-            gradient_bytes=float(sizes.grad_bytes),
-            update_bytes=float(sizes.update_bytes),
+            flash=1.0 if self.flash else 0.0,
+            sequence=1.0 if self.sequence_parallel else 0.0,
+            overlap=1.0 if self.overlap else 0.0,
+            weight_bytes=sizes.compute_bytes,
+            gradient_bytes=sizes.grad_bytes,
+            update_bytes=sizes.update_bytes,
             expert_split=float(self.expert_split),
-            per_node=float(self.dispatch == "per-node"),
+            per_node=1.0 if self.dispatch == "per-node" else 0.0,
             sent=SENT[self.dispatch_dtype],
             node_limit=float(self.node_limit),
-            expert_overlap=float(self.expert_overlap),
+            expert_overlap=1.0 if self.expert_overlap else 0.0,
             load=float(self.load),
         )
 
@@ -235,6 +231,26 @@ class Layout:
         )
 
 
+_SCATTERED = 2
+"""The ZeRO stage from which on gradients are sharded."""
+
+
+@lru_cache(maxsize=256)
+def _of_schedule(schedule: str, interleave: int) -> dict[str, float]:
+    """The numbers of a plan that the schedule decides."""
+    folded = SCHEDULES[schedule][1]
+    return {
+        "bubble": BUBBLES[schedule] / interleave,
+        "deferred": DEFERRED.get(schedule, 0.0),
+        "folded": folded,
+        "v_shape": V_SHAPED.index(schedule) + 1.0 if schedule in V_SHAPED else 0.0,
+        "chunks": float(interleave),
+        "chunked": 1.0 if schedule == "interleaved" else 0.0,
+        # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
+        "sends": 1.0 + folded if interleave == 1 else float(interleave),
+    }
+
+
 def splits_sequence(seq: int, tp: int, cp: int, *, wanted: bool | None) -> bool:
     """Whether sequence parallelism is used: as given, else if the sequence is divisible."""
     if wanted is not None:
@@ -242,13 +258,16 @@ def splits_sequence(seq: int, tp: int, cp: int, *, wanted: bool | None) -> bool:
     return tp > 1 and cp > 0 and seq % cp == 0 and seq // cp % tp == 0
 
 
-def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
+def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> Plan:
     """Checks a layout for a model and a number of ranks; the conditions are those of :mod:`trnspec.perf.work.legality`.
 
     Args:
         layout: The layout.
         d: The model.
         ranks: Ranks of the system; not checked if left out.
+
+    Returns:
+        The layout as the numbers from which times are computed.
 
     Raises:
         RefusalError: It is invalid, with the reason and the input at fault.
@@ -267,18 +286,18 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> None:
             place="optimizer",
             hint=", ".join(OPTIMIZERS),
         )
-    total = layout.ranks if ranks is None else ranks
-    microbatches = layout.global_batch / (layout.microbatch * layout.dp)
-    invalid = {
-        **legality.degrees(layout, total, d.heads, max(1.0, d.experts)),
-        **legality.stages(layout, d.layers, uneven=layout.uneven),
-        **legality.sequence(layout),
-        **legality.positions(layout, longest(d)),
-        **legality.batch(microbatches, legality.multiple(layout)),
-    }
-    if any(invalid.values()):
-        first = next(reason for reason in legality.REASONS if invalid.get(reason))
-        raise _DESCRIBED[first](layout, d, total)
+    total, plan = layout.ranks if ranks is None else ranks, layout.plan()
+    conditions = (
+        legality.degrees(plan, total, d.heads, d.experts or 1.0),
+        legality.stages(plan, d.layers, uneven=layout.uneven),
+        legality.sequence(plan),
+        legality.positions(plan, longest(d)),
+        legality.batch(layout.global_batch / (layout.microbatch * layout.dp), legality.multiple(plan)),
+    )
+    if not any(True in of_kind.values() for of_kind in conditions):
+        return plan
+    invalid = {reason for of_kind in conditions for reason, holds in of_kind.items() if holds}
+    raise _DESCRIBED[next(reason for reason in legality.REASONS if reason in invalid)](layout, d, total)
 
 
 _COUNTED = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")
@@ -360,6 +379,7 @@ def _layers(layout: Layout, d: Dimensions, _: int) -> RefusalError:
         "layers-not-divisible",
         f"{layers} layers, or {layers + 2} with embedding and output, are not divisible into {parts} parts of the pipeline",
         place="pp",
+        hint="" if layout.uneven or parts > layers else "uneven=True allows stages with different numbers of layers",
     )
 
 

@@ -26,6 +26,7 @@ class Plan:
         folded: 1 where a stage has a chunk from either end of the model.
         v_shape: Number of the V-shaped schedule in :data:`trnspec.perf.work.layout.V_SHAPED`, from 1; 0 for others.
         chunks: Model chunks per stage.
+        chunked: 1 for the interleaved schedule.
         sends: Messages between stages relative to 1F1B.
         sharded: 1 where the optimizer states are sharded over the replicas: ZeRO 1, 2 and 3.
         scattered: 1 where gradients are sharded too, and reduced after every microbatch: ZeRO 2 and 3.
@@ -60,6 +61,7 @@ class Plan:
     folded: Number = 0.0
     v_shape: Number = 0.0
     chunks: Number = 1.0
+    chunked: Number = 0.0
     sends: Number = 1.0
     sharded: Number = 0.0
     scattered: Number = 0.0
@@ -79,6 +81,11 @@ class Plan:
     node_limit: Number = 0.0
     expert_overlap: Number = 1.0
     load: Number = 1.0
+
+    @property
+    def interleave(self) -> Number:
+        """Model chunks per stage, as layouts call them."""
+        return self.chunks
 
 
 @remembered
