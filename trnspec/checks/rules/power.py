@@ -77,7 +77,9 @@ def power_not_of_its_subject(power: Node[Power], graph: Graph) -> Iterator[Findi
 
 
 def _violations(graph: Graph, code: str) -> Iterator[Finding]:
-    for one in power_conflicts(graph):
+    # Findings point into the documents that state a power.
+    concerned = any(getattr(n.spec, "power", None) is not None for n in graph.focused())
+    for one in power_conflicts(graph) if concerned else ():
         if one.code == code:
             known, other = one.one, one.other
             cause = likely_cause(one)
