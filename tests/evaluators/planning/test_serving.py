@@ -286,7 +286,7 @@ def test_unknown_links_are_not_computed_with() -> None:
 @given(st.floats(1.1, 4.0), st.sampled_from(["ttft", "tpot"]), st.floats(5.0, 500.0))
 def test_a_looser_limit_never_costs_more(factor: float, name: str, rate: float) -> None:
     limits = {"ttft": 0.6, "tpot": 0.03}
-    question = {**QUESTION, "rate": rate, "calibration": "none"}
+    question = {**QUESTION, "tp": (8,), "rate": rate, "calibration": "none"}
 
     def cost(limits: dict[str, float]) -> float:
         texts = {key: f"{value:.4f}s" for key, value in limits.items()}
