@@ -187,7 +187,7 @@ def put_word(graph: Graph, name: str, launched: str) -> Graph:
         ("trn2.48xlarge", "neuron-trn1-2026-08", None, True),
         ("trn2-ultraserver", "neuron-trn3-2026-08", None, True),
         ("neuroncore-v2", "neuron-trn3-2026-08", None, True),
-        ("neuronlink-v2", "neuron-trn3-2026-08", None, False),
+        ("neuronlink-v2", "neuron-trn3-2026-08", None, True),
     ],
 )
 def test_source_of_a_document(name, source, where, reported):
