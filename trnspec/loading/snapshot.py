@@ -15,7 +15,7 @@ import os
 import pickle
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -386,15 +386,13 @@ def snapshots(known: Registry, *, enabled: bool) -> Iterator[None]:
     """
     global _documents  # noqa: PLW0603  # set for the duration of a run
     place = verdicts.folder()
-    if not place or not enabled:
-        yield
-        return
-    with observer.unobserved():
-        documents = Snapshots(os.path.join(os.path.dirname(place), f"documents-{FORMAT}"), known.units)
-    _documents = documents
+    if place and enabled:
+        with observer.unobserved(), suppress(OSError):  # the modules may be in an archive
+            _documents = Snapshots(os.path.join(os.path.dirname(place), f"documents-{FORMAT}"), known.units)
     try:
         yield
     finally:
-        _documents = None
-        with observer.unobserved():
-            documents.save()
+        documents, _documents = _documents, None
+        if documents is not None:
+            with observer.unobserved():
+                documents.save()
