@@ -278,17 +278,20 @@ def two_values_of_one_source(node: Node[Any], graph: Graph) -> Iterator[Finding]
     Source:
         The design of trnspec: a source is a document in one version.
     """
-    entries: dict[tuple[Path, str], list[_Entry]] = {}
+    indices: dict[tuple[Path, str], list[int]] = {}
     for index, claim in enumerate(node.claims):
         # A claim of other scope is about another quantity than its path.
         for path in claimed_paths(claim.at) if claim.verdict != "other-scope" else ():
-            entry = _Entry(Site(node, path, index), claim.where or "")
-            entries.setdefault((path, claim.source.name), []).append(entry)
+            indices.setdefault((path, claim.source.name), []).append(index)
     reported: set[int] = set()
-    for (path, name), claims in entries.items():
+    for (path, name), several in indices.items():
         own = source_of(node, path)
-        figure = figure_at(node, path)
-        if own is not None and own.name == name:
+        is_own = own is not None and own.name == name
+        if len(several) + is_own < _TWO:
+            continue
+        claims = [_Entry(Site(node, path, index), node.claims[index].where or "") for index in several]
+        if is_own:
+            figure = figure_at(node, path)
             place = figure if isinstance(figure, Figure) else origin_of(figure)
             claims.insert(0, _Entry(Site(node, path), "" if place is None else place.where or ""))
         for one, other in combinations(claims, 2):
@@ -300,6 +303,9 @@ def two_values_of_one_source(node: Node[Any], graph: Graph) -> Iterator[Finding]
             hint = "name the place of each with where, or correct one of the two sources"
             path_of_source = (*node.claim_path(doubted), "source")
             yield Finding(path_of_source, message, hint, (one.site.location,))
+
+
+_TWO = 2
 
 
 @frozen
