@@ -92,3 +92,17 @@ def test_highlight(here, ranks, groups) -> None:
     per_group = 16 // groups
     assert [i // per_group % 7 for i in range(16)] == [by_chip[i] for i in range(16)] or ranks < 4
     assert here("export", "svg", "trn2.48xlarge").out.count('class="chip"') == 16
+
+
+def test_heatmap_and_timeline(here) -> None:
+    given = ["--model", "llama-3.1-8b", "--on", "trn2.48xlarge", "--seq", "4096", "--global-batch", "64", "--zero", "1"]
+    (here.folder / "sweep.json").write_text(
+        here("eval", "training", *given, "--tp", "8,16", "--pp", "1,2", "--format", "json").out
+    )
+    assert 0 == here("eval", "training", *given, "--tp", "8", "--pp", "4", "--trace", "step.json", "--brief").status
+
+    assert 0 == here("plot", "heatmap", "sweep.json", "--answer", "mfu", "--output", "mfu.svg").status
+    assert 0 == here("plot", "timeline", "step.json", "--output", "step.png", "--dark").status
+    assert (here.folder / "mfu.svg").read_text().count("<svg") == 1
+    assert (here.folder / "step.png").read_bytes().startswith(b"\x89PNG")
+    assert 2 == here("plot", "timeline", "sweep.json", "--output", "step.png").status

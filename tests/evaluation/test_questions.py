@@ -113,7 +113,7 @@ def of_all() -> list[tuple[str, object]]:
 
 
 OF_ITS_OWN = {("inference", "framework"), ("collective", "framework"), ("plan-serve", "framework")}
-"""Frameworks of training, of serving and libraries of collectives are different sets."""
+"""The choices are the same; each help names the frameworks that have a part in the phase."""
 
 
 def test_one_name_is_one_type_with_the_same_choices_and_help():

@@ -307,3 +307,15 @@ def test_inputs_can_be_given_on_the_command_line():
     asks = inputs(memory_, "memory")
     assert {"model", "on", "seq"} == {i.name for i in asks if i.required}
     assert all(i.help for i in asks)
+
+
+def test_stages_of_different_length() -> None:
+    """61 layers on 8 stages need --uneven, which the hint names; the memory is that of the evaluator training."""
+    given = {"model": "deepseek-v3", "on": "trn2.48xlarge*16", "seq": 4096, "tp": 8, "pp": 8, "ep": 8, "zero": 1}
+    with pytest.raises(RefusalError) as caught:
+        trnspec.evaluate("memory", CATALOG, **given)
+    found = trnspec.evaluate("memory", CATALOG, **given, uneven=True, microbatches=8)
+    step = trnspec.evaluate("training", CATALOG, **given, uneven=True, global_batch=8 * 16, must_fit=False)
+
+    assert ("layers-not-divisible", True) == (caught.value.reason, "uneven=True" in caught.value.hint)
+    assert found["total"] == step["memory"]

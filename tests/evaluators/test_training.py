@@ -218,6 +218,30 @@ def test_kinds_of_evidence():
     assert "ideal_step_time" not in inside.names
 
 
+def test_written_scores_take_time_whatever_the_calibration():
+    """The rows of Trainium1 have flash attention: four passes over the scores are typical, and no row had them."""
+    given = {
+        "model": "llama-3.1-8b",
+        "on": "trn1.32xlarge*2",
+        "tp": 8,
+        "seq": 8192,
+        "global_batch": 64,
+        "must_fit": False,
+    }
+    flash, written = (asked(**given, flash=flash) for flash in (True, False))
+    found = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge*2")
+    # A score of each of 32 heads in 2 byte, 4 passes forward and 8 backward, of 64/8 sequences, by the bandwidth of a rank.
+    traffic = 64 / 8 * 32 * 32 / 8 * 8192**2 * 2 * 12 / found.system.bandwidth
+
+    assert 4.0 == found.calibration.efficiency.score_passes
+    # Flash attention has half a forward pass of scores more.
+    more = parts(written, "step_time")["compute"] - parts(flash, "step_time")["compute"]
+    assert 0.8 * traffic < more < traffic
+    assert "extrapolated" == written.evidence.kind
+    assert ("attention", "without flash attention") in {(o.input, o.value) for o in written.evidence.outside}
+    assert "attention" not in {o.input for o in flash.evidence.outside}
+
+
 def test_evidence_survives_json():
     found = asked(**ISSUE | {"on": "trn2.48xlarge*16", "global_batch": 4096, "dp": 32, "tp": 32})
     assert found == Evaluation.from_dict(json.loads(json.dumps(found.to_dict())))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trnspec.perf.goodput import goodput, optimal_interval
+from trnspec.perf.goodput import goodput, optimal_interval, spare_servers
 
 HOUR = 3600.0
 
@@ -66,3 +66,9 @@ def test_a_share_is_at_most_one(work: float, mtbf: float, checkpoint: float, res
 
     assert 0.0 < found.share <= 1.0
     assert math.isfinite(found.total)
+
+
+def test_spare_servers_are_a_quantile() -> None:
+    """Values of tables of the Poisson distribution, and its normal limit."""
+    assert [spare_servers(mean) for mean in (0.0, 0.05, 1.0, 5.0, 10.0)] == [0, 0, 3, 9, 15]
+    assert spare_servers(499.0) == pytest.approx(spare_servers(501.0), abs=4)

@@ -216,6 +216,50 @@ def roofline(
 
 
 @command.command(
+    "heatmap",
+    cls=GroupedCommand,
+    examples=(("trnspec plot heatmap sweep.json --answer mfu --output mfu.svg", "From a sweep over two inputs:"),),
+)
+@click.argument("file")
+@click.option("--answer", cls=GroupedOption, group="Chart", metavar="NAME", help="The answer; by default the first.")
+@click.option("--x", cls=GroupedOption, group="Chart", metavar="INPUT", help="The input of the columns.")
+@click.option("--y", cls=GroupedOption, group="Chart", metavar="INPUT", help="The input of the rows.")
+@_output
+def heatmap(file: str, answer: str | None, x: str | None, y: str | None, output: FilePath, *, dark: bool) -> None:
+    """An answer of a sweep over two inputs, as a grid of cells.
+
+    FILE is what trnspec eval EVALUATOR --format json printed for a sweep; - is standard input.
+    """
+    from trnspec.evaluation.charts_of_grids import heatmap
+
+    _write(lambda: heatmap(_read(file, "eval training"), answer, x, y), output, dark=dark)
+
+
+@command.command(
+    "timeline",
+    cls=GroupedCommand,
+    examples=(("trnspec plot timeline step.json --output step.svg", "From a trace:"),),
+)
+@click.argument("file")
+@_output
+def timeline(file: str, output: FilePath, *, dark: bool) -> None:
+    """A training step by pipeline stage, with its bubbles.
+
+    FILE is what trnspec eval training --trace wrote; - is standard input.
+    """
+    from trnspec.evaluation.charts_of_grids import timeline
+
+    def make() -> Chart:
+        try:
+            data = json.loads(sys.stdin.read() if file == "-" else FilePath(file).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise UsageError(f"{file}: {error}") from error
+        return timeline(data)
+
+    _write(make, output, dark=dark)
+
+
+@command.command(
     "history",
     cls=GroupedCommand,
     examples=(

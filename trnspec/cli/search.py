@@ -190,10 +190,17 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
 @click.option(
     "--results", type=NamedPath(file_okay=False), metavar="DIR", help="Also write the merged result to this folder."
 )
+@click.option("--brief", is_flag=True, help="Print only the summary.")
 @format_option
 @catalog_options
 def merge(
-    files: tuple[FilePath, ...], *, redo: bool, results: FilePath | None, format_: str, **catalog: str | None
+    files: tuple[FilePath, ...],
+    *,
+    redo: bool,
+    results: FilePath | None,
+    brief: bool,
+    format_: str,
+    **catalog: str | None,
 ) -> None:
     """Combine the results of parts of a search, and print its result.
 
@@ -216,7 +223,7 @@ def merge(
     kept = merged(search, _completed(search, parts) if redo else parts)
     if results is not None:
         save(search, kept, 0, search.size, results, about["catalog"])
-    _print(loaded, assumptions, lambda used: report(used, search, kept), format_)
+    _print(loaded, assumptions, lambda used: report(used, search, kept), format_, brief=brief)
 
 
 def _first_header(files: list[FilePath], read: Callable[[FilePath], dict[str, Any]]) -> dict[str, Any]:
@@ -268,11 +275,14 @@ def _print(
     assumptions: Mapping[str, Any],
     evaluate: Callable[[Any], Evaluation],
     format_: str,
+    *,
+    brief: bool,
 ) -> None:
     """Prints the result as the evaluator does."""
     from trnspec.cli.eval_csv import table_of
     from trnspec.evaluation.assumptions import evaluate as under_assumptions
     from trnspec.evaluation.page import markdown_page, page
+    from trnspec.evaluation.suggestion import command as suggested
     from trnspec.output.reporters.evaluation import refusal, sentence
     from trnspec.text_table import csv
 
@@ -283,6 +293,8 @@ def _print(
             click.echo(json.dumps({"version": 1, "evaluator": "search", "refusal": refusal(error)}, indent=2))
         else:
             click.echo(sentence("search", error), err=True)
+            for suggestion in error.suggestions:
+                click.echo(f"  {suggestion.note}: {suggested(suggestion, {})}", err=True)
         click.get_current_context().exit(_REFUSED)
     evaluation = evolve(evaluation, edition=catalog.edition or "", as_of=catalog.as_of or "")
     if format_ == "json":
@@ -290,6 +302,6 @@ def _print(
     elif format_ == "csv":
         click.echo(csv(table_of(evaluation)), nl=False)
     elif format_ == "markdown":
-        click.echo(markdown_page(evaluation), nl=False)
+        click.echo(markdown_page(evaluation, brief=brief), nl=False)
     else:
-        show(page(evaluation, width()))
+        show(page(evaluation, width(), brief=brief))

@@ -132,10 +132,11 @@ def _state(folders: Iterable[FilePath]) -> State:
 
 def _checked(named: Iterable[FilePath], catalogs: tuple[FilePath, ...]) -> Checked | None:
     """The result of a check; ``None`` if it is not possible now, which is printed."""
-    from trnspec.api import validate
+    from trnspec.api import plugins, validate
+    from trnspec.cache import verdicts
     from trnspec.cli.common import here
-    from trnspec.loading.remembered import remembered
     from trnspec.loading.settings import Settings
+    from trnspec.loading.snapshot import snapshots
 
     try:
         settings: Settings = here().merged(Settings(catalogs=catalogs))
@@ -143,8 +144,9 @@ def _checked(named: Iterable[FilePath], catalogs: tuple[FilePath, ...]) -> Check
         if not files:
             click.echo("there is no document", err=True)
             return None
-        with remembered():
-            return validate(files, settings=settings)
+        known = plugins().registry
+        with snapshots(known, enabled=verdicts.is_allowed(sys.argv[1:], os.environ)):
+            return validate(files, settings=settings, registry=known)
     except UsageError as error:
         click.echo(f"not checked: {error}", err=True)
         return None

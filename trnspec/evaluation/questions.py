@@ -115,7 +115,9 @@ _precision, _schedule = _of("Precision"), _of("Schedule")
 class Workload(Question):
     """A model and the length of its sequences."""
 
-    model: str = field(metadata=_workload("Model, such as llama-3.1-8b.", "MODEL"))
+    model: str = field(
+        metadata=_workload("Model, such as llama-3.1-8b, or a config.json of the Hugging Face Hub.", "MODEL")
+    )
     seq: int = field(metadata=_workload("Sequence length.", "TOKENS", minimum=1))
 
 
@@ -518,6 +520,10 @@ class Schedule(Kernels):
             unset="that of framework, else none",
         ),
     )
+    uneven: bool = field(
+        default=False,
+        metadata=_schedule("Allow stages with different numbers of layers; the longest decides the step time."),
+    )
     offload: Offload = field(default="none", metadata=_schedule("What is kept in host memory."))
 
 
@@ -525,10 +531,6 @@ class Schedule(Kernels):
 class StepSchedule(Schedule):
     """What only the time of a step depends on."""
 
-    uneven: bool = field(
-        default=False,
-        metadata=_schedule("Allow stages with different numbers of layers; the longest decides the step time."),
-    )
     overlap: bool | None = field(
         default=None,
         metadata=_schedule("Overlap tensor-parallel collectives with computation.", unset="that of framework, else no"),

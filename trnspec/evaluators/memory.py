@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from trnspec.perf.lowering.system import System as Hardware
 
 _TRAINING = (
-    *("zero", "sequence_parallel", "recompute", "microbatch", "microbatches", "schedule", "interleave", "flash"),
-    *("fused_loss", "dropout", "optimizer", "gathered_inputs", "bucket", "imbalance", "capacity_factor"),
+    *("zero", "sequence_parallel", "recompute", "microbatch", "microbatches", "schedule", "interleave", "uneven"),
+    *("flash", "fused_loss", "dropout", "optimizer", "gathered_inputs", "bucket", "imbalance", "capacity_factor"),
 )
 """The inputs that only training uses."""
 _INFERENCE = ("batch", "context", "prefill", "kv_dtype")

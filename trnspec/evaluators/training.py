@@ -206,6 +206,7 @@ def timed(
         question.dtype,
         scale=scale_of(estimator.system, layout.ranks),
         experts=estimator.dims.experts > 0,
+        flash=layout.flash,
     )
     known = with_nearest(known, nearest_row(catalog.graph, known.name, fit_inputs, estimator.name))
     estimator = evolve(estimator, calibration=known)

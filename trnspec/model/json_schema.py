@@ -68,7 +68,7 @@ def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
 
 
 def combined_schema(kinds: Mapping[str, type], table: UnitTable = UNITS) -> Schema:
-    """One schema of the documents of several kinds, which ``kind`` tells apart.
+    """One schema of the documents of several kinds, which ``kind`` distinguishes.
 
     Args:
         kinds: The classes of the specs by the names of the kinds.

@@ -8,6 +8,7 @@ since the last checkpoint. Failures are independent, with a constant rate.
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 from attrs import frozen
 
@@ -93,3 +94,25 @@ def optimal_interval(checkpoint: float, mtbf: float) -> float:
         return mtbf
     ratio = checkpoint / (2.0 * mtbf)
     return math.sqrt(2.0 * checkpoint * mtbf) * (1.0 + math.sqrt(ratio) / 3.0 + ratio / 9.0) - checkpoint
+
+
+def spare_servers(away: float, confidence: float = 0.95) -> int:
+    """Servers that are away at the same time at most, with some probability: a quantile of a Poisson distribution.
+
+    Args:
+        away: Their mean number: rate of failures times the time for which each is away.
+        confidence: The probability.
+    """
+    if away > _MANY:
+        # As a normal distribution; the sum below would underflow.
+        return math.ceil(away + NormalDist().inv_cdf(confidence) * math.sqrt(away))
+    number, term = 0, math.exp(-away)
+    total = term
+    while total < confidence:
+        number += 1
+        term *= away / number
+        total += term
+    return number
+
+
+_MANY = 500.0

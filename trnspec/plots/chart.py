@@ -125,7 +125,39 @@ class Limit:
     vertical: bool = False
 
 
-Mark = Bars | Line | Points | Limit
+@frozen
+class Spans:
+    """Boxes from one horizontal value to another, each in a row of the vertical axis: the events of a timeline.
+
+    Attributes:
+        groups: The name of each group of boxes, and for each box its row, start and end.
+        idle: The names of the groups in which nothing is done; they have no colour of their own.
+    """
+
+    groups: tuple[tuple[str, tuple[tuple[int, float, float], ...]], ...]
+    idle: tuple[str, ...] = ()
+
+
+@frozen
+class Cells:
+    """A grid of cells, whose colours are the values: a row for each category of the vertical axis.
+
+    Attributes:
+        values: The value of each cell by row and column; ``None`` where there is none.
+        texts: The text in each cell.
+        label: What the colours mean.
+        log: Whether colours are on a logarithmic scale.
+        low_is_better: Whether the brightest colour is that of the smallest value.
+    """
+
+    values: tuple[tuple[float | None, ...], ...]
+    texts: tuple[tuple[str, ...], ...]
+    label: str
+    log: bool = False
+    low_is_better: bool = True
+
+
+Mark = Bars | Line | Points | Limit | Spans | Cells
 
 
 @frozen

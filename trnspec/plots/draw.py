@@ -18,12 +18,13 @@ import matplotlib as mpl
 from attrs import field, frozen
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
 
-from trnspec.plots.chart import Axis, Bars, Chart, Limit, Line, Panel, Points
+from trnspec.plots.chart import Axis, Bars, Cells, Chart, Limit, Line, Panel, Points, Spans
 
 if TYPE_CHECKING:
     from trnspec.plots.chart import Ends
@@ -156,10 +157,11 @@ def _height(panel: Panel) -> float:
     """The height of a panel in inches, its title and its label included."""
     if not panel.y.categories:
         return _PLOT
-    bars = [m for m in panel.marks if isinstance(m, Bars)]
+    bars = [m for m in panel.marks if isinstance(m, (Bars, Spans))]
     lines = max(text.count("\n") + 1 for text in map(_wrapped, panel.y.categories))
     row = max(_BAR if bars else _DOT_ROW, 0.06 + 0.165 * lines)
-    return 0.8 + max(row * len(panel.y.categories), *(len(m.segments) * 0.19 for m in bars), 0.0)
+    groups = [len(m.segments) if isinstance(m, Bars) else len(m.groups) for m in bars]
+    return 0.8 + max(row * len(panel.y.categories), *(count * 0.19 for count in groups), 0.0)
 
 
 def _wrapped(category: str) -> str:
@@ -179,6 +181,10 @@ def _panel(panel: Panel, to: _Drawing) -> None:
             _line(mark, to)
         elif isinstance(mark, Points):
             _points(mark, to)
+        elif isinstance(mark, Spans):
+            _spans(mark, to)
+        elif isinstance(mark, Cells):
+            _cells(mark, panel, to)
         else:
             _limit(mark, to)
     _axis(panel.x, axes, "x")
@@ -197,6 +203,8 @@ def _axis(axis: Axis, axes: Axes, which: str) -> None:
         count = len(axis.categories)
         side.set_ticks(range(count), [_wrapped(c) for c in axis.categories])
         side.set_tick_params(length=0)
+        if which == "x":
+            return
         axes.set_ylim(count - 0.45, -0.55)  # the first at the top
         if not any(p.get_width() for p in axes.patches if hasattr(p, "get_width")):
             axes.grid(axis="y")
@@ -267,6 +275,35 @@ def _bars(bars: Bars, to: _Drawing) -> None:
         to.axes.annotate(
             bars.texts[i], (left[i], i - _RAISED), (6, 0), textcoords="offset points", va="center", size=8.5
         )
+
+
+def _spans(spans: Spans, to: _Drawing) -> None:
+    """Boxes without edges: hundreds of them would be hidden by their edges."""
+    for name, boxes in sorted(spans.groups, key=lambda group: group[0] in spans.idle):
+        idle = name in spans.idle
+        hatch = "" if idle else _HATCHES[to.number(name) // len(OKABE_ITO) % len(_HATCHES)]
+        to.axes.barh(
+            [row for row, _, _ in boxes], [end - start for _, start, end in boxes], 0.72, [start for _, start, _ in boxes],
+            label=name, color=to.theme.grid if idle else to.color(name), hatch=hatch, edgecolor=to.theme.ground, linewidth=0.25,
+        )  # fmt: skip
+
+
+def _cells(cells: Cells, panel: Panel, to: _Drawing) -> None:
+    """A cell without a value has the colour of the ground; its text says why."""
+    known = [value for row in cells.values for value in row if value is not None]
+    scale = LogNorm if cells.log else Normalize
+    norm = scale(min(known), max(known) if max(known) > min(known) else min(known) * 1.01 or 1.0)
+    palette = mpl.colormaps["cividis_r" if cells.low_is_better else "cividis"]
+    for y, (values, texts) in enumerate(zip(cells.values, cells.texts, strict=True)):
+        for x, (value, text) in enumerate(zip(values, texts, strict=True)):
+            color = to.theme.ground if value is None else mpl.colors.to_hex(palette(norm(value)))
+            to.axes.barh(y, 0.96, 0.9, x - 0.48, color=color, edgecolor=to.theme.grid, linewidth=0.8)
+            ink = to.theme.soft if value is None else _on(color)
+            to.axes.text(x, y, text, ha="center", va="center", size=7 if value is None else 8.5, color=ink)
+    to.axes.set_xlim(-0.5, len(panel.x.categories) - 0.5)
+    bar = to.axes.figure.colorbar(mpl.cm.ScalarMappable(norm, palette), ax=to.axes, pad=0.02)
+    bar.set_label(cells.label)
+    bar.outline.set_visible(False)
 
 
 def _short(value: float) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from trnspec.errors import UsageError
-from trnspec.evaluators.planning.amounts import amount, duration
+from trnspec.evaluators.planning.amounts import amount, duration, until
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,21 @@ def test_amounts(text: str, value: float) -> None:
 def test_not_a_duration(text: str) -> None:
     with pytest.raises(UsageError, match="deadline: a duration above 0"):
         duration(text, "deadline")
+
+
+def test_the_last_day() -> None:
+    """Counted with it; a duration is one."""
+    today = date(2026, 11, 22)
+
+    assert until("2026-11-22", "deadline", today) == 86400.0
+    assert until("2027-03-01", "deadline", today) == 100 * 86400.0
+    assert until("60d", "deadline", today) == 60 * 86400.0
+
+
+@pytest.mark.parametrize("text", ["2026-11-21", "2026-02-30", "2026-13-01"])
+def test_not_a_day(text: str) -> None:
+    with pytest.raises(UsageError, match="deadline: "):
+        until(text, "deadline", date(2026, 11, 22))
 
 
 @pytest.mark.parametrize("text", ["", "T", "10X", "10 apples", "-1T", "0", "1,000", "nan", "10TT"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluator_samples import keywords
+from evaluator_samples import LLAMA_1B, keywords
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,20 +38,6 @@ SMALL: dict[str, Any] = {
     "schedule": ("1f1b",),
     "recompute": ("none",),
     "seq": 4096,
-}
-
-LLAMA_1B = {
-    "model_type": "llama",
-    "hidden_size": 2048,
-    "intermediate_size": 8192,
-    "num_hidden_layers": 16,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 64,
-    "vocab_size": 128256,
-    "max_position_embeddings": 131072,
-    "tie_word_embeddings": True,
-    "architectures": ["LlamaForCausalLM"],
 }
 
 
@@ -199,6 +185,17 @@ def test_failures_cost_time() -> None:
     assert often["goodput"] < seldom["goodput"] < 100
     assert often["failures"] > 50 * seldom["failures"]
     assert often["step_time"] == seldom["step_time"]
+
+
+def test_spares_replace_servers_that_are_repaired() -> None:
+    """They are rented, and the run takes the same time."""
+    question = {**SMALL, "on": ("trn1.32xlarge*4",), "mtbf": "1000h"}
+    none, given, needed = (plan(CAT, **question, **more) for more in ({}, {"spares": 0.25}, {"repair": "2d"}))
+    # 64 chips of 1,000 h fail every 15.6 h: 3.1 servers are away for 2 days each, at most 6 with 95 %.
+    ratios = [found.number("run_cost") / none.number("run_cost") for found in (given, needed)]
+
+    assert ratios == pytest.approx([1.25, 1 + 6 / 4])
+    assert needed.number("run_time") == none.number("run_time")
 
 
 def test_a_given_price_and_no_price() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from replicas import replica
 
-from trnspec.perf.serving.load import MOST_UTILIZED, Loaded, Replica, highest_rate, loaded
+from trnspec.perf.serving.load import Loaded, Replica, loaded
 
 
 def simulated(
@@ -113,15 +113,3 @@ def test_more_requests_take_longer(first: float, second: float, which: float) ->
 
     assert less.ttft(which) <= more.ttft(which) * (1 + 1e-9)
     assert less.tpot(which) <= more.tpot(which) * (1 + 1e-9)
-
-
-def test_the_highest_rate_meets_the_limits_and_no_higher_one_does() -> None:
-    made = replica()
-    limits = {"ttft": 0.5, "tpot": 0.03, "percentile": 95.0}
-    rate = highest_rate(made, **limits)
-    at, above = loaded(made, rate), loaded(made, 1.02 * rate)
-    assert at is not None
-
-    assert (at.ttft(95) <= 0.5, at.tpot(95) <= 0.03) == (True, True)
-    assert above is None or above.ttft(95) > 0.5 or above.tpot(95) > 0.03 or above.utilization > MOST_UTILIZED
-    assert highest_rate(made, ttft=0.01, tpot=1.0, percentile=95.0) == 0.0

@@ -303,7 +303,7 @@ def _deployed(
                 continue
             where = setup.pool.system
             at = known.at(
-                serving_inputs(setup.dims, setup.pool.plan), dtype, scale=scale_of(where, setup.pool.ranks),
+                _fit_inputs(setup, most, part), dtype, scale=scale_of(where, setup.pool.ranks),
                 experts=setup.dims.experts > 0,
             )  # fmt: skip
             replica = _replica(setup, at, most, lengths, part)
@@ -314,6 +314,12 @@ def _deployed(
         yield Deployed(
             setup=setup, replica=replica, known=at, on=on, ranks=float(setup.pool.ranks), per_system=groups * ep
         )
+
+
+def _fit_inputs(setup: Setup, most: int, part: str = "all") -> dict[str, float]:
+    """The inputs of a replica that runs 1 to ``most`` requests: the batch in the middle; without one if it only prefills."""
+    inputs = serving_inputs(setup.dims, setup.pool.plan) | {"batch": float(round(math.sqrt(most)))}
+    return {name: value for name, value in inputs.items() if name != "batch" or part != "prefill"}
 
 
 def _expert_degrees(experts: int, replicas: int) -> tuple[int, ...]:
@@ -570,5 +576,6 @@ def with_nearest_row(catalog: Catalog, plan: FleetPlan) -> Evidence:
     setup, known = plan.decode.setup, plan.decode.known
     if plan.evidence is not known.evidence:
         return plan.evidence
-    row = nearest_row(catalog.graph, known.name, serving_inputs(setup.dims, setup.pool.plan), setup.name)
+    inputs = _fit_inputs(setup, plan.fleet.replica.most)
+    row = nearest_row(catalog.graph, known.name, inputs, setup.name)
     return with_nearest(known, row).evidence

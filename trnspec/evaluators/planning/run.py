@@ -136,6 +136,7 @@ class Goals:
         budget: Cost that it may have [USD]; ``None`` without a limit.
         mtbf: Mean time between failures of a chip [s].
         restart: Time from a failure to the first repeated step [s].
+        repair: Time for which a failed server is away [s]; ``None`` if it is replaced at once.
         checkpoint_rate: Rate of all servers together [B/s]; ``None`` for that of their block storage.
     """
 
@@ -145,6 +146,7 @@ class Goals:
     budget: float | None
     mtbf: float
     restart: float
+    repair: float | None = None
     checkpoint_rate: float | None
 
     def in_time(self, plan: Plan) -> bool:

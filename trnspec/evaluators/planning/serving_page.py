@@ -11,6 +11,7 @@ from attrs import evolve
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evaluators.planning.comparison import best_of_kinds, pareto
 from trnspec.evaluators.planning.deployments import with_nearest_row
+from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.load import MOST_UTILIZED
@@ -33,8 +34,8 @@ COLUMNS = {
     "ttft": "s",
     "tpot": "s",
     "million_tokens": "USD",
-    "probability": "%",
     "kind": "",
+    "probability": "%",
     "dtype": "",
     "replicas": "",
     "chips": "",
@@ -61,6 +62,9 @@ COLUMNS = {
 
 OF_KINDS = ("kind", "system", "tp", "ttft", "tpot", "million_tokens", "probability")
 """The columns of the table with the best plan of each kind of evidence."""
+
+PURCHASES = ("system", "price_type", "hourly", "million_tokens", "region", "date", "term")
+"""The columns of the table of prices."""
 
 _SIMULATED = 4
 """Replicas that are simulated."""
@@ -96,6 +100,9 @@ def page(
         units = tuple(COLUMNS[name] for name in OF_KINDS)
         cells = tuple(tuple(row[name] for name in OF_KINDS) for row in of_kinds)
         tables.append(Table("Best plan of each kind of evidence", OF_KINDS, cells, units))
+    if priced := tuple(_purchases(catalog, q, ranked, lengths)):
+        units = tuple("USD" if name in ("hourly", "million_tokens") else "" for name in PURCHASES)
+        tables.append(Table("Cost by price", PURCHASES, priced, units))
     evidence = with_nearest_row(catalog, best)
     return Evaluation(
         evaluator="plan-serve",
@@ -105,7 +112,9 @@ def page(
         assumptions=tuple(_assumptions(best, q, lengths, rejected)),
         figures_used=_figures_used(best),
         tables=(*tables, _curve(best, limits)),
-        suggestions=(Suggestion("inference", _inference_inputs(best), "one replica at its mean batch, without load"),),
+        suggestions=(
+            Suggestion("inference", _inference_inputs(q, best), "one replica at its mean batch, without load"),
+        ),
         evidence=evidence,
         edition=catalog.edition or "",
     )
@@ -172,6 +181,22 @@ def _row(plan: FleetPlan, plans: Sequence[FleetPlan], limits: Limits, lengths: L
     return {name: row[name] for name in COLUMNS}
 
 
+def _purchases(
+    catalog: Catalog, q: PlanServingQuestion, ranked: Sequence[FleetPlan], lengths: Lengths
+) -> Iterator[tuple[Value | None, ...]]:
+    """The cost of the best plan on each system by the price of each type, where all its systems are of one kind."""
+    first: dict[str, FleetPlan] = {}
+    for plan in ranked if q.price is None else ():
+        if len(plan.pools) == 1:
+            first.setdefault(plan.pools[0][0].partition("*")[0], plan)
+    for plan in first.values():
+        for servers, quote in purchases(catalog, plan.systems, q.region):
+            hourly = servers * float(quote.figure.value.value)
+            tokens = hourly / (plan.state.rate * lengths.osl * 3600.0) * 1e6
+            term = quote.document.spec.term or ""
+            yield plan.systems, quote.type, hourly, tokens, quote.place, quote.figure.as_of, term
+
+
 def _tpot(plan: FleetPlan, limits: Limits) -> float:
     return plan.state.tpot(limits.percentile)
 
@@ -193,7 +218,11 @@ def _answers(
     which = f"{limits.percentile:g}th percentile under load"
     for name, method, short in (("time_to_first_token", "ttft", "TTFT"), ("time_per_output_token", "tpot", "TPOT")):
         value, low, high = _interval(best, method, limits.percentile)
-        yield Answer(name, value, "s", low, high, f"{short}, {which}", kind)
+        note = f"{short}, {which}"
+        if best.spread is not None and high is None:
+            # Without an upper end it is an estimate all the same, and not a bound.
+            note, low = f"{note}; saturated at the slow end of the interval", None
+        yield Answer(name, value, "s", low, high, note, kind)
     cost = best.million_tokens(lengths.osl)
     if cost is not None:
         prices = " + ".join(map(str, best.rents))
@@ -222,8 +251,8 @@ def _answers(
     yield Answer("simulated_tpot", tpot, "s", note=note, kind=kind)
     yield from _comparison(kinds, q, lengths)
     if best.before is not None:
-        yield Answer("launch_prefill", _launch(catalog, best.before, best, lengths), note="one prefill replica")
-    yield Answer("launch", _launch(catalog, best.decode, best, lengths), note="one replica")
+        yield Answer("launch_prefill", _launch(catalog, q, best.before, best, lengths), note="one prefill replica")
+    yield Answer("launch", _launch(catalog, q, best.decode, best, lengths), note="one replica")
 
 
 def _comparison(kinds: Sequence[FleetPlan], q: PlanServingQuestion, lengths: Lengths) -> Iterator[Answer]:
@@ -255,7 +284,7 @@ def _deployment(one: Deployed) -> str:
 # How a replica is started.
 
 
-def _launch(catalog: Catalog, one: Deployed, plan: FleetPlan, lengths: Lengths) -> str:
+def _launch(catalog: Catalog, question: PlanServingQuestion, one: Deployed, plan: FleetPlan, lengths: Lengths) -> str:
     """The command that starts one replica, or one expert-parallel group of them.
 
     Options are those of vLLM, which its plugin for Neuron shares: https://docs.vllm.ai, engine arguments. MODEL is the name
@@ -286,7 +315,7 @@ def _launch(catalog: Catalog, one: Deployed, plan: FleetPlan, lengths: Lengths) 
     if plan.before is not None:
         options["kv-transfer-config"] = json.dumps({"kv_connector": "NixlConnector", "kv_role": "kv_both"})
     words = [f"--{name}" if value is None else f"--{name} {shlex.quote(str(value))}" for name, value in options.items()]
-    return " ".join(["vllm serve", _weights(catalog, q.model, "MODEL"), *words])
+    return " ".join(["vllm serve", _weights(catalog, question.model, "MODEL"), *words])
 
 
 def _weights(catalog: Catalog, model: str, otherwise: str) -> str:
@@ -329,10 +358,6 @@ def _assumptions(
         f"at most {MOST_UTILIZED:.0%}",
         "of the rate at saturation: percentiles grow without limit near it",
     )
-    if best.spread is not None and _ends(best)[0] is None:
-        yield Assumption(
-            "slow_end", "saturated", "no upper end: the fleet cannot serve the rate at the slow end of the interval"
-        )
     yield Assumption("calibration", best.evidence.calibration or "none", best.evidence.reason)
     if q.draft is not None:
         yield Assumption("acceptance", f"{q.acceptance:g}", "probability that a draft token is accepted")
@@ -350,11 +375,12 @@ def _figures_used(plan: FleetPlan) -> tuple[UsedFigure, ...]:
     return tuple(dict.fromkeys((*read, *(figure for rent in plan.rents for figure in rent.figures_used))))
 
 
-def _inference_inputs(plan: FleetPlan) -> dict[str, Any]:
+def _inference_inputs(question: PlanServingQuestion, plan: FleetPlan) -> dict[str, Any]:
     """One replica with its mean number of running requests."""
     q = plan.decode.setup.question
     framework = None if q.framework is None else FRAMEWORKS[q.framework]
-    given = evolve(q, batch=max(1, round(plan.state.running)), dp=q.ep, prefill_on=None)
+    batch = max(1, round(plan.state.running))
+    given = evolve(q, model=question.model, batch=batch, dp=q.ep, prefill_on=None)
     names = ("model", "on", "tp", "pp", "ep", "dp", "batch", "prompt", "output", "dtype", "weight_dtype", "framework",
              "kv_dtype", "lnc", "prefix_hit", "chunk", "draft", "acceptance", "speculate", "calibration")  # fmt: skip
     inputs = {name: value for name, value in given.given(always=("tp", "dp")).items() if name in names}

@@ -22,14 +22,14 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
-from trnspec.evaluators.planning.amounts import amount, duration
+from trnspec.evaluators.planning.amounts import amount, duration, until
 from trnspec.evaluators.planning.comparison import evidence_class
 from trnspec.evaluators.planning.run import DAY, HOUR, Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import chip_power, rent
 from trnspec.evaluators.planning.training_page import page, step_question
 from trnspec.model.price import PriceType
 from trnspec.model.transformers.counting import active_parameters, parameters
-from trnspec.perf.goodput import CHIP_HOURS_PER_FAILURE, goodput
+from trnspec.perf.goodput import CHIP_HOURS_PER_FAILURE, goodput, spare_servers
 from trnspec.perf.work import frameworks
 from trnspec.perf.work.memory import OPTIMIZERS
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluators.planning.system_cost import Rent
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 
@@ -76,7 +77,13 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
         ),
     )
     deadline: str | None = field(
-        default=None, metadata=axis("Time that the run may take, such as 60d.", "TIME", group="Goal", unset="none")
+        default=None,
+        metadata=axis(
+            "Time that the run may take, such as 60d, or its last day, such as 2027-03-31, if it begins today.",
+            "TIME",
+            group="Goal",
+            unset="none",
+        ),
     )
     budget: str | None = field(
         default=None, metadata=axis("Cost that the run may have, such as 3M.", "USD", group="Goal", unset="none")
@@ -123,9 +130,25 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
         default=RESTART,
         metadata=axis("Time from a failure to the first repeated step.", "TIME", group="Reliability"),
     )
-    spares: float = field(
-        default=0.0,
-        metadata=axis("Servers rented in addition, as a share.", "SHARE", group="Reliability", minimum=0, maximum=1),
+    spares: float | None = field(
+        default=None,
+        metadata=axis(
+            "Servers rented in addition, as a share.",
+            "SHARE",
+            group="Reliability",
+            unset="those that repair needs, else none",
+            minimum=0,
+            maximum=1,
+        ),
+    )
+    repair: str | None = field(
+        default=None,
+        metadata=axis(
+            "Time for which a failed server is away: spares replace failed servers with a probability of 95 %.",
+            "TIME",
+            group="Reliability",
+            unset="failed servers are replaced at once",
+        ),
     )
 
 
@@ -181,11 +204,12 @@ def goals_of(q: PlanTrainingQuestion) -> Goals:
     """
     return Goals(
         tokens=amount(q.tokens, "tokens", "tokens"),
-        deadline=None if q.deadline is None else duration(q.deadline, "deadline"),
+        deadline=None if q.deadline is None else until(q.deadline, "deadline"),
         confidence=q.confidence,
         budget=None if q.budget is None else amount(q.budget, "budget", "USD"),
         mtbf=CHIP_HOURS_PER_FAILURE * HOUR if q.mtbf is None else duration(q.mtbf, "mtbf"),
         restart=duration(q.restart, "restart"),
+        repair=None if q.repair is None else duration(q.repair, "repair"),
         checkpoint_rate=None
         if q.checkpoint_rate is None
         else training.exact_rate(q.checkpoint_rate, "checkpoint_rate"),
@@ -285,12 +309,20 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
         evidence=at.calibration.evidence,
         rent=price,
         power=power,
-        spares=q.spares,
+        spares=_spares(q, goals, estimator, price),
         figures_used=(
             *training.figures_used(estimator),
             *(f for known in (price, power) if known for f in known.figures_used),
         ),
     )
+
+
+def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: Rent | None) -> float:
+    """Servers rented in addition, as a share: those given, else those that replace the ones that are repaired."""
+    if q.spares is not None or goals.repair is None:
+        return q.spares or 0.0
+    servers = estimator.system.servers if price is None else float(price.servers)
+    return spare_servers(goals.repair * estimator.system.chips / goals.mtbf) / max(servers, 1.0)
 
 
 def _layout(q: PlanTrainingQuestion, estimator: Estimator, seq: int) -> Layout:

@@ -264,20 +264,7 @@ def _assumptions(
         yield Assumption("global_batch", f"{layout.global_batch:,} sequences", f"{layout.tokens:,} tokens per step")
     if q.seq is None:
         yield Assumption("seq", f"{layout.seq:,} tokens", "no input seq")
-    per_chip = best.run.mtbf * best.chips / HOUR
-    source = "419 interruptions of 16,384 H100 in 54 days (Llama 3, arXiv 2407.21783)"
-    if q.mtbf is not None:
-        why = "the input mtbf"
-    elif best.chip.startswith(MEASURED_CHIP):
-        why = source
-    else:
-        why = f"not published for {best.chip}; that of H100 is used: {source}"
-    yield Assumption("mtbf", f"{per_chip:,.0f} h per chip", why)
-    yield Assumption("restart", q.restart, "from a failure to the first repeated step")
-    if not best.run.checkpoint:
-        yield Assumption("checkpoints", "take no time", "no rate of storage is published; give checkpoint_rate")
-    elif q.checkpoint_rate is None:
-        yield Assumption("checkpoint_rate", "block storage of all servers", "published; work stops meanwhile")
+    yield from _reliability(best, q)
     if goals.deadline is None and q.count is None:
         yield Assumption("counts", "runs of up to a year", "no input deadline or count; longer runs are not listed")
     yield Assumption("scaling", "a step takes the same time all along", "no stragglers, no warm-up, no evaluation")
@@ -291,6 +278,29 @@ def _assumptions(
     yield Assumption("excluded", "not counted", "storage, data transfer, taxes, idle and start-up time")
     for on, error in rejected:
         yield Assumption("no_plan", on, str(error))
+
+
+def _reliability(best: Plan, q: PlanTrainingQuestion) -> Iterator[Assumption]:
+    """Failures, restarts, spares and checkpoints."""
+    per_chip = best.run.mtbf * best.chips / HOUR
+    source = "419 interruptions of 16,384 H100 in 54 days (Llama 3, arXiv 2407.21783)"
+    if q.mtbf is not None:
+        why = "the input mtbf"
+    elif best.chip.startswith(MEASURED_CHIP):
+        why = source
+    else:
+        why = f"not published for {best.chip}; that of H100 is used: {source}"
+    yield Assumption("mtbf", f"{per_chip:,.0f} h per chip", why)
+    yield Assumption("restart", q.restart, "from a failure to the first repeated step")
+    if q.spares is None and q.repair is None:
+        yield Assumption("spares", "none rented", "a failed server is replaced at once; give repair or spares")
+    elif q.spares is None:
+        away = f"with 95 % no more servers are away for {q.repair} each; each failure is that of a server"
+        yield Assumption("spares", f"{best.spares:.3g} of the servers", away)
+    if not best.run.checkpoint:
+        yield Assumption("checkpoints", "take no time", "no rate of storage is published; give checkpoint_rate")
+    elif q.checkpoint_rate is None:
+        yield Assumption("checkpoint_rate", "block storage of all servers", "published; work stops meanwhile")
 
 
 def _suggestions(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Suggestion]:

@@ -147,7 +147,7 @@ def columns(search: Search, rows: list[Listed], first: tuple[str, ...]) -> tuple
         measures = ("tokens_per_s_per_chip", "ttft", "tpot", "memory")
         always = ("tp", "pp", "dp", "batch")
         chosen = [n for n in DEPLOYMENT if n in always or len({r.texts[n] for r in rows}) > 1]
-    several = ("system",) if len({r.system for r in rows}) > 1 else ()
+    several = ("system",) if len(q.on) > 1 else ()
     mixed = ("kind",) if len({r.kind for r in rows}) > 1 else ()
     known = [n for n in ("usd", "energy") if n not in first and any(n in r.values for r in rows)]
     bounds = [f"{n}_{end}" for n in first if n not in ("memory", "chips") for end in ("low", "high")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -79,7 +78,8 @@ def _nearest(search: Search, kept: Kept) -> str:
     text = ", ".join(f"{name} {getattr(layout, name)}" for name in LAYOUT[:7] if getattr(layout, name) is not None)
     demand = Demand(mode="training", layout=layout, microbatches=layout.microbatches, runtime=estimator.runtime)
     system = estimator.system
-    capacity = Capacity(int(system.ranks), system.capacity, math.inf)
+    host = max(0.0, system.host_memory) * system.servers / system.ranks
+    capacity = Capacity(int(system.ranks), system.capacity, host)
     changes = nearest(estimator.dims, demand, capacity)
     fits = f"; with {', '.join(changes[0].changes)} it fits" if changes else ""
     return f"the nearest to fitting needs {excess:.3g} times the memory of a rank: {text}{fits}"

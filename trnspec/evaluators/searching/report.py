@@ -117,11 +117,12 @@ _PRICED = {"usd": "million_tokens", "energy": "energy"}
 def _priced(search: Search, first: Listed) -> Iterator[Answer]:
     """Cost and energy of a million tokens, as far as they are known."""
     mode, kind = search.question.of, first.evaluation.answers[0].kind
-    of = "of a million tokens" if mode == "training" else "of a million output tokens"
+    of = "trained" if mode == "training" else "output tokens"
     for name in ("usd", "energy"):
         if name in first.values:
             value, low, high = first.values[name]
-            yield Answer(_PRICED[name], value, unit(name, mode), low, high, of, kind)
+            note = of if name == "usd" else f"a million tokens, {of}"
+            yield Answer(_PRICED[name], value, unit(name, mode), low, high, note, kind)
 
 
 def _inside(search: Search) -> str:

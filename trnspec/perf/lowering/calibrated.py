@@ -116,6 +116,7 @@ class Calibrated:
         ttft: That of times to first token; ``None`` to keep ``ttft_interval``.
         library: The protocols of collectives; ``None`` where the calibration has none.
         collectives: The collectives of the fit; empty if unknown.
+        writes_scores: Whether the fit has rows of training that write attention scores to memory.
     """
 
     name: str = ""
@@ -134,13 +135,20 @@ class Calibrated:
     ttft: Interval | None = field(default=None, repr=False)
     library: Library | None = field(default=None, repr=False)
     collectives: tuple[str, ...] = ()
+    writes_scores: bool = True
 
     @evidence.default
     def _own(self) -> Evidence:
         return Evidence(kind="estimate", reason=self.name, calibration=self.name) if self.name else NO_LOSSES
 
     def at(
-        self, inputs: Mapping[str, float], dtype: str = "", *, scale: str = "", experts: bool | None = None
+        self,
+        inputs: Mapping[str, float],
+        dtype: str = "",
+        *,
+        scale: str = "",
+        experts: bool | None = None,
+        flash: bool = True,
     ) -> Calibrated:
         """The calibration for some inputs: the kind of evidence, and intervals as wide as it demands.
 
@@ -150,14 +158,18 @@ class Calibrated:
             dtype: The compute dtype.
             scale: See :func:`~trnspec.perf.calibration.fit_range.scale_of`; empty if unknown.
             experts: Whether the model has experts; ``None`` if unknown.
+            flash: Whether attention scores stay on chip.
         """
         if not self.name:
             return self
         if scale or experts is not None:
             interval = None if self.interval is None else self.interval.of(scale, experts=experts)
             ttft = None if self.ttft is None else self.ttft.of(scale, experts=experts)
-            return attrs.evolve(self, interval=interval, ttft=ttft).at(inputs, dtype)
-        return self._beyond(sorted(self._outside(inputs, dtype), key=lambda o: -o.factor))
+            return attrs.evolve(self, interval=interval, ttft=ttft).at(inputs, dtype, flash=flash)
+        outside = sorted(self._outside(inputs, dtype), key=lambda o: -o.factor)
+        if not flash and not self.writes_scores:
+            outside.append(Outside(input="attention", value="without flash attention", low="flash attention"))
+        return self._beyond(outside)
 
     def of_collective(self, kind: str, inputs: Mapping[str, float]) -> Calibrated:
         """The calibration for a collective, as :meth:`at`; the interval is that of its size.
@@ -384,6 +396,10 @@ _SERVING = (
 """Figures that only serving has."""
 
 
+SCORE_PASSES = 4.0
+"""Passes over written scores where the rows of a calibration of training write none; others have 4.1 to 4.7."""
+
+
 def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
     spec = node.spec
     names = [f.name for f in attrs.fields(Efficiency)]
@@ -393,6 +409,9 @@ def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
     for name in (*_RATES, "weights", "cache", "single_core", "link"):
         if (values | serving).get(name) == 0.0:
             raise UsageError(f"{node.name} spec.achieved.{name} is 0x; expected more than 0, since times divide by it")
+    writes_scores = spec.of != "training" or spec.achieved.score_passes is not None
+    if not writes_scores:
+        values["score_passes"] = SCORE_PASSES
     spread = spec.spread
     other_chip = "" if spec.chip.name == wanted.chip else f"; fitted on {spec.chip.name}, not on {wanted.chip}"
     result = Calibrated(
@@ -410,6 +429,7 @@ def _read(node: Node[Calibration], wanted: _Wanted) -> Calibrated:
         ttft=None if spec.first is None else _interval(spec.first, "ttft", spec.groups),
         library=_library(node) if spec.of == "collectives" else None,
         collectives=() if spec.fitted_on is None else spec.fitted_on.collectives,
+        writes_scores=writes_scores,
     )
     return result.at({})
 

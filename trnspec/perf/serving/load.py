@@ -310,30 +310,3 @@ def _borel(busy: float, size: int) -> Any:
     factorials = np.cumsum(np.log(counts))
     logs = -busy * counts + (counts - 1.0) * np.log(np.maximum(busy * counts, 1e-300)) - factorials
     return np.concatenate([[0.0], np.exp(logs)])
-
-
-def highest_rate(replica: Replica, *, ttft: float, tpot: float, percentile: float) -> float:
-    """The highest request rate at which both percentiles are within their limits; 0 if there is none.
-
-    It is at most :data:`MOST_UTILIZED` of that at saturation.
-
-    Args:
-        replica: The replica.
-        ttft: Limit of the time to first token [s].
-        tpot: Limit of the time per output token [s].
-        percentile: Of both, from 0 to 100.
-    """
-
-    def within(rate: float) -> bool:
-        state = loaded(replica, rate)
-        return state is not None and state.ttft(percentile) <= ttft and state.tpot(percentile) <= tpot
-
-    low, high = 0.0, MOST_UTILIZED * replica.saturation
-    if within(high):
-        return high
-    if not within(1e-6 * high):
-        return 0.0
-    for _ in range(24):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if within(middle) else (low, middle)
-    return low

@@ -265,13 +265,15 @@ def _blocks(
     evaluated = Part(part.estimator, part.which, tuple(axes))
     for region in evaluated.regions(counts, memory=memory, block=_REGION, codes=code):
         at = sums(region.places)
-        code[at] = codes = np.broadcast_to(region.code, region.shape).reshape(-1)
+        codes = np.broadcast_to(region.code, region.shape).reshape(-1)
         for name, column in times.items():
             values = np.broadcast_to(getattr(region.step, name), region.shape).reshape(-1)
             column[at] = np.where(codes == 0, values, 0.0)
         if memory:
             values = np.broadcast_to(region.memory, region.shape).reshape(-1)
-            needs[at] = np.where((codes == 0) | (codes == DOES_NOT_FIT), values, 0.0)
+            exceeds = codes == DOES_NOT_FIT
+            needs[at] = np.where((codes == 0) | exceeds, values, 0.0)
+            code[at[exceeds]] = DOES_NOT_FIT
     for begin in range(0, size, block):
         at_ = slice(begin, begin + block)
         columns = {name: column[at_] for name, column in times.items()}

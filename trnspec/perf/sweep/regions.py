@@ -362,7 +362,10 @@ class _Rows:
         if boxes is None:
             return
         of_rows, schedule = self._of_these(rows), _place(others, "schedule")
-        kinds: list[Any] = [None] if schedule is None else _of_kinds(others[schedule], boxes[schedule])
+        kinds: list[Any] = [None]
+        if schedule is not None:
+            small = (rows.stop - rows.start) * math.prod(map(len, boxes)) < _FEW
+            kinds = [boxes[schedule]] if small else _of_kinds(others[schedule], boxes[schedule])
         for kind in kinds:
             if schedule is not None:
                 boxes[schedule] = kind
@@ -441,6 +444,8 @@ _MOST_HELD = 2.0
 """Activations that a schedule holds, relative to 1F1B, at most; GPipe holds those of all microbatches."""
 
 
+_FEW = 1 << 16
+"""Combinations below which a region may have values of different kinds: a region of each kind would take as long."""
 _LONGEST = 4096
 """Most rows of a region."""
 _OPTIONAL = tuple(dict.fromkeys(chain.from_iterable(FEATURES.values())))
@@ -566,7 +571,7 @@ def _pieces(axes: Sequence[Axis], boxes: Sequence[NDArray[np.intp]], rows: int, 
     zero, schedule = _place(axes, "zero"), _place(axes, "schedule")
     # The bubble of V-shaped schedules takes long, and does not depend on ZeRO.
     v_shaped = schedule is not None and _kind_of_schedule(axes[schedule])[boxes[schedule][0]] >= _V_SHAPED
-    if zero is not None and not v_shaped:
+    if zero is not None and not v_shaped and size >= _FEW:
         pieces[zero] = [_slice(np.searchsorted(boxes[zero], x)) for x in _of_kinds(axes[zero], boxes[zero])]
         size //= len(pieces[zero])
     if size > 2 * block and axes:

@@ -379,6 +379,7 @@ def _layers(layout: Layout, d: Dimensions, _: int) -> RefusalError:
         "layers-not-divisible",
         f"{layers} layers, or {layers + 2} with embedding and output, are not divisible into {parts} parts of the pipeline",
         place="pp",
+        hint="" if layout.uneven or parts > layers else "uneven=True allows stages with different numbers of layers",
     )
 
 

@@ -1,0 +1,194 @@
+"""``trnspec search`` and ``trnspec search merge`` as a user runs them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from running import Here
+
+from trnspec.cli import progress
+
+LAYOUTS = ("--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", "1024", "--global-batch", "8", "--top", "3")
+SERVING = ("--model", "llama-3.1-8b", "--on", "trn2.3xlarge", "--prompt", "512", "--output", "64", "--top", "3")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Here:
+    return Here(tmp_path, monkeypatch, capsys)
+
+
+def results(here: Here, *args: str | Path) -> dict[str, bytes]:
+    """The files that a command writes to a new folder."""
+    folder = here.folder / f"results-{len(list(here.folder.iterdir()))}"
+    done = here(*args, "--results", folder)
+    assert (0, "") == (done.status, done.err)
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize(("args", "formats"), [(LAYOUTS, ("text", "json")), (SERVING, ("csv", "markdown"))])
+def test_parts_are_the_whole(here, args, formats) -> None:
+    for number in ("1/3", "3/3", "2/3"):
+        done = here("search", *args, "--part", number, "--results", "parts")
+        assert (0, "") == (done.status, done.err)
+    for format_ in formats:
+        alone = here("eval", "search", *args, "--format", format_)
+        merged = here("search", "merge", "parts", "--format", format_)
+        expected = json.loads(alone.out) if format_ == "json" else alone.out
+        if format_ == "json":
+            # The commands of suggestions and the options of the catalog are those of the command line.
+            expected.pop("catalog")
+            for suggestion in expected["suggestions"]:
+                suggestion.pop("command")
+        assert expected == (json.loads(merged.out) if format_ == "json" else merged.out)
+    assert results(here, "search", *args) == results(here, "search", "merge", *(here.folder / "parts").iterdir())
+
+
+def test_a_valid_part_is_not_evaluated_again(here, monkeypatch) -> None:
+    args = ("search", *LAYOUTS, "--part", "1/2", "--results", "parts")
+    first = here(*args)
+    (rows,) = (here.folder / "parts").glob("*.parquet")
+    before = rows.stat().st_mtime_ns, rows.read_bytes()
+    again = here(*args)
+
+    assert (first.out, "") == (again.out, again.err)
+    assert before == (rows.stat().st_mtime_ns, rows.read_bytes())
+    rows.write_bytes(before[1][:99])
+    third = here(*args)
+    assert (first.out, True) == (third.out, "truncated or altered" in third.err)
+    assert before[1] == rows.read_bytes()
+
+
+def test_damaged_and_missing_parts_are_redone(here) -> None:
+    for number in range(1, 5):
+        here("search", *LAYOUTS, "--part", f"{number}/4", "--results", "parts")
+    files = sorted((here.folder / "parts").glob("*.parquet"))
+    files[0].write_bytes(files[0].read_bytes()[:50])
+    damaged = here("search", "merge", "parts")
+    assert (2, True) == (damaged.status, "run its part again, or merge with --redo" in damaged.err)
+    files[0].with_suffix(".json").unlink()
+    files[2].with_suffix(".json").unlink()
+    missing = here("search", "merge", "parts")
+    assert (2, True) == (missing.status, " are missing" in missing.err)
+    redone = here("search", "merge", "parts", "--redo", "--results", "merged")
+
+    assert here("search", *LAYOUTS).out == redone.out
+    merged = {file.name: file.read_bytes() for file in sorted((here.folder / "merged").iterdir())}
+    assert results(here, "search", *LAYOUTS) == merged
+
+
+def test_the_catalog_of_parts_is_found_again(here) -> None:
+    assumed = ("--set", "trainium1.memory.bandwidth=900 GB/s")
+    here("search", *LAYOUTS, *assumed, "--part", "1/1", "--results", "parts")
+
+    assert (
+        here("search", *LAYOUTS, *assumed).out.splitlines()[:20]
+        == here("search", "merge", "parts").out.splitlines()[:20]
+    )
+    other = here("search", "merge", "parts", "--edition", "2026.12")
+    assert (2, True) == (other.status, "a result of another search, catalog or version" in other.err)
+
+
+def test_nothing_feasible_in_parts(here) -> None:
+    args = (*LAYOUTS, "--where", "step_time < 1 us")
+    here("search", *args, "--part", "1/1", "--results", "parts")
+    alone, merged = here("search", *args), here("search", "merge", "parts")
+
+    assert (1, 1) == (alone.status, merged.status)
+    assert alone.err.splitlines()[:3] == merged.err.splitlines()[:3]
+    assert "without the condition 692 are feasible: step_time" in alone.err
+
+
+def test_rows_have_intervals_and_kinds(here) -> None:
+    done = here("search", *SERVING, "--objective", "tpot", "--pareto", "ttft,cost", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+
+    assert len(rows) == 3
+    assert all(float(r["tpot_low [s]"]) <= float(r["tpot [s]"]) <= float(r["tpot_high [s]"]) for r in rows)
+    assert all(r["kind"] in ("estimate", "extrapolated", "transferred") for r in rows)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--part", "0/3"), "--part: '0/3'; I/N is expected"),
+        (("--part", "4/3"), "--part: '4/3'; I/N is expected"),
+        (("--part", "1/2", "--global-batch", "8,16"), "are for one search"),
+        (("--workers", "2", "--dask", "tcp://a:1"), "exclude each other"),
+        (("--pareto", "time"), "two or three different measures"),
+        (("--pareto", "time,tpot"), "'tpot' is not a measure of a search for training"),
+        (("--pareto", "time,tp"), "tp is not a goal"),
+        (("--objective", "ttft"), "'ttft' is not a measure of a search for training"),
+        (("--prompt", "100"), "prompt is not an input of a search for training; seq and global_batch make it one of training"),
+        (("--mode", "inference"), "seq is not an input of a search for inference"),
+        (("--offload", "optimizer"), "unknown-figure: the rate between a rank and its host is not published"),
+        (("--framework", "vllm"), "sets nothing of training"),
+    ],
+)  # fmt: skip
+def test_mistakes(here, args, message) -> None:
+    done = here("search", *LAYOUTS, *args)
+
+    assert done.status in (1, 2)
+    assert message in done.err
+    assert done.out == ""
+
+
+def test_merge_of_nothing(here) -> None:
+    (here.folder / "empty").mkdir()
+    (here.folder / "other.json").write_text("{}")
+
+    for name, message in (
+        ("empty", "there are no results"),
+        ("other.json", "not the result of a search"),
+        ("no", "No such file"),
+    ):
+        done = here("search", "merge", name)
+        assert (2, True) == (done.status, message in done.err)
+
+
+def test_an_interrupted_search_prints_what_was_found(here, monkeypatch) -> None:
+    """Ctrl-C in the middle, which the progress bar simulates."""
+    from trnspec.evaluators.searching import reduction
+
+    def interrupt(done: int, total: int) -> None:
+        if done > total // 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(reduction, "report", interrupt)
+    done = here("search", *SERVING)
+
+    assert done.status == 130
+    assert "interrupted" in done.err
+    assert done.out.startswith("search: llama-3.1-8b on trn2.3xlarge: the most tokens/s per chip of ")
+    assert "the others were not evaluated" in " ".join(done.out.split())
+
+
+def test_help_lists_the_options_of_parts(here) -> None:
+    for args in (("search",), ("eval", "search")):
+        text = here(*args, "--help").out
+        assert {"--part", "--results", "--workers", "--dask", "--where", "--pareto"} <= set(
+            text.replace(",", " ").split()
+        )
+    assert "--redo" in here("search", "merge", "--help").out
+
+
+def test_rates() -> None:
+    assert ["12 /s", "1.23 k/s", "40 M/s", "2.5 G/s"] == [progress.rate(n) for n in (12, 1234, 4e7, 2.5e9)]
+
+
+def test_the_bar_has_the_rate(monkeypatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream, clock = Terminal(), iter(range(100))
+    monkeypatch.setattr(progress.sys, "stderr", stream)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with progress.bar() as advance:
+        for done in (100, 200, 300):
+            advance(done, 300)
+
+    assert "100 /s" in stream.getvalue()
