@@ -15,7 +15,7 @@ from trnspec.graph.graph import at, figure_at
 from trnspec.graph.products import about, chips_of, is_described
 from trnspec.graph.provenance import source_of
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import ObjectShape, dotted, leaves
+from trnspec.model.reflection import ObjectShape, dotted, referring_leaves
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
@@ -367,7 +367,7 @@ def older_than_the_product(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             see = (Site(node, path, index).location,)
             yield Finding(path, message, "adopt one, and give the claim on the other a verdict", see)
     adopted = {source_of(node, p) for p in graph.figures(node)} | {node.metadata.source}
-    for source in sorted({s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=str):
+    for source in sorted({s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=_name):
         if compared(source.spec.as_of, launched) < 0:
             message = f"launched is {launched}, but figures are adopted from {source.name} of {source.spec.as_of}"
             see = (at(source, ("spec", "as_of")),)
@@ -422,12 +422,16 @@ def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:
     """Every reference of a document to a source, with its path and the place in the source."""
     if node.metadata.source is not None:
         yield ("metadata", "source"), node.metadata.source, node.metadata.where or ""
-    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+    for path, _, value in referring_leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
         own = value if isinstance(value, Figure) else origin_of(value)
         if own is not None and own.source is not None:
             yield (*path, "source"), own.source, own.where or ""
     for index, claim in enumerate(node.claims):
         yield (*node.claim_path(index), "source"), claim.source, claim.where or ""
+
+
+def _name(node: Node[Any]) -> str:
+    return node.name
 
 
 def _source(graph: Graph, ref: Ref[Source] | None) -> Node[Source] | None:
