@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -22,7 +21,7 @@ from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -294,9 +293,9 @@ def two_values_of_one_source(node: Node[Any], graph: Graph) -> Iterator[Finding]
             figure = figure_at(node, path)
             place = figure if isinstance(figure, Figure) else origin_of(figure)
             claims.insert(0, _Entry(Site(node, path), "" if place is None else place.where or ""))
-        for one, other in combinations(claims, 2):
+        for one, other in _contradictions(claims):
             doubted = other.site.claim
-            if doubted is None or doubted in reported or not one.contradicts(other):
+            if doubted is None or doubted in reported:
                 continue
             reported.add(doubted)
             message = f"{name} gives {dotted(path)} as {other.site.value} and as {one.site.value}"
@@ -306,6 +305,17 @@ def two_values_of_one_source(node: Node[Any], graph: Graph) -> Iterator[Finding]
 
 
 _TWO = 2
+
+
+def _contradictions(claims: Iterable[_Entry]) -> Iterator[tuple[_Entry, _Entry]]:
+    """Each entry that an earlier one contradicts, with the first such; equal values at one place are compared once."""
+    places: dict[str, dict[str, _Entry]] = {}
+    for other in claims:
+        values = places.setdefault(other.where, {})
+        one = next((one for one in values.values() if one.contradicts(other)), None)
+        if one is not None:
+            yield one, other
+        values.setdefault(str(other.site.value), other)
 
 
 @frozen

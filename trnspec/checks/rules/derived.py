@@ -9,7 +9,7 @@ from trnspec.checks.reconcile.hypotheses import Case, explain_case, sentence
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import Severity
-from trnspec.graph.formulas import value_of
+from trnspec.graph.formulas import UnusableOperandError, value_of
 from trnspec.graph.graph import Graph, at
 from trnspec.model.chip import Chip
 from trnspec.model.reflection import ObjectShape, dotted, referring_leaves, shape_at
@@ -69,6 +69,8 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 continue
             try:
                 result = value_of(formula, node, graph)
+            except UnusableOperandError:
+                continue
             except FormulaError as error:
                 yield Finding((*path, key), str(error), "write for instance: 8 x 128 x 128 x 2 x 2.4 GHz")
                 continue
@@ -85,6 +87,8 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             continue
         try:
             result = value_of(origin.derived, node, graph)
+        except UnusableOperandError:
+            continue
         except FormulaError as error:
             yield Finding((*path, "derived"), str(error), "write for instance: 2 x 16")
             continue

@@ -8,6 +8,7 @@ from attrs import evolve
 
 from trnspec.checks.reconcile.by_source import contradictions
 from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
+from trnspec.checks.reconcile.hypotheses import Budget
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
@@ -205,12 +206,13 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
             if claim.verdict not in AGREES and claim.reason is None:
                 path = (*node.claim_path(index), "verdict")
                 yield Finding(path, f"the verdict {claim.verdict!r} has no reason", "add reason: ...", node=node)
+    budget = Budget()
     for suspect in blamed(graph):
         if suspect.is_claim:
-            finding = disagreement(suspect, graph)
+            finding = disagreement(suspect, graph, explained=budget.allows(suspect.site.node))
             yield evolve(finding, hint=f"add a verdict and a reason; {finding.hint}")
     for conflict in conflicts(graph):
-        yield conflict_finding(conflict, graph)
+        yield conflict_finding(conflict, graph, explained=budget.allows(conflict.doubted.node))
 
 
 @rule("TRN305", "superseded-figure", over=object, local=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trnspec.checks.reconcile.relations import claimed_paths, sums
 from trnspec.checks.reconcile.sites import Site
 from trnspec.errors import QuantityError
-from trnspec.graph.formulas import value_of
+from trnspec.graph.formulas import UnusableOperandError, value_of
 from trnspec.model.document import Claim, Metadata
 from trnspec.model.reflection import REMARKS, ObjectShape, dotted, remarks_of
 from trnspec.plugins.api import Finding, rule
@@ -183,6 +183,8 @@ def value_not_of_its_scope(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             continue
         try:
             expected = value_of(claim.scope, node, graph)
+        except UnusableOperandError:
+            continue
         except FormulaError as error:
             if "spec." in claim.scope:
                 yield Finding((*base, "scope"), str(error), "write for instance: spec.links.bandwidth / 2")

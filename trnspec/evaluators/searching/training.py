@@ -48,6 +48,7 @@ def training_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[Any]:
             choices = q.choices(dtype)
             estimator = estimator_of(catalog, q, on, dtype)
             about = {
+                "on": on,
                 "work": model_flops_per_token(
                     estimator.dims, float(q.seq), "megatron" if q.attention == "causal" else "matmul-full"
                 ),
@@ -130,7 +131,7 @@ class OffloadPiece:
         measures = {name: timed(name, self.plain, time, tokens) for name in names}
         degrees = {name: getattr(layout, name) for name in (*LAYOUT, "overlap", "offload") if name != "expert_tp"}
         system = estimator.system
-        about = {"memory": total, "capacity": capacity, "fits": True, "chips": float(system.chips), "system": system.name,
+        about = {"memory": total, "capacity": capacity, "fits": True, "chips": float(system.chips), "system": self.plain.on,
                  "dtype": estimator.dtype, BOUND: self.plain.bound, "expert_tp": layout.expert_split}  # fmt: skip
         return "", measures | degrees | about
 

@@ -38,6 +38,7 @@ class TrainingPiece:
         work: Model FLOP of a token, for MFU.
         hourly: Price of the system per hour [USD]; ``None`` if unknown.
         watts: Power of its chips [W]; ``None`` if unknown.
+        on: The system as it is given.
         offset: The number of the first layout in the search.
     """
 
@@ -46,6 +47,7 @@ class TrainingPiece:
     work: float = 0.0
     hourly: float | None = None
     watts: float | None = None
+    on: str = ""
     offset: int = 0
 
     @property
@@ -91,7 +93,7 @@ class TrainingPiece:
         if name in _TIMED:
             return timed(name, self, block.time[places], self._tokens)
         constants = {
-            BOUND: self.bound, "fits": True, "chips": float(system.chips), "system": system.name,
+            BOUND: self.bound, "fits": True, "chips": float(system.chips), "system": self.on,
             "model": self.estimator.name, "dtype": self.estimator.dtype, "capacity": system.capacity, "offload": "none",
         }  # fmt: skip
         return constants[name] if name in constants else self.degree(name, block.start + places)
