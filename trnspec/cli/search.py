@@ -84,7 +84,7 @@ def _around(request: EvalRequest, options: Mapping[str, Any], proceed: Callable[
     if options["part"] is not None or options["results"] is not None:
         _write_part(request, options)
         return
-    from trnspec.evaluation.distribution import Distribution, distributed
+    from trnspec.evaluation.sweeps.distribution import Distribution, distributed
 
     with _executor(options["workers"], options["dask"]) as (executor, parts):
         how = Distribution(executor, parts, interruptible=True)
@@ -125,8 +125,8 @@ def _ignore_interrupts() -> None:
 def _write_part(request: EvalRequest, options: Mapping[str, Any]) -> None:
     """Evaluates a part and writes its result, unless it is there."""
     from trnspec.cli.progress import bar
-    from trnspec.evaluation.distribution import Distribution, distributed
     from trnspec.evaluation.progress import reported
+    from trnspec.evaluation.sweeps.distribution import Distribution, distributed
     from trnspec.evaluators.searching.files import load, name_of, save
     from trnspec.evaluators.searching.reduction import reduced
 

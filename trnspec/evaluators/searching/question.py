@@ -47,7 +47,7 @@ class SearchQuestion(Splits, Reserve, Listed):
     mode: Mode | None = field(
         default=None,
         metadata=axis(
-            "A training step, or serving.", group="Workload", unset="training if seq and global_batch are given"
+            "Training or inference.", group="Workload", unset="training if seq and global_batch are given"
         ),
     )
     model: str = field(metadata=like(TrainingWorkload, "model"))
