@@ -32,7 +32,7 @@ def test_what_is_told(text, reported):
 
 
 KINDS_LIST = (
-    "Core, Chip, Link, Server, UltraServer, Cluster, Price, Model, Calibration, Measurements, Scenarios, Source"
+    "Core, Chip, Link, Server, UltraServer, Cluster, Price, Power, Model, Calibration, Measurements, Scenarios, Source"
 )
 
 
