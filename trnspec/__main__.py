@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 
+_GARBAGE = 100_000
+"""The number of new objects that starts a garbage collection."""
+
 
 def main() -> None:
     """Run the command line; a run of ``validate`` that repeats an earlier one imports nothing else."""
@@ -17,6 +20,10 @@ def main() -> None:
         from trnspec.cache import observer
 
         observer.start(arguments)
+    # A command runs for a moment; garbage collection during start and at exit would take a fifth of that.
+    import gc
+
+    gc.set_threshold(_GARBAGE)
     if "validate" in arguments or "lsp" in arguments:
         import attr._make
 

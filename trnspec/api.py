@@ -255,7 +255,7 @@ def search(
         UsageError: As for :func:`evaluate`, or a worker failed.
         RefusalError: Nothing fits or meets the condition; the error has the nearest searches that have an answer.
     """
-    from trnspec.evaluation.distribution import Distribution, distributed
+    from trnspec.evaluation.sweeps.distribution import Distribution, distributed
 
     if parts < 1:
         raise UsageError(f"parts: a number of at least 1 is expected, not {parts}")

@@ -23,7 +23,7 @@ SLIPS = [
     ("trainium3", "spec.other.links_between_servers", "256 GB/s", "TRN404"),
     ("trainium3", "spec.other.links_between_racks", "256 GB/s", "TRN404"),
     ("trainium3", "spec.peak.sparse.fp16", "2,819 TFLOPS", "TRN608"),
-    ("trn2.3xlarge", "spec.network.baseline", "400.0 Gbps", "TRN609"),
+    ("trn1.2xlarge", "spec.network.baseline", "400.0 Gbps", "TRN609"),
     # Rows of other generations.
     ("trainium2", "spec.generation.accelerator", 4, "TRN610"),
     ("trainium2", "spec.links.link", "neuronlink-v4", "TRN504"),
@@ -58,6 +58,9 @@ SLIPS = [
     ("qwen3-vl-4b", "spec.context", 131072, "TRN409"),
     ("gpt-oss-120b", "spec.attention.windowed", 17, "TRN410"),
     ("gpt-145.6b", "spec.hidden", 6144, "TRN405"),
+    ("mixtral-8x7b", "spec.context", 32786, "TRN410"),
+    # Names.
+    ("trn3pd98.3xlarge", "spec.chips.chip", "trainium2", "TRN206"),
 ]
 
 OTHERS = [

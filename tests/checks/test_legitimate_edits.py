@@ -119,6 +119,18 @@ def later_dates() -> Iterator[Edit]:
     yield "sources/hf-api-2026-10.yaml", "as_of: 2026-10-01", "as_of: 2026-10"
 
 
+def power() -> Iterator[Edit]:
+    """Of a chip, a server and an UltraServer: in proportion, of several types and loads."""
+    for of, type_, more in (
+        ("trainium2", "tdp", "power: ~500 W"),
+        ("trn2.48xlarge", "measured", "scope: system, load: training of Llama 3 8B, power: 7.9 kW"),
+        ("trn2.48xlarge", "maximum", "scope: system, power: 12 kW"),
+        ("trn2-ultraserver", "nameplate", "scope: rack, region: 380 to 415 V, power: 80 kW"),
+    ):
+        spec = f"  {{of: {of}, type: {type_}, {more}}}\n"
+        yield _document("Power", "power", f"{of}-{type_}", spec, "semianalysis-2024-12")
+
+
 def texts() -> Iterator[Edit]:
     yield "links/neuronlink-v2.yaml", "  name: neuronlink-v2\n", "  name: neuronlink-v2\n  note: The first one.\n"
     yield "links/efa.yaml", "  name: efa\n", "  name: efa\n  aliases: [elastic-fabric-adapter]\n"
@@ -164,6 +176,13 @@ def new_documents() -> Iterator[Edit]:
         "  feed_forward: {width: 28672, form: gated}\n  parameters: {total: 70.6 B}\n"
     )
     base = "  base: {model: llama-3.1-70b, differs: [spec.context]}\n"
+    small = (
+        "  layers: 36\n  hidden: 2560\n  vocabulary: 151936\n  context: 262144\n  positions: rotary\n"
+        "  embeddings: tied\n  norm: rms\n  attention: {heads: 32, kv_heads: 8, head_size: 128, norm: head}\n"
+        "  feed_forward: {width: 9728, form: gated}\n  parameters: {total: 4.0B, non_embedding: 3.6B}\n"
+        "  base: {model: qwen3-4b, differs: [spec.context]}\n"
+    )
+    yield _document("Model", "models", "qwen3-4b-2507", small, "qwen3-2025-04")
     yield _document("Model", "models", "acme-70b", dimensions + base, "acme-2026-01")
 
 
@@ -177,6 +196,7 @@ KINDS: tuple[Callable[[], Iterator[Edit]], ...] = (
     topologies,
     rounded_parameters,
     later_dates,
+    power,
     texts,
     new_documents,
 )

@@ -56,3 +56,15 @@ def test_a_value_without_unit_has_a_hint(here):
 
     assert (2, "") == (result.status, result.out)
     assert result.err.startswith('trnspec: "46" has no unit\nhint: units of bandwidth: ')
+
+
+def test_a_value_without_a_space_before_its_unit(here):
+    assert here("check", "trn2.48xlarge", "memory.bandwidth", "46.4TB/s").status == 0
+
+
+def test_claims_are_listed_where_nothing_is_adopted(here):
+    result = here("check", "trn2.3xlarge", "network.baseline", "50 Gbps")
+
+    assert result.status == 2
+    for part in ("50.0 Gbps, unresolved", "200,000 Mbps, unresolved"):
+        assert part in result.err

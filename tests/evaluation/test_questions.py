@@ -112,8 +112,13 @@ def of_all() -> list[tuple[str, object]]:
     return [(e.name, i) for e in builtin.evaluators for i in inputs(e.load(), e.name)]
 
 
-OF_ITS_OWN = {("inference", "framework"), ("collective", "framework"), ("plan-serve", "framework")}
-"""The choices are the same; each help names the frameworks that have a part in the phase."""
+OF_ITS_OWN = {
+    *((name, "framework") for name in ("inference", "collective", "plan-serve")),
+    *((name, "objective") for name in ("search", "plan-serve")),
+    *(("search", name) for name in ("schedule", "recompute")),
+}
+"""Each help of framework names those that have a part in the phase; objectives differ by what is searched or planned; a
+search has all schedules and all kinds of recompute as one choice."""
 
 
 def test_one_name_is_one_type_with_the_same_choices_and_help():

@@ -192,3 +192,21 @@ def test_no_layout() -> None:
     with pytest.raises(RefusalError, match=r"none of [\d,]+ layouts is feasible: .*does-not-fit [\d,]+") as refused:
         run(CAT, model="llama-3.1-405b", on="trn1.2xlarge", seq=4096, global_batch=8)
     assert refused.value.reason == "no-layout"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"model": "llama-3.2-1b", "on": "trn1.32xlarge", "chips": 6, "seq": 1024, "global_batch": 24},
+        {"model": "llama-3.2-1b", "on": "trn2.48xlarge * 1", "chips": 2, "lnc": 1, "prompt": 100, "output": 10},
+    ],
+)
+def test_a_part_of_a_system(question) -> None:
+    """The best configuration is evaluated by its own command with the same numbers."""
+    found = run(CAT, **question, top=2)
+    (suggestion,) = found.suggestions
+    again = trnspec.evaluate(suggestion.evaluator, CAT, **suggestion.inputs)
+
+    for name in ("step_time", "mfu") if "seq" in question else ("throughput_per_chip", "time_to_first_token"):
+        assert (found[name], found.answer(name).low) == (again[name], again.answer(name).low)
+    assert question["on"].split()[0] in found.title

@@ -6,16 +6,26 @@ import shutil
 
 import pytest
 
+import trnspec
 from trnspec.api import graph
 from trnspec.site.build import build, write_site
+from trnspec.site.planner import Case, cases
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory) -> str:
+def plans() -> list[Case]:
+    """The plans of one model on two systems."""
+    catalog = trnspec.load()
+    some = ("llama-3.1-8b", "trn1.32xlarge", "trn2.48xlarge")
+    return cases(lambda name, inputs: trnspec.evaluate(name, catalog, **inputs), some)
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory, plans) -> str:
     folder = tmp_path_factory.mktemp("site")
-    write_site(folder, build(graph()))
+    write_site(folder, build(graph(), plans))
     return folder.as_uri()
 
 

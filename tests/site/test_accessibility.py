@@ -18,6 +18,7 @@ PAGES = (
     "topology.html",
     "audit.html",
     "accuracy.html",
+    "planner.html",
 )
 
 

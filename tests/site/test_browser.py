@@ -134,6 +134,35 @@ def test_wrong_formula(opened, formula) -> None:
     assert formula not in page.url
 
 
+def test_chart_of_a_column(opened) -> None:
+    """Bars in the order of the table, with lengths in proportion to the values; the choice is in the address."""
+    page = opened("index.html#kind=Chip")
+    assert not page.locator("#figure").is_visible()
+    page.select_option("#chart", "memory.bandwidth")
+    assert "chart=memory.bandwidth" in page.url
+    assert CHIPS == page.locator("#figure a").all_inner_texts()
+    assert column(page, "memory.bandwidth") == page.locator("#figure .num").all_inner_texts()
+
+    widths = [
+        float(w.rstrip("%"))
+        for w in page.locator("#figure .bar").evaluate_all("bars => bars.map((b) => b.style.width)")
+    ]
+    values = [820e9, 2.9e12, 4.9e12]
+    assert [w / widths[2] for w in widths] == pytest.approx([v / values[2] for v in values], rel=1e-4)
+    assert page.locator("#figure .whisker").count() == 3
+
+    again = opened(page.url.rpartition("/")[2])
+    assert again.locator("#figure .bar").count() == 3
+    again.select_option("#chart", "")
+    assert not again.locator("#figure").is_visible()
+
+
+def test_chart_of_a_formula(opened) -> None:
+    formula = "peak.dense.bf16 / memory.bandwidth"
+    page = opened(f"index.html#kind=Chip&chart={formula}")
+    assert column(page, formula) == page.locator("#figure .num").all_inner_texts()
+
+
 def test_removing_a_column(opened) -> None:
     page = opened()
     page.click("[aria-label='Remove column chips']")

@@ -230,8 +230,10 @@ def test_text_of_a_catalog_is_no_markup(tmp_path) -> None:
 
 
 def test_command(here, tmp_path, monkeypatch, pages) -> None:
-    monkeypatch.setattr("trnspec.site.build.build", lambda _: {n: pages[n].encode() for n in ("index.html", "data.js")})
-    result = here("site", "build", tmp_path / "site")
+    monkeypatch.setattr(
+        "trnspec.site.build.build", lambda *_: {n: pages[n].encode() for n in ("index.html", "data.js")}
+    )
+    result = here("site", "build", tmp_path / "site", "--no-plans")
 
     assert (0, "") == (result.status, result.out)
     assert f"wrote {tmp_path / 'site' / 'index.html'} and the files it links to\n" == result.err

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "group", "main", "prepare"]
 
-_GARBAGE = 100_000
-"""The number of new objects that starts a garbage collection."""
-
 
 def __getattr__(name: str) -> Any:
     """The group of commands and its entry point, which import click."""
@@ -30,8 +27,6 @@ def __getattr__(name: str) -> Any:
 
 def prepare() -> None:
     """Set up a process that runs one command."""
-    # A command runs for a moment; garbage collection during start and at exit would take a fifth of that.
-    gc.set_threshold(_GARBAGE)
     atexit.register(_leave_garbage)
     # A character that the terminal or file cannot encode is written as an escape instead of failing.
     for stream in (sys.stdout, sys.stderr):

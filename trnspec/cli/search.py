@@ -84,12 +84,14 @@ def _around(request: EvalRequest, options: Mapping[str, Any], proceed: Callable[
     if options["part"] is not None or options["results"] is not None:
         _write_part(request, options)
         return
-    from trnspec.evaluation.distribution import Distribution, distributed
+    from trnspec.evaluation.sweeps.distribution import Distribution, distributed
 
     with _executor(options["workers"], options["dask"]) as (executor, parts):
         how = Distribution(executor, parts, interruptible=True)
         with distributed(how):
             proceed()
+        if how.interrupted:
+            _stop_workers()
     if how.interrupted:
         click.echo("trnspec: interrupted; the result is that of what was evaluated", err=True)
         click.get_current_context().exit(_INTERRUPTED)
@@ -114,6 +116,14 @@ def _executor(workers: int | None, dask: str | None) -> Iterator[tuple[Executor 
             yield processes, max(_LEAST_PARTS, _PARTS_PER_WORKER * workers)
 
 
+def _stop_workers() -> None:
+    """Ends the processes that still evaluate parts; nothing else in this process starts any."""
+    from multiprocessing import active_children
+
+    for child in active_children():
+        child.terminate()
+
+
 def _ignore_interrupts() -> None:
     """In a worker: Ctrl-C goes to the process that collects what was found."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -125,8 +135,8 @@ def _ignore_interrupts() -> None:
 def _write_part(request: EvalRequest, options: Mapping[str, Any]) -> None:
     """Evaluates a part and writes its result, unless it is there."""
     from trnspec.cli.progress import bar
-    from trnspec.evaluation.distribution import Distribution, distributed
     from trnspec.evaluation.progress import reported
+    from trnspec.evaluation.sweeps.distribution import Distribution, distributed
     from trnspec.evaluators.searching.files import load, name_of, save
     from trnspec.evaluators.searching.reduction import reduced
 

@@ -26,16 +26,27 @@ def command() -> None:
     "build", cls=GroupedCommand, examples=(("trnspec site build catalog-site", "Write the pages of the catalog:"),)
 )
 @click.argument("folder", metavar="DIR", type=NamedPath(file_okay=False))
+@click.option(
+    "--plans/--no-plans",
+    default=True,
+    cls=GroupedOption,
+    group="Output",
+    help="Also compute the page of plans for common questions, which takes seconds.",
+)
 @catalog_options
-def build_(folder: FilePath, **options: Any) -> None:
+def build_(folder: FilePath, *, plans: bool, **options: Any) -> None:
     """Write a folder of web pages; open DIR/index.html in a browser.
 
     There is a table of all documents with filters, ratios and comparisons, a page for each document and source, the
-    audit, and the topologies. The pages load nothing from elsewhere. Pages of an earlier site in DIR are replaced.
+    audit, the topologies, and plans for common questions. The pages load nothing from elsewhere. Pages of an earlier site in DIR are replaced.
     """
+    from trnspec.api import evaluate
     from trnspec.site.build import build, write_site
+    from trnspec.site.planner import cases
 
-    pages = build(load_catalog(**options).graph)
+    catalog = load_catalog(**options)
+    names = [node.name for node in catalog.graph] if plans else []
+    pages = build(catalog.graph, cases(lambda name, inputs: evaluate(name, catalog, **inputs), names))
     write_site(folder, pages)
     click.echo(f"wrote {folder / 'index.html'} and the files it links to", err=True)
 

@@ -131,7 +131,7 @@ def markdown_page(
 ) -> str:
     """The same page in Markdown."""
     lines = [f"## {escape(f'{evaluation.evaluator}: {evaluation.title}')}\n"]
-    lines += [*(f"- {name}: {text}" for name, text, *_ in _summary_items(evaluation)), ""]
+    lines += [*(f"- {name}: {text}" for name, text, *_ in summary_items(evaluation)), ""]
     if brief:
         return "\n".join(lines)
     for heading, block in _sections(evaluation, None, options):
@@ -148,7 +148,7 @@ def markdown_page(
 def html_page(evaluation: Evaluation) -> str:
     """The same page in HTML, for a notebook."""
     lines = [f"<h3>{in_html(f'{evaluation.evaluator}: {evaluation.title}')}</h3>", "<ul>"]
-    lines += [f"<li>{in_html(name)}: {in_html(text)}</li>" for name, text, *_ in _summary_items(evaluation)]
+    lines += [f"<li>{in_html(name)}: {in_html(text)}</li>" for name, text, *_ in summary_items(evaluation)]
     lines.append("</ul>")
     for heading, block in _sections(evaluation, None, {}):
         lines += [f"<h4>{in_html(heading)}</h4>"] if heading else []
@@ -189,7 +189,7 @@ def _summary(evaluation: Evaluation, width: int) -> list[str]:
 
     The sections that follow have the full texts.
     """
-    items = _summary_items(evaluation)
+    items = summary_items(evaluation)
     size = max((columns_of(name) for name, *_ in items), default=0)
     lines = []
     for name, *texts in items:
@@ -222,7 +222,7 @@ def shortened(text: str, size: int) -> str:
     return wrapped("", whole, size).partition("\n")[0]
 
 
-def _summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
+def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
     """For each line its name and its text, followed by shorter texts for where that does not fit."""
     numbers = [a for a in evaluation.answers if is_number(a.value)]
     preferred = [a for name in _MAIN for a in numbers if a.name == name]
@@ -323,11 +323,9 @@ def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, s
     for name in dict.fromkeys(p.of for p in evaluation.parts):
         heading = f"{label(name)} breakdown"
         yield heading[0].upper() + heading[1:], _breakdown(evaluation, name)
-    marks = {a.name: edge(a) or mark(a) for a in evaluation.answers}
-    marks |= {short: marks[name] for short, name in _SHORT.items() if name in marks}
     for each in evaluation.tables:
-        yield escape(each.title[:1].upper() + each.title[1:]), _table(each, _marks(each, marks))
-    if any(m in (">=", "<=") for each in evaluation.tables for m in _marks(each, marks).values()):
+        yield escape(each.title[:1].upper() + each.title[1:]), table_of(evaluation, each)
+    if any(m in (">=", "<=") for each in evaluation.tables for m in _marks(evaluation, each).values()):
         yield "", BOUNDS if width is None else wrapped("", BOUNDS, width)
     if evaluation.assumptions:
         rows = [(label(a.name), escape(a.value), escape(a.why)) for a in evaluation.assumptions]
@@ -408,12 +406,19 @@ def _number(value: Value | None, unit: str, within: tuple[float, str] | None, ma
     return Number(value, f"{mark} {outward(value / within[0], lower=mark == '>=')}")
 
 
-def _marks(rows: Rows, marks: Mapping[str, str]) -> dict[str, str]:
+def _marks(evaluation: Evaluation, rows: Rows) -> dict[str, str]:
     """The marks of the columns of a table; of one without losses they are bounds, whatever the answers are."""
+    marks = {a.name: edge(a) or mark(a) for a in evaluation.answers}
+    marks |= {short: marks[name] for short, name in _SHORT.items() if name in marks}
     if rows.kind != "ideal":
         return {name: marks[name] for name in rows.columns if name in marks}
     units = dict(zip(rows.columns, rows.units or ("",) * len(rows.columns), strict=True))
     return {name: ">=" if unit == "s" else "<=" for name, unit in units.items() if name in marks and unit in PREDICTED}
+
+
+def table_of(evaluation: Evaluation, rows: Rows) -> Table:
+    """A table of an evaluation as the page shows it: numbers with units and marks."""
+    return _table(rows, _marks(evaluation, rows))
 
 
 def _table(rows: Rows, marks: Mapping[str, str]) -> Table:

@@ -27,6 +27,7 @@ from trnspec.perf.calibration.fit_range import scale_of, training_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH
 from trnspec.perf.lowering.calibrated import with_nearest
+from trnspec.perf.searching.offload import moved
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work import frameworks
@@ -514,14 +515,7 @@ def offload_time(estimator: Estimator, layout: Layout, memory: Memory, step: Ste
         step: The step without offloading.
         rate: The rate of a rank's link to the host, in B/s.
     """
-    sizes, passes = layout.bytes, float(layout.microbatches)
-    if layout.offload == "optimizer":
-        held = float(memory.optimizer) / float(sizes.state_bytes)
-        moved = held * float(sizes.grad_bytes + sizes.weight_bytes)
-    elif layout.offload == "activations":
-        flight = float(in_flight(layout.split(), passes))
-        moved = 2.0 * float(memory.activations) / flight * passes
-    else:
-        moved = passes * (2.0 * float(memory.weights) + float(memory.gradients))
+    passes = float(layout.microbatches)
+    size = moved(layout.offload, memory, layout.bytes, in_flight(layout.split(), passes), passes)
     overlapped = estimator.machine.overlap * (step.compute + step.recompute)
-    return max(0.0, moved / rate - float(overlapped))
+    return max(0.0, float(size) / rate - float(overlapped))

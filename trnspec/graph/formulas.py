@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _OPERAND = re.compile(r"(?:(?P<name>[a-z0-9][a-z0-9.-]*):)?(?P<path>spec(?:\.[A-Za-z0-9_-]+)+)")
 
 
+class UnusableOperandError(FormulaError):
+    """A formula names a document that has errors, which are reported there."""
+
+
 def value_of(formula: str, node: Node[Any], graph: Graph) -> Interval:
     """The value of a formula of a document, in base units.
 
@@ -27,11 +31,14 @@ def value_of(formula: str, node: Node[Any], graph: Graph) -> Interval:
         graph: The catalog.
 
     Raises:
+        UnusableOperandError: It names a document that has errors of its own.
         FormulaError: The text does not follow the grammar, or it names a document or a path without a value.
     """
 
     def operand(match: re.Match[str]) -> str:
         holder = node if match["name"] is None else graph.nodes.get(graph.aliases.get(match["name"], ""))
+        if holder is None and match["name"] in graph.broken:
+            raise UnusableOperandError(f"{match['name']} has errors (in the formula {formula!r})")
         if holder is None:
             raise FormulaError(f"no document is named {match['name']!r} (in the formula {formula!r})")
         value = figure_at(holder, tuple(int(s) if s.isdigit() else s for s in match["path"].split(".")))

@@ -8,6 +8,8 @@ from weakref import WeakKeyDictionary
 
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
+from trnspec.model.link import Link
+from trnspec.model.power import Power
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer
@@ -17,22 +19,28 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.model.ref import Ref
 
 
 def chips_of(graph: Graph, node: Node[Any]) -> frozenset[str]:
-    """The chips that a core, chip, server or UltraServer consists of or belongs to; none for other kinds."""
+    """The chips that a core, chip, link, server or UltraServer consists of or belongs to, or a power is of; else none."""
     spec = node.spec
     if isinstance(spec, Chip):
         return frozenset({node.name})
     if isinstance(spec, Core):
         return _chips_of_cores(graph).get(node.name, frozenset())
+    if isinstance(spec, Link):
+        users = (graph.nodes[name] for name in graph.users.get(node.name, ()) if name in graph.nodes)
+        return frozenset[str]().union(*(chips_of(graph, user) for user in users if not isinstance(user.spec, Link)))
+    ref: Ref[Any] | None = None
     if isinstance(spec, Server):
-        chip = graph.find(spec.chips.chip)
-        return frozenset() if chip is None else frozenset({chip.name})
-    if isinstance(spec, UltraServer):
-        server = graph.find(spec.servers.server)
-        return frozenset() if server is None else chips_of(graph, server)
-    return frozenset()
+        ref = spec.chips.chip
+    elif isinstance(spec, UltraServer):
+        ref = spec.servers.server
+    elif isinstance(spec, Power):
+        ref = spec.of
+    whole = None if ref is None else graph.find(ref)
+    return frozenset() if whole is None or isinstance(whole.spec, Power) else chips_of(graph, whole)
 
 
 @lru_cache(maxsize=8)
@@ -53,9 +61,13 @@ def about(graph: Graph, source: str) -> frozenset[str]:
         graph: The catalog.
         source: A name such as ``neuron-trn1-2023-02``, whose words are separated by hyphens.
     """
-    return frozenset[str]().union(*(_chips_of_word(graph, word) for word in source.split("-")))
+    known = _by_source.setdefault(graph, {})
+    if source not in known:
+        known[source] = frozenset[str]().union(*(_chips_of_word(graph, word) for word in source.split("-")))
+    return known[source]
 
 
+_by_source: WeakKeyDictionary[Graph, dict[str, frozenset[str]]] = WeakKeyDictionary()
 _by_word: WeakKeyDictionary[Graph, dict[str, frozenset[str]]] = WeakKeyDictionary()
 
 

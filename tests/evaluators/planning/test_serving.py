@@ -138,6 +138,16 @@ def test_a_trace_is_simulated_and_sizes_the_fleet(tmp_path: Path) -> None:
     assert scaled.title.partition(" at ")[2].startswith("80")
 
 
+def test_a_trace_that_no_number_of_systems_serves(tmp_path: Path) -> None:
+    """Some prompts are longer than their limit allows, however many systems there are."""
+    file = tmp_path / "trace.csv"
+    rows_ = "".join(f"{n / 10.0},{100_000 if n % 4 == 0 else 100},16\n" for n in range(200))
+    file.write_text("arrival,isl,osl\n" + rows_, encoding="utf-8")
+    with pytest.raises(RefusalError) as refused:
+        plan(CAT, **{**QUESTION, "rate": None, "tp": (4,)}, lengths=str(file))
+    assert refused.value.reason == "no-plan"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -276,7 +286,7 @@ def test_unknown_links_are_not_computed_with() -> None:
 @given(st.floats(1.1, 4.0), st.sampled_from(["ttft", "tpot"]), st.floats(5.0, 500.0))
 def test_a_looser_limit_never_costs_more(factor: float, name: str, rate: float) -> None:
     limits = {"ttft": 0.6, "tpot": 0.03}
-    question = {**QUESTION, "rate": rate, "calibration": "none"}
+    question = {**QUESTION, "tp": (8,), "rate": rate, "calibration": "none"}
 
     def cost(limits: dict[str, float]) -> float:
         texts = {key: f"{value:.4f}s" for key, value in limits.items()}
@@ -305,7 +315,7 @@ class TestConformance(EvaluatorConformance):
     plugin = builtin
     name = "plan-serve"
     dimensionless = ("chips", "replicas", "prefill_replicas", "requests_in_flight", "saturation")
-    good = (QUESTION, {**QUESTION, "calibration": "none"})
+    good = ({**QUESTION, "tp": (8,)}, {**QUESTION, "tp": (4,), "calibration": "none"})
     bad = (
         ({**QUESTION, "ttft": "x"}, "misuse"),
         ({**QUESTION, "rate": 0.0}, "misuse"),

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import trnspec
 from trnspec.errors import UsageError
-from trnspec.evaluation.distribution import Distribution, distributed
 from trnspec.evaluation.progress import reported
+from trnspec.evaluation.sweeps.distribution import Distribution, distributed
 from trnspec.evaluators.search import run
 from trnspec.evaluators.searching.files import headers, load, merged, name_of, save
 from trnspec.evaluators.searching.question import SearchQuestion

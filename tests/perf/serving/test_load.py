@@ -103,9 +103,9 @@ def test_no_steady_state_beyond_saturation() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.floats(0.02, 0.9), st.floats(0.02, 0.9), st.floats(50.0, 99.0))
-def test_more_requests_take_longer(first: float, second: float, which: float) -> None:
-    made = replica()
+@given(st.floats(0.02, 0.8), st.floats(0.02, 0.8), st.floats(50.0, 99.0), st.sampled_from([0.0, 1.0, 4.0]))
+def test_more_requests_take_longer(first: float, second: float, which: float, shared: float) -> None:
+    made = replica(shared=shared)
     low, high = sorted((first, second))
     less, more = (loaded(made, share * made.saturation) for share in (low, high))
     assert less is not None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from replicas import replica
 
-from trnspec.perf.serving.load import Replica
+from trnspec.perf.serving.load import Replica, loaded
 from trnspec.perf.serving.pools import Fleet
 from trnspec.perf.serving.replay import Requests, poisson, replay, serve_all
 
@@ -88,3 +88,21 @@ def test_a_part_of_the_replicas_represents_all() -> None:
 
     assert len(some.ttft) < len(every.ttft) == 8000
     assert float(np.percentile(some.tpot, 95)) == pytest.approx(float(np.percentile(every.tpot, 95)), rel=0.05)
+
+
+@pytest.mark.parametrize("shared", [0.0, 3.0])
+def test_prompts_of_different_lengths(shared: float) -> None:
+    """The percentiles of the queueing model have the time of the own prompt."""
+    steps = {n: 0.01 + 0.0005 * n for n in range(1, 65)}
+    one = Replica.of([0.02, 0.04, 0.06, 0.24], steps, first=0.0, output=200.0, shared=shared)
+    rate = 0.5 * one.saturation
+    state = loaded(one, rate)
+    assert state is not None
+    requests = poisson(rate, 12_000, output=200.0, prompts=one.lengths)
+    ttft, tpot = zip(
+        *(serve_all(one, requests, requests.arrivals).percentiles(p, warm=0.1) for p in (50, 95)), strict=True
+    )
+
+    assert (state.ttft(50), state.ttft(95)) == pytest.approx(ttft, rel=0.15)
+    assert (state.tpot(50), state.tpot(95)) == pytest.approx(tpot, rel=0.15)
+    assert state.ttft(95) > 1.5 * one.prompt + one.first

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case, sentence
+from trnspec.checks.reconcile.hypotheses import NOT_EXPLAINED, Case, Explanation, explain, explain_case, sentence
 from trnspec.checks.reconcile.relations import AGREES, claimed_figures, failing, sums
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
 from trnspec.checks.reconcile.suspects import Suspect
@@ -20,7 +20,7 @@ from trnspec.quantities.quantity import Quantity
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -45,6 +45,10 @@ class Conflict:
     paths: tuple[Path, ...]
 
 
+MOST_IN_PAIRS = 8
+"""The most claims on one figure that are compared in pairs: a document with thousands would have millions of pairs."""
+
+
 def conflicts(graph: Graph) -> Iterator[Conflict]:
     """Every pair of claims without a verdict that contradict each other where no figure is adopted, each pair once.
 
@@ -55,7 +59,7 @@ def conflicts(graph: Graph) -> Iterator[Conflict]:
         pairs: dict[tuple[int, int], list[Path]] = {}
         for path, indices in _open(node).items():
             sites = {index: Site(node, path, index) for index in indices}
-            for one, two in combinations(indices, 2):
+            for one, two in _pairs(indices, sites, graph):
                 if not reported.intersection((sites[one].key, sites[two].key)) and _exclude(sites[one], sites[two]):
                     pairs.setdefault((one, two), []).append(path)
         for pair, paths in pairs.items():
@@ -64,13 +68,23 @@ def conflicts(graph: Graph) -> Iterator[Conflict]:
             yield Conflict(doubted, other, tuple(paths))
 
 
-def conflict_finding(conflict: Conflict, graph: Graph) -> Finding:
-    """The finding for a conflict: both values with source and date, and the likely cause."""
+def _pairs(indices: list[int], sites: Mapping[int, Site], graph: Graph) -> Iterator[tuple[int, int]]:
+    """The claims on one figure that are compared: all pairs; of many, each with the one of the highest precedence."""
+    if len(indices) <= MOST_IN_PAIRS:
+        yield from combinations(indices, 2)
+        return
+    best = max(indices, key=lambda index: _precedence(sites[index], graph))
+    yield from ((min(index, best), max(index, best)) for index in indices if index != best)
+
+
+def conflict_finding(conflict: Conflict, graph: Graph, *, explained: bool = True) -> Finding:
+    """The finding for a conflict: both values with source and date, and, if ``explained``, the likely cause."""
     doubted, other = conflict.doubted, conflict.other
     more = len(conflict.paths) - 1
     what = f"{dotted(doubted.path[1:])}{f' and {more} more' if more else ''} of {doubted.node.name}"
     message = f"{what} is {_described(doubted, graph)}, but {_described(other, graph)}, and no figure is adopted"
-    hint = f"add a verdict and a reason to one of them; {sentence(causes(conflict, graph))}"
+    likely = sentence(causes(conflict, graph)) if explained else NOT_EXPLAINED
+    hint = f"add a verdict and a reason to one of them; {likely}"
     return Finding(doubted.place, message, hint, (other.location,), node=doubted.node)
 
 

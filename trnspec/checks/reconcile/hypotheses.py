@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from math import ceil, floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from trnspec.checks.reconcile.suspects import Suspect
+    from trnspec.model.document import Node
 
 
 @frozen
@@ -488,6 +489,24 @@ def _whole(interval: Interval) -> range:
 
 MOST_COUNTS = 50
 """The most counts that are considered; a coarse figure allows many."""
+
+
+MOST_EXPLAINED = 40
+"""The findings of one document whose causes are searched for: a search takes milliseconds."""
+
+NOT_EXPLAINED = f"the document has more than {MOST_EXPLAINED} such findings; causes were searched for the first ones"
+
+
+class Budget:
+    """Counts the findings of a run whose causes are searched for."""
+
+    def __init__(self) -> None:
+        self._used: Counter[str] = Counter()
+
+    def allows(self, node: Node[Any]) -> bool:
+        """Whether the causes of one more finding of a document are searched for."""
+        self._used[node.name] += 1
+        return self._used[node.name] <= MOST_EXPLAINED
 
 
 def sentence(explanations: Sequence[Explanation]) -> str:

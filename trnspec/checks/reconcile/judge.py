@@ -14,6 +14,7 @@ from trnspec.errors import UsageError
 from trnspec.graph.facts import Fact, facts
 from trnspec.graph.paths import paths, place, unknown_path
 from trnspec.graph.power import draws
+from trnspec.graph.provenance import conflicting
 from trnspec.graph.totals import total
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
 from trnspec.quantities.amount import Amount
@@ -86,7 +87,9 @@ def judge(graph: Graph, node: Node[Any], at: str, says: str) -> Judgement:
         stating = draws(graph, node) if at == "power" else ()
         if stating:
             return judge(graph, stating[0].document, at, says)
-        raise UsageError(f"{node.name} has no value at {at}")
+        claims = conflicting(graph, node).get(("spec", *at.split(".")), ())
+        listed = "; ".join(f"{c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in claims)
+        raise UsageError(f"{node.name} has no adopted value at {at}" + (f"; claims: {listed}" if listed else ""))
     steps: Path = tuple(int(s) if s.isdigit() else s for s in at.split("."))
     sites = _sites(graph, node, steps)
     stated: Quantity | int

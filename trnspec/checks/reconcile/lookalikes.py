@@ -102,9 +102,19 @@ def _rate(path: Path) -> bool:
 
 def _neighbours(site: Site, graph: Graph) -> Iterator[Lookalike]:
     """The figure at the same path of other documents of the kind: another generation, another size."""
+    version = getattr(site.node.spec, "version", None)
     for alike in _figures_at(graph, type(site.node.spec), site.path).values():
+        if version and any(
+            _same(v, site.value) and _version(graph, name) == version for name, v in alike if name != site.node.name
+        ):
+            continue  # two documents of one version that agree support each other
         if len(alike) <= MOST_SHARED + 1:  # one of them may be the document itself
             yield from _grouped("neighbour", [(name, value) for name, value in alike if name != site.node.name])
+
+
+def _version(graph: Graph, name: str) -> str | None:
+    version: str | None = getattr(graph.nodes[name].spec, "version", None)
+    return version
 
 
 _figures: weakref.WeakKeyDictionary[Graph, dict[tuple[type, Path], dict[Fraction, list[tuple[str, Quantity]]]]] = (

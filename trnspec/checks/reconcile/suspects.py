@@ -8,9 +8,11 @@ attributed to the one figure whose correction would fix most of them and that th
 from __future__ import annotations
 
 import weakref
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
+from itertools import accumulate
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +135,23 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
     return result
 
 
+class _Steps:
+    """A sum of numbers at positions, up to any position."""
+
+    def __init__(self, steps: Iterable[tuple[Fraction, int]]) -> None:
+        ordered = sorted(steps)
+        self._places = [place for place, _ in ordered]
+        self._sums = [0, *accumulate(number for _, number in ordered)]
+
+    def until(self, place: Fraction) -> int:
+        """The sum up to and at a position."""
+        return self._sums[bisect_right(self._places, place)]
+
+    def before(self, place: Fraction) -> int:
+        """The sum before a position."""
+        return self._sums[bisect_left(self._places, place)]
+
+
 @define(eq=False)
 class _Candidate:
     """A site of failing relations.
@@ -175,17 +194,21 @@ class _Candidate:
         widened = {
             e: Interval(max(e.low - half, Fraction(0)), None if e.high is None else e.high + half) for e in self.failing
         }
-        best: list[Interval] = []
-        most = 0
         # The number of overlapping intervals is largest at the lower end of one of them.
-        for start in dict.fromkeys(
+        starts = dict.fromkeys(
             w.low if isinstance(value, Quantity) else Fraction(ceil(w.low)) for w in widened.values()
-        ):
-            fitting = [e for e, w in widened.items() if start in w]
-            number = sum(len(self.failing[e]) for e in fitting)
-            if number > most:
-                best, most = fitting, number
-        return best
+        )
+        sizes = [(w, len(self.failing[e])) for e, w in widened.items()]
+        begun = _Steps((w.low, n) for w, n in sizes)
+        # A single number contains itself, any other interval not its upper end.
+        ended = _Steps((w.high, n) for w, n in sizes if w.high is not None and not w.is_point)
+        passed = _Steps((w.low, n) for w, n in sizes if w.is_point)
+        counts = {s: begun.until(s) - ended.until(s) - passed.before(s) for s in starts}
+        most = max(counts.values(), default=0)
+        if most <= 0:
+            return []
+        start = next(s for s, number in counts.items() if number == most)
+        return [e for e, w in widened.items() if start in w]
 
     def fixed(self) -> dict[int, Relation]:
         """The most relations that one other value would fix, by number in ascending order."""

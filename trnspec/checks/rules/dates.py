@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -15,14 +14,14 @@ from trnspec.graph.graph import at, figure_at
 from trnspec.graph.products import about, chips_of, is_described
 from trnspec.graph.provenance import source_of
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import ObjectShape, dotted, leaves
+from trnspec.model.reflection import ObjectShape, dotted, referring_leaves
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
@@ -278,28 +277,45 @@ def two_values_of_one_source(node: Node[Any], graph: Graph) -> Iterator[Finding]
     Source:
         The design of trnspec: a source is a document in one version.
     """
-    entries: dict[tuple[Path, str], list[_Entry]] = {}
+    indices: dict[tuple[Path, str], list[int]] = {}
     for index, claim in enumerate(node.claims):
         # A claim of other scope is about another quantity than its path.
         for path in claimed_paths(claim.at) if claim.verdict != "other-scope" else ():
-            entry = _Entry(Site(node, path, index), claim.where or "")
-            entries.setdefault((path, claim.source.name), []).append(entry)
+            indices.setdefault((path, claim.source.name), []).append(index)
     reported: set[int] = set()
-    for (path, name), claims in entries.items():
+    for (path, name), several in indices.items():
         own = source_of(node, path)
-        figure = figure_at(node, path)
-        if own is not None and own.name == name:
+        is_own = own is not None and own.name == name
+        if len(several) + is_own < _TWO:
+            continue
+        claims = [_Entry(Site(node, path, index), node.claims[index].where or "") for index in several]
+        if is_own:
+            figure = figure_at(node, path)
             place = figure if isinstance(figure, Figure) else origin_of(figure)
             claims.insert(0, _Entry(Site(node, path), "" if place is None else place.where or ""))
-        for one, other in combinations(claims, 2):
+        for one, other in _contradictions(claims):
             doubted = other.site.claim
-            if doubted is None or doubted in reported or not one.contradicts(other):
+            if doubted is None or doubted in reported:
                 continue
             reported.add(doubted)
             message = f"{name} gives {dotted(path)} as {other.site.value} and as {one.site.value}"
             hint = "name the place of each with where, or correct one of the two sources"
             path_of_source = (*node.claim_path(doubted), "source")
             yield Finding(path_of_source, message, hint, (one.site.location,))
+
+
+_TWO = 2
+
+
+def _contradictions(claims: Iterable[_Entry]) -> Iterator[tuple[_Entry, _Entry]]:
+    """Each entry that an earlier one contradicts, with the first such; equal values at one place are compared once."""
+    places: dict[str, dict[str, _Entry]] = {}
+    for other in claims:
+        values = places.setdefault(other.where, {})
+        one = next((one for one in values.values() if one.contradicts(other)), None)
+        if one is not None:
+            yield one, other
+        values.setdefault(str(other.site.value), other)
 
 
 @frozen
@@ -361,7 +377,7 @@ def older_than_the_product(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             see = (Site(node, path, index).location,)
             yield Finding(path, message, "adopt one, and give the claim on the other a verdict", see)
     adopted = {source_of(node, p) for p in graph.figures(node)} | {node.metadata.source}
-    for source in sorted({s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=str):
+    for source in sorted({s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=_name):
         if compared(source.spec.as_of, launched) < 0:
             message = f"launched is {launched}, but figures are adopted from {source.name} of {source.spec.as_of}"
             see = (at(source, ("spec", "as_of")),)
@@ -416,12 +432,16 @@ def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:
     """Every reference of a document to a source, with its path and the place in the source."""
     if node.metadata.source is not None:
         yield ("metadata", "source"), node.metadata.source, node.metadata.where or ""
-    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+    for path, _, value in referring_leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
         own = value if isinstance(value, Figure) else origin_of(value)
         if own is not None and own.source is not None:
             yield (*path, "source"), own.source, own.where or ""
     for index, claim in enumerate(node.claims):
         yield (*node.claim_path(index), "source"), claim.source, claim.where or ""
+
+
+def _name(node: Node[Any]) -> str:
+    return node.name
 
 
 def _source(graph: Graph, ref: Ref[Source] | None) -> Node[Source] | None:

@@ -9,10 +9,10 @@ from trnspec.checks.reconcile.hypotheses import Case, explain_case, sentence
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import Severity
-from trnspec.graph.formulas import value_of
+from trnspec.graph.formulas import UnusableOperandError, value_of
 from trnspec.graph.graph import Graph, at
 from trnspec.model.chip import Chip
-from trnspec.model.reflection import ObjectShape, dotted, leaves, shape_at
+from trnspec.model.reflection import ObjectShape, dotted, referring_leaves, shape_at
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError
@@ -69,6 +69,8 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 continue
             try:
                 result = value_of(formula, node, graph)
+            except UnusableOperandError:
+                continue
             except FormulaError as error:
                 yield Finding((*path, key), str(error), "write for instance: 8 x 128 x 128 x 2 x 2.4 GHz")
                 continue
@@ -79,12 +81,14 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 causes = explain_case(Case(Site(node, path), figure.value, (result,), (), (), graph))
                 hint = f"{sentence(causes)}; or update the formula" if causes else "update the figure or its formula"
                 yield Finding((*path, "value"), message, hint)
-    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+    for path, _, value in referring_leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
         origin = origin_of(value)
         if origin is None or origin.derived is None:
             continue
         try:
             result = value_of(origin.derived, node, graph)
+        except UnusableOperandError:
+            continue
         except FormulaError as error:
             yield Finding((*path, "derived"), str(error), "write for instance: 2 x 16")
             continue

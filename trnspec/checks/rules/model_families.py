@@ -188,11 +188,15 @@ def odd_one_of_family(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     members = _families(graph).get(family, [])
     if len(members) <= OTHERS:
         return
+    base = model.spec.base
+    # The author states that it differs from a model of the family.
+    related = base is not None and family_of(base.model.name) == family
+    differing = {tuple(p.split(".")[1:]) for p in base.differs} if base is not None and related else set()
     relatives: list[Node[Model]] = []
     for path, every in _dimensions_of(graph, family):
         own = value_at(model.spec, path)
         # More members with this value than the model itself: another one has it too.
-        if own is None or every[own] > 1 or _was_read(own):
+        if own is None or every[own] > 1 or _was_read(own) or path in differing:
             continue
         counts = Counter({value: number for value, number in every.items() if value != own})
         if not counts or min(counts.values()) < OTHERS:
@@ -317,7 +321,7 @@ def unusual_dimension(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     for path in _WIDTHS:
         value = value_at(spec, path)
         rest = value % UNIT if isinstance(value, int) else 0
-        if rest and not (path == ("context",) and rest == POSITIONS) and not _was_read(value):
+        if rest and not (path == ("context",) and (value - POSITIONS) % 128 == 0) and not _was_read(value):
             near = round(value / UNIT) * UNIT
             yield _unusual(path, f"{value:,} is not a multiple of {UNIT}", f"{near:,}?")
     if any(contradictions(spec)):

@@ -57,11 +57,12 @@ def name_not_file_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 
 @rule("TRN206", "family-not-name", over=Server, local=True)
 def family_not_name(server: Node[Server], graph: Graph) -> Iterator[Finding]:
-    """A server whose family is not the first part of its name.
+    """A server whose family is not the first part of its name, or is of another generation than its chip.
 
     Why:
         The name of an instance type is its family and its size, ``trn2.48xlarge``. With another family the server is
-        listed, and priced, among those of another generation.
+        listed, and priced, among those of another generation. The number of the family is that of the chip: Trn2 has
+        Trainium2.
 
     Example:
         ```yaml
@@ -91,6 +92,15 @@ def family_not_name(server: Node[Server], graph: Graph) -> Iterator[Finding]:
     if family is not None and dot and family.name != stem:
         message = f"the family is {family.name}, but the name of the server begins with {stem}"
         yield Finding(("spec", "family", "name"), message, f"write {stem}, or rename the server")
+    chip = graph.find(server.spec.chips.chip)
+    generations = _GENERATION.match(stem if dot else ""), chip and _GENERATION.match(chip.name)
+    if generations[0] and generations[1] and generations[0]["number"] != generations[1]["number"]:
+        assert chip is not None
+        message = f"the chip is {chip.name}, but the name of the server begins with {stem}"
+        yield Finding(("spec", "chips", "chip"), message, "correct the chip, or rename the server")
+
+
+_GENERATION = re.compile(r"(?:trn|trainium|inf|inferentia)(?P<number>[0-9]+)(?![0-9])")
 
 
 _VERSION = re.compile(r"(?<![a-z0-9])v[0-9]+(?:\.[0-9]+)?(?![a-z0-9])")

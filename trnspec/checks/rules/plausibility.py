@@ -420,7 +420,8 @@ def order_of_generations(graph: Graph) -> Iterator[Finding]:
         The Neuron pages, which call Trainium2 the third generation of accelerators.
     """
     counted: dict[str, dict[tuple[int, int], list[Node[Chip]]]] = {}
-    for chip in graph.of(Chip) if graph.focused(Chip) else ():
+    concerned = any(c.spec.generation is not None for c in graph.focused(Chip))
+    for chip in graph.of(Chip) if concerned else ():
         generation, source = chip.spec.generation, chip.metadata.source
         page = None if source is None else graph.find(source)
         if generation is None or generation.training is None or generation.accelerator is None or page is None:

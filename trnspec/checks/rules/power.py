@@ -34,7 +34,7 @@ def power_not_of_its_subject(power: Node[Power], graph: Graph) -> Iterator[Findi
         ```yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium1-tdp-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium1-tdp-example, title: Example, source: semianalysis-2024-12}
         spec:
           of: trainium2  #! TRN811
           type: tdp
@@ -46,7 +46,7 @@ def power_not_of_its_subject(power: Node[Power], graph: Graph) -> Iterator[Findi
         ```yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
         spec:
           of: trainium2
           type: tdp
@@ -77,7 +77,9 @@ def power_not_of_its_subject(power: Node[Power], graph: Graph) -> Iterator[Findi
 
 
 def _violations(graph: Graph, code: str) -> Iterator[Finding]:
-    for one in power_conflicts(graph):
+    # Findings point into the documents that state a power.
+    concerned = any(getattr(n.spec, "power", None) is not None for n in graph.focused())
+    for one in power_conflicts(graph) if concerned else ():
         if one.code == code:
             known, other = one.one, one.other
             cause = likely_cause(one)
@@ -103,12 +105,12 @@ def power_types_disagree(graph: Graph) -> Iterator[Finding]:
         # file: power/trainium2-tdp-example.yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
         spec: {of: trainium2, type: tdp, power: 500 W}
         # file: power/trainium2-typical-example.yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-typical-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-typical-example, title: Example, source: semianalysis-2024-12}
         spec:
           of: trainium2
           type: typical
@@ -120,12 +122,12 @@ def power_types_disagree(graph: Graph) -> Iterator[Finding]:
         # file: power/trainium2-tdp-example.yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
         spec: {of: trainium2, type: tdp, power: 500 W}
         # file: power/trainium2-typical-example.yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-typical-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-typical-example, title: Example, source: semianalysis-2024-12}
         spec:
           of: trainium2
           type: typical
@@ -151,12 +153,12 @@ def power_below_its_chips(graph: Graph) -> Iterator[Finding]:
         # file: power/trainium2-tdp-example.yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
         spec: {of: trainium2, type: tdp, power: 500 W}
         # file: power/trn2.48xlarge-maximum-example.yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trn2.48xlarge-maximum-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trn2.48xlarge-maximum-example, title: Example, source: semianalysis-2024-12}
         spec:
           of: trn2.48xlarge
           type: maximum
@@ -169,12 +171,12 @@ def power_below_its_chips(graph: Graph) -> Iterator[Finding]:
         # file: power/trainium2-tdp-example.yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
         spec: {of: trainium2, type: tdp, power: 500 W}
         # file: power/trn2.48xlarge-maximum-example.yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trn2.48xlarge-maximum-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trn2.48xlarge-maximum-example, title: Example, source: semianalysis-2024-12}
         spec:
           of: trn2.48xlarge
           type: maximum
@@ -201,7 +203,7 @@ def two_powers(graph: Graph) -> Iterator[Finding]:
         # file: power/trainium2-tdp-example.yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
         spec:
           of: trainium2
           type: tdp
@@ -209,7 +211,7 @@ def two_powers(graph: Graph) -> Iterator[Finding]:
         # file: power/trainium2-tdp-other.yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-tdp-other, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-tdp-other, title: Example, source: semianalysis-2024-12}
         spec:
           of: trainium2
           type: tdp
@@ -220,7 +222,7 @@ def two_powers(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-tdp-example, title: Example, source: aiwiki-trainium2-2026-05}
         spec: {of: trainium2, type: tdp, power: 500 W}
         claims:
           - at: spec.power
@@ -248,7 +250,7 @@ def implausible_power(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
         spec:
           of: trainium2
           type: tdp
@@ -259,7 +261,7 @@ def implausible_power(graph: Graph) -> Iterator[Finding]:
         ```yaml
         api_version: trnspec/v1
         kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: dcd-trainium3-2024}
+        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
         spec:
           of: trainium2
           type: tdp

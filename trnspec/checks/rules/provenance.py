@@ -8,12 +8,15 @@ from attrs import evolve
 
 from trnspec.checks.reconcile.by_source import contradictions
 from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
+from trnspec.checks.reconcile.hypotheses import Budget
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.totals import disagreement
 from trnspec.diagnostics import Severity
 from trnspec.errors import QuantityError
+from trnspec.graph.graph import figure_at
+from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     ChoiceShape,
     FigureShape,
@@ -203,12 +206,13 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
             if claim.verdict not in AGREES and claim.reason is None:
                 path = (*node.claim_path(index), "verdict")
                 yield Finding(path, f"the verdict {claim.verdict!r} has no reason", "add reason: ...", node=node)
+    budget = Budget()
     for suspect in blamed(graph):
         if suspect.is_claim:
-            finding = disagreement(suspect, graph)
+            finding = disagreement(suspect, graph, explained=budget.allows(suspect.site.node))
             yield evolve(finding, hint=f"add a verdict and a reason; {finding.hint}")
     for conflict in conflicts(graph):
-        yield conflict_finding(conflict, graph)
+        yield conflict_finding(conflict, graph, explained=budget.allows(conflict.doubted.node))
 
 
 @rule("TRN305", "superseded-figure", over=object, local=True)
@@ -261,8 +265,11 @@ def superseded_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if claim.verdict not in ("superseded", "rejected"):
             continue
         for path in claimed_paths(claim.at):
-            adopted, said = Site(node, path).value, Site(node, path, index).value
-            if isinstance(adopted, Quantity) and isinstance(said, Quantity) and adopted.same_value(said):
+            figure = figure_at(node, path)
+            if not isinstance(figure, Figure):
+                continue
+            adopted, said = figure.value, Site(node, path, index).value
+            if isinstance(said, Quantity) and adopted.same_value(said):
                 message = f"{dotted(path)} is {adopted}, which the claim of {claim.source} calls {claim.verdict}"
                 see = (Site(node, path, index).location,)
                 yield Finding(path, message, "adopt another figure, or change the verdict", see)

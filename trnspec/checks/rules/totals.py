@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.checks.reconcile.hypotheses import explain, sentence
+from trnspec.checks.reconcile.hypotheses import NOT_EXPLAINED, Budget, explain, sentence
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site
 from trnspec.checks.reconcile.suspects import Suspect, blamed
 from trnspec.plugins.api import Finding, rule
@@ -51,13 +51,14 @@ def aggregate_mismatch(graph: Graph) -> Iterator[Finding]:
     Source:
         Moore, Kearfott, Cloud: Introduction to Interval Analysis (2009), chapter 2, for the arithmetic.
     """
+    budget = Budget()
     for suspect in blamed(graph):
         if not suspect.is_claim:
-            yield disagreement(suspect, graph)
+            yield disagreement(suspect, graph, explained=budget.allows(suspect.site.node))
 
 
-def disagreement(suspect: Suspect, graph: Graph) -> Finding:
-    """The finding for a suspect: both values, the other places, and the likely cause."""
+def disagreement(suspect: Suspect, graph: Graph, *, explained: bool = True) -> Finding:
+    """The finding for a suspect: both values, the other places, and, if ``explained``, the likely cause."""
     site, relation = suspect.site, suspect.failing[0]
     message = f"{site} is {site.value}, but {_arithmetic(relation, site)}"
     sums = sum(not r.is_claim for r in suspect.failing[1:])
@@ -66,7 +67,7 @@ def disagreement(suspect: Suspect, graph: Graph) -> Finding:
     if more:
         message += f"; {' and '.join(more)} disagree{'s' if sums + claims == 1 else ''} with it"
     places = dict.fromkeys(s.location for r in suspect.failing for s in r.sites if s.key != site.key)
-    hint = sentence(explain(suspect, graph))
+    hint = sentence(explain(suspect, graph)) if explained else NOT_EXPLAINED
     return Finding(site.place, message, hint, tuple(places)[:MOST_PLACES], node=site.node)
 
 

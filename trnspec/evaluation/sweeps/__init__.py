@@ -1,1 +1,1 @@
-"""Sweeps: ranges of values, figures as axes, evaluations of every combination, their pages and tables."""
+"""Sweeps and searches: ranges of values, figures as axes, every combination, their pages and tables, many processes."""

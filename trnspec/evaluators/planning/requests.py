@@ -41,19 +41,18 @@ class Lengths:
     rate: float
     trace: Requests | None = field(default=None, repr=False)
 
-    def requests(self, replicas: int, simulated: int) -> Requests:
-        """The requests to simulate a fleet with: those of the trace, else random ones.
+    def requests(self, replicas: int, rate: float) -> Requests:
+        """The requests to simulate some replicas with: those of the trace, else random ones.
 
         Args:
-            replicas: Replicas of the fleet.
-            simulated: How many of them are simulated.
+            replicas: How many replicas.
+            rate: Requests per second of all of them.
         """
         if self.trace is not None:
             return self.trace
-        number = min(_SIMULATED * replicas, MOST_LINES * replicas // max(simulated, 1))
         mean = sum(self.prompts) / len(self.prompts)
         shares = [prompt / mean for prompt in self.prompts]
-        return poisson(self.rate, number, output=float(self.osl), prompts=shares)
+        return poisson(rate, _SIMULATED * replicas, output=float(self.osl), prompts=shares)
 
 
 def equal_lengths(isl: int, osl: int, rate: float) -> Lengths:

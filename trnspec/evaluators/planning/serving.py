@@ -30,7 +30,6 @@ from trnspec.evaluators.planning.amounts import duration
 from trnspec.evaluators.planning.comparison import evidence_class
 from trnspec.evaluators.planning.deployments import (
     MOST_RUNNING,
-    MOST_SYSTEMS,
     FleetPlan,
     Limits,
     Missed,
@@ -51,6 +50,8 @@ Objective = Literal["cost", "chips"]
 
 _GROWTH = 1.1
 """By how much a fleet grows that does not meet the limits in a simulation of the trace."""
+_LARGEST = 8
+"""How many times as large it becomes at most."""
 
 
 @frozen(kw_only=True, slots=False)
@@ -224,27 +225,35 @@ def rank(plan: FleetPlan, objective: Objective, limits: Limits, lengths: Lengths
 def _replayed(
     catalog: Catalog, q: PlanServingQuestion, ranked: list[FleetPlan], limits: Limits, lengths: Lengths
 ) -> list[FleetPlan]:
-    """The plans with the first one of the strongest kind large enough for the trace, in a simulation of it."""
+    """The plans with the first one large enough for the trace, in a simulation of it; those that never are are left out."""
     waiting, done = list(ranked), set[int]()
-    while id(waiting[0]) not in done:
+    while waiting and id(waiting[0]) not in done:
         plan = waiting.pop(0)
-        while (larger := _larger(catalog, q, plan, limits, lengths)) is not None:
-            plan = larger
-        done.add(id(plan))
-        waiting.append(plan)
-        waiting.sort(key=lambda one: rank(one, q.objective, limits, lengths))
+        larger: FleetPlan | None = plan
+        most = _LARGEST * plan.pools[0][1]
+        while larger is not None and not _meets(larger, limits, lengths):
+            systems = larger.pools[0][1]
+            more = max(systems + 1, math.ceil(_GROWTH * systems))
+            larger = larger_plan(catalog, q, larger, more) if more <= most else None
+        if larger is not None:
+            done.add(id(larger))
+            waiting.append(larger)
+            waiting.sort(key=lambda one: rank(one, q.objective, limits, lengths))
+    if not waiting:
+        raise RefusalError(
+            "no-plan",
+            f"no deployment meets the limits in a simulation of the trace, with up to {_LARGEST} times the systems that "
+            f"random arrivals need",
+            place="lengths",
+            hint="a higher ttft or tpot, or a lower percentile",
+        )
     return waiting
 
 
-def _larger(
-    catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, limits: Limits, lengths: Lengths
-) -> FleetPlan | None:
-    """A larger fleet, if one does not meet the limits in a simulation of the trace."""
+def _meets(plan: FleetPlan, limits: Limits, lengths: Lengths) -> bool:
+    """Whether a fleet meets the limits in a simulation of the trace."""
     ttft, tpot = simulated(plan, limits.percentile, lengths)
-    systems = plan.pools[0][1]
-    if (ttft <= limits.ttft and tpot <= limits.tpot) or systems >= MOST_SYSTEMS:
-        return None
-    return larger_plan(catalog, q, plan, max(systems + 1, math.ceil(_GROWTH * systems)))
+    return ttft <= limits.ttft and tpot <= limits.tpot
 
 
 def _nearest(missed: list[Missed], limits: Limits) -> str:

@@ -66,8 +66,8 @@ OF_KINDS = ("kind", "system", "tp", "ttft", "tpot", "million_tokens", "probabili
 PURCHASES = ("system", "price_type", "hourly", "million_tokens", "region", "date", "term")
 """The columns of the table of prices."""
 
-_SIMULATED = 4
-"""Replicas that are simulated."""
+_SIMULATED = 8
+"""Replicas that are simulated at most."""
 _NORMAL_90 = 1.2815515655446004
 
 
@@ -122,8 +122,15 @@ def page(
 
 def simulated(plan: FleetPlan, percentile: float, lengths: Lengths) -> tuple[float, float]:
     """A percentile of TTFT and of TPOT in a discrete-event simulation of some replicas [s]; the first tenth is warm-up."""
-    requests = lengths.requests(plan.fleet.replicas, _SIMULATED)
-    times = replay(plan.fleet, requests, most=_SIMULATED)
+    fleet, rate = plan.fleet, plan.state.rate
+    if lengths.trace is None and fleet.replicas > _SIMULATED:
+        # Of random requests a part of the fleet gets its share; a smaller prefill pool waits longer.
+        share = _SIMULATED / fleet.replicas
+        prefills = max(1, round(fleet.prefills * share)) if fleet.prefill is not None else 0
+        fleet, rate = evolve(fleet, replicas=_SIMULATED, prefills=prefills), rate * share
+        if prefills:
+            rate = min(rate, plan.state.rate * prefills / plan.fleet.prefills)
+    times = replay(fleet, lengths.requests(fleet.replicas, rate), most=_SIMULATED)
     return times.percentiles(percentile, warm=0.0 if lengths.trace is not None else 0.1)
 
 

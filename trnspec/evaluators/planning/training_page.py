@@ -208,7 +208,12 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
         chance = best.probability(goals.deadline)
         yield Answer("meets_deadline", goals.in_time(best))
         if chance is not None:
-            yield Answer("in_time", 100.0 * chance, "%", note=f"probability of at most {q.deadline}, from the interval")
+            yield Answer(
+                "in_time",
+                100.0 * chance,
+                "%",
+                note=f"probability of meeting the deadline, {q.deadline}, from the interval",
+            )
     if goals.budget is not None:
         yield Answer("meets_budget", best.cost is not None and best.cost <= goals.budget)
 
@@ -270,8 +275,9 @@ def _assumptions(
     yield Assumption("scaling", "a step takes the same time all along", "no stragglers, no warm-up, no evaluation")
     if best.rent is None:
         yield Assumption("cost", "unknown", "the catalog has no price of this server; give price")
-    if best.energy is None:
-        yield Assumption("energy", "unknown", f"no power of {best.chip} is published")
+    unpowered = dict.fromkeys(plan.chip for plan in (best, *ranked) if plan.energy is None)
+    if unpowered:
+        yield Assumption("energy", f"unknown: {', '.join(unpowered)}", "no power of the chip is published")
     types = {plan.rent.type for plan in ranked if plan.rent is not None}
     if len(types - {""}) > 1:
         yield Assumption("prices", ", ".join(sorted(types)), "costs of different ways to buy; price_type compares one")

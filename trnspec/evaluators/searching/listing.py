@@ -80,8 +80,9 @@ def listed(catalog: Catalog, search: Search, number: int) -> Listed:
     if isinstance(piece, ServingPiece):
         return _deployment(catalog, piece, number)
     layout, estimator = piece.layout(number), piece.estimator
+    plain = getattr(piece, "plain", piece)
     chosen = {
-        "on": estimator.system.name,
+        "on": plain.on,
         "dtype": estimator.dtype,
         "overlap": layout.overlap,
         "offload": layout.offload,
@@ -91,7 +92,6 @@ def listed(catalog: Catalog, search: Search, number: int) -> Listed:
     always = tuple(name for name in LAYOUT if getattr(question, name) is not None)
     step = evaluation.answer("step_time")
     values = _answered(evaluation)
-    plain = getattr(piece, "plain", piece)
     for name in ("usd", "energy"):
         ends = [
             None if t is None else timed(name, plain, t, float(layout.tokens))
@@ -100,8 +100,8 @@ def listed(catalog: Catalog, search: Search, number: int) -> Listed:
         if ends[0] is not None:
             values[name] = (ends[0], ends[1], ends[2])
     inputs = {name: v for name, v in layout_inputs(piece, number).items() if name != "expert_tp"}
-    texts = inputs | {"system": estimator.system.name, "dtype": estimator.dtype, "expert_tp": layout.expert_split}
-    return Listed(evaluation, question.given(always=always), estimator.system.name, values, texts)
+    texts = inputs | {"system": plain.on, "dtype": estimator.dtype, "expert_tp": layout.expert_split}
+    return Listed(evaluation, question.given(always=always), plain.on, values, texts)
 
 
 def _deployment(catalog: Catalog, piece: ServingPiece, number: int) -> Listed:
@@ -116,9 +116,9 @@ def _deployment(catalog: Catalog, piece: ServingPiece, number: int) -> Listed:
             values[name] = (ends[0], ends[1], ends[2])
     own = piece.inputs(number)
     resolved = {name: evaluation.inputs.get(name) for name in DEPLOYMENT}
-    texts = {**resolved, "system": piece.system.name}
+    texts = {**resolved, "system": piece.base.on}
     always = tuple(name for name in DEPLOYMENT if own[name] is not None)
-    return Listed(evaluation, question.given(always=always), piece.system.name, values, texts)
+    return Listed(evaluation, question.given(always=always), piece.base.on, values, texts)
 
 
 def _answered(evaluation: Evaluation) -> dict[str, tuple[float, float | None, float | None]]:

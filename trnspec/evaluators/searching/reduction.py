@@ -9,8 +9,8 @@ from concurrent.futures import Executor, as_completed
 from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.distribution import current
 from trnspec.evaluation.progress import report
+from trnspec.evaluation.sweeps.distribution import current
 
 if TYPE_CHECKING:
     from trnspec.evaluators.searching.space import Search
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def reduced(search: Search, first: int = 0, last: int | None = None) -> Kept:
-    """What is kept of a range of a search, evaluated as :func:`trnspec.evaluation.distribution.distributed` says; by default of all of it.
+    """What is kept of a range of a search, evaluated as :func:`trnspec.evaluation.sweeps.distribution.distributed` says; by default of all of it.
 
     Raises:
         UsageError: The executor lost its workers.

@@ -198,7 +198,7 @@ class ServingPiece:
             "capacity": capacity,
             "fits": True,
             "chips": pool.chips + (0.0 if before is None else before.chips),
-            "system": self.system.name,
+            "system": self.base.on,
             BOUND: float(max(rank_class(p.known.evidence.kind) for p in (pool, before) if p is not None)),
             **{name: getattr(q, name) for name in ("tp", "pp", "dp", "ep", "batch", "dtype")},
             "chunk": q.chunk or q.prompt,

@@ -38,6 +38,7 @@ class TrainingPiece:
         work: Model FLOP of a token, for MFU.
         hourly: Price of the system per hour [USD]; ``None`` if unknown.
         watts: Power of its chips [W]; ``None`` if unknown.
+        on: The system as it is given.
         offset: The number of the first layout in the search.
     """
 
@@ -46,6 +47,7 @@ class TrainingPiece:
     work: float = 0.0
     hourly: float | None = None
     watts: float | None = None
+    on: str = ""
     offset: int = 0
 
     @property
@@ -77,11 +79,11 @@ class TrainingPiece:
             self.offset + block.start,
             REASONS,
             block.code,
-            lambda name, places: self._measure(name, block, places),
-            lambda places: self._listed(block.start + places),
+            lambda name, places: self.measure(name, block, places),
+            lambda places: self.first_of_equal(block.start + places),
         )
 
-    def _measure(self, name: str, block: Block, places: NDArray[np.int64]) -> Any:
+    def measure(self, name: str, block: Block, places: NDArray[np.int64]) -> Any:
         """A measure of some layouts; ``None`` if it is unknown."""
         system = self.estimator.system
         if name == "memory":
@@ -91,7 +93,7 @@ class TrainingPiece:
         if name in _TIMED:
             return timed(name, self, block.time[places], self._tokens)
         constants = {
-            BOUND: self.bound, "fits": True, "chips": float(system.chips), "system": system.name,
+            BOUND: self.bound, "fits": True, "chips": float(system.chips), "system": self.on,
             "model": self.estimator.name, "dtype": self.estimator.dtype, "capacity": system.capacity, "offload": "none",
         }  # fmt: skip
         return constants[name] if name in constants else self.degree(name, block.start + places)
@@ -107,17 +109,21 @@ class TrainingPiece:
             others = [self.degree(n, numbers) for n in ("tp", "pp", "cp")]
             return np.maximum(1.0, self.estimator.system.ranks // math.prod(others))
         axis = "schedule" if name == "interleave" else name
-        sizes = [len(self.grid.axes[n]) for n in AXES[AXES.index(axis) + 1 :]]
         values: list[Any] = list(self.grid.axes[axis])
         if axis == "schedule":
             values = [chunks if name == "interleave" else schedule for schedule, chunks in values]
-        positions = numbers // math.prod(sizes) % len(values)
+        positions = self.positions(axis, numbers)
         if name in ("expert_tp", "capacity_factor"):
             values = [0 if value is None else value for value in values]
         chosen = np.array(values)[positions]
         return np.where(chosen == 0, self.degree("tp", numbers), chosen) if name == "expert_tp" else chosen
 
-    def _listed(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def positions(self, axis: str, numbers: NDArray[np.int64]) -> Any:
+        """The positions of the values of an axis, by the numbers of layouts in the grid."""
+        sizes = [len(self.grid.axes[n]) for n in AXES[AXES.index(axis) + 1 :]]
+        return numbers // math.prod(sizes) % len(self.grid.axes[axis])
+
+    def first_of_equal(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """With a single replica of each parameter all ZeRO stages are the same layout; the first is listed."""
         ranks, zero = self.estimator.system.ranks, self.grid.axes["zero"]
         pairs = ((tp, pp) for tp in self.grid.axes["tp"] for pp in self.grid.axes["pp"])

@@ -21,7 +21,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +30,9 @@ MOST_UTILIZED = 0.8
 """The share of the rate at saturation up to which percentiles are used: beyond, they are off by more than 30 %."""
 MOST_QUEUED = 4
 """Running and queued requests that are counted, as a multiple of those that can run."""
+
+POINTS = (np.arange(64) + 0.5) / 64.0
+"""The probabilities by which two times are added."""
 
 _STEPS = 60
 _HALVINGS = 40
@@ -49,6 +52,7 @@ class Replica:
         steps: Time of a decode step with 1, 2, ... running requests [s]; shape (most,).
         output: Mean output length [tokens].
         shared: Decode steps that a mean prompt shares, one for each of its chunks; 0 where a prompt stops decoding.
+        lengths: Times of some prompts over ``prompt``, which are equally likely.
     """
 
     prompt: float
@@ -57,6 +61,7 @@ class Replica:
     steps: Any = field(repr=False)
     output: float
     shared: float = 0.0
+    lengths: tuple[float, ...] = (1.0,)
 
     @classmethod
     def of(
@@ -72,13 +77,15 @@ class Replica:
             shared: As of the class.
         """
         numbers = sorted(steps)
+        mean = math.fsum(prompts) / len(prompts)
         return cls(
-            prompt=math.fsum(prompts) / len(prompts),
+            prompt=mean,
             prompt_squared=math.fsum(p * p for p in prompts) / len(prompts),
             first=first,
             steps=np.interp(np.arange(1.0, numbers[-1] + 1.0), numbers, [steps[n] for n in numbers]),
             output=output,
             shared=shared,
+            lengths=tuple(prompt / mean for prompt in prompts) if mean and len({*prompts}) > 1 else (1.0,),
         )
 
     @property
@@ -101,13 +108,12 @@ class Replica:
             prompts: Factor of the times of prompts.
             steps: Factor of the times of decode steps.
         """
-        return Replica(
+        return evolve(
+            self,
             prompt=self.prompt * prompts,
             prompt_squared=self.prompt_squared * prompts**2,
             first=self.first * prompts,
             steps=self.steps * steps,
-            output=self.output,
-            shared=self.shared,
         )
 
 
@@ -156,12 +162,15 @@ class Loaded:
         Args:
             percentile: From 0 to 100, without its ends.
         """
-        return self.own + float(self.waits(np.array([percentile / 100.0]))[0])
+        if len(self.replica.lengths) == 1:
+            return float(self.own[0] + self.waits(np.array([percentile / 100.0]))[0])
+        return float(np.quantile(np.add.outer(self.waits(POINTS), self.own), percentile / 100.0))
 
     @property
-    def own(self) -> float:
-        """Time to first token without a wait [s]."""
-        return self.replica.prompt + self._shared_time + self.replica.first
+    def own(self) -> Any:
+        """Time to first token without a wait, by the lengths of prompts [s]."""
+        replica = self.replica
+        return (replica.prompt + self._shared_time) * np.array(replica.lengths) + replica.first
 
     def waits(self, shares: Any) -> Any:
         """Quantiles of the time from the arrival of a request to the begin of its prompt [s].

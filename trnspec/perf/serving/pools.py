@@ -12,10 +12,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve, field, frozen
 
-from trnspec.perf.serving.load import Loaded, Replica, loaded
-
-_POINTS = (np.arange(64) + 0.5) / 64.0
-"""The probabilities by which two waits are added."""
+from trnspec.perf.serving.load import POINTS, Loaded, Replica, loaded
 
 
 @frozen(kw_only=True, eq=False)
@@ -89,9 +86,9 @@ class State:
         if before is None:
             return self.one.ttft(percentile)
         # The waits for a prefill replica and for a place in a decode step are taken as independent.
-        waits = np.add.outer(self._prefill_waits(before), self.one.waits(_POINTS))
-        own = before.prompt + before.first + self.fleet.transfer + self.one.own
-        return own + float(np.quantile(waits, percentile / 100.0))
+        waits = np.add.outer(self._prefill_waits(before), self.one.waits(POINTS))
+        own = before.prompt * np.array(before.lengths) + (before.first + self.fleet.transfer + float(self.one.own[0]))
+        return float(np.quantile(np.add.outer(waits, own), percentile / 100.0))
 
     def _prefill_waits(self, before: Replica) -> Any:
         """Quantiles of the wait for a replica of the prefill pool [s]: M/G/k, exponential for those who wait.
@@ -102,7 +99,7 @@ class State:
         servers = self.fleet.prefills
         waiting = erlang_c(servers, load)
         mean = before.prompt_squared / (2.0 * before.prompt) / (servers - load)
-        left = 1.0 - _POINTS
+        left = 1.0 - POINTS
         return mean * np.log(np.maximum(waiting / left, 1.0))
 
     def tpot(self, percentile: float) -> float:

@@ -180,9 +180,9 @@ class Choices:
             load=self.load,
         )
 
-    def memory(self, d: Dimensions, microbatches: Number, runtime: Runtime) -> Number:
-        """Bytes on the rank that needs most, for one model and what software needs besides."""
-        split = Split(
+    def split(self) -> Split:
+        """The numbers from which memory is computed."""
+        return Split(
             tp=self.tp,
             pp=self.pp,
             dp=self.dp,
@@ -193,21 +193,30 @@ class Choices:
             held=self.held,
             folded=self.folded,
         )
-        storing = Storing(
+
+    def storing(self) -> Storing:
+        """What is stored for the backward pass."""
+        return Storing(
             recompute=self.recompute, sequence_parallel=self.sequence, flash=self.flash, fused_loss=self.fused_loss,
             load=self.load,
         )  # fmt: skip
-        optimizer = Optimizer(
+
+    def sizes(self) -> Optimizer:
+        """Bytes per parameter of weights, gradients and states."""
+        return Optimizer(
             weight_bytes=self.weight_bytes,
             compute_bytes=self.compute_bytes,
             grad_bytes=self.gradient_bytes,
             state_bytes=self.state_bytes,
         )
+
+    def memory(self, d: Dimensions, microbatches: Number, runtime: Runtime) -> Number:
+        """Bytes on the rank that needs most, for one model and what software needs besides."""
         return peak_memory(
             d,
-            split,
-            storing,
-            optimizer,
+            self.split(),
+            self.storing(),
+            self.sizes(),
             seq=self.seq,
             microbatch=self.microbatch,
             microbatches=microbatches,

@@ -139,7 +139,17 @@ class _Cast:
 
 
 def _where(condition: Any, then: Any, otherwise: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
-    return _into(out, np.where(condition, then, otherwise))
+    if out is None:
+        chosen: NDArray[Any] = np.where(condition, then, otherwise)
+        return chosen
+    # The result may be in the place of an operand.
+    in_place = [out is x for x in (then, otherwise)]
+    if in_place[0]:
+        condition, then, otherwise = np.logical_not(condition), otherwise, then
+    if not any(in_place):
+        np.copyto(out, otherwise)
+    np.copyto(out, then, where=condition)
+    return out
 
 
 def _into(out: NDArray[Any] | None, result: NDArray[Any]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import define, frozen
+from attrs import define
 
 from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, everywhere, larger, smaller, where
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from trnspec.perf.work.transformer import Transformer
 
 
-@frozen
+# Single calls create one each; a frozen class takes six times as long.
+@define
 class Step:
     """The time of one training step on the slowest rank; ``total`` is the sum of the parts, in their order.
 

@@ -135,11 +135,6 @@ class Layout:
         return OPTIMIZERS[self.optimizer]
 
     @property
-    def bubble(self) -> float:
-        """The pipeline bubble relative to 1F1B."""
-        return BUBBLES[self.schedule] / self.interleave
-
-    @property
     def folded(self) -> float:
         """1 if a stage has a chunk from either end of the model."""
         return SCHEDULES[self.schedule][1]
@@ -148,16 +143,6 @@ class Layout:
     def v_shape(self) -> float:
         """Number of the V-shaped schedule, from 1; 0 for others."""
         return V_SHAPED.index(self.schedule) + 1.0 if self.schedule in V_SHAPED else 0.0
-
-    @property
-    def chunked(self) -> float:
-        """1 for the interleaved schedule."""
-        return float(self.schedule == "interleaved")
-
-    @property
-    def sequence(self) -> float:
-        """1 with sequence parallelism."""
-        return float(self.sequence_parallel)
 
     @property
     def expert_split(self) -> int:

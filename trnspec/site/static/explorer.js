@@ -120,7 +120,7 @@
 
   // The view, kept in the address.
 
-  const initial = () => ({ kind: "systems", q: "", units: "published", cols: null, sort: "", pick: [], compare: false, diff: false });
+  const initial = () => ({ kind: "systems", q: "", units: "published", cols: null, sort: "", chart: "", pick: [], compare: false, diff: false });
   let view = initial();
   function read() {
     const hash = new URLSearchParams(location.hash.slice(1));
@@ -131,6 +131,7 @@
     if (["decimal", "binary"].includes(hash.get("units"))) view.units = hash.get("units");
     if (hash.has("cols")) view.cols = hash.get("cols").split(";").filter(Boolean);
     view.sort = hash.get("sort") || "";
+    view.chart = hash.get("chart") || "";
     const names = new Set(data.documents.map((doc) => doc.name));
     view.pick = (hash.get("pick") || "").split(",").filter((name) => names.has(name)).slice(0, MOST);
     view.compare = hash.get("compare") === "1" && view.pick.length > 1;
@@ -143,6 +144,7 @@
     if (view.units !== "published") hash.set("units", view.units);
     if (view.cols) hash.set("cols", view.cols.join(";"));
     if (view.sort) hash.set("sort", view.sort);
+    if (view.chart) hash.set("chart", view.chart);
     if (view.pick.length) hash.set("pick", view.pick.join(","));
     if (view.compare) hash.set("compare", "1");
     if (view.diff) hash.set("diff", "1");
@@ -334,7 +336,33 @@
       rows.push([doc.name, doc.kind, ...cells]);
     }
     $("table").replaceChildren(el("caption", { hidden: true }, "Documents"), el("thead", {}, el("tr", {}, head("name"), head("kind"), ...cols.map((col) => head(col.text, col.unit, true, !docs.some((doc) => (col.cell(doc) || {}).words))))), body);
+    chart(cols, docs);
     say(`${docs.length} of ${data.documents.length} documents${view.pick.length ? `; ${view.pick.length} chosen to compare` : ""}`);
+  }
+  // Bars of one column, in the order of the table, with the ends of the intervals.
+
+  function chart(cols, docs) {
+    const numeric = cols.filter((col) => docs.some((doc) => { const cell = col.cell(doc); return cell && cell.number !== null; }));
+    const names = numeric.map((col) => col.text);
+    $("chart").replaceChildren(el("option", { value: "" }, "none"), ...names.map((name) => el("option", { value: name }, name)));
+    const col = numeric.find((each) => each.text === view.chart);
+    $("chart").value = col ? col.text : "";
+    const figure = $("figure");
+    figure.hidden = !col;
+    if (!col) return;
+    const cells = docs.map((doc) => [doc, col.cell(doc)]).filter(([, cell]) => cell && cell.number !== null);
+    const most = Math.max(...cells.map(([, cell]) => Math.max(cell.number, cell.high ?? cell.number))) || 1;
+    const share = (x) => `${((100 * Math.max(0, x)) / most).toFixed(3)}%`;
+    figure.replaceChildren(
+      el("figcaption", {}, `${col.text}${col.unit ? ` [${col.unit}]` : ""}, with the intervals of the values`),
+      el("div", { class: "chart" }, ...cells.flatMap(([doc, cell]) => [
+        link(doc.name),
+        el("span", { class: "track", "aria-hidden": "true" },
+          el("span", { class: "bar", style: `width: ${share(cell.number)}` }),
+          cell.high !== null && cell.low !== null && cell.high > cell.low ? el("span", { class: "whisker", style: `left: ${share(cell.low)}; width: ${share(cell.high - cell.low)}` }) : null),
+        el("span", { class: "num" }, cell.text),
+      ])),
+      ...(cells.length < docs.length ? [el("p", { class: "dim" }, `${docs.length - cells.length} without a value`)] : []));
   }
   function compare() {
     const docs = view.pick.map((name) => data.documents.find((doc) => doc.name === name));
@@ -380,7 +408,8 @@
     $("compare").disabled = view.pick.length < 2;
     $("diffbox").hidden = !view.compare;
     $("diff").checked = view.diff;
-    for (const id of ["q", "kind", "add", "addcolumn"]) $(id).disabled = view.compare;
+    for (const id of ["q", "kind", "add", "addcolumn", "chart"]) $(id).disabled = view.compare;
+    if (view.compare) $("figure").hidden = true;
   }
   function refresh(focus = "") {
     write();
@@ -423,6 +452,7 @@
   $("q").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => { view.q = $("q").value; refresh(); }, 120); });
   $("q").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); view.q = $("q").value; refresh(); } });
   $("kind").addEventListener("change", () => { view.kind = $("kind").value; view.cols = null; view.sort = ""; refresh(); });
+  $("chart").addEventListener("change", () => { view.chart = $("chart").value; refresh("chart"); });
   $("units").addEventListener("change", () => { view.units = $("units").value; refresh(); });
   $("compare").addEventListener("click", () => { view.compare = !view.compare; refresh("compare"); });
   $("diff").addEventListener("change", () => { view.diff = $("diff").checked; refresh(); });

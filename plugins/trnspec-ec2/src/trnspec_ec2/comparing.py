@@ -252,6 +252,10 @@ def _compared(statement: Statement, record: Record, parts: Parts) -> Compared | 
         if earlier is not None and isinstance(statement.says, str) and _raw(statement) != earlier[1].text:
             target, adopted = earlier
             return Compared(record.name, statement, adopted, target, agrees=False)
+        unresolved = _earlier(statement, parts, "unresolved")
+        if unresolved is not None and _raw(statement) == unresolved[1].text:
+            target, adopted = unresolved
+            return Compared(record.name, statement, adopted, target)
         target = statement.targets[0]
         # The record of a server cannot add figures to a part that the catalog does not have, such as a core.
         adds = statement.adds and parts.node(target.part) is not None
@@ -270,14 +274,16 @@ def _compared(statement: Statement, record: Record, parts: Parts) -> Compared | 
     )
 
 
-def _earlier(statement: Statement, parts: Parts) -> tuple[Target, Adopted] | None:
-    """What the catalog claims of the same place of an earlier record, where it adopts no value."""
+def _earlier(statement: Statement, parts: Parts, verdict: str = "") -> tuple[Target, Adopted] | None:
+    """What the catalog claims, with this verdict, of the same place of an earlier record, where it adopts no value."""
     for target in statement.targets:
         node = parts.node(target.part)
         steps = tuple(target.path.split("."))
         for claim in node.claims if node is not None else ():
             source = parts.graph.find(claim.source)
             covers = any(steps[: len(p)] == p for p in claimed_paths(claim.at))
+            if verdict and claim.verdict != verdict:
+                continue
             if covers and claim.where == statement.where and source is not None and source.spec.rank == "vendor-api":
                 assert node is not None  # it has the claim
                 said = Adopted(

@@ -1,0 +1,68 @@
+"""The page of plans: its numbers are those that the commands print, and the selects choose a case."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+from running import Here
+
+pytestmark = pytest.mark.slow
+
+
+def test_cases(plans) -> None:
+    assert [(c.phase, c.model) for c in plans] == [("train", "llama-3.1-8b"), *[("serve", "llama-3.1-8b")] * 2]
+    assert len({c.id for c in plans}) == len(plans)
+    assert all(c.rows and len(c.rows[0]) == len(c.columns) for c in plans)
+
+
+def test_numbers_are_those_of_the_commands(plans, tmp_path, monkeypatch, capsys) -> None:
+    """Each row is one of the page that the command prints, and the systems have the order of its JSON."""
+    here = Here(tmp_path, monkeypatch, capsys)
+    for case in plans:
+        program, *args = shlex.split(case.command)
+        assert program == "trnspec"
+        lines = here(*args, "--format", "markdown").out.splitlines()
+        cells = [{cell.strip() for cell in line.split("|")} for line in lines if line.startswith("|")]
+        for row in case.rows:
+            assert any({cell for cell in row if cell != "-"} <= found for found in cells), (case.id, row)
+        printed = json.loads(here(*args, "--format", "json").out)["tables"][0]
+        at = printed["columns"].index("system")
+        assert [row[0] for row in case.rows] == [row[at] for row in printed["rows"]][: len(case.rows)]
+
+
+def test_selects_choose_a_case(opened, plans) -> None:
+    page = opened("planner.html")
+    visible = page.locator("section.case:visible")
+    assert visible.count() == 1
+    assert visible.get_attribute("id") == plans[0].id
+
+    page.select_option("#phase", "serve")
+    assert visible.get_attribute("id") == plans[1].id
+    page.select_option("#load", plans[2].load)
+    assert visible.get_attribute("id") == plans[2].id
+    assert page.url.endswith(f"#case={plans[2].id}")
+    assert page.locator("section.case:visible tbody tr").count() == len(plans[2].rows)
+
+
+def test_the_address_names_a_case(opened, plans) -> None:
+    page = opened(f"planner.html#case={plans[2].id}")
+    assert page.locator("section.case:visible").get_attribute("id") == plans[2].id
+    assert page.input_value("#load") == plans[2].load
+    assert page.evaluate("scrollY") == 0
+
+
+def test_without_scripts_all_cases_are_shown(opened, plans) -> None:
+    page = opened("planner.html", java_script_enabled=False)
+    assert page.locator("section.case:visible").count() == len(plans)
+    assert not page.locator("#planner").is_visible()
+
+
+def test_a_site_without_plans_has_no_such_page() -> None:
+    from trnspec.api import graph
+    from trnspec.site.build import build
+
+    pages = build(graph())
+    assert "planner.html" not in pages
+    assert b"planner.html" not in pages["index.html"]
