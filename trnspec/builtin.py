@@ -167,12 +167,7 @@ plugin = Plugin(
             inline=False,
         ),
         Exporter("infragraph", ".yaml", "an infrastructure of InfraGraph", one=f"{_EXPORTERS}.infragraph:export"),
-        Exporter(
-            "aiconfigurator",
-            ".yaml",
-            "a system of aiconfigurator and AISimulate",
-            one=f"{_EXPORTERS}.aiconfigurator:export",
-        ),
+        Exporter("aiconfigurator", ".yaml", "a system of aiconfigurator", one=f"{_EXPORTERS}.aiconfigurator:export"),
         Exporter("blis", ".json", "a hardware entry of BLIS", one=f"{_EXPORTERS}.blis:export"),
     ),
     reporters=(

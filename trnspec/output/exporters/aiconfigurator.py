@@ -1,4 +1,4 @@
-"""A system of aiconfigurator (https://github.com/ai-dynamo/aiconfigurator), also of AISimulate: ``systems/NAME.yaml``.
+"""A system of aiconfigurator (https://github.com/ai-dynamo/aiconfigurator): its ``systems/NAME.yaml``.
 
 Values are in base units: B/s, bytes, FLOPS, seconds. The measured tables of a system are not part of the file, so it
 serves the formula-only mode ``SOL`` (speed of light). A rate of a data type that is not known is left out: the program
