@@ -31,7 +31,7 @@ def server(count: int, topology: str, title: str = "T"):
     return evolve(catalog.named("big"), metadata=evolve(catalog.named("big").metadata, title=title)), catalog
 
 
-@pytest.mark.parametrize("format", ["svg", "dot", "astra-sim"])
+@pytest.mark.parametrize("format", ["svg", "dot", "astra-sim", "infragraph"])
 @pytest.mark.parametrize(("count", "topology"), SHAPES)
 def test_large_fabrics(format, count, topology) -> None:
     node, catalog = server(count, topology)
