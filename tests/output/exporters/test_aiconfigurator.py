@@ -16,7 +16,7 @@ from trnspec.output.exporters.exported import ExportError
 from trnspec.yaml import read_text
 
 CAT = trnspec.load(FOLDERS)
-NAMES = ["trn1.32xlarge", "trn2.48xlarge", "trn2-ultraserver", "trn3-gen1-ultraserver"]
+NAMES = ["trn1.32xlarge", "trn2.48xlarge", "trn2-ultraserver"]
 NAMES += ["p5.48xlarge", "p4d.24xlarge", "dgx-b300", "gb200-nvl72"]
 
 

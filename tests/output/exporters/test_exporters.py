@@ -27,7 +27,7 @@ REFUSED = {
         for f in ("calculon", "llm-analysis", "aiconfigurator")
         for n in ("trn3-gen1-server", "trn3-gen2-server")
     },
-    ("aiconfigurator", "trn3-gen2-ultraserver"): "unknown-figure",
+    **{("aiconfigurator", n): "unknown-figure" for n in ("trn3-gen1-ultraserver", "trn3-gen2-ultraserver")},
     **{("astra-sim", n): "unknown-figure" for n in ("trn3-gen1-server", "trn3-gen2-server", "trn3-gen1-ultraserver")},
     ("astra-sim", "trn3-gen2-ultraserver"): "not-expressible",
 }

@@ -89,16 +89,14 @@ def _server(ledger: Ledger) -> dict[str, Number]:
     if servers == 1:
         return {**found, "inter_node_bw": number(rate), "p2p_latency": delay}
     between = intra
-    if outer is not None:
-        ledger.assume("node.inter_node_bw", "the rate of a chip over its links to other servers, in one direction")
-        known = out_of_part(ledger, "node.inter_node_bw", "between_servers", outer)
-        between = (
-            known
-            if known is not None
-            else ledger.replace("node.inter_node_bw", ledger.node, either("between_servers.bandwidth"))
-        )
+    topology = inner.topology
+    if outer is None and topology is not None and [level.chips for level in topology.levels] == [count]:
+        ledger.assume("node.inter_node_bw", "as within a server: one switch joins all chips")
     else:
-        ledger.assume("node.inter_node_bw", "as within a server: one fabric joins all chips")
+        field = "node.inter_node_bw"
+        ledger.assume(field, "the rate of a chip over its links to other servers, in one direction")
+        known = None if outer is None else out_of_part(ledger, field, "between_servers", outer)
+        between = ledger.replace(field, ledger.node, either("between_servers.bandwidth")) if known is None else known
     return {
         **found,
         "num_gpus_per_rack": count,

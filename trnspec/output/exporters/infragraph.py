@@ -197,7 +197,7 @@ def _written(
     lines = [f"# {escape(line)}" for line in (_HEAD, f"{ledger.node.name}: {title}", "", "Assumptions:")]
     lines += [f"# - {escape(str(a))}" for a in ledger.assumptions]
     lines += ["#", "# Figures:", *(f"# - {escape(str(u))}" for u in ledger.used), ""]
-    lines += [f"name: {json.dumps(_name(ledger.node.name))}", f"description: {json.dumps(title)}", "devices:"]
+    lines += [f"name: {_json(_name(ledger.node.name))}", f"description: {_json(title)}", "devices:"]
     for name, device in devices.items():
         inside: list[_Item] = []
         for (link, a, b), pairs in edges.items():
@@ -212,7 +212,7 @@ def _written(
                     }
                     for x, y, s in _runs(pairs)
                 ]
-        lines += [f"  - name: {json.dumps(name)}", f"    description: {json.dumps(device.title)}"]
+        lines += [f"  - name: {_json(name)}", f"    description: {_json(device.title)}"]
         lines += _listed("components", device.components, "    ")
         lines += _listed("links", _used(inside, links), "    ")
         lines += _listed("edges", inside, "    ")
@@ -228,6 +228,11 @@ def _written(
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
+def _json(value: Any) -> str:
+    """A value on one line: JSON is YAML too, but for escaped surrogates."""
+    return escape(json.dumps(value, ensure_ascii=False))
+
+
 def _used(edges: list[_Item], links: Mapping[str, _Item]) -> list[_Item]:
     return [links[name] for name in dict.fromkeys(str(edge["link"]) for edge in edges)]
 
@@ -239,4 +244,4 @@ def _end(place: _Place, numbers: str) -> _Item:
 def _listed(key: str, items: list[Any], indent: str = "") -> list[str]:
     if not items:
         return [f"{indent}{key}: []"]
-    return [f"{indent}{key}:", *(f"{indent}  - {json.dumps(item)}" for item in items)]
+    return [f"{indent}{key}:", *(f"{indent}  - {_json(item)}" for item in items)]
