@@ -33,7 +33,8 @@ SLOW = pytest.mark.slow
 TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="measuring needs PyTorch, the extra measure")
 MATPLOTLIB = pytest.mark.skipif(find_spec("matplotlib") is None, reason="charts need matplotlib, the extra plot")
 MARKS = {"calibrate": [SLOW], "measure": [SLOW, TORCH], "plot": [MATPLOTLIB], "site build": [SLOW]}
-ENDLESS = ("lsp", "site serve", "watch")
+ENDLESS = ("lsp", "mcp", "site serve", "watch")
+NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 EXAMPLES = [
     pytest.param(line, id=f"{name} {number}", marks=MARKS.get(name, MARKS.get(name.partition(" ")[0], [])))
     for name, command in commands().items()
@@ -84,9 +85,30 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
     return Here(tmp_path, monkeypatch, capsys)
 
 
+STEP = ("--model", "llama-3.1-8b", "--on", "trn2.48xlarge", "--seq", "4096", "--global-batch", "64", "--tp", "8")
+
+
+def prepare(here: Here, line: str) -> None:
+    """Writes the results of other commands that an example names."""
+    commands = {
+        "sweep.json": ("eval", "training", *STEP, "--pp", "1,2", "--zero", "1,2", "--format", "json"),
+        "step.json": ("eval", "training", *STEP, "--pp", "4", "--zero", "1", "--trace", "step.json"),
+        "merge results": ("search", *STEP, "--part", "1/1", "--results", "results"),
+    }
+    for name, args in commands.items():
+        if name in line:
+            done = here(*args)
+            assert 0 == done.status
+            if name == "sweep.json":
+                (here.folder / name).write_text(done.out)
+
+
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_examples_run(here, line) -> None:
-    done = here(*shlex.split(line)[1:])
+    prepare(here, line)
+    # A system that only a plugin describes.
+    plugin = ("--catalog", NVIDIA) if "p5.48xlarge" in line else ()
+    done = here(*shlex.split(line)[1:], *plugin)
     # Differences, and nothing else, make the status 1.
     differs = line.startswith("trnspec diff") and "working working" not in line
     status = int(differs or line == "trnspec check trainium1 peak.dense.bf16 '210 TFLOPS'")
