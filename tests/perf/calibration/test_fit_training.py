@@ -145,6 +145,7 @@ def test_chips_are_left_out_whole():
         holdout_masks(["m", "n"], ["b", "b"], "chip")
 
 
+@pytest.mark.slow
 def test_what_a_fit_says_of_a_chip_it_has_not_seen():
     """Nothing that was measured of a chip changes what is computed for it."""
     some = [evolve(c, system=evolve(c.system, chip=c.system.name)) for c in CLEAN]
