@@ -8,14 +8,14 @@ import subprocess
 import sys
 
 import pytest
-from engine_catalogs import FOLDERS
+from engine_catalogs import everything
 
-import trnspec
+from trnspec.catalog.catalog import Catalog
 from trnspec.output.exporters.aiconfigurator import _number
 from trnspec.output.exporters.exported import ExportError
 from trnspec.yaml import read_text
 
-CAT = trnspec.load(FOLDERS)
+CAT = Catalog(everything())
 NAMES = ["trn1.32xlarge", "trn2.48xlarge", "trn2-ultraserver"]
 NAMES += ["p5.48xlarge", "p4d.24xlarge", "dgx-b300", "gb200-nvl72"]
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from engine_catalogs import FOLDERS
+from engine_catalogs import everything
 
-import trnspec
+from trnspec.catalog.catalog import Catalog
 from trnspec.output.exporters.exported import ExportError
 
-CAT = trnspec.load(FOLDERS)
+CAT = Catalog(everything())
 REQUIRED = {"TFlopsPeak", "TFlopsFP8", "BwPeakTBs", "mfuPrefill", "mfuDecode", "MemoryGiB"}
 NETWORK = {"IntraNodeBwGBps", "InterNodeBwGBps"}
 WITHOUT_RATE = {"inf1.xlarge", "inf1.2xlarge", "inf1.6xlarge", "inf1.24xlarge"}

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from engine_catalogs import FOLDERS
+from engine_catalogs import everything
 
 import trnspec
+from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.output.exporters.exported import ExportError
 
 CAT = trnspec.load()
-ALL = trnspec.load(FOLDERS)
+ALL = Catalog(everything())
 FP32 = {"vector.tflops": "peak.dense.fp32"}
 GPUS = ["p4d.24xlarge", "p5.48xlarge", "dgx-b300", "gb200-nvl72"]
 NAMES = ["trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "trn2u.48xlarge", "trn2-ultraserver"]

@@ -7,15 +7,16 @@ from collections import Counter
 
 import networkx
 import pytest
-from engine_catalogs import FOLDERS
+from engine_catalogs import everything
 
 import trnspec
+from trnspec.catalog.catalog import Catalog
 from trnspec.output.exporters.infragraph import _runs
 from trnspec.output.exporters.ledger import Ledger
 from trnspec.output.exporters.wiring import wiring
 from trnspec.yaml import read_text
 
-CAT = trnspec.load(FOLDERS)
+CAT = Catalog(everything())
 SYSTEMS = [*CAT.servers, *CAT.ultraservers]
 
 

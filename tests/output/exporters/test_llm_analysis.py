@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from engine_catalogs import FOLDERS
+from engine_catalogs import everything
 
 import trnspec
+from trnspec.catalog.catalog import Catalog
 
 CAT = trnspec.load()
-ALL = trnspec.load(FOLDERS)
+ALL = Catalog(everything())
 GPUS = ["p4d.24xlarge", "p5.48xlarge", "dgx-b300", "gb200-nvl72"]
 FABRICS = ["trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "trn2u.48xlarge"]
 WHOLE = ["trn2-ultraserver", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"]
