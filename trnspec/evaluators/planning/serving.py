@@ -175,7 +175,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     q = question
     if q.framework is not None:
         frameworks.known(q.framework, "inference")
-    limits = Limits(ttft=duration(q.ttft, "ttft"), tpot=duration(q.tpot, "tpot"), percentile=q.percentile)
+    limits = Limits(ttft=duration(q.ttft, "ttft", "1s"), tpot=duration(q.tpot, "tpot", "30ms"), percentile=q.percentile)
     lengths = _lengths(q)
     plans: list[FleetPlan] = []
     missed: list[Missed] = []
