@@ -558,11 +558,11 @@ def test_unit(scratch) -> None:
         '    yield Unit("hp", Dimension.POWER, Fraction(7457, 10))\n',
     )
     made_as_stated(scratch, "unit")
-    file = scratch.document("chips/horse.yaml", "Chip", f"{CHIP.partition(', scratchpad')[0]}, power: 2 hp}}")
+    file = scratch.document("chips/horse.yaml", "Chip", f"{CHIP.partition(', scratchpad')[0]}, power: 0.2 hp}}")
 
     assert [] == scratch.json("validate", file)["diagnostics"]
-    found = scratch.json("query", "chip where power = 2 hp", "--columns", "name,power", "--catalog", "mine")
-    assert [{"name": "horse", "power": pytest.approx(1491.4)}] == found["rows"]
+    found = scratch.json("query", "chip where power = 0.2 hp", "--columns", "name,power", "--catalog", "mine")
+    assert [{"name": "horse", "power": pytest.approx(149.14)}] == found["rows"]
     assert "hp" in json.dumps(json.loads(scratch.out("schema", "Chip")))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 
 import click
 import pytest
 from click.testing import CliRunner
-from running import ROOT, Here
+from running import DATA, ROOT, Here
 
 from trnspec.builtin import plugin as builtin
 from trnspec.cli.eval import evaluator_command
@@ -83,9 +84,11 @@ def test_every_evaluator_has_groups_and_examples(name):
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_examples_run(line, tmp_path, monkeypatch, capsys):
     (tmp_path / ".git").mkdir()
-    # The tables that examples name.
+    # The tables and the model that examples name.
     for name, table in {"mine": "training_trn1", "theirs": "training_torchtitan"}.items():
         shutil.copy(ROOT / "catalog" / "measured" / f"{table}.csv", tmp_path / f"{name}.csv")
+    model = json.loads((DATA / "config_json_models.json").read_text())["llama-3.1-8b"]["config"]
+    (tmp_path / "config.json").write_text(json.dumps(model))
     done = Here(tmp_path, monkeypatch, capsys)(*shlex.split(line)[1:])
 
     assert (0, "") == (done.status, done.err)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 
@@ -52,3 +53,14 @@ def test_python(capsys) -> None:
 
     assert {"230 FLOP/B", "10.672 PFLOPS"} <= set(printed.splitlines())
     assert printed.splitlines()[-1] in README.read_text(encoding="utf-8")
+
+
+def test_errors_are_those_of_the_accuracy_page() -> None:
+    """The generated page changes with the fits; the table of README.md follows it."""
+    page = (ROOT / "docs" / "explanation" / "accuracy.md").read_text(encoding="utf-8")
+    cells = r"^\| ([^|]+) \| [^|]+ \| [^|]+ \| (mean [^|]+) \|[^|]*\|$"
+    expected = re.findall(cells, page, re.MULTILINE)
+    shown = re.findall(r"^\| ([^|]+) \| (mean [^|]+) \|$", README.read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert len(expected) >= 10
+    assert expected == shown

@@ -17,7 +17,7 @@ from trnspec.graph.products import about, chips_of
         ("trn1.32xlarge", {"trainium1"}),
         ("trn2-ultraserver", {"trainium2"}),
         ("trn3-gen2-ultraserver", {"trainium3"}),
-        ("neuronlink-v3", set()),
+        ("neuronlink-v3", {"trainium2"}),
         ("trn1-ultracluster", set()),
         ("neuron-trn1-2023-02", set()),
     ],

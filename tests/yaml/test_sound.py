@@ -108,6 +108,15 @@ def test_other_styles_are_read_quickly() -> None:
 
 
 @pytest.mark.parametrize(
+    "character", ["\r", "\r\n", "\t", "\x07", "\x85", "\u2028", "\ufeff", "\u200b", "\u202e", "\x7f"]
+)
+def test_other_characters_are_left_to_the_parser(character: str) -> None:
+    for text in (f"a: b{character}\nc: d\n", f"a: b # {character}\n", f"a: \u00e4{character}\n"):
+        assert not same(text, Limits())
+        assert not same(text.encode(), Limits())
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "a: " + " " * 400_000 + "b\n",

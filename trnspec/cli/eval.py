@@ -362,7 +362,7 @@ def _one(request: EvalRequest, format_: str) -> None:
                 click.echo(f"  {suggestion.note or 'try'}: {suggested(suggestion, request.context)}", err=True)
         click.get_current_context().exit(_REFUSED)
     if request.plot is not None:
-        from trnspec.evaluation.charts import chart
+        from trnspec.evaluation.charts.evaluations import chart
 
         chart([evaluation]).save(request.plot)
     if format_ == "json":
@@ -404,7 +404,7 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
         raise UsageError(f"{product} are {count:,} combinations; one sweep evaluates at most {MOST:,}")
     rows = combinations(varied, request.evaluation)
     if request.plot is not None and any(isinstance(f, Evaluation) for _, f in rows):
-        from trnspec.evaluation.charts import sweep_chart
+        from trnspec.evaluation.charts.evaluations import sweep_chart
 
         sweep_chart(rows).save(request.plot)
     if format_ == "json":

@@ -72,7 +72,7 @@ def _of_evaluations(kind: str, evaluator: str, summary: str, text: str, example:
     @click.argument("files", nargs=-1, required=True, metavar="FILE...")
     @_output
     def plot(files: tuple[str, ...], output: FilePath, *, dark: bool) -> None:
-        from trnspec.evaluation.charts import chart, sweep_chart
+        from trnspec.evaluation.charts.evaluations import chart, sweep_chart
 
         def make() -> Chart:
             read = [_read(file, evaluator) for file in files]
@@ -203,7 +203,7 @@ def roofline(
     Values are those of trnspec eval roofline. With --model, the parts of the model are dots on the line of each chip.
     """
     from trnspec.api import evaluate
-    from trnspec.evaluation.charts import chart
+    from trnspec.evaluation.charts.evaluations import chart
 
     def make() -> Chart:
         catalog = load_catalog(**options)
@@ -231,7 +231,7 @@ def heatmap(file: str, answer: str | None, x: str | None, y: str | None, output:
 
     FILE is what trnspec eval EVALUATOR --format json printed for a sweep; - is standard input.
     """
-    from trnspec.evaluation.charts_of_grids import heatmap
+    from trnspec.evaluation.charts.grids import heatmap
 
     _write(lambda: heatmap(_read(file, "eval training"), answer, x, y), output, dark=dark)
 
@@ -248,7 +248,7 @@ def timeline(file: str, output: FilePath, *, dark: bool) -> None:
 
     FILE is what trnspec eval training --trace wrote; - is standard input.
     """
-    from trnspec.evaluation.charts_of_grids import timeline
+    from trnspec.evaluation.charts.grids import timeline
 
     def make() -> Chart:
         try:

@@ -90,6 +90,8 @@ def _around(request: EvalRequest, options: Mapping[str, Any], proceed: Callable[
         how = Distribution(executor, parts, interruptible=True)
         with distributed(how):
             proceed()
+        if how.interrupted:
+            _stop_workers()
     if how.interrupted:
         click.echo("trnspec: interrupted; the result is that of what was evaluated", err=True)
         click.get_current_context().exit(_INTERRUPTED)
@@ -112,6 +114,14 @@ def _executor(workers: int | None, dask: str | None) -> Iterator[tuple[Executor 
 
         with ProcessPoolExecutor(workers, initializer=_ignore_interrupts) as processes:
             yield processes, max(_LEAST_PARTS, _PARTS_PER_WORKER * workers)
+
+
+def _stop_workers() -> None:
+    """Ends the processes that still evaluate parts; nothing else in this process starts any."""
+    from multiprocessing import active_children
+
+    for child in active_children():
+        child.terminate()
 
 
 def _ignore_interrupts() -> None:

@@ -18,7 +18,7 @@ __all__ = ["LAYOUT", "SearchQuestion", "run", "training_question"]
 
 
 def run(catalog: Catalog, question: SearchQuestion) -> Evaluation:
-    """Find the best layouts of a training step, or deployments for serving, by evaluating all that fit in memory.
+    """Search for the best layouts of a training step, or deployments for serving, by evaluating all that fit in memory.
 
     With seq and global_batch it is a training step. Degrees that are not given are the divisors of the number of ranks; data
     parallelism takes the remaining ranks, and stages have different numbers of layers where these do not divide. All ZeRO

@@ -193,7 +193,16 @@ def at(node: Node[Any], path: Path, *, key: bool = False, text: str = "") -> Loc
 
 def figure_at(node: Node[Any], path: Path) -> Any:
     """The value at a path that begins with ``spec``: a figure, a count, a word, or ``None``."""
-    return value_at(node.spec, path[1:])
+    known = _known_values(node)
+    if path not in known:
+        known[path] = value_at(node.spec, path[1:])
+    return known[path]
+
+
+@functools.lru_cache(maxsize=256)
+def _known_values(_node: Node[Any]) -> dict[Path, Any]:
+    """The values of a node that were looked up; the rules over one document look up the same ones."""
+    return {}
 
 
 @frozen

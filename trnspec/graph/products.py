@@ -61,9 +61,13 @@ def about(graph: Graph, source: str) -> frozenset[str]:
         graph: The catalog.
         source: A name such as ``neuron-trn1-2023-02``, whose words are separated by hyphens.
     """
-    return frozenset[str]().union(*(_chips_of_word(graph, word) for word in source.split("-")))
+    known = _by_source.setdefault(graph, {})
+    if source not in known:
+        known[source] = frozenset[str]().union(*(_chips_of_word(graph, word) for word in source.split("-")))
+    return known[source]
 
 
+_by_source: WeakKeyDictionary[Graph, dict[str, frozenset[str]]] = WeakKeyDictionary()
 _by_word: WeakKeyDictionary[Graph, dict[str, frozenset[str]]] = WeakKeyDictionary()
 
 

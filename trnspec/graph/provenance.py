@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from trnspec.graph.graph import figure_at
 from trnspec.model.figure import ConflictingValue, Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import FigureShape, ListShape, MapShape, ObjectShape, Shape, dotted, spread, value_at
@@ -214,12 +215,12 @@ def _replaced(value: Any, shape: Shape, path: Path, figures: Mapping[Path, State
 
 def source_of(node: Node[Any], path: Path) -> Ref[Source] | None:
     """The source of the adopted value at a path; ``None`` if there is no value, or if it is derived."""
-    value = value_at(node.spec, path[1:])
+    value = figure_at(node, path)
     own = value if isinstance(value, Figure) else origin_of(value)
     if value is None or (own is not None and own.derived is not None):
         return None
     if own is not None and own.source is not None:
         return own.source
     # A printed ratio has its source next to the figure, not in it.
-    sibling = value_at(node.spec, (*path[1:-1], "source"))
+    sibling = figure_at(node, (*path[:-1], "source"))
     return sibling if isinstance(sibling, Ref) else node.metadata.source

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 import types
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from trnspec.quantities.units import Dimension, UnitTable
 
 Build = Callable[[Any], Any]
+
+_SHORT = 32
+"""The length of texts that are shared."""
 
 _MOST_KEPT = 10_000
 """The most names and paths that one builder keeps: documents repeat them."""
@@ -64,7 +68,12 @@ def int_or_text(value: Any) -> int | str:
     """A whole number or a text."""
     if type(value) not in (int, str):
         raise ValueError(f"{value!r} is neither a whole number nor a text")
-    return text(value) if type(value) is str else value
+    return shared(text(value)) if type(value) is str else value
+
+
+def shared(value: str) -> str:
+    """One object for equal short texts, such as ``line 45``, which documents repeat."""
+    return sys.intern(value) if len(value) <= _SHORT else value
 
 
 def input_value(value: Any) -> bool | int | float | str | tuple[Any, ...]:
@@ -82,6 +91,14 @@ def matching(pattern: Pattern) -> Callable[[str], str]:
     """A text that matches a pattern."""
     search, whole = re.compile(pattern.regex).search, pattern.regex.endswith("$")
     kept: dict[str, str] = {}
+    if not whole and pattern.longest is pattern.paths is None:
+
+        def found(value: str) -> str:
+            if not search(value):
+                raise ValueError(f"{value!r} is not {pattern.words}")
+            return value
+
+        return found
 
     def build(value: str) -> str:
         if (known := kept.get(value)) is not None:
@@ -120,7 +137,7 @@ def one_of(words: tuple[Any, ...]) -> Build:
     def build(value: Any) -> str:
         if type(value) is not str or value not in words:
             raise ValueError(f"{value!r} is not one of {', '.join(words)}")
-        return value
+        return sys.intern(value)
 
     return build
 
@@ -147,7 +164,8 @@ def builder(annotation: Any, units: UnitTable) -> Build:  # noqa: PLR0911  # one
         return _annotated(arguments[0], arguments[1:], units)
     if origin in (Union, types.UnionType) and type(None) in arguments:
         union: Any = Union
-        return _optional(builder(union[tuple(a for a in arguments if a is not type(None))], units))
+        # None is no value: the builders reject it.
+        return builder(union[tuple(a for a in arguments if a is not type(None))], units)
     if origin is Literal:
         return one_of(arguments)
     if origin is Mapping:
@@ -160,7 +178,14 @@ def builder(annotation: Any, units: UnitTable) -> Build:  # noqa: PLR0911  # one
         return _object(annotation, units)
     from trnspec.loading.conversion import hook_of
 
-    return hook_of(annotation, units)
+    hook = hook_of(annotation, units)
+
+    def build(value: Any) -> Any:
+        if value is None:
+            raise ValueError("null is not a value: leave the key out")
+        return hook(value)
+
+    return build
 
 
 def _simple(annotation: Any, units: UnitTable) -> Build | None:
@@ -187,9 +212,8 @@ def _annotated(base: Any, marks: tuple[Any, ...], units: UnitTable) -> Build:
     checks = [matching(m) for m in marks if isinstance(m, Pattern)]
     least = max((m.value for m in marks if isinstance(m, Least)), default=None)
     may_be_rounded = any(isinstance(m, Rounded) for m in marks)
-    if len(checks) == 1 and least is None and not may_be_rounded:
-        (check,) = checks
-        return lambda value: check(inner(value))
+    if base is str and len(checks) == 1 and least is None and not may_be_rounded:
+        return _text_matching(*checks)
 
     def build(value: Any) -> Any:
         value = rounded(value) if may_be_rounded and type(value) is str else inner(value)
@@ -202,6 +226,16 @@ def _annotated(base: Any, marks: tuple[Any, ...], units: UnitTable) -> Build:
     return build
 
 
+def _text_matching(check: Callable[[str], str]) -> Build:
+    def build(value: Any) -> str:
+        # As text() does, of which most calls are made here.
+        if type(value) is not str or not (value.isascii() and value.isprintable()):
+            value = text(value)
+        return check(shared(value))
+
+    return build
+
+
 def _figure(dimension: Dimension | None, units: UnitTable) -> Build:
     def build(value: Any) -> Figure:
         if type(value) is str:
@@ -210,15 +244,6 @@ def _figure(dimension: Dimension | None, units: UnitTable) -> Build:
         if dimension is not None:
             parse(figure.value.text, dimension, units)
         return figure
-
-    return build
-
-
-def _optional(inner: Build) -> Build:
-    def build(value: Any) -> Any:
-        if value is None:
-            raise ValueError("null is not a value: leave the key out")
-        return inner(value)
 
     return build
 

@@ -421,8 +421,13 @@ def value_at(value: Any, path: Path) -> Any:
         elif isinstance(step, int):
             value = value[step] if isinstance(value, tuple) and step < len(value) else None
         else:
-            value = value.get(step) if isinstance(value, (dict, Mapping)) else None
+            value = value.get(step) if cls is dict or _is_mapping(cls) else None
     return value
+
+
+@functools.cache
+def _is_mapping(cls: Any) -> bool:
+    return issubclass(cls, Mapping)
 
 
 _names_of: dict[type, frozenset[str]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from trnspec.model.annotations import Pattern
 from trnspec.model.sourced import Origin, SourcedCount
@@ -81,7 +81,12 @@ def rounded(text: str) -> RoundedCount:
 
 def interval_of(count: int) -> Interval:
     """The counts that a printed one may represent; an integer is exact."""
-    return count.interval if isinstance(count, RoundedCount) else Interval.point(Fraction(count))
+    return count.interval if isinstance(count, RoundedCount) else _point(int(count))
+
+
+@lru_cache(maxsize=1024)
+def _point(count: int) -> Interval:
+    return Interval.point(Fraction(count))
 
 
 def count_of(says: int | str) -> int | None:

@@ -86,6 +86,8 @@ class Interval:
 
     def overlaps(self, other: Interval) -> bool:
         """True if the two intervals have a number in common."""
+        if self is other:
+            return True
         if self.is_point:
             return self.low in other
         if other.is_point:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trnspec.yaml.document import Json, Limits
 
 _PRINTABLE = bytes(range(0x20, 0x7F)) + b"\n"
-_DOUBTFUL = re.compile(rf"{CONTROL.pattern}|{INVISIBLE.pattern}|{BIDI.pattern}|[\t\ud800-\udfff]")
+_DOUBTFUL = re.compile(rf"{CONTROL.pattern}|{INVISIBLE.pattern}|{BIDI.pattern}|[\t\r\ud800-\udfff]")
 
 _KEY = r"[A-Za-z_][A-Za-z0-9_.-]*+"
 _LINE = re.compile(rf"^( *+)((?:- ++)?+)(?:({_KEY}):(?: ++|$))?+(.*+)$", re.MULTILINE)

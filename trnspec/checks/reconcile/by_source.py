@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.model.ref import Ref
+    from trnspec.model.source import Source
     from trnspec.yaml import Path
 
 _cache: weakref.WeakKeyDictionary[Graph, dict[str, list[Relation]]] = weakref.WeakKeyDictionary()
@@ -44,7 +46,7 @@ def _grouped(relations: Iterable[tuple[str, Relation]]) -> dict[str, list[Relati
 
 
 def _views(graph: Graph) -> Iterator[tuple[str, Relation]]:
-    for skeleton in sums(graph, lambda node, path: bool(_sources(graph, node, path)), graph.scope):
+    for skeleton in sums(graph, _has_source, graph.scope):
         of_total = _sources(graph, skeleton.total.node, skeleton.total.path)
         if not of_total:
             continue
@@ -66,14 +68,24 @@ def _relations(skeleton: Relation, sides: list[list[int | None]]) -> Iterator[Re
             yield relation
 
 
+def _has_source(node: Node[Any], path: Path) -> bool:
+    """Whether a source gives the figure at a path: whether :func:`_sources` has one."""
+    return path in claims_at(node) or _own_source(node, path) is not None
+
+
+def _own_source(node: Node[Any], path: Path) -> Ref[Source] | None:
+    figure = figure_at(node, path)
+    if not isinstance(figure, Figure) or figure.derived is not None:
+        return None
+    return figure.source or node.metadata.source
+
+
 def _sources(graph: Graph, node: Node[Any], path: Path) -> Mapping[str, list[int | None]]:
     """The sources of the figure at a path: ``None`` for the adopted figure, and the indices of claims."""
     sources: dict[str, list[int | None]] = {}
-    figure = figure_at(node, path)
-    if isinstance(figure, Figure) and figure.derived is None:
-        own = figure.source or node.metadata.source
-        if own is not None:
-            sources[graph.aliases.get(own.name, own.name)] = [None]
+    own = _own_source(node, path)
+    if own is not None:
+        sources[graph.aliases.get(own.name, own.name)] = [None]
     for index in claims_at(node).get(path, ()):
         name = node.claims[index].source.name
         sources.setdefault(graph.aliases.get(name, name), []).append(index)

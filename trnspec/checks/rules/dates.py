@@ -14,7 +14,7 @@ from trnspec.graph.graph import at, figure_at
 from trnspec.graph.products import about, chips_of, is_described
 from trnspec.graph.provenance import source_of
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import ObjectShape, dotted, leaves
+from trnspec.model.reflection import ObjectShape, dotted, referring_leaves
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
@@ -277,17 +277,20 @@ def two_values_of_one_source(node: Node[Any], graph: Graph) -> Iterator[Finding]
     Source:
         The design of trnspec: a source is a document in one version.
     """
-    entries: dict[tuple[Path, str], list[_Entry]] = {}
+    indices: dict[tuple[Path, str], list[int]] = {}
     for index, claim in enumerate(node.claims):
         # A claim of other scope is about another quantity than its path.
         for path in claimed_paths(claim.at) if claim.verdict != "other-scope" else ():
-            entry = _Entry(Site(node, path, index), claim.where or "")
-            entries.setdefault((path, claim.source.name), []).append(entry)
+            indices.setdefault((path, claim.source.name), []).append(index)
     reported: set[int] = set()
-    for (path, name), claims in entries.items():
+    for (path, name), several in indices.items():
         own = source_of(node, path)
-        figure = figure_at(node, path)
-        if own is not None and own.name == name:
+        is_own = own is not None and own.name == name
+        if len(several) + is_own < _TWO:
+            continue
+        claims = [_Entry(Site(node, path, index), node.claims[index].where or "") for index in several]
+        if is_own:
+            figure = figure_at(node, path)
             place = figure if isinstance(figure, Figure) else origin_of(figure)
             claims.insert(0, _Entry(Site(node, path), "" if place is None else place.where or ""))
         for one, other in _contradictions(claims):
@@ -299,6 +302,9 @@ def two_values_of_one_source(node: Node[Any], graph: Graph) -> Iterator[Finding]
             hint = "name the place of each with where, or correct one of the two sources"
             path_of_source = (*node.claim_path(doubted), "source")
             yield Finding(path_of_source, message, hint, (one.site.location,))
+
+
+_TWO = 2
 
 
 def _contradictions(claims: Iterable[_Entry]) -> Iterator[tuple[_Entry, _Entry]]:
@@ -371,7 +377,7 @@ def older_than_the_product(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             see = (Site(node, path, index).location,)
             yield Finding(path, message, "adopt one, and give the claim on the other a verdict", see)
     adopted = {source_of(node, p) for p in graph.figures(node)} | {node.metadata.source}
-    for source in sorted({s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=str):
+    for source in sorted({s.name: s for ref in adopted if (s := _source(graph, ref)) is not None}.values(), key=_name):
         if compared(source.spec.as_of, launched) < 0:
             message = f"launched is {launched}, but figures are adopted from {source.name} of {source.spec.as_of}"
             see = (at(source, ("spec", "as_of")),)
@@ -426,12 +432,16 @@ def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:
     """Every reference of a document to a source, with its path and the place in the source."""
     if node.metadata.source is not None:
         yield ("metadata", "source"), node.metadata.source, node.metadata.where or ""
-    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+    for path, _, value in referring_leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
         own = value if isinstance(value, Figure) else origin_of(value)
         if own is not None and own.source is not None:
             yield (*path, "source"), own.source, own.where or ""
     for index, claim in enumerate(node.claims):
         yield (*node.claim_path(index), "source"), claim.source, claim.where or ""
+
+
+def _name(node: Node[Any]) -> str:
+    return node.name
 
 
 def _source(graph: Graph, ref: Ref[Source] | None) -> Node[Source] | None:

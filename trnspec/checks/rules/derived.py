@@ -12,7 +12,7 @@ from trnspec.diagnostics import Severity
 from trnspec.graph.formulas import UnusableOperandError, value_of
 from trnspec.graph.graph import Graph, at
 from trnspec.model.chip import Chip
-from trnspec.model.reflection import ObjectShape, dotted, leaves, shape_at
+from trnspec.model.reflection import ObjectShape, dotted, referring_leaves, shape_at
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError
@@ -81,7 +81,7 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 causes = explain_case(Case(Site(node, path), figure.value, (result,), (), (), graph))
                 hint = f"{sentence(causes)}; or update the formula" if causes else "update the figure or its formula"
                 yield Finding((*path, "value"), message, hint)
-    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+    for path, _, value in referring_leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
         origin = origin_of(value)
         if origin is None or origin.derived is None:
             continue

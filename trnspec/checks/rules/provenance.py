@@ -15,6 +15,8 @@ from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.totals import disagreement
 from trnspec.diagnostics import Severity
 from trnspec.errors import QuantityError
+from trnspec.graph.graph import figure_at
+from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     ChoiceShape,
     FigureShape,
@@ -263,8 +265,11 @@ def superseded_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if claim.verdict not in ("superseded", "rejected"):
             continue
         for path in claimed_paths(claim.at):
-            adopted, said = Site(node, path).value, Site(node, path, index).value
-            if isinstance(adopted, Quantity) and isinstance(said, Quantity) and adopted.same_value(said):
+            figure = figure_at(node, path)
+            if not isinstance(figure, Figure):
+                continue
+            adopted, said = figure.value, Site(node, path, index).value
+            if isinstance(said, Quantity) and adopted.same_value(said):
                 message = f"{dotted(path)} is {adopted}, which the claim of {claim.source} calls {claim.verdict}"
                 see = (Site(node, path, index).location,)
                 yield Finding(path, message, "adopt another figure, or change the verdict", see)

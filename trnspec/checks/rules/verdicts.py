@@ -243,6 +243,8 @@ def false_arithmetic(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         The grammar of derived figures; see docs/reference/yaml.md.
     """
     for path, text in _remarks(node):
+        if " = " not in text:
+            continue
         for calculation, result, value in wrong_results(text, node.units):
             yield Finding(path, f"{calculation} = {result} is false", f"{calculation} is {value}")
 
@@ -260,15 +262,12 @@ def _remarks(node: Node[Any]) -> Iterator[tuple[Path, str]]:
 
 def _sentences(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
     """Every reason and note in plain data, with its path."""
-    if isinstance(data, dict):
-        for key, value in data.items():
-            if key in REMARKS and isinstance(value, str):
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data or ()):
+        if isinstance(value, str):
+            if key in REMARKS:
                 yield (*path, key), value
-            else:
-                yield from _sentences(value, (*path, key))
-    elif isinstance(data, list):
-        for index, value in enumerate(data):
-            yield from _sentences(value, (*path, index))
+        elif isinstance(value, (dict, list)):
+            yield from _sentences(value, (*path, key))
 
 
 @lru_cache(maxsize=4096)

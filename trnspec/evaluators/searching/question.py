@@ -46,9 +46,7 @@ class SearchQuestion(Splits, Reserve, Listed):
 
     mode: Mode | None = field(
         default=None,
-        metadata=axis(
-            "Training or inference.", group="Workload", unset="training if seq and global_batch are given"
-        ),
+        metadata=axis("Training or inference.", group="Workload", unset="training if seq and global_batch are given"),
     )
     model: str = field(metadata=like(TrainingWorkload, "model"))
     seq: int | None = field(default=None, metadata=like(TrainingWorkload, "seq", unset="required for training"))

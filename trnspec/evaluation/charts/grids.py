@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.charts import caption
+from trnspec.evaluation.charts.evaluations import caption
 from trnspec.evaluation.measures import edge, mark, measure, scale
 from trnspec.evaluation.page import label
 from trnspec.evaluation.result import Evaluation

@@ -1,0 +1,1 @@
+"""The charts of evaluations and of grids of values."""
