@@ -60,6 +60,11 @@ def until(text: str, name: str, today: date | None = None) -> float:
     return days * SECONDS["d"]
 
 
+def best_of(plans: int) -> str:
+    """What the best of some plans is called in a title."""
+    return f"the best of {plans} plans" if plans > 1 else "the only plan"
+
+
 def amount(text: str, name: str, noun: str) -> float:
     """A number with a suffix: ``10T``, ``300B tokens``, ``2.5M``.
 

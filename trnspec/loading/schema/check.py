@@ -361,10 +361,11 @@ def _show(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    text = "null" if value is None else repr(value)
+    text = _WORDS[value] if value is None or isinstance(value, bool) else repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
+_WORDS = {None: "null", True: "true", False: "false"}
 _SHOWN = 50
 
 
