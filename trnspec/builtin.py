@@ -166,6 +166,9 @@ plugin = Plugin(
             one=f"{_EXPORTERS}.llm_analysis:export",
             inline=False,
         ),
+        Exporter("infragraph", ".yaml", "an infrastructure of InfraGraph", one=f"{_EXPORTERS}.infragraph:export"),
+        Exporter("aiconfigurator", ".yaml", "a system of aiconfigurator", one=f"{_EXPORTERS}.aiconfigurator:export"),
+        Exporter("blis", ".json", "a hardware entry of BLIS", one=f"{_EXPORTERS}.blis:export"),
     ),
     reporters=(
         Reporter("text", "findings with source lines, for people", f"{_REPORTERS}.text:report"),

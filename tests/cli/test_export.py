@@ -6,12 +6,14 @@ import json
 import re
 
 import pytest
+from engine_catalogs import FOLDERS
 from running import Here, apart
 
 import trnspec
 from trnspec.builtin import plugin
 
 CAT = trnspec.load()
+NVIDIA = ("--catalog", FOLDERS[0])
 FORMATS = {e.name: e for e in plugin.exporters}
 
 
@@ -53,6 +55,21 @@ def test_a_file_with_its_assumptions_is_written_alone(here) -> None:
     assert (0, "wrote picture.svg\n") == (done.status, done.err)
     assert ["picture.svg"] == [f.name for f in here.folder.iterdir()]
     assert CAT["trn1.32xlarge"].export("svg").text == (here.folder / "picture.svg").read_text(encoding="utf-8")
+
+
+def test_a_published_figure_in_place_of_one_that_is_not_known(here) -> None:
+    nothing = here("export", "llm-analysis", "grand-teton-h100", *NVIDIA)
+    done = here("export", "llm-analysis", "grand-teton-h100", *NVIDIA, "--use", "peak_fp16_TFLOPS=peak.dense.bf16")
+
+    assert (2, "") == (nothing.status, nothing.out)
+    assert "--use 'peak_fp16_TFLOPS=peak.dense.bf16'" in nothing.err
+    assert 0 == done.status
+    assert "assumed: peak_fp16_TFLOPS: peak.dense.bf16 of h100-96gb-hbm2e is used in place of" in done.err
+
+
+@pytest.mark.parametrize("args", [["calculon", "trn2.48xlarge", "--use", "a"], ["json", "--use", "a=b"]])
+def test_use_without_its_parts(here, args) -> None:
+    assert 2 == here("export", *args).status
 
 
 def test_an_error_writes_nothing(here) -> None:

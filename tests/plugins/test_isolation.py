@@ -242,7 +242,7 @@ def test_help_and_completion_list_the_formats_of_plugins(formats) -> None:
         env = {"_TRNSPEC_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
         return [line.partition(",")[2] for line in formats.run(**env).out.split()]
 
-    assert "  names         the names\n" in formats.run("export", "--help").out
+    assert "  names           the names\n" in formats.run("export", "--help").out
     assert "the names" not in formats.run("--no-plugins", "export", "--help").out
     assert "junit|count|" in formats.run("validate", "--help").out.replace("\n", "").replace(" ", "")
     assert ["names"] == completed("trnspec export na", 2)

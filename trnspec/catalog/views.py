@@ -150,20 +150,22 @@ class DocumentView(InNotebook):
             DocumentView.figure(self.catalog[chip.name], path)  # raises if there is no such figure
         return UsageError(f"{path} of {', '.join(chip.name for _, chip in counted)} does not add up")
 
-    def export(self, format: str) -> Export:
+    def export(self, format: str, *, use: Mapping[str, str] | None = None) -> Export:
         """The document in another format: ``cat["trn2-ultraserver"].export("svg").text``.
 
         Args:
-            format: A format of ``trnspec export``: ``json``, ``dot``, ``svg``, ``calculon``, ``astra-sim``,
-                ``llm-analysis``, or that of a plugin.
+            format: A format of ``trnspec export``, such as ``json``, ``svg`` or ``infragraph``, or that of a plugin.
+            use: The figures to use in place of unknown ones, by field of the export: ``{"vector.tflops":
+                "peak.dense.fp32"}``. Each becomes an assumption.
 
         Raises:
-            UsageError: There is no such format, or it exports whole catalogs only.
+            UsageError: There is no such format, it exports whole catalogs only, or a figure of ``use`` is not known or
+                not needed.
             ExportError: The format needs a figure that this document does not have; the message names it.
         """
         from trnspec.output.exporters import export
 
-        return export(format, self.node, self.catalog.graph)
+        return export(format, self.node, self.catalog.graph, use=use)
 
     @property
     def chip_view(self) -> ChipView:

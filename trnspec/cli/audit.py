@@ -237,13 +237,15 @@ _MOST_IMPORTANT = 3
 
 def _summary(result: Audit, summary: Overview) -> list[str]:
     """What was compared, how it came out, and the most important disagreements."""
-    by_verdict = Counter(d.verdict for d in result.disagreements)
+    by_verdict: Counter[str] = Counter()
+    for each in result.disagreements:
+        by_verdict[each.verdict] += len(paths_of(each))
     head = f"{_counted(summary.figures, 'figure')} of {_counted(summary.documents, 'document')}"
     lines = [wrapped("", f"{head}: {summary.values:,} values of {_counted(summary.sources, 'source')}", width())]
-    listed = ", ".join(f"{n} {v}" for v, n in by_verdict.most_common() if v in _RESOLVED)
+    listed = ", ".join(f"{v} at {n}" for v, n in by_verdict.most_common() if v in _RESOLVED)
     rows = [
         ("agrees", "agree", summary.agreeing, "every value agrees, also after rounding"),
-        ("superseded", "resolved", summary.resolved, listed and f"the other value is explained: {listed}"),
+        ("superseded", "resolved", summary.resolved, listed and f"every other value is explained: {listed}"),
         ("unresolved", "unresolved", summary.unresolved, "it is not known which value is right"),
         ("found", "not recorded", summary.found, "no document records the disagreement"),
     ]

@@ -11,6 +11,7 @@ from trnspec.cli.complete import documents
 from trnspec.cli.formats import Format
 from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
 from trnspec.cli.names import graph_for
+from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,12 +31,31 @@ class _Command(GroupedCommand):
             formatter.write_dl([(f.name, f.summary) for f in _FORMAT.formats(ctx).values()])
 
 
+class _Use(click.ParamType[tuple[str, str]]):
+    """A field of an export and the path of a figure: ``vector.tflops=peak.dense.fp32``."""
+
+    name = "field=path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Split the text at the first equals sign."""
+        if isinstance(value, tuple):
+            return value
+        field, _, path = str(value).partition("=")
+        if not field.strip() or not path.strip():
+            self.fail(f"{value!r} is not FIELD=PATH, such as vector.tflops=peak.dense.fp32", param, ctx)
+        return field.strip(), path.strip()
+
+
 @click.command(
     "export",
     cls=_Command,
     examples=(
         ("trnspec export svg trn2-ultraserver --output fabric.svg", "The fabric of a system as a picture:"),
         ("trnspec export astra-sim trn1.32xlarge", "A network for astra-sim:"),
+        (
+            "trnspec export calculon p5.48xlarge --use 'vector.tflops=peak.dense.fp32'",
+            "A system of calculon, with another published rate for one that is not known:",
+        ),
         ("trnspec export json --output catalog.json", "The whole catalog:"),
     ),
 )
@@ -49,21 +69,35 @@ class _Command(GroupedCommand):
     metavar="FILE",
     help="Write to FILE.",
 )
+@click.option(
+    "--use",
+    cls=GroupedOption,
+    group="Figures",
+    type=_Use(),
+    multiple=True,
+    metavar="FIELD=PATH",
+    help="Where FIELD lacks its figure, use the published figure at PATH of the same document.",
+)
 @catalog_options
-def command(format_: str, name: str | None, output: FilePath | None, **options: Any) -> None:
+def command(
+    format_: str, name: str | None, output: FilePath | None, use: tuple[tuple[str, str], ...], **options: Any
+) -> None:
     """Print the document NAME in another format; without NAME, the whole catalog (json).
 
     Where a format needs a value that the catalog does not have, an assumption is made and reported: in the file if the
     format allows it, else on standard error, or with --output in NAME.assumptions.md next to FILE. A figure that cannot
-    be assumed is an error; --overlay can supply it. See docs/reference/exports.md.
+    be assumed is an error that lists published alternatives for --use; --overlay can supply it. See
+    docs/reference/exports.md.
     """
     from trnspec.output.exporters import export, export_all, exporter
 
     if name is None:
+        if use:
+            raise UsageError("--use needs the NAME of a document")
         result = export_all(format_, load_catalog(**options).graph)
     else:
         graph = graph_for(name, **options)
-        result = export(format_, graph.named(name), graph)
+        result = export(format_, graph.named(name), graph, use=dict(use))
     page = "" if exporter(format_).inline else _page(result, format_, name or "catalog")
     _write(output, result.text, {f"{name or 'catalog'}.assumptions.md": page} if page else {})
     if page and output is None:

@@ -217,7 +217,8 @@ class Exporter:
         name: What ``trnspec export`` calls the format.
         suffix: The suffix of its files, such as ``.json``.
         summary: One line for lists.
-        one: ``one(node, graph)`` returns the :class:`trnspec.output.exporters.exported.Export` of one document.
+        one: ``one(node, graph)`` returns the :class:`trnspec.output.exporters.exported.Export` of one document. With a
+            parameter ``use``, it takes figures in place of unknown ones (``trnspec export --use FIELD=PATH``).
         all: ``all(graph)`` returns the ``Export`` of the whole catalog.
         inline: Whether the text itself contains the assumptions; if not, they are written to a separate file.
     """

@@ -160,3 +160,29 @@ def test_notebooks_show_pages() -> None:
     assert "### Step time breakdown" in one._repr_markdown_()
     swept = trnspec.sweep("roofline", CAT, on="trainium2", intensity=[1.0, 1000.0])
     assert "| 1 " in swept._repr_markdown_()
+
+
+def test_pareto_front_of_a_search() -> None:
+    """The points of the table, and none that another one beats."""
+    inputs = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 4096, "global_batch": 64, "tp": (8, 16)}
+    found = trnspec.evaluate("search", CAT, **inputs, pareto=("step_time", "memory"))
+    table = next(t for t in found.tables if t.title.startswith("Pareto front"))
+    drawn = chart([found])
+    (panel,) = drawn.panels
+    line, points = panel.marks
+    assert isinstance(line, Line)
+    assert isinstance(points, Points)
+    assert "pareto" == drawn.kind
+
+    at = [table.columns.index(name) for name in ("step_time", "memory")]
+    expected = sorted((row[at[0]], row[at[1]] / 2**30) for row in table.rows)
+    assert [x for x, _ in expected] == pytest.approx(list(points.x))
+    assert [y for _, y in expected] == pytest.approx(list(points.y))
+    assert list(points.y) == sorted(points.y, reverse=True)
+    assert len(points.x_ends) == len(expected) > 1
+
+
+def test_a_search_without_a_front_has_no_such_chart() -> None:
+    inputs = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 4096, "global_batch": 64, "tp": (8,), "pp": (1,)}
+    with pytest.raises(UsageError, match="Pareto"):
+        chart([trnspec.evaluate("search", CAT, **inputs)], "pareto")

@@ -1,7 +1,7 @@
 """Systems of calculon.
 
-The package of that name on PyPI is another one, so its loader is not at hand; what it asserts of a system file
-(calculon/system.py, processor.py, memory.py and network.py) is asserted here.
+The package of that name on PyPI is another one (producers and consumers), so its loader is not at hand; what it asserts
+of a system file (calculon/system.py, processor.py, memory.py and network.py) is asserted here.
 """
 
 from __future__ import annotations
@@ -9,11 +9,17 @@ from __future__ import annotations
 import json
 
 import pytest
+from engine_catalogs import everything
 
 import trnspec
+from trnspec.catalog.catalog import Catalog
+from trnspec.errors import UsageError
 from trnspec.output.exporters.exported import ExportError
 
 CAT = trnspec.load()
+ALL = Catalog(everything())
+FP32 = {"vector.tflops": "peak.dense.fp32"}
+GPUS = ["p4d.24xlarge", "p5.48xlarge", "dgx-b300", "gb200-nvl72"]
 NAMES = ["trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "trn2u.48xlarge", "trn2-ultraserver"]
 NAMES += ["trn3-gen1-ultraserver", "trn3-gen2-ultraserver"]
 
@@ -34,9 +40,9 @@ def check_curve(curve: list[list[float]]) -> None:
     assert all(0 < share <= 1 for _, share in curve)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *GPUS])
 def test_the_loader_would_take_it(name) -> None:
-    made = system(name)
+    made = json.loads(ALL[name].export("calculon", use=FP32 if name in GPUS else None).text)
 
     assert {"matrix", "vector", "mem1", "mem2", "processing_mode", "networks", "trnspec"} == set(made)
     assert made["processing_mode"] in ("roofline", "no_overlap")
@@ -59,7 +65,7 @@ def test_the_loader_would_take_it(name) -> None:
         for op, (scalar, offset) in network["ops"].items():
             assert scalar > 0
             assert (offset is None) == (op == "p2p")
-    assert [CAT[name].chip_count, 65536] == [n["size"] for n in made["networks"]]
+    assert [ALL[name].chip_count, 65536] == [n["size"] for n in made["networks"]]
 
 
 def test_trn2() -> None:
@@ -109,7 +115,7 @@ def test_the_printed_rate_where_no_other_is_known() -> None:
     [
         ("trainium2", {"memory.bandwidth": None}, "mem1.GBps needs memory.bandwidth of trainium2"),
         ("trainium2", {"peak": {}, "tensor_peak": None}, "matrix needs peak.dense.bf16 of trainium2"),
-        ("trainium2", {"cores": None}, "vector needs the cores of trainium2"),
+        ("trainium2", {"cores": None}, "vector.tflops needs the vector rate of the cores of trainium2"),
         ("neuroncore-v3", {"engines.vector.peak": None}, "needs engines.vector.peak.dense.fp32 of neuroncore-v3"),
         ("trn2.48xlarge", {"efa": None}, "networks[1].bandwidth needs network.bandwidth of trn2.48xlarge"),
     ],
@@ -120,6 +126,46 @@ def test_a_figure_that_cannot_be_assumed(of, changes, missing) -> None:
 
     assert "unknown-figure" == caught.value.reason
     assert missing in str(caught.value)
+
+
+def test_an_unknown_rate_is_named_with_the_published_alternative() -> None:
+    with pytest.raises(ExportError) as caught:
+        ALL["p5.48xlarge"].export("calculon")
+
+    assert "vector.tflops needs the vector rate of the cores of h100-sxm, which is not known" in str(caught.value)
+    assert "--use 'vector.tflops=peak.dense.fp32' takes the published 67 TFLOPS" in str(caught.value)
+
+
+def test_the_alternative_is_used_and_recorded() -> None:
+    made = ALL["p5.48xlarge"].export("calculon", use=FP32)
+
+    assert {67} == {e["tflops"] for e in json.loads(made.text)["vector"].values()}
+    assert ["67 TFLOPS"] == [u.text for u in made.used if u.field == "vector.tflops"]
+    says = "peak.dense.fp32 of h100-sxm is used in place of the vector rate of the cores, which is not known"
+    assert says in {a.says for a in made.assumptions if a.field == "vector.tflops"}
+
+
+def test_no_alternative_where_fp32_is_a_rate_of_the_matrix_engines() -> None:
+    with pytest.raises(ExportError) as caught:
+        CAT.replace("trainium2", {"cores": None})["trn2.48xlarge"].export("calculon")
+
+    assert "--use" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "use", "message"),
+    [
+        ("p5.48xlarge", {"vector.tflops": "peak.dense.fp6"}, "h100-sxm has no known figure at peak.dense.fp6"),
+        ("p5.48xlarge", {"vector.tflops": "memory.bandwidth"}, "3.35 TB/s is no floating-point rate"),
+        ("trn2.48xlarge", FP32, "lacks no figure for vector.tflops; fields that lack one: none"),
+        ("p5.48xlarge", {**FP32, "mem1.GiB": "memory.capacity"}, "fields that lack one: vector.tflops"),
+    ],
+)
+def test_a_figure_that_cannot_be_used(name, use, message) -> None:
+    with pytest.raises(UsageError) as caught:
+        ALL[name].export("calculon", use=use)
+
+    assert message in str(caught.value)
 
 
 def test_pairs_of_numbers_stand_on_one_line() -> None:

@@ -12,8 +12,10 @@ from trnspec.output.exporters.exported import Assumption, Export, ExportError, U
 
 CAT = trnspec.load()
 FORMATS = {e.name: e for e in plugin.exporters}
-OF_FABRICS = ("dot", "svg", "calculon", "astra-sim", "llm-analysis")
+OF_FABRICS = ("dot", "svg", "calculon", "astra-sim", "llm-analysis", "aiconfigurator")
 """The formats that need the fabric of a system, and name the figures that they use."""
+OF_SYSTEMS = (*OF_FABRICS, "infragraph", "blis")
+"""The formats that take a system, with or without a fabric."""
 SYSTEMS = [*CAT.servers, *CAT.ultraservers]
 FABRICLESS = {name for name, server in CAT.servers.items() if server.fabric is None}
 
@@ -21,8 +23,11 @@ REFUSED = {
     **{(f, n): "no-fabric" for f in OF_FABRICS for n in FABRICLESS},
     # What a chip has to the switch of a server alone is not adopted; nor is what the racks have to each other.
     **{
-        (f, n): "unknown-figure" for f in ("calculon", "llm-analysis") for n in ("trn3-gen1-server", "trn3-gen2-server")
+        (f, n): "unknown-figure"
+        for f in ("calculon", "llm-analysis", "aiconfigurator")
+        for n in ("trn3-gen1-server", "trn3-gen2-server")
     },
+    **{("aiconfigurator", n): "unknown-figure" for n in ("trn3-gen1-ultraserver", "trn3-gen2-ultraserver")},
     **{("astra-sim", n): "unknown-figure" for n in ("trn3-gen1-server", "trn3-gen2-server", "trn3-gen1-ultraserver")},
     ("astra-sim", "trn3-gen2-ultraserver"): "not-expressible",
 }
@@ -78,6 +83,11 @@ def test_only_json_takes_the_whole_catalog() -> None:
         CAT.export("svg")
 
 
+def test_a_format_that_takes_no_other_figures() -> None:
+    with pytest.raises(UsageError, match="svg takes no other figures"):
+        CAT["trn2.48xlarge"].export("svg", use={"a": "b"})
+
+
 def test_methods_and_functions_agree() -> None:
     node = CAT.graph.named("trn2-ultraserver")
 
@@ -85,7 +95,7 @@ def test_methods_and_functions_agree() -> None:
     assert export_all("json", CAT.graph) == CAT.export("json")
 
 
-@pytest.mark.parametrize("format", OF_FABRICS)
+@pytest.mark.parametrize("format", OF_SYSTEMS)
 @pytest.mark.parametrize("name", ["trn1.32xlarge", "trn2-ultraserver"])
 def test_every_figure_that_is_used_is_in_the_catalog(format, name) -> None:
     made = CAT[name].export(format)
@@ -98,7 +108,7 @@ def test_every_figure_that_is_used_is_in_the_catalog(format, name) -> None:
             assert any(a.field == used.field and figure.derived in a.says for a in made.assumptions), used
 
 
-@pytest.mark.parametrize("format", [name for name in OF_FABRICS if FORMATS[name].inline])
+@pytest.mark.parametrize("format", [name for name in OF_SYSTEMS if FORMATS[name].inline])
 def test_the_assumptions_stand_in_the_file(format) -> None:
     """JSON and the pictures escape some signs; without these the sentences are there word for word."""
     made = CAT["trn2-ultraserver"].export(format)

@@ -12,6 +12,7 @@ from catalogs import document, graph, source
 from trnspec.output.exporters import export
 from trnspec.output.exporters.exported import ExportError
 from trnspec.output.exporters.wiring import MOST_LINKS
+from trnspec.yaml import read_text
 
 CHIP = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 32 GiB}}", "source: page")
 LINK = document("Link", "wire", "spec: {connects: chips, bandwidth: {per_direction: 128 GB/s}}", "source: page")
@@ -31,7 +32,7 @@ def server(count: int, topology: str, title: str = "T"):
     return evolve(catalog.named("big"), metadata=evolve(catalog.named("big").metadata, title=title)), catalog
 
 
-@pytest.mark.parametrize("format", ["svg", "dot", "astra-sim"])
+@pytest.mark.parametrize("format", ["svg", "dot", "astra-sim", "infragraph"])
 @pytest.mark.parametrize(("count", "topology"), SHAPES)
 def test_large_fabrics(format, count, topology) -> None:
     node, catalog = server(count, topology)
@@ -58,8 +59,9 @@ HOSTILE = 'A\x1b]0;t\x07\x9b \u202e<script>`x`[a](javascript:1)|"\\'
 def test_titles_that_are_hostile() -> None:
     """A plugin may build a document with any title; what is written holds none of its control characters."""
     node, catalog = server(4, "{shape: torus, dimensions: [2, 2]}", HOSTILE)
-    svg, dot = export("svg", node, catalog).text, export("dot", node, catalog).text
+    svg, *others = (export(format, node, catalog).text for format in ("svg", "dot", "astra-sim", "infragraph"))
 
     assert "A\\x1b]0;t\\x07\\x9b \\u202e<script>" in "".join(ET.fromstring(svg).itertext())
-    for text in (svg, dot):
+    for text in (svg, *others):
         assert {c for c in text if not c.isprintable()} == {"\n"}
+    assert {"description": HOSTILE}.items() <= read_text(others[-1]).data.items()

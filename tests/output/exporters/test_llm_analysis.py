@@ -9,10 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from engine_catalogs import everything
 
 import trnspec
+from trnspec.catalog.catalog import Catalog
 
 CAT = trnspec.load()
+ALL = Catalog(everything())
+GPUS = ["p4d.24xlarge", "p5.48xlarge", "dgx-b300", "gb200-nvl72"]
 FABRICS = ["trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "trn2u.48xlarge"]
 WHOLE = ["trn2-ultraserver", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"]
 
@@ -74,9 +78,9 @@ def package(tmp_path_factory) -> Path:
     done = subprocess.run([sys.executable, *args], capture_output=True, check=False, text=True)
 
     assert done.returncode == 0, done.stderr
-    for name in [*FABRICS, *WHOLE]:
+    for name in [*FABRICS, *WHOLE, *GPUS]:
         file = folder / "llm_analysis" / "gpu_configs" / f"{name}.json"
-        file.write_text(CAT[name].export("llm-analysis").text, encoding="utf-8")
+        file.write_text(ALL[name].export("llm-analysis").text, encoding="utf-8")
     return folder
 
 
@@ -98,6 +102,7 @@ for name in sys.argv[1:]:
         "gpu": dataclasses.asdict(gpu),
         "rates": [each.get_TFLOPS_per_gpu() for each in made.values()],
         "latency": run["total_latency"],
+        "mlp": made["w16a16e16"].get_latency_fwd_per_layer_mlp(8, 1024),
         "left": made["w16a16e16"].gpu_config.mem_per_GPU_in_GB * 1024**3,
     }
 print(json.dumps(found))
@@ -108,16 +113,18 @@ print(json.dumps(found))
 def test_the_package_reads_it_and_calculates_with_it(package, tmp_path) -> None:
     """Its loader takes every key as it stands, its analysis gives times, and no default of its own slips in."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | {"PYTHONPATH": str(package)}
-    args = [sys.executable, "-c", ASK, *FABRICS, *WHOLE]
+    args = [sys.executable, "-c", ASK, *FABRICS, *WHOLE, *GPUS]
     done = subprocess.run(args, cwd=tmp_path, env=env, capture_output=True, check=False, text=True)
 
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    assert {*FABRICS, *WHOLE} == set(found)
+    assert {*FABRICS, *WHOLE, *GPUS} == set(found)
     for name, told in found.items():
-        ours = config(name)
+        ours, chip = config(name, ALL), ALL[name].chip_view
         assert ours == told["gpu"]
         assert [ours["peak_fp16_TFLOPS"], ours["peak_i8_TFLOPS"], ours["peak_i4_TFLOPS"]] == told["rates"]
-        assert float(CAT[name].chip_view.memory.capacity) == told["left"], "bytes of a chip"
+        assert float(chip.memory.capacity) == told["left"], "bytes of a chip"
+        # Two products of 8 x 1,024 tokens with matrices of 1,600 x 6,400 on two chips, bound by compute.
+        assert 2 * 2 * 8 * 1024 * 1600 * 6400 / 2 / float(chip.peak.dense.fp16) == pytest.approx(told["mlp"])
         # The weights of 1.5 billion parameters in two parts must be read once for each of eight tokens.
-        assert told["latency"] > 8 * 1.5e9 / float(CAT[name].chip_view.memory.bandwidth)
+        assert told["latency"] > 8 * 1.5e9 / float(chip.memory.bandwidth)

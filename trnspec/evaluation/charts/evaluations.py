@@ -47,7 +47,8 @@ def chart(evaluations: Sequence[Evaluation], kind: str | None = None, labels: Se
     if not evaluations:
         raise UsageError("there is nothing to draw: no combination has an answer")
     name = evaluations[0].evaluator
-    chosen = kind or _DEFAULTS.get(name, "breakdown")
+    front = name == "search" and any(t.title.startswith("Pareto front") for t in evaluations[0].tables)
+    chosen = kind or ("pareto" if front else _DEFAULTS.get(name, "breakdown"))
     if chosen not in KINDS:
         raise UsageError(f"there is no chart {chosen!r} of evaluations; there are {', '.join(KINDS)}")
     return KINDS[chosen](evaluations, labels or _labels(evaluations))
@@ -177,11 +178,13 @@ def _title(evaluations: Sequence[Evaluation]) -> str:
 
 
 def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  # noqa: ARG001  # each plan has a label
-    """Time against cost of the plans of a training run, with the plans that none beats in both.
+    """Time against cost of the plans of a training run, with the plans that none beats in both; the front of a search.
 
     Raises:
-        UsageError: The evaluation has no plans with a price.
+        UsageError: The evaluation has no plans with a price, and no front.
     """
+    if evaluations[0].evaluator == "search":
+        return _search_front(evaluations)
     rows = [row for e in evaluations for row in _table(e, "Plans", "pareto").records()]
     priced: list[dict[str, Any]] = [r for r in rows if r.get("run_cost") is not None and r.get("run_time") is not None]
     if not priced:
@@ -232,6 +235,47 @@ def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  
             ),
         ),
         caption(evaluations, *notes),
+    )
+
+
+def _search_front(evaluations: Sequence[Evaluation]) -> Chart:
+    """The Pareto front of a search in its first two measures; a series for each evaluation."""
+    tables = [_table(e, "Pareto front", "pareto") for e in evaluations]
+    x, y = tables[0].columns[:2]
+    has_ends = {name: any(f"{name}_low" in t.columns for t in tables) for name in (x, y)}
+    units = dict(zip(tables[0].columns, tables[0].units, strict=True))
+    fronts: list[list[dict[str, Any]]] = [
+        sorted((r for r in t.records() if r[x] is not None and r[y] is not None), key=lambda r: float(r[x]))
+        for t in tables
+    ]
+    if not any(fronts):
+        raise UsageError("no layout has both measures")
+    sizes = {name: scale([r[name] for front in fronts for r in front], units[name]) for name in (x, y)}
+
+    def axis(name: str) -> Axis:
+        symbol = sizes[name][1]
+        log = _wide(r[name] for front in fronts for r in front)
+        return Axis(f"{label(name)} [{symbol}]" if symbol else label(name), log=log, zero=True)
+
+    def ends(front: Sequence[Mapping[str, Any]], name: str) -> tuple[Ends, ...]:
+        return tuple(_ends(r, name, sizes[name][0]) for r in front) if has_ends[name] else ()
+
+    marks: list[Mark] = []
+    for number, front in enumerate(fronts, 1):
+        series = "Pareto front" if len(fronts) == 1 else f"Pareto front {number}"
+        at_x = tuple(r[x] / sizes[x][0] for r in front)
+        at_y = tuple(r[y] / sizes[y][0] for r in front)
+        marks.append(Line("", at_x, at_y, dashed=True, like=series))
+        marks.append(Points(series, at_x, at_y, ends(front, x), ends(front, y)))
+    names = " and ".join(label(n) for n in (x, y))
+    note = (
+        "No layout is better in both. Whiskers: intervals" if any(has_ends.values()) else "No layout is better in both"
+    )
+    return Chart(
+        "pareto",
+        f"search: {names}, {evaluations[0].title}",
+        (Panel(axis(x), axis(y), tuple(marks)),),
+        caption(evaluations, note),
     )
 
 

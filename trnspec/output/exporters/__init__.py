@@ -6,6 +6,7 @@ imported when it is used.
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import TrnspecError, UsageError
@@ -15,6 +16,8 @@ from trnspec.plugins.discovery import installed
 from trnspec.plugins.failures import contained, described, print_traceback
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.plugins.api import Exporter, Function
@@ -25,22 +28,25 @@ def exporter(format: str) -> Exporter:
     return installed().registry.exporter(format)
 
 
-def export(format: str, node: Node[Any], graph: Graph) -> Export:
+def export(format: str, node: Node[Any], graph: Graph, *, use: Mapping[str, str] | None = None) -> Export:
     """One document in another format.
 
     Args:
         format: The name of an exporter.
         node: The document.
         graph: The documents it refers to.
+        use: The figures to use in place of unknown ones: a path of the document that lacks the figure, by field of the
+            export, such as ``{"vector.tflops": "peak.dense.fp32"}``. Each is an assumption of the export.
 
     Raises:
-        UsageError: There is no such format, it only writes whole catalogs, or the exporter raised an error.
+        UsageError: There is no such format, it only writes whole catalogs, it takes no other figures, or the exporter
+            raised an error.
         ExportError: The format needs a figure that this document does not have; the message names it.
     """
     chosen = exporter(format)
     if chosen.one is None:
         raise UsageError(f"{format} exports the whole catalog; leave out {node.name}")
-    return _run(chosen, chosen.one, node, graph)
+    return _run(chosen, chosen.one, node, graph, **({"use": use} if use else {}))
 
 
 def export_all(format: str, graph: Graph) -> Export:
@@ -59,13 +65,15 @@ def export_all(format: str, graph: Graph) -> Export:
     return _run(chosen, chosen.all, graph)
 
 
-def _run(chosen: Exporter, function: Function, *args: Any) -> Export:
+def _run(chosen: Exporter, function: Function, *args: Any, **options: Any) -> Export:
     """Call a function of an exporter; any failure becomes one error that names exporter and plugin."""
     name = f"the exporter {chosen.name} of {installed().registry.provider(chosen)}"
     call = loaded(name, function)
+    if options and "use" not in inspect.signature(call).parameters:
+        raise UsageError(f"{chosen.name} takes no other figures (--use); an overlay can supply one (--overlay FILE)")
     try:
         with contained():
-            result = call(*args)
+            result = call(*args, **options)
     except (TrnspecError, KeyboardInterrupt):
         raise
     except BaseException as error:

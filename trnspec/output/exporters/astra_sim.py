@@ -16,6 +16,7 @@ from attrs import frozen
 from trnspec.model.link import Link
 from trnspec.output.exporters.ledger import Ledger, in_unit
 from trnspec.output.exporters.wiring import BETWEEN, Wiring, either, fabrics, latency, out_of_part, wiring
+from trnspec.text_table import escape
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Ring, Torus
 from trnspec.topology.switched import Switched
 
@@ -52,9 +53,9 @@ def export(node: Node[Any], graph: Graph) -> Export:
     rates = [in_unit(_known(ledger, i, d), "GiB/s") for i, d in enumerate(dimensions)]
     delays = [in_unit(latency(ledger, f"latency[{i}]", d.link), "ns") for i, d in enumerate(dimensions)]
     ledger.assume("bandwidth", "per link and direction, in GiB/s: a GB of astra-sim is 2 ** 30 bytes")
-    lines = [f"# {line}" for line in (_HEAD, f"{node.name}: {node.metadata.title}", "", "Assumptions:")]
-    lines += [f"# - {a}" for a in ledger.assumptions]
-    lines += ["#", "# Figures:", *(f"# - {u}" for u in ledger.used), ""]
+    lines = [f"# {escape(line)}" for line in (_HEAD, f"{node.name}: {node.metadata.title}", "", "Assumptions:")]
+    lines += [f"# - {escape(str(a))}" for a in ledger.assumptions]
+    lines += ["#", "# Figures:", *(f"# - {escape(str(u))}" for u in ledger.used), ""]
     lines += [
         f"topology: [{', '.join(d.block for d in dimensions)}]",
         f"npus_count: [{', '.join(str(d.size) for d in dimensions)}]",

@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any
 from trnspec.output.exporters.ledger import Ledger, Number, in_unit
 from trnspec.output.exporters.network import adapter_link, adapters
 from trnspec.output.exporters.wiring import fabrics, latency, out_of_a_chip
+from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
     from trnspec.graph.graph import Graph
     from trnspec.model.chip import Chip
     from trnspec.model.document import Node
@@ -22,6 +26,11 @@ if TYPE_CHECKING:
 
 DTYPES = {"fp8": "float8", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 """The data types of calculon, by the names of trnspec."""
+
+_VECTOR = "vector.tflops"
+
+_WITHOUT_MATRIX = ("peak.dense.fp32",)
+"""The rates that can replace that of the vector engines: on NVIDIA GPUs, fp32 runs outside of the tensor cores."""
 
 _MANY = 65536
 """The size of the network of adapters: calculon needs a number, and none is published."""
@@ -37,13 +46,18 @@ R. Rabenseifner and W. Gropp, Optimization of Collective Communication Operation
 """
 
 
-def export(node: Node[Any], graph: Graph) -> Export:
+def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) -> Export:
     """Export a server or an UltraServer: chips become processors; fabric and adapters become networks.
+
+    Args:
+        node: The document.
+        graph: The documents.
+        use: The figures to use in place of unknown ones, by field of the export.
 
     Raises:
         ExportError: A rate of the engines, the memory, the fabric or the adapters is not known.
     """
-    ledger = Ledger(graph, node, "calculon")
+    ledger = Ledger(graph, node, "calculon", use)
     _, chip = ledger.chip()
     matrix = _matrix(ledger, chip)
     system = {
@@ -97,16 +111,25 @@ def _matrix(ledger: Ledger, chip: Node[Chip]) -> dict[str, Any]:
 
 
 def _vector(ledger: Ledger, chip: Node[Chip], types: list[str]) -> dict[str, Any]:
+    rate = _vector_rate(ledger, chip)
+    return {name: _engine(in_unit(rate, "TFLOPS")) for name in types}
+
+
+def _vector_rate(ledger: Ledger, chip: Node[Chip]) -> Fraction:
+    path = "engines.vector.peak.dense.fp32"
     cores = chip.spec.cores
-    if cores is None:
-        raise ledger.refused("unknown-figure", f"vector needs the cores of {chip.name}, which are not known")
-    core = ledger.graph.node(cores.core)
-    rate = ledger.need("vector.tflops", core, "engines.vector.peak.dense.fp32") * cores.count
-    ledger.assume("vector.tflops", f"{cores.count} cores times the rate of one")
+    core = None if cores is None else ledger.graph.find(cores.core)
+    figure = None if core is None else ledger.find(core, path)
+    if cores is None or core is None or figure is None:
+        ledger.assume("vector", "the fp32 rate for every type")
+        missing = "the vector rate of the cores" if core is None else f"{path} of {core.name}"
+        published = _WITHOUT_MATRIX if ledger.find(chip, "tensor_peak.dense.fp32") is None and core is None else ()
+        return ledger.replace(_VECTOR, chip, (missing,), published, Dimension.FLOP_RATE)
+    ledger.assume(_VECTOR, f"{cores.count} cores times the rate of one")
     ledger.assume(
         "vector", "the vector engines alone, without the scalar and GpSimd engines; the fp32 rate for every type"
     )
-    return {name: _engine(in_unit(rate, "TFLOPS")) for name in types}
+    return ledger.use(_VECTOR, figure) * cores.count
 
 
 def _engine(tflops: Number) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from trnspec.output.exporters.network import adapters
 from trnspec.output.exporters.wiring import fabrics, latency, out_of_a_chip
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from fractions import Fraction
 
     from trnspec.graph.graph import Graph
@@ -24,13 +25,18 @@ if TYPE_CHECKING:
 _PEAK = "peak_fp16_TFLOPS"
 
 
-def export(node: Node[Any], graph: Graph) -> Export:
+def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) -> Export:
     """Export the chip of a server or an UltraServer; the system is the node of llm-analysis.
+
+    Args:
+        node: The document.
+        graph: The documents.
+        use: The figures to use in place of unknown ones, by field of the export.
 
     Raises:
         ExportError: A peak rate, the memory, the fabric or the adapters are not known.
     """
-    ledger = Ledger(graph, node, "llm-analysis")
+    ledger = Ledger(graph, node, "llm-analysis", use)
     _, chip = ledger.chip()
     inner, _ = fabrics(ledger)
     memory, bandwidth = "mem_per_GPU_in_GB", "hbm_bandwidth_in_GB_per_sec"
@@ -39,7 +45,7 @@ def export(node: Node[Any], graph: Graph) -> Export:
     ledger.assume(intra, f"the rate of a chip over all its links in {node.name} at once, in one direction")
     inter = "inter_node_bandwidth_in_GB_per_sec"
     ledger.assume(inter, f"all adapters of {node.name} together, as in the files of the package")
-    peak = ledger.need(_PEAK, chip, "peak.dense.fp16")
+    peak = ledger.need(_PEAK, chip, "peak.dense.fp16", ["peak.dense.bf16"])
     config: dict[str, str | Number] = {
         "name": node.name,
         memory: in_unit(ledger.need(memory, chip, "memory.capacity"), "GiB"),

@@ -26,7 +26,7 @@ def adapters(ledger: Ledger, field: str) -> Fraction:
         ExportError: The network bandwidth of a server is not known.
     """
     count, one = server(ledger)
-    each = ledger.need(field, one, "network.bandwidth")
+    each = ledger.need(field, one, "network.bandwidth", ["network.baseline", "network.peak"])
     ledger.assume(field, "the rate of the adapters is taken to be that of one direction, as is usual of network cards")
     return count * each
 

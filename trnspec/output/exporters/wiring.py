@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from trnspec.graph import composition
 from trnspec.graph.fabrics import shape as shape_of
 from trnspec.model.link import Link
+from trnspec.output.exporters.ledger import HALF
 from trnspec.quantities.quantity import choose_unit, render
 from trnspec.quantities.units import Dimension
 from trnspec.topology.fabric import TopologyError
@@ -27,8 +28,6 @@ WITHIN, BETWEEN, DIRECT = "within", "between", "direct"
 
 MOST_LINKS = 2**18
 """The most links of a fabric that is exported."""
-
-HALF = "both directions are taken to carry the same, so one carries half"
 
 
 @frozen
@@ -236,7 +235,7 @@ def out_of_a_chip(ledger: Ledger, field: str) -> Fraction:
     inner, outer = fabrics(ledger)
     rate = out_of_part(ledger, field, "fabric", inner)
     if rate is None:
-        raise ledger.unknown(field, ledger.node, *either("fabric.bandwidth"))
+        return ledger.replace(field, ledger.node, either("fabric.bandwidth"))
     if outer is None:
         return rate
     more = out_of_part(ledger, field, "between_servers", outer)
