@@ -480,7 +480,7 @@ def test_evaluator_option(scratch) -> None:
     bubbles = [{p["name"]: p["value"] for p in row["parts"]}.get("bubble", 0.0) for row in swept]
     times = [{a["name"]: a["value"] for a in row["answers"]}["step_time"] for row in swept]
 
-    assert "--bubble-fill SHARE Share of the pipeline bubble that is used. [default: 0.0]" in help_
+    assert "--bubble-fill SHARE Share of the pipeline bubble that is used. [default: 0]" in help_
     assert bubbles[0] > 0
     assert [pytest.approx(bubbles[0] / 2), 0.0] == bubbles[1:]
     assert [pytest.approx(times[0] - bubbles[0] / 2), pytest.approx(times[0] - bubbles[0])] == times[1:]

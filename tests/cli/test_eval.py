@@ -61,7 +61,7 @@ def test_help_of_one(here) -> None:
         "Provided by the plugin samples of trnspec-samples 1.0.",
         "--chip TEXT Which chip: trainium2. [required]",
         "--times INTEGER How often it is read. [default: 1]",
-        "--share NUMBER How much of the bandwidth is reached. [default: 1.0]",
+        "--share NUMBER How much of the bandwidth is reached. [default: 1]",
         "--dtype [bf16|fp8] What is read. [default: bf16]",
         "--double / --no-double Read all twice. [default: no-double]",
         "--label TEXT What to call it. --extra INTEGER,... Further seconds.",

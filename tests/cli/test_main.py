@@ -42,6 +42,11 @@ def test_help_of_a_command(here, name) -> None:
     assert COMMANDS[name].split()[0] == result.out.split("\n\n")[1].split()[0]
 
 
+@pytest.mark.parametrize("name", ["edition", "plot", "site"])
+def test_help_of_a_group_cuts_no_summary(here, name) -> None:
+    assert "..." not in here(name, "--help").out.split("Commands:")[1]
+
+
 @pytest.mark.parametrize("args", [["nope"], ["--nope"]])
 def test_misuse(here, args) -> None:
     result = here(*args)
@@ -56,6 +61,8 @@ def test_misuse(here, args) -> None:
         (["valdate"], "did you mean 'validate'"),
         (["edition", "freez"], "did you mean 'freeze'"),
         (["eval", "trainin"], "did you mean 'training'"),
+        (["plan", "trian"], "did you mean 'train'"),
+        (["plugin", "lst"], "did you mean 'list'"),
     ],
 )
 def test_nearest_command(here, args, hint) -> None:

@@ -58,8 +58,8 @@ def test_several_files(here) -> None:
         (["plot", "memory", "list.json", "--output", "a.svg"], "list.json: the output of trnspec eval training --form"),
         (["plot", "memory", "empty.json", "--output", "a.svg"], "(KeyError: 'evaluator')"),
         (["plot", "memory", "refused.json", "--output", "a.svg"], "refused.json: it does not fit"),
-        (["plot", "roofline", "trainium1", "--dtype", "mxfp4", "--output", "a.svg"], "mxfp4"),
-        (["plot", "topology", "trn2.48xlarge", "--output", "a.png"], "a topology is drawn as .svg only"),
+        (["plot", "roofline", "trainium1", "--dtype", "mxfp4", "-o", "a.svg"], "mxfp4"),
+        (["plot", "topology", "trn2.48xlarge", "-o", "a.png"], "a topology is drawn as .svg only"),
         (["plot", "topology", "trn2.48xlarge", "--highlight", "pp=2", "--output", "a.svg"], "tp=RANKS is expected"),
         (
             ["plot", "topology", "trn2.48xlarge", "--highlight", "tp=48", "--output", "a.svg"],

@@ -194,7 +194,7 @@ def told_of_sampler(spec: dict[str, Any]) -> list[tuple[str, str, str]]:
     [
         ({"maybe": "yes"}, ("TRN103", "'yes' at spec.maybe is not true or false", "write it without quotes")),
         ({"maybe": 1}, ("TRN103", "1 at spec.maybe is not true or false", "")),
-        ({"share": True}, ("TRN103", "True at spec.share is not a number", "")),
+        ({"share": True}, ("TRN103", "true at spec.share is not a number", "")),
         ({"shares": 1.5}, ("TRN103", "1.5 at spec.shares is not a list", "write a list in brackets, also with one item")),
         ({"least": 8.0}, ("TRN103", "8.0 at spec.least is not a whole number", "write 8")),
         ({"least": 3.9}, ("TRN103", "3.9 at spec.least is not a whole number", "")),
@@ -205,7 +205,7 @@ def told_of_sampler(spec: dict[str, Any]) -> list[tuple[str, str, str]]:
         ({"part": {"inner": {}, "size": 1}}, ("TRN102", "spec.part.inner has no 'size'", "add size: How large it is.")),
         ({"either": [1]}, ("TRN103", "a list at spec.either is not a whole number or a text", "")),
         ({"figures": ["5 GB/s", "5 s"]}, ("TRN112", None, "units of bandwidth: GB/s, B/s, kB/s, MB/s, TB/s, PB/s, EB/s, KiB/s, ...")),
-        ({"by_name": {"value": 5}}, ("TRN103", "5 at spec.by_name.value is not a mapping", "")),
+        ({"by_name": {"value": 5}}, ("TRN103", "5 at spec.by_name.value is not a mapping", "write keys such as inner:, size:")),
     ],
     ids=str,
 )  # fmt: skip

@@ -87,7 +87,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "text for a mapping",
         "spec: {connects: chips, lanes: eight}",
-        [("TRN103", 4, 32, "'eight' at spec.lanes is not a mapping", "")],
+        [("TRN103", 4, 32, "'eight' at spec.lanes is not a mapping", "write keys such as count:, rate:")],
     ),
     (
         "null for a mapping",
@@ -111,7 +111,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "text for a mapping in a list",
         "spec: {connects: chips}\nclaims: [x]",
-        [("TRN103", 5, 10, "'x' at claims.0 is not a mapping", "")],
+        [("TRN103", 5, 10, "'x' at claims.0 is not a mapping", "write keys such as at:, says:, source:")],
     ),
     (
         "text for a mapping of names",
@@ -126,7 +126,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "flag for a text",
         "spec: {connects: chips, note: true}",
-        [("TRN103", 4, 31, "True at spec.note is not a text", "write it in quotes")],
+        [("TRN103", 4, 31, "true at spec.note is not a text", "write it in quotes")],
     ),
     (
         "text for a count",
@@ -136,7 +136,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "flag for a count",
         "spec: {connects: chips, lanes: {count: true}}",
-        [("TRN103", 4, 40, "True at spec.lanes.count is not a whole number", "")],
+        [("TRN103", 4, 40, "true at spec.lanes.count is not a whole number", "")],
     ),
     (
         "number for a name",
@@ -177,7 +177,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "a long text",
         f"spec: {{connects: chips, lanes: {'x' * 60}}}",
-        [("TRN103", 4, 32, f"'{'x' * 46}... at spec.lanes is not a mapping", "")],
+        [("TRN103", 4, 32, f"'{'x' * 46}... at spec.lanes is not a mapping", "write keys such as count:, rate:")],
     ),
     (
         "word that is none of the words",
@@ -223,6 +223,11 @@ TABLE: list[tuple[str, str, list[Found]]] = [
         "figure without a unit, a number",
         "spec: {connects: chips, latency: 15}",
         [("TRN110", 4, 34, "the figure 15 at spec.latency has no unit", 'write a text, such as "15 us"')],
+    ),
+    (
+        "figure without a unit, in base units",
+        "spec: {connects: chips, latency: 15e9}",
+        [("TRN110", 4, 34, "the figure 15000000000 at spec.latency has no unit", 'write a text, such as "820 us"')],
     ),
     (
         "figure without a unit, a text",

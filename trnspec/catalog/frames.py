@@ -136,7 +136,8 @@ def library(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        raise UsageError(f"{name} is not installed (or broken: {error}); pip install 'trnspec[tables]'") from error
+        why = "is not installed" if getattr(error, "name", None) == name else f"cannot be imported ({error})"
+        raise UsageError(f"{name} {why}; pip install 'trnspec[tables]'") from error
 
 
 def _plain(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
 from trnspec.evaluation.suggestion import command as suggested
+from trnspec.evaluation.suggestion import plain
 from trnspec.evaluation.sweeps.ranges import expanded
 from trnspec.plugins.api import Evaluator
 from trnspec.text_table import Column, csv, table
@@ -195,7 +196,7 @@ def _option(given: Input) -> click.Option:
         if flag:
             default = option if given.default else f"no-{option}"
         else:
-            default = ",".join(map(str, given.default)) if given.many else str(given.default)
+            default = ",".join(map(plain, given.default)) if given.many else plain(given.default)
     if default and not given.required:
         help = f"{help}  [default: {default}]".lstrip()
     if flag:

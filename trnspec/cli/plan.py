@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from trnspec.cli.eval import evaluator_command
+from trnspec.cli.suggest import Group
 
 PLANS = {"train": "plan-train", "serve": "plan-serve"}
 """The evaluator of each plan."""
 
 
-class _Plans(click.Group):
+class _Plans(Group):
     """The kinds of plans; the evaluator of one is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it

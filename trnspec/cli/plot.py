@@ -41,6 +41,7 @@ def _output(function: F) -> F:
         click.option("--dark", is_flag=True, cls=GroupedOption, group="Output", help="Light on dark."),
         click.option(
             "--output",
+            "-o",
             cls=GroupedOption,
             group="Output",
             type=NamedPath(dir_okay=False),
@@ -366,7 +367,7 @@ def _sources(graph: Graph, nodes: Sequence[Node[Any]]) -> list[str]:
     help="Draw the chips of each tensor-parallel group in one colour; consecutive ranks are a group.",
 )
 @click.option(
-    "--output", cls=GroupedOption, group="Output", type=NamedPath(dir_okay=False), required=True, metavar="FILE",
+    "--output", "-o", cls=GroupedOption, group="Output", type=NamedPath(dir_okay=False), required=True, metavar="FILE",
     help="Write to FILE: .svg.",
 )  # fmt: skip
 @catalog_options

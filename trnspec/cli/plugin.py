@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.suggest import Group
 from trnspec.plugins.scaffold.writer import KINDS
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from trnspec.plugins.discovery import Discovery, Record
 
 
-@click.group("plugin")
+@click.group("plugin", cls=Group)
 def command() -> None:
     """List the installed plugins and their status; create a new one."""
 

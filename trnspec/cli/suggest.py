@@ -1,4 +1,4 @@
-"""Command groups that suggest the nearest name for a command that does not exist."""
+"""Command groups that list their commands in full, and suggest the nearest name for one that does not exist."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_WHOLE = 1000
+"""More characters than the first sentence of any command has."""
+
+
 class Group(click.Group):
-    """A group whose error for an unknown command has the nearest names."""
+    """A group whose error for an unknown command has the nearest names, and whose summaries are not cut."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -21,6 +25,14 @@ class Group(click.Group):
         if not name.startswith("-") and self.get_command(ctx, name) is None and not ctx.resilient_parsing:
             raise unknown(ctx, "command", name, self.list_commands(ctx))
         return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands in ``--help``, each with its whole first sentence: long ones are wrapped and not cut."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, one.get_short_help_str(_WHOLE)) for name, one in commands if one is not None and not one.hidden]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
 
 
 def unknown(ctx: click.Context, what: str, name: str, names: Iterable[str]) -> click.UsageError:

@@ -37,9 +37,14 @@ def command(suggestion: Suggestion, options: Mapping[str, Any]) -> str:
         separated = name in options
         words += [
             f"--{name.replace('_', '-')}",
-            ",".join(str(v) if separated else str(v).replace(",", "\\,") for v in values),
+            ",".join(plain(v) if separated else plain(v).replace(",", "\\,") for v in values),
         ]
     return shlex.join(words)
+
+
+def plain(value: object) -> str:
+    """A value of an option as one types it: 20 and not 20.0."""
+    return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def hint(text: str) -> str:

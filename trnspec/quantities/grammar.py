@@ -33,11 +33,15 @@ def form(dimension: Dimension | None) -> str:
     return f'write one number, one space and a unit, such as "{example}"'
 
 
+_PLAUSIBLE = 10**6
+"""More than any figure in its usual unit: a larger number is in base units, or in none."""
+
+
 def not_text(value: object, dimension: Dimension | None) -> QuantityError:
     """The error for a value that is not a text."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         usual = (dimension or Dimension.BANDWIDTH).usual
-        shown = value if 0 <= value < 10**18 else 820
+        shown = f"{value:.15g}" if 0 <= value < _PLAUSIBLE else "820"
         return QuantityError("no-unit", "a number alone has no unit", f'write a text, such as "{shown} {usual}"')
     return QuantityError("malformed", f"a quantity is a text, not {type(value).__name__}", form(dimension))
 

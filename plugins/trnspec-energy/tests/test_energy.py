@@ -115,7 +115,7 @@ def test_a_claim_is_not_an_adopted_power() -> None:
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({}, "step_time and steps, not none"),
+        ({}, "or step_time and steps"),
         ({"hours": 1.0, "chip_hours": 1.0}, "not hours and chip_hours"),
         ({"step_time": 1.0}, "must be given together"),
         ({"hours": 1.0, "steps": 3}, "must be given together"),

@@ -309,6 +309,25 @@ def test_no_plan() -> None:
     assert again.number("time_per_output_token") > 1e-4
 
 
+def test_no_deployment_fits() -> None:
+    """One sentence, whatever the number of deployments."""
+    with pytest.raises(RefusalError, match=r": trn1.2xlarge: none of \d+ deployments fits in memory$"):
+        plan(CAT, **{**QUESTION, "model": "llama-3.1-405b", "on": ("trn1.2xlarge",), "tp": ()})
+
+
+def test_a_model_whose_layers_cannot_be_divided_into_stages() -> None:
+    """61 layers on servers each of which is too small: a replica spans several by expert or tensor parallelism."""
+    large = {"model": "deepseek-v3", "rate": 1.0, "tpot": "2s", "ttft": "60s", "on": ("trn1.32xlarge",), "tp": ()}
+
+    assert "deepseek-v3 at 1 requests/s on trn1.32xlarge*" in plan(CAT, **{**QUESTION, **large}).title
+
+
+@pytest.mark.parametrize(("limit", "example"), [("ttft", "1s"), ("tpot", "30ms")])
+def test_a_limit_without_a_unit(limit: str, example: str) -> None:
+    with pytest.raises(UsageError, match=f"{limit}: a duration above 0 such as {example} is expected, not '30'"):
+        plan(CAT, **{**QUESTION, limit: "30"})
+
+
 class TestConformance(EvaluatorConformance):
     """It keeps what every evaluator keeps."""
 

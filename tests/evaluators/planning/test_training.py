@@ -218,7 +218,7 @@ def test_what_has_no_plan_is_named() -> None:
     ("changed", "message"),
     [
         ({"tokens": "many"}, "tokens: a number above 0"),
-        ({"deadline": "soon"}, "deadline: a duration above 0"),
+        ({"deadline": "soon"}, "deadline: a duration above 0 such as 60d, or a day such as 2027-03-31, is expected"),
         ({"budget": "0"}, "budget: a number above 0"),
         ({"on": ("trn1.32xlarge*x",)}, "on: a system and a count"),
         ({"price": "10 EUR/h"}, "price: "),

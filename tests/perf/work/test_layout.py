@@ -137,6 +137,19 @@ def test_refused(asked, reason, place, told):
     assert told in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("batch", "hint"),
+    [
+        (250, "global_batch 224 or global_batch 256"),
+        (20, "global_batch 32, or fewer replicas by a larger tp, pp or cp"),
+    ],
+)
+def test_batches_that_are_divisible(batch, hint):
+    with pytest.raises(RefusalError) as refused:
+        check(evolve(BASE, global_batch=batch), LLAMA_3_8B, 1024)
+    assert hint == refused.value.hint
+
+
 def test_what_can_be():
     check(BASE, LLAMA_3_8B, 1024)
     check(BASE, LLAMA_3_8B)

@@ -18,12 +18,13 @@ _DURATION = re.compile(rf"{_NUMBER}\s*(?P<unit>{'|'.join(SECONDS)})")
 _AMOUNT = re.compile(rf"{_NUMBER}\s*(?P<unit>[KMBGT]?)(?:\s*(?P<noun>[A-Za-z]+))?", re.IGNORECASE)
 
 
-def duration(text: str, name: str) -> float:
+def duration(text: str, name: str, such_as: str = "60d") -> float:
     """A duration in seconds: ``60d``, ``1.5 h``, ``10min``.
 
     Args:
         text: The text.
         name: The input, for messages.
+        such_as: Examples of what is expected, for messages.
 
     Raises:
         UsageError: The text is not a duration above 0.
@@ -32,7 +33,7 @@ def duration(text: str, name: str) -> float:
     value = float(match["number"]) * SECONDS[match["unit"]] if match else 0.0
     if not 0.0 < value < float("inf"):
         units = ", ".join(SECONDS)
-        raise UsageError(f"{name}: a duration above 0 such as 60d is expected, not {text!r}; units are {units}")
+        raise UsageError(f"{name}: a duration above 0 such as {such_as} is expected, not {text!r}; units are {units}")
     return value
 
 
@@ -48,7 +49,7 @@ def until(text: str, name: str, today: date | None = None) -> float:
         UsageError: The text is neither, or the day is past.
     """
     if _DAY.fullmatch(text.strip()) is None:
-        return duration(text, name)
+        return duration(text, name, "60d, or a day such as 2027-03-31,")
     begin = datetime.now(tz=UTC).date() if today is None else today
     try:
         days = (date.fromisoformat(text.strip()) - begin).days + 1
@@ -57,6 +58,11 @@ def until(text: str, name: str, today: date | None = None) -> float:
     if days <= 0:
         raise UsageError(f"{name}: a day from {begin} on is expected, not {text!r}")
     return days * SECONDS["d"]
+
+
+def best_of(plans: int) -> str:
+    """What the best of some plans is called in a title."""
+    return f"the best of {plans} plans" if plans > 1 else "the only plan"
 
 
 def amount(text: str, name: str, noun: str) -> float:

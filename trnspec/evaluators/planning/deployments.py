@@ -41,8 +41,10 @@ MOST_RUNNING = 256
 """The most requests that a replica runs where none is given: max_num_seqs of vLLM."""
 MOST_SYSTEMS = 1 << 20
 """The most systems, and replicas of a pool, of a plan."""
+UNFIT = "does not fit in memory"
+"""How the reason of a deployment that is too large ends."""
 UNITS = (2, 4, 8)
-"""Systems that one replica is split over, by pipeline parallelism, where it does not fit on one."""
+"""Systems that one replica is split over, by pipeline parallelism if layers allow, where it does not fit on one."""
 _PREFILLS = 3
 """Prefill deployments with which decode deployments are combined: those with the least chip time per prompt."""
 _NORMAL_90 = NormalDist().inv_cdf(0.9)
@@ -241,9 +243,11 @@ def offers(catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, le
     """
     found = _offers(catalog, q, on, limits, lengths)
     for unit in UNITS if not (found.plans or found.missed) and "*" not in on and q.pp == (1,) else ():
-        larger = _offers(catalog, evolve(q, pp=(unit,)), f"{on}*{unit}", limits, lengths)
-        if larger.plans or larger.missed:
-            return larger
+        # Layers that cannot be divided into stages, such as 61, leave tensor and expert parallelism.
+        for pp in (unit, 1):
+            larger = _offers(catalog, evolve(q, pp=(pp,)), f"{on}*{unit}", limits, lengths)
+            if larger.plans or larger.missed:
+                return larger
     return found
 
 
@@ -299,7 +303,7 @@ def _deployed(
             most = 1 if part == "prefill" else min(max_batch(setup, setup.pool.capacity), q.running or MOST_RUNNING)
             fits = most if part != "prefill" else max_batch(setup, setup.pool.capacity)
             if not fits:
-                reasons.append(f"{name} {dtype}: does not fit in memory")
+                reasons.append(f"{name} {dtype}: {UNFIT}")
                 continue
             where = setup.pool.system
             at = known.at(

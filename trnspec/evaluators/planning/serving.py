@@ -30,6 +30,7 @@ from trnspec.evaluators.planning.amounts import duration
 from trnspec.evaluators.planning.comparison import evidence_class
 from trnspec.evaluators.planning.deployments import (
     MOST_RUNNING,
+    UNFIT,
     FleetPlan,
     Limits,
     Missed,
@@ -175,7 +176,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     q = question
     if q.framework is not None:
         frameworks.known(q.framework, "inference")
-    limits = Limits(ttft=duration(q.ttft, "ttft"), tpot=duration(q.tpot, "tpot"), percentile=q.percentile)
+    limits = Limits(ttft=duration(q.ttft, "ttft", "1s"), tpot=duration(q.tpot, "tpot", "30ms"), percentile=q.percentile)
     lengths = _lengths(q)
     plans: list[FleetPlan] = []
     missed: list[Missed] = []
@@ -189,8 +190,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
         plans += found.plans
         missed += found.missed
         if not found.plans:
-            reasons = dict.fromkeys(found.reasons) if not found.missed else {_nearest(found.missed, limits): None}
-            rejected.append((on, "; ".join(reasons) or "no deployment"))
+            rejected.append((on, _nearest(found.missed, limits) if found.missed else _why(found.reasons)))
     if not plans:
         raise _no_plan(q, limits, missed, rejected)
     ranked = sorted(plans, key=lambda plan: rank(plan, q.objective, limits, lengths))
@@ -254,6 +254,14 @@ def _meets(plan: FleetPlan, limits: Limits, lengths: Lengths) -> bool:
     """Whether a fleet meets the limits in a simulation of the trace."""
     ttft, tpot = simulated(plan, limits.percentile, lengths)
     return ttft <= limits.ttft and tpot <= limits.tpot
+
+
+def _why(reasons: list[str]) -> str:
+    """Why a system has no deployment; one sentence if none fits in memory."""
+    different = dict.fromkeys(reasons)
+    if different and all(reason.endswith(UNFIT) for reason in different):
+        return f"none of {len(different)} deployments fits in memory"
+    return "; ".join(different) or "no deployment"
 
 
 def _nearest(missed: list[Missed], limits: Limits) -> str:

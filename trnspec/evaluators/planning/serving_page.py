@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
+from trnspec.evaluators.planning.amounts import best_of
 from trnspec.evaluators.planning.comparison import best_of_kinds, pareto
 from trnspec.evaluators.planning.deployments import with_nearest_row
 from trnspec.evaluators.planning.system_cost import purchases
@@ -106,7 +107,7 @@ def page(
     evidence = with_nearest_row(catalog, best)
     return Evaluation(
         evaluator="plan-serve",
-        title=f"{q.model} at {lengths.rate:g} requests/s on {best.systems}: the best of {len(ranked)} plans",
+        title=f"{q.model} at {lengths.rate:g} requests/s on {best.systems}: {best_of(len(ranked))}",
         inputs=q.values(),
         answers=tuple(_answers(catalog, best, kinds, q, limits, lengths)),
         assumptions=tuple(_assumptions(best, q, lengths, rejected)),

@@ -207,9 +207,9 @@ def goals_of(q: PlanTrainingQuestion) -> Goals:
         deadline=None if q.deadline is None else until(q.deadline, "deadline"),
         confidence=q.confidence,
         budget=None if q.budget is None else amount(q.budget, "budget", "USD"),
-        mtbf=CHIP_HOURS_PER_FAILURE * HOUR if q.mtbf is None else duration(q.mtbf, "mtbf"),
-        restart=duration(q.restart, "restart"),
-        repair=None if q.repair is None else duration(q.repair, "repair"),
+        mtbf=CHIP_HOURS_PER_FAILURE * HOUR if q.mtbf is None else duration(q.mtbf, "mtbf", "50000h"),
+        restart=duration(q.restart, "restart", "10min"),
+        repair=None if q.repair is None else duration(q.repair, "repair", "24h"),
         checkpoint_rate=None
         if q.checkpoint_rate is None
         else training.exact_rate(q.checkpoint_rate, "checkpoint_rate"),

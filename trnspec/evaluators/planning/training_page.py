@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
+from trnspec.evaluators.planning.amounts import best_of
 from trnspec.evaluators.planning.comparison import best_of_kinds, pareto
 from trnspec.evaluators.planning.run import HOUR
 from trnspec.evaluators.planning.system_cost import purchases
@@ -93,7 +94,7 @@ def page(
         tables.append(_table("Run cost by price", PURCHASES, priced))
     return Evaluation(
         evaluator="plan-train",
-        title=f"{question.tokens} tokens of {question.model} on {best.on}: the best of {len(ranked)} plans",
+        title=f"{question.tokens} tokens of {question.model} on {best.on}: {best_of(len(ranked))}",
         inputs=question.values(),
         answers=(*_answers(best, question, goals), *_comparison(kinds, best, question, goals)),
         assumptions=tuple(_assumptions(best, question, goals, ranked, rejected)),

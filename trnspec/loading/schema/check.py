@@ -247,7 +247,7 @@ def _bad_figure(document: Document, path: Path, dimension: Dimension | None, val
             if unit and _is_figure(value.replace(error.unit, unit), dimension, units):
                 edit = replacement(document, path, error.unit, unit)
         elif error.reason == "no-unit":
-            code, message = "TRN110", f"the figure {value!r} at {dotted(path)} has no unit"
+            code, message = "TRN110", f"the figure {_show(value).removesuffix('.0')} at {dotted(path)} has no unit"
     return Unsound(Problem(code, message, document.place(path), hint, path, edit=edit), path)
 
 
@@ -312,7 +312,14 @@ def _type_hint(shape: Shape | None, value: Any) -> str:
         hint = "write the digits, or the rounded number with K, M, B or T"
     elif isinstance(shape, (NumberShape, FlagShape)) and isinstance(value, str):
         hint = "write it without quotes"
+    elif isinstance(shape, ObjectShape) and not isinstance(value, dict):
+        keys = ", ".join(f"{name}:" for name in list(shape.fields)[:_KEYS])
+        hint = f"write keys such as {keys}" + (", without '-'" if isinstance(value, list) else "")
     return hint
+
+
+_KEYS = 3
+"""How many keys of a mapping a hint names."""
 
 
 def _choices(error: ValidationError) -> list[str]:
@@ -354,10 +361,11 @@ def _show(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    text = "null" if value is None else repr(value)
+    text = _WORDS[value] if value is None or isinstance(value, bool) else repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
+_WORDS = {None: "null", True: "true", False: "false"}
 _SHOWN = 50
 
 

@@ -322,7 +322,15 @@ def _batch(layout: Layout, *_: object) -> RefusalError:
         f"a global batch of {layout.global_batch} is not divisible into microbatches of {layout.microbatch} on each of "
         f"{layout.dp} replicas",
         place="global_batch",
+        hint=_multiple(layout),
     )
+
+
+def _multiple(layout: Layout) -> str:
+    """The batches next to the one that is not divisible, and another cause: too many replicas."""
+    each, batch = layout.dp * layout.microbatch, layout.global_batch
+    able = nearest("global_batch", batch, [n * each for n in (batch // each, batch // each + 1) if n])
+    return able if batch > each else f"{able}, or fewer replicas by a larger tp, pp or cp"
 
 
 def _heads(layout: Layout, d: Dimensions, _: int) -> RefusalError:

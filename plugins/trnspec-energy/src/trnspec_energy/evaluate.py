@@ -135,8 +135,8 @@ def _time(
     """The seconds of the run, and the assumption made."""
     given = [n for n, v in (("hours", hours), ("chip_hours", chip_hours), ("step_time", step_time)) if v is not None]
     if len(given) != 1:
-        names = " and ".join(given) or "none"
-        raise UsageError(f"give one of hours, chip_hours, or step_time and steps, not {names}")
+        names = f", not {' and '.join(given)}" if given else ""
+        raise UsageError(f"give one of hours, chip_hours, or step_time and steps{names}")
     if (step_time is None) != (steps is None):
         raise UsageError("step_time and steps must be given together: their product is the time of the run")
     number = next(v for v in (hours, chip_hours, step_time) if v is not None)
