@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 from docs_session import Session
-from elsewhere import Elsewhere, built
+from elsewhere import Elsewhere, with_pytest
 from running import ROOT
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory) -> Elsewhere:
-    return built(tmp_path_factory.mktemp("elsewhere"), "pytest")
+def elsewhere() -> Elsewhere:
+    return with_pytest()
 
 
 @pytest.mark.parametrize(

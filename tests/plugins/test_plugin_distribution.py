@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from elsewhere import Elsewhere, built
+from elsewhere import Elsewhere, with_pytest
 
 pytestmark = pytest.mark.slow
 
@@ -27,8 +27,8 @@ ASKED = (
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory) -> Elsewhere:
-    return built(tmp_path_factory.mktemp("elsewhere"), "pytest")
+def elsewhere() -> Elsewhere:
+    return with_pytest()
 
 
 def answers(elsewhere: Elsewhere) -> dict[tuple[str, ...], str]:

@@ -51,11 +51,17 @@ class Elsewhere:
         return {f.relative_to(self.folder).as_posix() for f in every if "__pycache__" not in f.parts}
 
 
+def _temporary() -> Path:
+    """A folder that lasts as long as this process."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    return folder
+
+
 @cache
 def wheel() -> Path:
     """The wheel of this checkout, built once for all tests."""
-    folder = Path(tempfile.mkdtemp())
-    atexit.register(shutil.rmtree, folder)
+    folder = _temporary()
     Elsewhere(folder).told(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
     (made,) = folder.glob("*.whl")
     return made
@@ -67,3 +73,9 @@ def built(folder: Path, *more: str) -> Elsewhere:
     venv.create(folder / "env", with_pip=True)
     made.pip("install", wheel(), *more)
     return made
+
+
+@cache
+def with_pytest() -> Elsewhere:
+    """An environment with the wheel and pytest, for tests that remove again what they install."""
+    return built(_temporary(), "pytest")
