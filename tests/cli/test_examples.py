@@ -33,11 +33,13 @@ SLOW = pytest.mark.slow
 TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="measuring needs PyTorch, the extra measure")
 MATPLOTLIB = pytest.mark.skipif(find_spec("matplotlib") is None, reason="charts need matplotlib, the extra plot")
 MARKS = {"calibrate": [SLOW], "measure": [SLOW, TORCH], "plot": [MATPLOTLIB], "site build": [SLOW]}
-ENDLESS = ("lsp", "site serve", "watch")
+ENDLESS = ("lsp", "mcp", "site serve", "watch")
+PARTS = ("search merge",)
+"""Commands that need the results of others; tests/evaluators/searching runs them."""
 EXAMPLES = [
     pytest.param(line, id=f"{name} {number}", marks=MARKS.get(name, MARKS.get(name.partition(" ")[0], [])))
     for name, command in commands().items()
-    if name not in ENDLESS
+    if name not in (*ENDLESS, *PARTS)
     for number, (line, _) in enumerate(getattr(command, "examples", ()))
 ]
 
@@ -79,7 +81,7 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
     (tmp_path / "plan.yaml").write_text(DOCUMENT.format(kind="Scenarios", name="plan", spec=SCENARIOS))
     models = json.loads((DATA / "config_json_models.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(models["llama-3.1-8b"]["config"]))
-    for name in ("training", "plans", "fleet", "errors"):
+    for name in ("training", "plans", "fleet", "errors", "sweep", "step"):
         shutil.copy(DATA / "plots" / f"{name}.json", tmp_path / f"{name}.json")
     return Here(tmp_path, monkeypatch, capsys)
 

@@ -194,13 +194,28 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
     return search_of(used, SearchQuestion(**bound(fields_of(SearchQuestion), given, "search")))
 
 
-@command.command("merge", cls=GroupedCommand)
-@click.argument("files", nargs=-1, required=True, type=NamedPath())
-@click.option("--redo", is_flag=True, help="Evaluate parts that are missing, truncated or altered, here.")
-@click.option(
-    "--results", type=NamedPath(file_okay=False), metavar="DIR", help="Also write the merged result to this folder."
+@command.command(
+    "merge",
+    cls=GroupedCommand,
+    examples=(("trnspec search merge results/*.json", "The results that --part 1/8 to 8/8 wrote to a folder:"),),
 )
-@click.option("--brief", is_flag=True, help="Print only the summary.")
+@click.argument("files", nargs=-1, required=True, type=NamedPath())
+@click.option(
+    "--redo",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Parts",
+    help="Evaluate parts that are missing, truncated or altered, here.",
+)
+@click.option(
+    "--results",
+    type=NamedPath(file_okay=False),
+    metavar="DIR",
+    cls=GroupedOption,
+    group="Parts",
+    help="Also write the merged result to this folder.",
+)
+@click.option("--brief", is_flag=True, cls=GroupedOption, group="Output", help="Print only the summary.")
 @format_option
 @catalog_options
 def merge(

@@ -15,8 +15,8 @@ from nvidia_catalog import catalog as nvidia
 import trnspec
 from trnspec.graph.graph import Graph
 from trnspec.output.exporters import export
+from trnspec.output.exporters.drawing.canvas import STYLE
 from trnspec.output.exporters.exported import ExportError
-from trnspec.output.exporters.svg_canvas import STYLE
 
 CAT = trnspec.load()
 NS = "{http://www.w3.org/2000/svg}"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.output.exporters import svg_grid, svg_line
+from trnspec.output.exporters.drawing import grid, line
+from trnspec.output.exporters.drawing.canvas import COLORS, TIMES, Key, Picture, framed
+from trnspec.output.exporters.drawing.switched import levels
 from trnspec.output.exporters.ledger import Ledger
-from trnspec.output.exporters.svg_canvas import COLORS, TIMES, Key, Picture, framed
-from trnspec.output.exporters.svg_switched import levels
 from trnspec.output.exporters.wiring import BETWEEN, DIRECT, WITHIN, LinkClass, Wiring, wiring
 from trnspec.topology.shapes import GridShape, Hypercube
 from trnspec.topology.switched import Switched
@@ -89,15 +89,15 @@ def _drawn(network: Wiring, classes: dict[str, str]) -> Picture:
     if isinstance(shape, Switched):
         return levels(shape, classes, network)
     if isinstance(shape, Hypercube) and shape.d == 4:
-        return svg_grid.four(shape, classes)
+        return grid.four(shape, classes)
     if isinstance(shape, GridShape) and len(shape.axes) == 2:
-        return svg_grid.plane(shape, classes)
+        return grid.plane(shape, classes)
     if isinstance(shape, GridShape) and len(shape.axes) == 3:
-        return svg_grid.planes(shape, classes, network)
+        return grid.planes(shape, classes, network)
     fabric = shape.build()
     if isinstance(shape, GridShape) and len(shape.axes) == 1 and not shape.axes[0].wrap:
-        return svg_line.row(fabric, classes)
-    return svg_line.circle(fabric, classes)
+        return line.row(fabric, classes)
+    return line.circle(fabric, classes)
 
 
 def _words(network: Wiring) -> str:

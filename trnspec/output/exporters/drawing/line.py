@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from trnspec.output.exporters.svg_canvas import Picture, chip, line
+from trnspec.output.exporters.drawing.canvas import Picture, chip, line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.output.exporters.svg_canvas import TIMES, Key, Picture, chip, line, path, rect, text
+from trnspec.output.exporters.drawing.canvas import TIMES, Key, Picture, chip, line, path, rect, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

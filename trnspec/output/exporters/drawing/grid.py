@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.output.exporters.svg_canvas import TIMES, Key, Picture, chip, dot, line, num, path, rect, text
+from trnspec.output.exporters.drawing.canvas import TIMES, Key, Picture, chip, dot, line, num, path, rect, text
 from trnspec.topology.grid import Axis
 
 if TYPE_CHECKING:
