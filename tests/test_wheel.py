@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import venv
 import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
+from elsewhere import wheel as built_wheel
 from running import ROOT
 
 from trnspec._version import __version__
@@ -28,16 +28,9 @@ def run(*args: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
+def wheel() -> Path:
     """The wheel, built from this checkout."""
-    out = tmp_path_factory.mktemp("dist")
-    args = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", out, ROOT)
-    done = run(sys.executable, *args, cwd=out)
-
-    assert done.returncode == 0, done.stderr
-
-    (made,) = out.glob("*.whl")
-    return made
+    return built_wheel()
 
 
 @pytest.fixture(scope="module")

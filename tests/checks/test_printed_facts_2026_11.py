@@ -67,8 +67,9 @@ OF_ROW = {
     65: ("neuroncore-v4",),
     70: ("neuronlink-v3",),
     71: ("neuroncore-v3",),
+    73: ("trainium3-tdp",),
 }
-"""The same of rows whose subject is a chip and whose figure is that of its core or link."""
+"""The same of rows whose subject is a chip and whose figure is that of its core, link or power."""
 
 PRINTED = {
     14: ("two devices on a tray",),

@@ -43,12 +43,12 @@ def test_overlay(here, args, text) -> None:
 def test_edition_beside_the_working_one(here, tmp_path) -> None:
     """What was frozen stays, whatever is edited later."""
     shutil.copytree(ROOT / "catalog", tmp_path / "mine")
-    assert here("edition", "freeze", "2026.12", "--catalog", "mine").status == 0
+    assert here("edition", "freeze", "2026.12.1", "--catalog", "mine").status == 0
     file = tmp_path / "mine" / "chips" / "trainium1.yaml"
     file.write_text(file.read_text().replace("bf16: 190 TFLOPS", "bf16: 201 TFLOPS"))
 
     assert "201 TFLOPS" in here("show", "trainium1", "--catalog", "mine").out
-    frozen = here("show", "trainium1", "--catalog", "mine", "--edition", "2026.12")
+    frozen = here("show", "trainium1", "--catalog", "mine", "--edition", "2026.12.1")
     assert (frozen.status, "201 TFLOPS" in frozen.out, "190 TFLOPS" in frozen.out) == (0, False, True)
 
 

@@ -34,12 +34,11 @@ TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="measuring needs P
 MATPLOTLIB = pytest.mark.skipif(find_spec("matplotlib") is None, reason="charts need matplotlib, the extra plot")
 MARKS = {"calibrate": [SLOW], "measure": [SLOW, TORCH], "plot": [MATPLOTLIB], "site build": [SLOW]}
 ENDLESS = ("lsp", "mcp", "site serve", "watch")
-PARTS = ("search merge",)
-"""Commands that need the results of others; tests/evaluators/searching runs them."""
+NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 EXAMPLES = [
     pytest.param(line, id=f"{name} {number}", marks=MARKS.get(name, MARKS.get(name.partition(" ")[0], [])))
     for name, command in commands().items()
-    if name not in (*ENDLESS, *PARTS)
+    if name not in ENDLESS
     for number, (line, _) in enumerate(getattr(command, "examples", ()))
 ]
 
@@ -81,14 +80,35 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
     (tmp_path / "plan.yaml").write_text(DOCUMENT.format(kind="Scenarios", name="plan", spec=SCENARIOS))
     models = json.loads((DATA / "config_json_models.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(models["llama-3.1-8b"]["config"]))
-    for name in ("training", "plans", "fleet", "errors", "sweep", "step"):
+    for name in ("training", "plans", "fleet", "errors"):
         shutil.copy(DATA / "plots" / f"{name}.json", tmp_path / f"{name}.json")
     return Here(tmp_path, monkeypatch, capsys)
 
 
+STEP = ("--model", "llama-3.1-8b", "--on", "trn2.48xlarge", "--seq", "4096", "--global-batch", "64", "--tp", "8")
+
+
+def prepare(here: Here, line: str) -> None:
+    """Writes the results of other commands that an example names."""
+    commands = {
+        "sweep.json": ("eval", "training", *STEP, "--pp", "1,2", "--zero", "1,2", "--format", "json"),
+        "step.json": ("eval", "training", *STEP, "--pp", "4", "--zero", "1", "--trace", "step.json"),
+        "merge results": ("search", *STEP, "--part", "1/1", "--results", "results"),
+    }
+    for name, args in commands.items():
+        if name in line:
+            done = here(*args)
+            assert 0 == done.status
+            if name == "sweep.json":
+                (here.folder / name).write_text(done.out)
+
+
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_examples_run(here, line) -> None:
-    done = here(*shlex.split(line)[1:])
+    prepare(here, line)
+    # A system that only a plugin describes.
+    plugin = ("--catalog", NVIDIA) if "p5.48xlarge" in line else ()
+    done = here(*shlex.split(line)[1:], *plugin)
     # Differences, and nothing else, make the status 1.
     differs = line.startswith("trnspec diff") and "working working" not in line
     status = int(differs or line == "trnspec check trainium1 peak.dense.bf16 '210 TFLOPS'")

@@ -41,6 +41,7 @@ def test_classes_of_a_ranking() -> None:
     ("outside", "text"),
     [
         (Outside(input="seq", value=131072, low=128, high=8192, factor=16.0), "seq 131,072 is 16x above 8,192"),
+        (Outside(input="size", value=1024, low=163840, high=2**30, factor=160.0), "size 1,024 is 160x below 163,840"),
         (Outside(input="tp", value=1, low=24, high=32, factor=24.0), "tp 1 is 24x below 24"),
         (
             Outside(input="parameters", value=70.6e9, low=3.4e8, high=8e9, factor=8.8),

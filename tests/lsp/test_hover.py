@@ -21,7 +21,7 @@ def test_figure() -> None:
     assert "2.9 TB/sec  (memory.bandwidth of trainium2)" in lines
     assert "  interval     [2.85, 2.95 TB/s)" in lines
     assert "  source       Trainium2 Architecture, 2026-08-21 (neuron-trainium2-2026-08)" in lines
-    assert "  conflicting  2,400 GB/s, rejected (awesomeagents-trainium2, 2024-12)" in lines
+    assert "  rejected     2,400 GB/s (awesomeagents-trainium2, 2024-12)" in lines
     assert "  total        46.4 TB/s of trn2.48xlarge (16 x 2.9 TB/sec)" in lines
 
 

@@ -14,7 +14,7 @@ from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.activations import RECOMPUTE
 from trnspec.perf.work.layout import BUBBLES
 
-COUNT = 4_000
+COUNT = 2_000
 
 
 @pytest.fixture(scope="module")

@@ -214,13 +214,6 @@ def test_trnspec_tells_its_own_commands_as_a_plugin_does() -> None:
     assert list(COMMANDS) == [c.load().name for c in plugin.commands]
 
 
-def test_the_group_is_that_of_the_plugins() -> None:
-    from trnspec import cli
-    from trnspec.plugins import api
-
-    assert api.GROUP == cli._PLUGINS
-
-
 def test_registry_names_both() -> None:
     one = Plugin(name="one", api=API, commands=(Command("hello", "Greet.", "a:b"),))
     two = Plugin(name="two", api=API, commands=(Command("hello", "Greet.", "c:d"),))

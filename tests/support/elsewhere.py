@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import venv
+from functools import cache
 from pathlib import Path
 
 from attrs import frozen
@@ -47,11 +51,19 @@ class Elsewhere:
         return {f.relative_to(self.folder).as_posix() for f in every if "__pycache__" not in f.parts}
 
 
+@cache
+def wheel() -> Path:
+    """The wheel of this checkout, built once for all tests."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    Elsewhere(folder).told(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
 def built(folder: Path, *more: str) -> Elsewhere:
     """A new environment in a folder, with the wheel of this checkout, and with further distributions."""
     made = Elsewhere(folder)
     venv.create(folder / "env", with_pip=True)
-    made.told(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
-    (wheel,) = folder.glob("*.whl")
-    made.pip("install", wheel, *more)
+    made.pip("install", wheel(), *more)
     return made

@@ -52,6 +52,10 @@ class _Use(click.ParamType[tuple[str, str]]):
     examples=(
         ("trnspec export svg trn2-ultraserver --output fabric.svg", "The fabric of a system as a picture:"),
         ("trnspec export astra-sim trn1.32xlarge", "A network for astra-sim:"),
+        (
+            "trnspec export calculon p5.48xlarge --use 'vector.tflops=peak.dense.fp32'",
+            "A system of calculon, with another published rate for one that is not known:",
+        ),
         ("trnspec export json --output catalog.json", "The whole catalog:"),
     ),
 )

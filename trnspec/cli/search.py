@@ -197,14 +197,14 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
 @command.command(
     "merge",
     cls=GroupedCommand,
-    examples=(("trnspec search merge results/*.json", "The results that --part 1/8 to 8/8 wrote to a folder:"),),
+    examples=(("trnspec search merge results --brief", "The result of the parts in a folder:"),),
 )
 @click.argument("files", nargs=-1, required=True, type=NamedPath())
 @click.option(
     "--redo",
     is_flag=True,
     cls=GroupedOption,
-    group="Parts",
+    group="Input",
     help="Evaluate parts that are missing, truncated or altered, here.",
 )
 @click.option(
@@ -212,7 +212,7 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
     type=NamedPath(file_okay=False),
     metavar="DIR",
     cls=GroupedOption,
-    group="Parts",
+    group="Output",
     help="Also write the merged result to this folder.",
 )
 @click.option("--brief", is_flag=True, cls=GroupedOption, group="Output", help="Print only the summary.")

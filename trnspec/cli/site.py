@@ -41,9 +41,10 @@ def build_(folder: FilePath, *, plans: bool, **options: Any) -> None:
     audit, the topologies, and plans for common questions. The pages load nothing from elsewhere. Pages of an earlier site in DIR are replaced.
     """
     from trnspec.api import evaluate
-    from trnspec.site.build import build, write_site
+    from trnspec.site.build import build, require_jinja, write_site
     from trnspec.site.planner import cases
 
+    require_jinja()
     catalog = load_catalog(**options)
     names = [node.name for node in catalog.graph] if plans else []
     pages = build(catalog.graph, cases(lambda name, inputs: evaluate(name, catalog, **inputs), names))

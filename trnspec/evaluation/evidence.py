@@ -58,8 +58,9 @@ class Outside:
         if isinstance(self.value, str) or isinstance(self.low, str) or isinstance(self.high, str):
             return f"{self.input} {self.value}, fitted on {self.low}"
         above = self.value > self.high
+        factor = float(f"{self.factor:.2g}")
         return (
-            f"{self.input} {_count(self.value)} is {self.factor:.2g}x {'above' if above else 'below'} "
+            f"{self.input} {_count(self.value)} is {factor:,.15g}x {'above' if above else 'below'} "
             f"{_count(self.high if above else self.low)}"
         )
 

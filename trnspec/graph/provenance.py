@@ -83,7 +83,7 @@ class Stated(Figure):
             f"  scope        {self.scope}",
             f"  source       {self._source()}",
         ]
-        lines += [f"  conflicting  {c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in self.conflicting]
+        lines += [f"  {c.verdict:<11}  {c.says} ({c.source}, {c.as_of})" for c in self.conflicting]
         return "\n".join(lines)
 
     def __repr__(self) -> str:

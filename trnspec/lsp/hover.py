@@ -124,7 +124,7 @@ def _plain(fact: Fact) -> list[str]:
         lines.append(f"  source       derived: {fact.reason}")
     elif fact.source:
         lines.append(f"  source       {', '.join(filter(None, (fact.source, fact.as_of, fact.where)))}")
-    lines += [f"  conflicting  {c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in fact.conflicting]
+    lines += [f"  {c.verdict:<11}  {c.says} ({c.source}, {c.as_of})" for c in fact.conflicting]
     return lines
 
 

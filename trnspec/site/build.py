@@ -104,9 +104,18 @@ def write_site(folder: FilePath, pages: Mapping[str, bytes]) -> None:
                 file.unlink()
 
 
-def _templates() -> Environment:
+def require_jinja() -> None:
+    """Refuses at once, before anything is computed.
+
+    Raises:
+        UsageError: Jinja2 is not installed.
+    """
     if importlib.util.find_spec("jinja2") is None:
         raise UsageError("the site needs Jinja2: pip install 'trnspec[site]'")
+
+
+def _templates() -> Environment:
+    require_jinja()
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

@@ -112,12 +112,11 @@ def test_every_number_of_ranks_has_the_same_weight():
     assert 2.0 == several.high
 
 
-def test_the_same_rows_give_the_same_fit():
-    some = CLEAN[:12]
-    first, again = fit(some), fit(some)
-    assert first.efficiency == again.efficiency
-    assert first.errors.tobytes() == again.errors.tobytes()
-    assert first.held_out.tobytes() == again.held_out.tobytes()
+def test_the_same_rows_give_the_same_fit(clean):
+    again = fit(CLEAN)
+    assert clean.efficiency == again.efficiency
+    assert clean.errors.tobytes() == again.errors.tobytes()
+    assert clean.held_out.tobytes() == again.held_out.tobytes()
 
 
 @pytest.mark.parametrize("many", [1, 2])
@@ -146,6 +145,7 @@ def test_chips_are_left_out_whole():
         holdout_masks(["m", "n"], ["b", "b"], "chip")
 
 
+@pytest.mark.slow
 def test_what_a_fit_says_of_a_chip_it_has_not_seen():
     """Nothing that was measured of a chip changes what is computed for it."""
     some = [evolve(c, system=evolve(c.system, chip=c.system.name)) for c in CLEAN]

@@ -131,6 +131,7 @@ def test_kernels_have_the_roofs_of_their_chip_and_framework(name):
     assert statistics.mean(errors(found, "calibrated")) < 0.6 * statistics.mean(errors(found, "ideal"))
 
 
+@pytest.mark.slow
 def test_seen_and_held_out():
     """Only rows that the calibration used was fitted to, by content; each of them held out with ``refit``."""
     rows = records(DATA / "inference_neuron.csv")

@@ -44,6 +44,7 @@ def test_a_fit_that_extrapolates_needs_no_exponent(fitted) -> None:
     assert (EXPONENT, EXPONENT) == exponents(fitted, ROWS[:4])
 
 
+@pytest.mark.slow
 def test_a_cost_that_the_model_lacks_needs_one() -> None:
     """Times that grow with the model by a power that the parameters cannot follow, and a spread that hides nothing."""
     none = np.zeros(len(ROWS))

@@ -44,7 +44,7 @@ torus_forms = pytest.mark.parametrize("form", TORUS, ids=lambda f: f.__name__)
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(size=SIZE, n=N, alpha=ALPHA, beta=BETA)
 def test_all_reduce_is_reduce_scatter_and_all_gather(size, n, alpha, beta):
     for prefix in ("ring", "bidirectional_ring", "recursive", "direct"):
@@ -57,7 +57,7 @@ def test_all_reduce_is_reduce_scatter_and_all_gather(size, n, alpha, beta):
 
 
 @forms
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(size=SIZE, more=SIZE, n=N, alpha=ALPHA, beta=BETA)
 def test_more_bytes_are_never_faster(form, size, more, n, alpha, beta):
     # A pipeline in whole pieces: the better of two neighbours, each of which grows.
@@ -65,21 +65,21 @@ def test_more_bytes_are_never_faster(form, size, more, n, alpha, beta):
 
 
 @pytest.mark.parametrize("form", MONOTONE, ids=lambda f: f.__name__)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(size=SIZE, n=N, more=N, alpha=ALPHA, beta=BETA)
 def test_more_ranks_are_never_faster(form, size, n, more, alpha, beta):
     assert form(size, n, alpha, beta) <= form(size, n + more, alpha, beta) * (1 + 1e-12)
 
 
 @forms
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(size=SIZE, n=N, alpha=ALPHA, beta=BETA)
 def test_twice_the_rate_and_half_the_latency_take_exactly_half(form, size, n, alpha, beta):
     assert form(size, n, alpha, beta) / 2.0 == form(size, n, alpha / 2.0, beta * 2.0)
 
 
 @kinds
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(size=SIZE, members=st.tuples(N, N, N), alpha=ALPHA, beta=BETA)
 def test_levels_take_exactly_half_too(kind, size, members, alpha, beta):
     slow = hierarchical(kind, size, members, (alpha,) * 3, (beta,) * 3)
@@ -91,7 +91,7 @@ ROWS = st.lists(st.tuples(SIZE, N, ALPHA, BETA), min_size=1, max_size=8)
 
 
 @forms
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(rows=ROWS)
 def test_a_batch_gives_the_bits_of_single_calls(form, rows):
     batch = form(*(np.array(column) for column in zip(*rows, strict=True)))
@@ -100,7 +100,7 @@ def test_a_batch_gives_the_bits_of_single_calls(form, rows):
 
 
 @kinds
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(rows=st.lists(st.tuples(SIZE, N, N, ALPHA, BETA), min_size=1, max_size=8))
 def test_levels_in_a_batch_give_the_bits_of_single_calls(kind, rows):
     def one(size, inner, outer, alpha, beta):
@@ -110,7 +110,7 @@ def test_levels_in_a_batch_give_the_bits_of_single_calls(kind, rows):
 
 
 @torus_forms
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(rows=st.lists(st.tuples(SIZE, N, N, ALPHA, BETA, BETA), min_size=1, max_size=8))
 def test_a_torus_in_a_batch_gives_the_bits_of_single_calls(form, rows):
     def one(size, k, m, alpha, b, d):
@@ -119,7 +119,7 @@ def test_a_torus_in_a_batch_gives_the_bits_of_single_calls(form, rows):
     assert [one(*row) for row in rows] == one(*(np.array(column) for column in zip(*rows, strict=True))).tolist()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(group=N, stride=N, inner=st.integers(1, 64).map(float), units=st.integers(1, 64).map(float))
 def test_factors_cover_the_group(group, stride, inner, units):
     factors = c.members(group, stride, (inner, inner * units, float("inf")))
@@ -128,7 +128,7 @@ def test_factors_cover_the_group(group, stride, inner, units):
     assert all(f >= 1.0 for f in factors)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(k=st.integers(0, 6), stride=st.integers(0, 6), inner=st.integers(0, 3), outer=st.integers(0, 4))
 def test_factors_of_powers_of_two_are_exact(k, stride, inner, outer):
     levels = (2.0**inner, 2.0 ** (inner + outer), float("inf"))
@@ -140,7 +140,7 @@ def test_factors_of_powers_of_two_are_exact(k, stride, inner, outer):
     assert tuple(float(b // a) for a, b in zip([1, *within], within, strict=False)) == factors
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(dims=st.lists(st.integers(1, 9).map(float), min_size=1, max_size=3), size=SIZE, beta=BETA)
 def test_a_torus_is_never_faster_than_its_links(dims, size, beta):
     n = float(np.prod(dims))

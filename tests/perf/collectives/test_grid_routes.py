@@ -132,7 +132,10 @@ def test_no_ring_is_made_up(sizes, closed):
     assert [] == ring(sizes, closed)
 
 
-@pytest.mark.parametrize("kind", ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast"])
+@pytest.mark.parametrize(
+    "kind",
+    ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", pytest.param("broadcast", marks=pytest.mark.slow)],
+)
 def test_8960_chips_of_a_torus(kind):
     where = on(Torus((16, 20, 28)), degree=6.0)
     tracemalloc.start()

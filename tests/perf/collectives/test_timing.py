@@ -335,7 +335,7 @@ def test_an_algorithm_can_be_named():
 FACTORS = st.lists(st.sampled_from([1.0, 1.5, 2.0, 16.0]), min_size=4, max_size=4)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     name=st.sampled_from(
         ["trn2.48xlarge", "trn2-ultraserver", "trn2-ultraserver*2", "p5.48xlarge*2", "trn1.32xlarge*4"]

@@ -202,7 +202,6 @@ def timeline(passes: Passes, total: float) -> Timeline:
         RefusalError: ``no-event-schedule``: the schedule has no published order for these microbatches, or its events take
             longer than the step time; ``too-many-events``.
     """
-    orders = _orders(passes)
     kinds = max(1, sum(len(works) for works in passes.parts.values()))
     if passes.microbatches * passes.stages * passes.chunks * (kinds + 2) > MOST:
         raise RefusalError(
@@ -211,7 +210,7 @@ def timeline(passes: Passes, total: float) -> Timeline:
             place="global_batch",
             hint="a timeline of fewer microbatches looks the same",
         )
-    stages = _executed(orders, passes)
+    stages = _executed(_orders(passes), passes)
     starts = [0.0 if passes.synchronized else events[0].start for events in stages]
     tail = math.fsum(duration for _, _, duration in passes.end)
     common = max(events[-1].end - start for events, start in zip(stages, starts, strict=True))
