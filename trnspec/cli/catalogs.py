@@ -51,7 +51,8 @@ def open_catalog(text: str) -> Catalog:
     if text and FilePath(text).is_dir():
         return of_folder(FilePath(text))
     raise UsageError(
-        f"{text!r} is not a folder; write an edition such as 2026.11, working, a catalog folder, as-of:2023-03 or git:HEAD"
+        f"{text!r} is not a folder; write an edition such as 2026.11, working, a catalog folder, as-of:2023-03 or git:HEAD; "
+        "trnspec compare compares documents"
     )
 
 

@@ -187,12 +187,12 @@ def _fits(setup: Setup, pool: Pool, most: int) -> None:
     capacity = pool.capacity
     if held.total <= capacity:
         return
-    names = [n for n in _fields(held) if getattr(held, n)]
-    parts = ", ".join(f"{n} {getattr(held, n) / 2**30:,.2f}" for n in names)
+    sizes = {n.replace("_", " "): f"{getattr(held, n) / 2**30:,.2f}" for n in _fields(held)}
+    parts = ", ".join(f"{n} {size}" for n, size in sizes.items() if size != "0.00")
     one = pool is not setup.pool or not most
     raise RefusalError(
         "does-not-fit",
-        f"a rank of {pool.system.name} needs {held.total / 2**30:,.2f} GiB and has {capacity / 2**30:,.2f} ({parts})",
+        f"a rank of {pool.system.name} needs {held.total / 2**30:,.2f} GiB and has {capacity / 2**30:,.2f} GiB ({parts})",
         place=("tp" if pool is setup.pool else "prefill_on") if one else "batch",
         hint="a larger tp or pp, or a narrower weight_dtype" if one else f"batch {most} fits",
     )
