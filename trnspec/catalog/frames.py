@@ -136,7 +136,7 @@ def library(module: str) -> Any:
         return import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        why = "is not installed" if getattr(error, "name", None) == name else f"cannot be imported ({error})"
+        why = "is not installed" if getattr(error, "name", None) in {name, module} else f"cannot be imported ({error})"
         raise UsageError(f"{name} {why}; pip install 'trnspec[tables]'") from error
 
 

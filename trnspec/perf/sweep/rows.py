@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import define, evolve
+from attrs import define
 
 from trnspec.errors import UsageError
 from trnspec.perf.sweep.columns import COUNTS, OPTIONAL, RATIOS, REASONS, WORDS, load_of
@@ -139,12 +139,8 @@ class _Batch:
         columns = _rows(self.columns, at)
         which = np.broadcast_to(columns["which"], len(code))
         models: dict[Any, int] = {}
-        # The reserve, which systems differ in, is added at the end.
-        runtimes = [evolve(e.runtime, reserve=0.0) for e in self.estimators]
-        keys = zip(self.estimators, runtimes, strict=True)
-        model_numbers = np.array([models.setdefault((e.dims, runtime), len(models)) for e, runtime in keys])
+        model_numbers = np.array([models.setdefault((e.dims, e.runtime), len(models)) for e in self.estimators])
         capacity = np.array([e.system.capacity for e in self.estimators])
-        reserve = np.array([e.runtime.reserve for e in self.estimators])
         feasible = np.flatnonzero(code == 0)
         order = feasible[np.argsort(model_numbers[which[feasible]], kind="stable")]
         edges = np.flatnonzero(np.diff(model_numbers[which[order]])) + 1
@@ -152,8 +148,8 @@ class _Batch:
             if len(positions):
                 choices = columns_as_choices(_rows(columns, positions))
                 first = int(which[positions[0]])
-                allocated = choices.memory(self.estimators[first].dims, choices.replicas(), runtimes[first])
-                memory_bytes[positions] = allocated + reserve[which[positions]]
+                one = self.estimators[first]
+                memory_bytes[positions] = choices.memory(one.dims, choices.replicas(), one.runtime)
         code[memory_bytes > capacity[which]] = DOES_NOT_FIT
         return memory_bytes
 
