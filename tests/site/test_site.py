@@ -16,6 +16,7 @@ from urllib.parse import unquote
 import pytest
 from running import Here
 
+import trnspec
 from trnspec.api import graph
 from trnspec.checks.reconcile.audit import audit
 from trnspec.checks.reconcile.overview import overview
@@ -152,6 +153,14 @@ def test_usual_price(data) -> None:
 
     assert "USD/h" in row["text"]
     assert "us-east-1" in row["scope"]
+
+
+def test_measures_of_a_topology(pages) -> None:
+    """As the tutorial on queries computes them; without rates only the links are counted."""
+    cut = trnspec.load()["trn2-ultraserver"].topology.bisection("rate")
+    assert (32, 2.048e12) == (cut.links, cut.rate)
+    assert "Diameter: 6 links. Bisection: 32 links, 2.048 TB/s each way." in pages["document/trn2-ultraserver.html"]
+    assert re.search(r"Bisection: \d+ links\.", pages["document/trn3-gen2-ultraserver.html"])
 
 
 def test_links_resolve(pages, parsed) -> None:

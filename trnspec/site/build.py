@@ -11,12 +11,15 @@ from trnspec.atomic_write import write
 from trnspec.checks.reconcile.audit import audit
 from trnspec.checks.reconcile.overview import overview
 from trnspec.errors import UsageError
+from trnspec.evaluation.measures import measure
+from trnspec.graph.fabrics import fabric
 from trnspec.model.source import Source
 from trnspec.output.exporters.exported import ExportError
 from trnspec.output.exporters.svg import export as draw
 from trnspec.site.accuracy import scores
 from trnspec.site.data import script
 from trnspec.site.document_values import Entry, entry
+from trnspec.topology.fabric import TopologyError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +51,7 @@ def build(graph: Graph, plans: Sequence[Case] = ()) -> dict[str, bytes]:
     entries = [entry(graph, node) for node in sorted(graph, key=lambda n: (n.kind, n.name))]
     documents = [e for e in entries if not isinstance(e.node.spec, Source)]
     drawings = _drawings(graph, documents)
+    measures = {name: _measures(graph, name) for name in drawings}
     cited = _cited(graph, documents)
     sources = graph.of(Source)
     common = {"version": __version__, "documents": documents, "drawings": drawings, "plans": plans}
@@ -73,6 +77,7 @@ def build(graph: Graph, plans: Sequence[Case] = ()) -> dict[str, bytes]:
             entry=each,
             node=each.node,
             drawing=drawings.get(each.node.name),
+            measures=measures.get(each.node.name, ""),
             root="../",
             current="",
         )
@@ -151,6 +156,20 @@ def _drawings(graph: Graph, entries: Sequence[Entry]) -> dict[str, str]:
             except ExportError:
                 continue
     return drawn
+
+
+def _measures(graph: Graph, name: str) -> str:
+    """Diameter and bisection of a topology in words: ``diameter 6 links; bisection 32 links, 2.048 TB/s each way``."""
+    shape = fabric(graph, graph.named(name))
+    if shape is None:
+        return ""
+    try:
+        cut = shape.bisection("rate")
+    except TopologyError:
+        cut = shape.bisection()  # the rate of a link is not known
+    rate = "" if cut.rate is None else f", {measure(cut.rate, 'B/s', digits=4)} each way"
+    bound = "" if cut.exact else " at most"
+    return f"Diameter: {shape.diameter} links. Bisection:{bound} {cut.links:,} links{rate}."
 
 
 def _by_kind(entries: Sequence[Entry]) -> dict[str, list[Entry]]:

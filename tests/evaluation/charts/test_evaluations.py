@@ -186,3 +186,16 @@ def test_a_search_without_a_front_has_no_such_chart() -> None:
     inputs = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "seq": 4096, "global_batch": 64, "tp": (8,), "pp": (1,)}
     with pytest.raises(UsageError, match="Pareto"):
         chart([trnspec.evaluate("search", CAT, **inputs)], "pareto")
+
+
+def test_serving_of_inference_has_a_point_for_each_batch() -> None:
+    inputs = {"model": "llama-3.1-8b", "prompt": 1024, "output": 128, "batch": 8}
+    some = [trnspec.evaluate("inference", CAT, on="trn2.48xlarge", tp=tp, **inputs) for tp in (4, 8)]
+    (panel,) = chart(some, "serving").panels
+    drawn = [m for m in panel.marks if isinstance(m, Points)]
+    assert ["tp 4", "tp 8"] == [m.name.partition(",")[0] for m in drawn]
+    for points, one in zip(drawn, some, strict=True):
+        rows = one.tables[0].records()
+        assert points.y == tuple(r["throughput_per_chip"] for r in rows)
+        assert [1000.0 * r["time_per_output_token"] for r in rows] == pytest.approx(list(points.x))
+        assert points.labels == tuple(f"{r['batch']:,}" for r in rows)

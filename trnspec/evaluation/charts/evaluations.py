@@ -298,12 +298,14 @@ def _wide(values: Iterable[float]) -> bool:
     return bool(known) and max(known) > _WIDE * min(known)
 
 
-def serving(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  # noqa: ARG001  # titles say what differs
-    """Median and percentile of TTFT and of TPOT against the request rate, with their limits and the planned rate.
+def serving(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
+    """Percentiles of TTFT and of TPOT of a plan against the request rate; of inference, throughput against TPOT.
 
     Raises:
         UsageError: There are several evaluations, or it has no such table.
     """
+    if evaluations[0].evaluator == "inference":
+        return _latency(evaluations, labels)
     if len(evaluations) > 1:
         raise UsageError("a serving chart shows one plan")
     evaluation = evaluations[0]
@@ -327,6 +329,26 @@ def serving(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart: 
         axis = Axis(f"{label(name)} [{symbol}]", zero=True)
         panels.append(Panel(Axis("requests per second of the fleet", zero=True), axis, tuple(marks)))
     return Chart("serving", f"{evaluation.evaluator}: {evaluation.title}", tuple(panels), caption(evaluations))
+
+
+def _latency(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
+    """Throughput per chip against TPOT of some deployments, a point for each batch size."""
+    tables: list[list[dict[str, Any]]] = [_table(e, "Latency and throughput", "serving").records() for e in evaluations]
+    size, symbol = scale([r["time_per_output_token"] for rows in tables for r in rows], "s")
+    marks: list[Mark] = []
+    for name, rows in zip(labels, tables, strict=True):
+        x = tuple(r["time_per_output_token"] / size for r in rows)
+        y = tuple(r["throughput_per_chip"] for r in rows)
+        marks.append(Line("", x, y, like=name))
+        marks.append(Points(name, x, y, labels=tuple(f"{r['batch']:,}" for r in rows)))
+    axes = (
+        Axis(f"{label('time_per_output_token')} [{symbol}]", zero=True),
+        Axis("throughput per chip [tokens/s]", zero=True),
+    )
+    title = evaluations[0].title if len(evaluations) == 1 else _title(evaluations)
+    return Chart(
+        "serving", f"inference: {title}", (Panel(*axes, tuple(marks)),), caption(evaluations, "Labels: batch size")
+    )
 
 
 def _seconds(value: object) -> float | None:
