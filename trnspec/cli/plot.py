@@ -106,7 +106,7 @@ for _kind, _evaluator, _summary, _example in (
     (
         "serving",
         "plan serve",
-        "Percentiles of TTFT and TPOT against the request rate.",
+        "Percentiles of TTFT and TPOT of a plan against the request rate; of inference, throughput against TPOT.",
         "trnspec plot serving fleet.json --output fleet.svg",
     ),
     (

@@ -341,13 +341,15 @@ def _latency(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
         y = tuple(r["throughput_per_chip"] for r in rows)
         marks.append(Line("", x, y, like=name))
         marks.append(Points(name, x, y, labels=tuple(f"{r['batch']:,}" for r in rows)))
-    axes = (
-        Axis(f"{label('time_per_output_token')} [{symbol}]", zero=True),
-        Axis("throughput per chip [tokens/s]", zero=True),
-    )
+    log = _wide(r["time_per_output_token"] for rows in tables for r in rows)
+    horizontal = Axis(f"{label('time_per_output_token')} [{symbol}]", log=log, zero=True)
+    vertical = Axis("throughput per chip [tokens/s]", zero=True)
     title = evaluations[0].title if len(evaluations) == 1 else _title(evaluations)
     return Chart(
-        "serving", f"inference: {title}", (Panel(*axes, tuple(marks)),), caption(evaluations, "Labels: batch size")
+        "serving",
+        f"inference: {title}",
+        (Panel(horizontal, vertical, tuple(marks)),),
+        caption(evaluations, "Labels: batch size"),
     )
 
 
