@@ -90,9 +90,9 @@ def _point(count: int) -> Interval:
 
 
 def count_of(says: int | str) -> int | None:
-    """The count that a claim states: a whole number, or a rounded one; ``None`` for any other text."""
+    """The count that a claim states: a whole number, or a rounded one; ``None`` for any other text, and below zero."""
     if isinstance(says, int):
-        return says
+        return says if says >= 0 else None
     try:
         return rounded(says)
     except ValueError:

@@ -40,8 +40,7 @@ class Site:
         """The value; ``None`` if there is none, or if a claim states a word."""
         if self.claim is not None:
             says = self.node.claims[self.claim].says
-            shape = shape_at(type(self.node.spec), self.path[1:]) if isinstance(says, str) else None
-            if isinstance(shape, NumberShape):
+            if isinstance(says, int) or isinstance(shape_at(type(self.node.spec), self.path[1:]), NumberShape):
                 return count_of(says)
             return _parsed(says, self.node.units)
         value = figure_at(self.node, self.path)
