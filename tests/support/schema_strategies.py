@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from trnspec.api import registry
 from trnspec.model.annotations import Count, Date, Least, Text
-from trnspec.model.document import Claim, Metadata
+from trnspec.model.document import API_VERSION, Claim, Metadata
 from trnspec.model.fields import AnyFigure, Bandwidth, Rates
 from trnspec.model.json_schema import Schema, document_schema
 from trnspec.model.ref import Ref
@@ -89,8 +89,9 @@ KINDS: dict[str, type] = {k.name: k.spec for k in registry().kinds.values()} | {
 
 @functools.cache
 def documents(kind: str) -> st.SearchStrategy[Schema]:
-    """Documents that the schema of a kind allows."""
+    """Documents that the schema of a kind allows, of the present version: others are read as if they were of it."""
     schema = document_schema(kind, KINDS[kind])
+    schema["properties"] = schema["properties"] | {"api_version": {"const": API_VERSION}}
     return _Made(schema["$defs"]).of(schema)
 
 

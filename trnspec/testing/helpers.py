@@ -106,7 +106,7 @@ def expected(files: Mapping[str, str] | str, *, registry: Registry | None = None
     findings: Marks = set()
     for name, text in texts.items():
         for number, line in enumerate(text.splitlines(), 1):
-            mark = re.search(r"#! ([A-Z0-9, ]+)$", line)
+            mark = re.search(r"#! ([A-Z0-9, ]+)\s*$", line)
             if mark:
                 findings |= {(name, code.strip(), number) for code in mark[1].split(",")}
     return findings
