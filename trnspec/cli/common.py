@@ -32,6 +32,17 @@ def catalog_options(command: F) -> F:
     return command
 
 
+def check_options(command: F) -> F:
+    """The options of commands that rewrite documents: ``--check`` and ``--diff``, which write nothing."""
+    shown = {"--check": "list the files that would change", "--diff": "print what would change"}
+    for name, text in reversed(shown.items()):
+        option = click.option(
+            name, is_flag=True, cls=GroupedOption, group="Output", help=f"Write nothing; {text}, with exit status 1."
+        )
+        command = option(command)
+    return command
+
+
 def load_catalog(
     *,
     catalog: str | None = None,

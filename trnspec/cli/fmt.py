@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.common import check_options
+from trnspec.cli.help import GroupedCommand
 from trnspec.errors import UsageError
 from trnspec.yaml import Limits, read_text
 from trnspec.yaml.layout import LayoutError
@@ -28,20 +29,7 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
-@click.option(
-    "--check",
-    is_flag=True,
-    cls=GroupedOption,
-    group="Output",
-    help="Write nothing; list the files that would change, with exit status 1.",
-)
-@click.option(
-    "--diff",
-    is_flag=True,
-    cls=GroupedOption,
-    group="Output",
-    help="Write nothing; print what would change, with exit status 1.",
-)
+@check_options
 def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: FBT001  # click passes them by name
     """Format documents: order of keys, indentation and spacing.
 

@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.common import check_options
+from trnspec.cli.help import GroupedCommand
 
 
 @click.command(
@@ -19,20 +20,7 @@ from trnspec.cli.help import GroupedCommand, GroupedOption
     ),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
-@click.option(
-    "--check",
-    is_flag=True,
-    cls=GroupedOption,
-    group="Output",
-    help="Write nothing; list the files that would change, with exit status 1.",
-)
-@click.option(
-    "--diff",
-    is_flag=True,
-    cls=GroupedOption,
-    group="Output",
-    help="Write nothing; print what would change, with exit status 1.",
-)
+@check_options
 def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: FBT001  # click passes them by name
     """Write documents of an older api_version, or with former paths, in the present format.
 

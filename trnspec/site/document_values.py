@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.graph.graph import Graph
+    from trnspec.graph.provenance import Stated
     from trnspec.model.price import Price, PriceType
+    from trnspec.yaml import Path
 
 
 @frozen(kw_only=True)
@@ -243,31 +245,19 @@ def _of_sum(node: Node[Any], total: Sum) -> Value:
 
 
 def _of_quote(quote: Quote, at: str) -> Value:
-    figure = quote.figure
     spec: Price = quote.document.spec
-    return Value(
-        at=at,
-        label=at,
-        text=figure.value.text,
-        numbers=(figure.value.value, figure.interval.low, figure.interval.high),
-        unit=figure.value.unit.symbol,
-        base=figure.value.dimension.base,
-        interval=interval_text(figure.interval, figure.value.unit, figure.value.digits + 3),
-        verdict="adopted",
-        scope=f"{figure.scope}, {quote.type}{f', {spec.term}' if spec.term else ''}, {quote.place}",
-        source=figure.source_name,
-        as_of=figure.as_of,
-        where=figure.where or "",
-        note=figure.note or "",
-        document=quote.document.name,
-        line=line_of(quote.document, ("spec", "hourly", quote.place)),
-        others=(),
-    )
+    scope = f"{quote.type}{f', {spec.term}' if spec.term else ''}, {quote.place}"
+    return _of_document(quote.figure, at, scope, quote.document, ("spec", "hourly", quote.place))
 
 
 def _of_draw(draw: Draw) -> Value:
-    figure, at = draw.figure, f"power.{draw.type}"
     load = getattr(draw.document.spec, "load", None)
+    scope = f"{draw.type}{f', {load}' if load else ''}"
+    return _of_document(draw.figure, f"power.{draw.type}", scope, draw.document, ("spec", "power"))
+
+
+def _of_document(figure: Stated, at: str, scope: str, document: Node[Any], path: Path) -> Value:
+    """The figure of another document, such as a price, as a value of the one it is about."""
     return Value(
         at=at,
         label=at,
@@ -277,12 +267,12 @@ def _of_draw(draw: Draw) -> Value:
         base=figure.value.dimension.base,
         interval=interval_text(figure.interval, figure.value.unit, figure.value.digits + 3),
         verdict="adopted",
-        scope=f"{figure.scope}, {draw.type}{f', {load}' if load else ''}",
+        scope=f"{figure.scope}, {scope}",
         source=figure.source_name,
         as_of=figure.as_of,
         where=figure.where or "",
         note=figure.note or "",
-        document=draw.document.name,
-        line=line_of(draw.document, ("spec", "power")),
+        document=document.name,
+        line=line_of(document, path),
         others=(),
     )

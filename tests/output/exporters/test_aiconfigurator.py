@@ -111,14 +111,14 @@ def test_its_engine_loads_the_system_and_its_times_are_those_of_the_catalog(tmp_
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     for name in NAMES:
-        told, chip, ours = found[name], CAT[name].chip_view, system(name)["node"]
-        assert json.loads(json.dumps(system(name)["gpu"])) == told["spec"]["gpu"]
+        read, chip, ours = found[name], CAT[name].chip_view, system(name)["node"]
+        assert json.loads(json.dumps(system(name)["gpu"])) == read["spec"]["gpu"]
         beyond = ours.get("inter_rack_bw", ours["inter_node_bw"])
-        assert [ours["intra_node_bw"], beyond] == told["rates"]
+        assert [ours["intra_node_bw"], beyond] == read["rates"]
         work = 2 * 8192**3
-        assert work / float(chip.peak.dense.bf16) * 1000 == pytest.approx(told["gemm"]), "ms; bound by compute"
+        assert work / float(chip.peak.dense.bf16) * 1000 == pytest.approx(read["gemm"]), "ms; bound by compute"
         if chip.peak.dense.fp8 is None:
-            assert "fp8_tc_flops" in told["fp8"], "it refuses a rate that is not known"
+            assert "fp8_tc_flops" in read["fp8"], "it refuses a rate that is not known"
         else:
-            assert work / float(chip.peak.dense.fp8) * 1000 == pytest.approx(told["fp8"])
-        assert 2 * 8192 * 1024 / ours["inter_node_bw"] * 1000 == pytest.approx(told["p2p"])
+            assert work / float(chip.peak.dense.fp8) * 1000 == pytest.approx(read["fp8"])
+        assert 2 * 8192 * 1024 / ours["inter_node_bw"] * 1000 == pytest.approx(read["p2p"])

@@ -119,12 +119,12 @@ def test_the_package_reads_it_and_calculates_with_it(package, tmp_path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert {*FABRICS, *WHOLE, *GPUS} == set(found)
-    for name, told in found.items():
+    for name, read in found.items():
         ours, chip = config(name, ALL), ALL[name].chip_view
-        assert ours == told["gpu"]
-        assert [ours["peak_fp16_TFLOPS"], ours["peak_i8_TFLOPS"], ours["peak_i4_TFLOPS"]] == told["rates"]
-        assert float(chip.memory.capacity) == told["left"], "bytes of a chip"
+        assert ours == read["gpu"]
+        assert [ours["peak_fp16_TFLOPS"], ours["peak_i8_TFLOPS"], ours["peak_i4_TFLOPS"]] == read["rates"]
+        assert float(chip.memory.capacity) == read["left"], "bytes of a chip"
         # Two products of 8 x 1,024 tokens with matrices of 1,600 x 6,400 on two chips, bound by compute.
-        assert 2 * 2 * 8 * 1024 * 1600 * 6400 / 2 / float(chip.peak.dense.fp16) == pytest.approx(told["mlp"])
+        assert 2 * 2 * 8 * 1024 * 1600 * 6400 / 2 / float(chip.peak.dense.fp16) == pytest.approx(read["mlp"])
         # The weights of 1.5 billion parameters in two parts must be read once for each of eight tokens.
-        assert told["latency"] > 8 * 1.5e9 / float(chip.memory.bandwidth)
+        assert read["latency"] > 8 * 1.5e9 / float(chip.memory.bandwidth)
