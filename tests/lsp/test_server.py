@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
-from running import ROOT
+from running import ROOT, completed
 
 from trnspec.api import registry
 from trnspec.loading.rewriting import formatted
@@ -87,7 +87,7 @@ def test_session(tmp_path, monkeypatch) -> None:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "catalog" / f"{name}.yaml", root / f"{name}.yaml")
 
-    asyncio.run(asyncio.wait_for(_session(root), 2 * SECONDS))
+    completed(asyncio.wait_for(_session(root), 2 * SECONDS))
 
 
 async def _session(root: Path) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
-from running import ROOT, apart, environment
+from running import ROOT, apart, completed, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -28,7 +27,7 @@ def session(work: Callable[[ClientSession], Coroutine[Any, Any, Any]]) -> Any:
             await client.initialize()
             return await work(client)
 
-    return asyncio.run(talk())
+    return completed(talk())
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import importlib
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import traceback
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +24,8 @@ from trnspec.api import validate
 from trnspec.cli import COMMANDS, main
 
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from collections.abc import Coroutine
+    from typing import Any, NoReturn
 
     import pytest
 
@@ -70,6 +73,12 @@ def environment(**more: str) -> dict[str, str]:
     """This environment without what changes how text is written, and with ``more``."""
     left_out = ("NO_COLOR", "FORCE_COLOR", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL")
     return {k: v for k, v in os.environ.items() if k not in left_out} | more
+
+
+def completed(work: Coroutine[Any, Any, Any]) -> Any:
+    """What ``work`` returns. It has a thread of its own: Playwright's browser keeps an event loop in the main one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def apart(*args: str | Path, cwd: Path, stdin: bytes = b"", **env: str) -> Result:
