@@ -8,6 +8,7 @@ combinations, an operation is evaluated for every row, with the same bits.
 from __future__ import annotations
 
 import math
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,10 @@ from attrs import define, field
 from numpy.typing import NDArray
 
 from trnspec.perf.lowering.machine import Machine
-from trnspec.perf.sweep import keys
+from trnspec.perf.sweep import keys, machine_code
 from trnspec.perf.sweep.columns import COUNTS, Choices, caused, reason_codes
 from trnspec.perf.sweep.estimator_columns import Figures
-from trnspec.perf.sweep.expressions import Expression, Recording, required
+from trnspec.perf.sweep.expressions import Expression, Recording, replaced, required
 from trnspec.perf.sweep.formulas import (
     COLUMNS,
     FEATURES,
@@ -29,7 +30,7 @@ from trnspec.perf.sweep.formulas import (
     formulas,
     without_features,
 )
-from trnspec.perf.sweep.program import NEAR, REJECTED, Buffers, Program, Programs, Translation
+from trnspec.perf.sweep.program import NEAR, REJECTED, Buffers, MachineCode, Program, Programs, Translation
 from trnspec.perf.training.step import step_from_costs
 from trnspec.perf.work.transformer import Transformer
 
@@ -193,9 +194,36 @@ class Tables:
                 words.setdefault(name, self._array(f"all {name}", size))[at] = bits
         return [*self.programs.times(columns | words, features, self._near(columns["which"])), code]
 
+    def by_machine_code(self, columns: dict[str, Any], size: int) -> list[Any] | None:
+        """Times, parts and codes of some rows; ``None`` without machine code, or where columns must be checked or grown."""
+        code = None if self.programs is None else self.programs.code
+        if code is None or size < machine_code.LANES:
+            return None
+        taken: dict[str, NDArray[Any]] = {}
+        for name, dtype in code.columns.items():
+            column: Any = columns[name]
+            axis = self.axes.get(name)
+            if axis is not None and axis.fractional and axis.usable and isinstance(column, np.ndarray):
+                bits = next(bits for of_axis, _, bits in self.programs.words if of_axis == name)
+                column, fractions = np.empty(size, dtype=np.int64), column
+                axis.find(fractions, bits, column)
+            taken[name] = np.ascontiguousarray(np.broadcast_to(column, (size,)), dtype=dtype)
+        if not all(self._known(name, columns[name]) for name in COLUMNS if name not in code.columns):
+            return None
+        return code.evaluate(taken, size)
+
+    def _known(self, name: str, column: Any) -> bool:
+        """Whether a column on which no operation depends has valid values, and those that were recorded."""
+        if not isinstance(column, np.ndarray):
+            return True
+        axis = self.axes[name]
+        if len(axis.values) == 1:
+            return bool((column == axis.values[0]).all())
+        return column.min() >= (name in COUNTS) and column.max() <= LIMITS.get(name, np.inf)
+
     def _near(self, which: Any) -> Any:
         """Numbers of rows that are equal where estimators are next to each other, so that elements of tables are."""
-        if not isinstance(which, np.ndarray):
+        if not isinstance(which, (np.ndarray, Expression)):
             return np.uint16(0)
         narrow = max(0, (len(self.axes["which"].values) - 1).bit_length() - NEAR)
         return (which >> narrow if narrow else which).astype(np.uint16)
@@ -287,9 +315,44 @@ class Tables:
         kinds = {-1: layouts} | {kind: times(kind) for kind in (*self._kinds(layouts[1], leaves, limit, sample), every)}
         tables = self._tabulated(required(chain.from_iterable(kinds.values())), leaves, limit)
         words, results = self._rowwise(kinds, tables)
+        code = self._machine_code(words, results, every) if machine_code.available() else None
         layout = Program.of(results.pop(-1), reuse=False)
         times_of = {kind: Program.of(of_kind) for kind, of_kind in results.items()}
-        return Programs(layout, times_of, every, len(self.names), words)
+        return Programs(layout, times_of, every, len(self.names), words, code)
+
+    def _machine_code(
+        self, translations: Sequence[Translation], programs: Mapping[int, list[Any]], every: int
+    ) -> MachineCode:
+        """The programs as machine code, which also finds the positions of values on axes."""
+        recording = Recording()
+        words: dict[str, Any] = {}
+        for name, word, bits in translations:
+            column, axis = recording.column(name, np.int64), self.axes[name]
+            part: Any = column
+            if isinstance(bits, np.ndarray) and not axis.fractional:
+                part = np.minimum(np.maximum(column, 0), len(bits) - 1).of(bits)
+            elif not axis.fractional:
+                part = column << bits
+            if axis.fixed:
+                part = np.where((column >= 0) & (column < len(axis.values)), part, np.int64(-1))
+            words[word] = part if word not in words else words[word] | part
+        code, features = replaced(recording, programs[-1], words)
+        kinds = [kind for kind in programs if kind >= 0]
+        place = np.full(REJECTED + 1, kinds.index(every), dtype=np.uint16)
+        place[kinds] = np.arange(len(kinds))
+        place[REJECTED] = len(kinds)
+        key = features.of(place) if isinstance(features, Expression) else place[features]
+        key = key << np.uint16(NEAR)
+        if len(self.axes["which"].values) > 1:
+            key = key | self._near(recording.column("which", np.int64))
+        of_rows = {x for x in required(chain.from_iterable(programs.values())) if x.function is None}
+        rowwise = {x.inputs[0]: x.dtype for x in of_rows if x.inputs[0] not in words}
+        bad = [word < 0 for word in words.values()]
+        bad += [recording.column(name, dtype) < 1 for name, dtype in rowwise.items() if name in COUNTS]
+        results = [code, key, reduce(np.logical_or, bad, False), *words.values()]  # noqa: FBT003
+        return MachineCode.of(
+            results, {kind: programs[kind] for kind in kinds}, [*words], {x.inputs[0]: x.dtype for x in required(results) if x.function is None} | rowwise
+        )
 
     def _kinds(
         self, layout: Expression, leaves: dict[Expression, NDArray[Any]], limit: int, sample: dict[str, Any]

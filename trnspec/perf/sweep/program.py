@@ -12,9 +12,10 @@ from attrs import define, field
 from numpy.typing import NDArray
 
 from trnspec.perf.sweep.expressions import Element, Expression, Table, required
+from trnspec.perf.sweep.machine_code import LANES, Library, Routine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from trnspec.perf.sweep.expressions import Operand
 
@@ -216,6 +217,57 @@ _ROUND = 256
 
 
 @define
+class MachineCode:
+    """The programs of a batch as machine code.
+
+    Attributes:
+        layouts: Code, key by which rows are sorted, whether a value is invalid or new, and the words of each row.
+        kinds: Times and their parts, by the number that the key has in its highest bits.
+        columns: The columns that are read, and their types.
+        words: Names of the words.
+        results: Number of results of each row.
+    """
+
+    layouts: Routine
+    kinds: list[Routine]
+    columns: dict[str, np.dtype[Any]]
+    words: list[str]
+    results: int
+
+    @classmethod
+    def of(
+        cls,
+        layouts: Sequence[Operand],
+        kinds: Mapping[int, Sequence[Operand]],
+        words: list[str],
+        columns: dict[str, np.dtype[Any]],
+    ) -> MachineCode:
+        """Compile the programs; see the attributes."""
+        library = Library()
+        of_layouts = library.routine(layouts, indexed=False)
+        of_kinds = [library.routine(results, indexed=True) for results in kinds.values()]
+        library.compile()
+        return cls(of_layouts, of_kinds, columns, words, len(next(iter(kinds.values()))))
+
+    def evaluate(self, columns: dict[str, NDArray[Any]], size: int) -> list[NDArray[Any]] | None:
+        """Times and codes of some rows; ``None`` where a value is invalid or new."""
+        code, key = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint16)
+        bad = np.empty(size, dtype=np.bool_)
+        words = {name: np.empty(size, dtype=np.int64) for name in self.words}
+        self.layouts.run(columns, [code, key, bad, *words.values()], None, size)
+        if bad.any():
+            return None
+        results = [np.zeros(size) for _ in range(self.results)]
+        order = np.argsort(key, kind="stable")
+        ends = np.cumsum(np.bincount(key >> np.uint16(NEAR), minlength=len(self.kinds))).tolist()
+        for begin, end, routine in zip([0, *ends], ends, self.kinds, strict=False):
+            if end > begin:
+                part = np.resize(order[begin:end], max(LANES, end - begin))
+                routine.run(columns | words, results, part, len(part))
+        return [*results, code]
+
+
+@define
 class Programs:
     """The operations of a batch: those that find out which layouts are valid, and for these the times.
 
@@ -235,6 +287,7 @@ class Programs:
     every: int
     results: int
     words: list[Translation]
+    code: MachineCode | None = None
     buffers: Buffers = field(factory=Buffers)
 
     def layout(self, columns: Mapping[str, Any], size: int) -> tuple[Any, Any]:

@@ -121,6 +121,8 @@ class _Batch:
     def block(self, at: slice) -> list[Any]:
         """Times of some rows and their parts, and their codes without memory; arrays are valid until the next block."""
         columns, below = _rows(self.columns, at), self.below
+        if not below and (results := self.tables.by_machine_code(columns, at.stop - at.start)) is not None:
+            return results
         for name, limit in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
             _check(name, columns[name], limit)
         results = self.tables.evaluate(columns, at.stop - at.start) if np.min(columns["dp"]) > 0 else None
