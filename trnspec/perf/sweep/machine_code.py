@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 LANES = 8
 """Rows that an instruction computes, and the fewest of a pass."""
-_CHUNK = 4096
+_CHUNK = 16384
 """Rows of a pass where results of one are read by the next."""
 
 _FLOAT = {np.add: "fadd", np.subtract: "fsub", np.multiply: "fmul", np.true_divide: "fdiv", np.negative: "fneg"}
