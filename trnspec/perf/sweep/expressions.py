@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -225,7 +225,7 @@ _ARITHMETIC = {np.add, np.subtract, np.multiply, np.true_divide}
 """Operations that may leave an operand as it is."""
 
 
-def required(outputs: Iterable[Operand]) -> list[Expression]:
+def required(outputs: Iterable[Operand], known: Container[Expression] = ()) -> list[Expression]:
     """The expressions that some results need, each after its operands and as late as possible."""
     order: dict[int, Expression] = {}
     stack = [(x, False) for x in reversed(list(outputs)) if isinstance(x, Expression)]
@@ -237,15 +237,30 @@ def required(outputs: Iterable[Operand]) -> list[Expression]:
             order[id(expression)] = expression
         else:
             stack.append((expression, True))
-            stack += [(x, False) for x in reversed(expression.inputs) if isinstance(x, Expression)]
+            if expression not in known:
+                stack += [(x, False) for x in reversed(expression.inputs) if isinstance(x, Expression)]
     return list(order.values())
 
 
-def replaced(recording: Recording, outputs: Sequence[Operand], columns: Mapping[str, Operand]) -> list[Operand]:
-    """Some results recorded again, with other expressions for some columns."""
+def replaced(
+    recording: Recording,
+    outputs: Sequence[Operand],
+    columns: Mapping[str, Operand],
+    instead: Mapping[Expression, Operand] | None = None,
+) -> list[Operand]:
+    """Some results recorded again.
+
+    Args:
+        recording: Where.
+        outputs: The results.
+        columns: Expressions in place of columns.
+        instead: For some expressions an operand of theirs, which takes their place.
+    """
     found: dict[int, Operand] = {}
     for x in required(outputs):
-        if x.function is None:
+        if instead is not None and x in instead:
+            found[id(x)] = found.get(id(instead[x]), instead[x])
+        elif x.function is None:
             (name,) = x.inputs
             found[id(x)] = columns[name] if name in columns else recording.column(name, x.dtype)
         else:

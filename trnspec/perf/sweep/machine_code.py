@@ -18,7 +18,7 @@ from attrs import define, field, frozen
 from trnspec.perf.sweep.expressions import Cast, Element, Expression, Table, required, selected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,14 +31,14 @@ _CHUNK = 16384
 
 _FLOAT = {np.add: "fadd", np.subtract: "fsub", np.multiply: "fmul", np.true_divide: "fdiv", np.negative: "fneg"}
 _WHOLE = {
-    **{np.add: "add", np.subtract: "sub", np.multiply: "mul", np.left_shift: "shl"},
-    **{np.bitwise_and: "and", np.bitwise_or: "or", np.bitwise_xor: "xor"},
-    **{np.logical_and: "and", np.logical_or: "or"},
+    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.left_shift: "shl",
+    np.bitwise_and: "and", np.bitwise_or: "or", np.bitwise_xor: "xor",
+    np.logical_and: "and", np.logical_or: "or",
 }
 _TRUTH = {np.add: "or", np.multiply: "and", np.maximum: "or", np.minimum: "and"}
 _COMPARED = {
-    **{np.greater: "gt", np.greater_equal: "ge", np.less: "lt", np.less_equal: "le"},
-    **{np.equal: "eq", np.not_equal: "ne"},
+    np.greater: "gt", np.greater_equal: "ge", np.less: "lt", np.less_equal: "le",
+    np.equal: "eq", np.not_equal: "ne",
 }
 _LOGICAL = {np.logical_and, np.logical_or, np.logical_not}
 _CALLED = {np.floor: "llvm.floor", np.ceil: "llvm.ceil", np.sqrt: "llvm.sqrt"}
@@ -57,7 +57,7 @@ def available() -> bool:
     return True
 
 
-def _is_inline(x: Expression) -> bool:
+def is_inline(x: Expression) -> bool:
     """Whether an operation is a few instructions."""
     function = x.function
     return function is None or function in _UFUNCS or function is selected or isinstance(function, (Cast, Element, Table))
@@ -384,46 +384,101 @@ class Library:
         numbers = {id(x): i for i, x in enumerate(results) if isinstance(x, Expression)}
         needed = {
             id(y) for x in order for y in _operands(x)
-            if not (_is_inline(x) and _is_inline(y)) or (levels[id(y)] < levels[id(x)] and not _is_key(y))
+            if not (is_inline(x) and is_inline(y)) or (levels[id(y)] < levels[id(x)] and not _is_key(y))
         }  # fmt: skip
-        buffers = {id(x): np.empty(_CHUNK, dtype=x.dtype) for x in order if id(x) in needed or not _is_inline(x)}
+        buffers = {id(x): np.empty(_CHUNK, dtype=x.dtype) for x in order if id(x) in needed or not is_inline(x)}
         steps: list[_Pass | Expression] = []
         for level in range(last + 1):
             one = _Pass(f"pass_{len(self.routines)}_{level}", buffers, indexed=indexed)
             for x in order:
-                if _is_inline(x) and levels[id(x)] == level:
+                if is_inline(x) and levels[id(x)] == level:
                     one.need(x)
                     if id(x) in needed:
                         one.store(x, _Place("buffer", id(x), buffers[id(x)]))
                     if id(x) in numbers:
                         one.store(x, _Place("result", numbers[id(x)]))
             steps += [one] if one.places else []
-            steps += [x for x in order if not _is_inline(x) and levels[id(x)] == level]
-        copied = {id(x): numbers[id(x)] for x in order if not _is_inline(x) and id(x) in numbers}
+            steps += [x for x in order if not is_inline(x) and levels[id(x)] == level]
+        copied = {id(x): numbers[id(x)] for x in order if not is_inline(x) and id(x) in numbers}
         constants = {i: x for i, x in enumerate(results) if not isinstance(x, Expression)}
         routine = Routine(steps, buffers, copied, constants)
         self.routines.append(routine)
         return routine
 
-    def compile(self) -> None:
-        """Make machine code of all routines."""
+    def compile(self, keys: int) -> Order:
+        """Make machine code of all routines, and of what sorts keys below a number."""
         from llvmlite import binding
 
         passes = [step for routine in self.routines for step in routine.steps if isinstance(step, _Pass)]
-        module = binding.parse_assembly(_DECLARED + "".join(one.text() for one in passes))
-        module.verify()
+        module = binding.parse_assembly(_DECLARED + _SORT + "".join(one.text() for one in passes))
         engine = binding.create_mcjit_compiler(module, _target())
         engine.finalize_object()
-        kind = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
         for routine in self.routines:
             routine.engine = engine
             for step in routine.steps:
                 if isinstance(step, _Pass):
                     addresses = [0 if x.array is None else x.array.ctypes.data for x in step.places]
-                    function = kind(engine.get_function_address(step.name))
+                    function = _PASS(engine.get_function_address(step.name))
                     routine.calls.append((function, np.array(addresses, dtype=np.uintp)))
+        return Order(*(_SORTS(engine.get_function_address(name)) for name in ("count", "place")), keys, engine)
 
 
+_PASS = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+_SORTS = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@define
+class Order:
+    """Sorts rows by small keys: counts each key, and puts the rows into their places.
+
+    Attributes:
+        count: Adds up how often each key occurs.
+        place: Writes the rows in their order; places of keys become their ends.
+        keys: Number of keys.
+        engine: What owns the machine code.
+    """
+
+    count: Any
+    place: Any
+    keys: int
+    engine: Any
+
+    def sorted(self, key: NDArray[np.uint16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows in the order of their keys, equal ones as they are; and for each key where its rows end."""
+        counts, rows = np.zeros(self.keys + 1, dtype=np.int64), np.empty(len(key), dtype=np.int64)
+        self.count(len(key), key.ctypes.data, counts.ctypes.data + 8, None)
+        places = np.cumsum(counts)
+        self.place(len(key), key.ctypes.data, places.ctypes.data, rows.ctypes.data)
+        return rows, places[:-1]
+
+
+_EACH = """
+entry:
+ br label %loop
+loop:
+ %i = phi i64 [0, %entry], [%next, %loop]
+ %kp = getelementptr i16, ptr %keys, i64 %i
+ %k = load i16, ptr %kp
+ %at = zext i16 %k to i64
+ %cp = getelementptr i64, ptr %counts, i64 %at
+ %c = load i64, ptr %cp
+ %more = add i64 %c, 1
+ store i64 %more, ptr %cp
+ INSTRUCTIONS
+ %next = add i64 %i, 1
+ %left = icmp slt i64 %next, %n
+ br i1 %left, label %loop, label %exit
+exit:
+ ret void
+}
+"""
+_SORT = "".join(
+    f"define void @{name}(i64 %n, ptr %keys, ptr %counts, ptr %rows) {{{_EACH.replace('INSTRUCTIONS', instructions)}"
+    for name, instructions in (
+        ("count", ""),
+        ("place", "%rp = getelementptr i64, ptr %rows, i64 %c\n store i64 %i, ptr %rp"),
+    )
+)
 _DECLARED = "".join(
     f"declare {_vector(kind)} @llvm.masked.gather.v{LANES}{_suffix(kind)}.v{LANES}p0"
     f"({_vector('ptr')}, i32, {_vector('i1')}, {_vector(kind)})\n"
@@ -434,7 +489,7 @@ _DECLARED = "".join(
 
 
 def _target() -> Any:
-    """Machine code for the processor that runs it, which keeps no state between compilations."""
+    """What makes machine code for this processor."""
     from llvmlite import binding
 
     binding.initialize_native_target()
@@ -457,11 +512,11 @@ def _levels(order: Sequence[Expression]) -> tuple[dict[int, int], int]:
     """
     first: dict[int, int] = {}
     for x in order:
-        first[id(x)] = max((first[id(y)] + (not _is_inline(y)) for y in _operands(x)), default=0)
-    last = max((first[id(x)] + (not _is_inline(x)) for x in order), default=0)
+        first[id(x)] = max((first[id(y)] + (not is_inline(y)) for y in _operands(x)), default=0)
+    last = max((first[id(x)] + (not is_inline(x)) for x in order), default=0)
     level = dict.fromkeys(first, last)
     for x in reversed(order):
-        if not _is_inline(x):
+        if not is_inline(x):
             level[id(x)] = first[id(x)]
         for y in _operands(x):
             level[id(y)] = min(level[id(y)], level[id(x)])

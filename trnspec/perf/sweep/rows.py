@@ -121,11 +121,12 @@ class _Batch:
     def block(self, at: slice) -> list[Any]:
         """Times of some rows and their parts, and their codes without memory; arrays are valid until the next block."""
         columns, below = _rows(self.columns, at), self.below
-        if not below and (results := self.tables.by_machine_code(columns, at.stop - at.start)) is not None:
-            return results
-        for name, limit in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
-            _check(name, columns[name], limit)
-        results = self.tables.evaluate(columns, at.stop - at.start) if np.min(columns["dp"]) > 0 else None
+        results = self.tables.evaluate(columns, at.stop - at.start) if self.tables.checks else None
+        if results is None:
+            for name, limit in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
+                _check(name, columns[name], limit)
+            if not self.tables.checks and np.min(columns["dp"]) > 0:
+                results = self.tables.evaluate(columns, at.stop - at.start)
         if results is None:
             columns, non_positive = _positive(columns)
             below = np.logical_or(below, non_positive)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from trnspec.perf.ops import elementwise, larger
+from trnspec.perf.ops import Corrected, elementwise, larger
 from trnspec.perf.training.v_shaped_order import Slot, needed, order
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.legality import MOST_V_STAGES
@@ -238,7 +238,7 @@ def recorded_bubble(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -
     for path in range(_AT_ONCE):
         f, b, w = counts[3 * path : 3 * path + 3]
         usually = larger(usually, f * forward + b * inputs + w * weights)
-    return elementwise(_unusual, usually, _compared(several != 0.0, *layout, *times), *layout, *times)
+    return elementwise(_CORRECTED, usually, _compared(several != 0.0, *layout, *times), *layout, *times)
 
 
 def _bubbles(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> NDArray[np.float64]:
@@ -278,6 +278,9 @@ def _unusual(usually: Any, compared: Any, *operands: Any, out: Any = None) -> An
         return found
     np.copyto(out, found)
     return out
+
+
+_CORRECTED = Corrected(_unusual)
 
 
 def _replaced(result: NDArray[np.float64], rows: Any, operands: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
