@@ -72,6 +72,30 @@ class Key:
             records[at] = table
         return records.reshape(-1, width)
 
+    def few(self, tables: Sequence[NDArray[np.float64]]) -> list[Expression]:
+        """What rows look up in tables that have few different records together: the number of that, and its elements.
+
+        Args:
+            tables: Tables whose dimensions are the axes in their order.
+        """
+        columns = [self.records([table]).reshape(-1) for table in tables]
+        digest = np.zeros(len(columns[0]), dtype=np.uint64)
+        for column in columns:
+            digest = (digest ^ column.view(np.uint64)) * _FACTOR
+            digest ^= digest >> np.uint64(29)
+        _, first, numbers = np.unique(digest, return_index=True, return_inverse=True)
+        if len(first) * _FEW > len(digest) or not all((c[first][numbers] == c).all() for c in columns):
+            return []
+        number = self.position.of(numbers.astype(np.uint16 if len(first) <= _MOST else np.int64))
+        return [number.of(column[first]) for column in columns]
+
+
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""An odd number with which records have different digests; what has not is compared."""
+_FEW = 16
+"""Records are few if each one occurs as often on average."""
+_MOST = 1 << 16
+
 
 def fields(sizes: Mapping[str, int], groups: Iterable[frozenset[str]]) -> dict[str, Field]:
     """Fields of axes, in an order with which the keys of groups need few operations.

@@ -323,7 +323,7 @@ class Tables:
         needed = required(chain.from_iterable(programs.values()), tables)
         operands = chain(*(x.inputs for x in needed if x not in tables), *programs.values())
         looked_up = dict.fromkeys(x for x in operands if isinstance(x, Expression) and x in tables)
-        words, found = self._looked_up(rows, {x: tables[x] for x in looked_up}, limits.shared)
+        words, found = self._looked_up(rows, {x: tables[x] for x in looked_up}, limits)
         rebuilt |= found
         for expression in needed:
             if expression in tables:
@@ -339,7 +339,7 @@ class Tables:
         }
 
     def _looked_up(
-        self, rows: Recording, tables: dict[Expression, NDArray[Any]], shared: int
+        self, rows: Recording, tables: dict[Expression, NDArray[Any]], limits: _Limits
     ) -> tuple[list[Translation], dict[Expression, Any]]:
         """What rows look up in tables; a number where all elements are equal.
 
@@ -362,7 +362,7 @@ class Tables:
             unions = []
             for i, (other, members) in enumerate(groups):
                 size = self.size_of(union := self._of(axes | other))
-                if size * (len(members) + len(expressions)) <= shared:
+                if size * (len(members) + len(expressions)) <= limits.shared:
                     unions.append((size, i, union))
             if unions:
                 _, i, union = min(unions, key=lambda item: item[:2])
@@ -373,6 +373,10 @@ class Tables:
         placed = keys.fields(sizes, [axes for axes, _ in groups])
         for axes, expressions in groups:
             of_group = keys.key(rows, placed, axes)
+            several = [] if limits.most == limits.each else [x for x in expressions if x.dtype == np.float64]
+            if len(several) >= _RECORD and (found := of_group.few([self._flat(varying[x], of_group.names) for x in several])):
+                values |= zip(several, found, strict=True)
+                expressions = [x for x in expressions if x not in values]
             width = 1 if self.size_of(axes) <= _SEPARATE else _RECORD
             for dtype in dict.fromkeys(x.dtype for x in expressions):
                 # What is needed at about the same time is looked up together.
