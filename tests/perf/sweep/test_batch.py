@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.sweep import lookup
+from trnspec.perf.sweep import axes, lookup
 from trnspec.perf.sweep import rows as flat
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, Best, Block, Pareto, Top, rows, sweep
 from trnspec.perf.sweep.estimator_columns import Figures
@@ -105,8 +105,8 @@ def test_columns_of_many_numbers(samples, compiled) -> None:
     chosen = [s for s in samples if not s.reason and s.layout.cp == 1 and not s.layout.sequence_parallel][:300]
     which, given_ = np.array([s.which for s in chosen]), columns(chosen)
     lengths = np.arange(1000, 1000 + len(chosen))
-    assert len(chosen) == 300 > lookup._MAX_VALUES
-    for given_["seq"] in (lengths, lengths + lookup._VALUE_LIMIT, np.where(lengths == 1150, 3 * 1024, 2048)):
+    assert len(chosen) == 300 > axes.MAX_VALUES
+    for given_["seq"] in (lengths, lengths + axes.VALUE_LIMIT, np.where(lengths == 1150, 3 * 1024, 2048)):
         found = rows(ESTIMATORS, which, block=64, **given_)
         expected = [
             single(ESTIMATORS[s.which], evolve(s.layout, seq=int(seq)), memory=False)

@@ -14,7 +14,7 @@ from trnspec.perf.sweep.columns import COUNTS
 from trnspec.perf.sweep.expressions import Expression, Recording, replaced, required
 from trnspec.perf.sweep.formulas import COLUMNS
 from trnspec.perf.sweep.machine_code import LANES, Library, Order, Routine
-from trnspec.perf.sweep.program import NEAR, REJECTED, is_known, near
+from trnspec.perf.sweep.program import REJECTED, is_known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from trnspec.perf.sweep.axes import Axis
     from trnspec.perf.sweep.expressions import Operand
     from trnspec.perf.sweep.program import Translation
-
-_NEAR_FROM = 512
-"""Estimators from which on rows are sorted by them: the tables of fewer are in cache."""
-
 
 @define
 class _Kind:
@@ -48,9 +44,9 @@ class Compiled:
 
     Attributes:
         axes: The values of each column.
-        layouts: Code, key by which rows are sorted, whether a value is invalid or new, and the words of each row.
-        kinds: Times and their parts, by the number that the key has in its highest bits.
-        order: Sorts keys.
+        layouts: Code, number of the kind, whether a value is invalid or new, and the words of each row.
+        kinds: Times and their parts; the rows of the number after the last one have none.
+        order: Sorts rows by their kind.
         columns: The columns that are read, and their types.
         words: Names of the words.
         fractions: By column of numbers that are not whole the bits of their positions, which are found before.
@@ -80,21 +76,23 @@ class Compiled:
             axes: The values of each column.
             translations: How columns become words.
             layouts: Codes and features, from words and columns.
-            kinds: Times and their parts by features; the last one is for all other features.
+            kinds: Times and their parts by features, of which layouts may have fewer; the last one is for all.
         """
         recording = Recording()
         words: dict[str, Any] = {}
+        by_column: dict[str, list[tuple[str, Any]]] = {}
         for name, word, bits in translations:
-            part = _position(recording.column(name, np.int64), axes[name], bits)
-            words[word] = words[word] | part if word in words else part
+            by_column.setdefault(name, []).append((word, bits))
+        for name, parts in by_column.items():
+            of_words, bits = zip(*parts, strict=True)
+            for word, part in zip(of_words, _positions(recording.column(name, np.int64), axes[name], bits), strict=False):
+                words[word] = words[word] | part if word in words else part
         code, features = replaced(recording, layouts, words)
-        place = np.full(REJECTED + 1, len(kinds) - 1, dtype=np.uint16)
-        place[[*kinds]] = np.arange(len(kinds))
+        place = np.full(REJECTED + 1, len(kinds) - 1, dtype=np.uint8)
+        for number, kind in reversed([*enumerate(kinds)]):
+            place[[features for features in range(REJECTED) if not features & ~kind]] = number
         place[REJECTED] = len(kinds)
-        by_estimator = len(axes["which"].values) >= _NEAR_FROM
         key = features.of(place) if isinstance(features, Expression) else place[features]
-        if by_estimator:
-            key = key << np.uint16(NEAR) | near(axes, recording.column("which", np.int64))
         read = {x for x in required(chain(layouts, *kinds.values())) if x.function is None}
         rowwise = {x.inputs[0]: x.dtype for x in read if x.inputs[0] not in words}
         bad = [word < 0 for word in words.values()]
@@ -105,7 +103,7 @@ class Compiled:
         library = Library()
         of_layouts = library.routine(results, indexed=False)
         of_kinds = [_Kind(_usual(library, times), library.routine(times, indexed=True)) for times in kinds.values()]
-        order = library.compile(len(kinds) + 1 << (NEAR if by_estimator else 0))
+        order = library.compile(len(kinds) + 1)
         fractions = {name: bits for name, _, bits in translations if axes[name].fractional}
         number = len(next(iter(kinds.values())))
         return cls(axes, of_layouts, of_kinds, order, columns, [*words], fractions, number)
@@ -119,19 +117,15 @@ class Compiled:
         if size < LANES:
             taken = {name: np.resize(column, LANES) for name, column in taken.items()}
         length = max(size, LANES)
-        code, key = np.empty(length, dtype=np.uint8), np.empty(length, dtype=np.uint16)
-        bad = np.empty(length, dtype=np.bool_)
+        code, key, bad = (np.empty(length, dtype=dtype) for dtype in (np.uint8, np.uint8, np.bool_))
         taken |= {name: np.empty(length, dtype=np.int64) for name in self.words}
         self.layouts.run(taken, [code, key, bad, *(taken[name] for name in self.words)], None, length)
         if bad.any():
             return None
         results = [np.zeros(length) for _ in range(self.results)]
         rows, ends = self.order.sorted(key)
-        narrow = len(ends) // (len(self.kinds) + 1)
-        begin = 0
-        for kind, end in zip(self.kinds, ends[narrow - 1 :: narrow].tolist(), strict=False):
+        for kind, begin, end in zip(self.kinds, [0, *ends], ends, strict=False):
             self._times(kind, taken, results, rows[begin:end])
-            begin = end
         return [*(column[:size] for column in results), code[:size]]
 
     def _times(
@@ -155,12 +149,21 @@ class Compiled:
         return np.ascontiguousarray(np.broadcast_to(column, (size,)), dtype=self.columns[name])
 
 
-def _position(column: Expression, axis: Axis, bits: np.int64 | NDArray[np.int64]) -> Any:
-    """The position of a value on an axis, as bits; negative for a value that is not on it."""
+def _positions(column: Expression, axis: Axis, bits: Sequence[Any]) -> list[Any]:
+    """The position of a value on an axis, as bits of some words; negative for a value that is not on it."""
     if axis.fractional:
-        return column
-    part: Any = np.minimum(np.maximum(column, 0), len(bits) - 1).of(bits) if isinstance(bits, np.ndarray) else column << bits
-    return np.where((column >= 0) & (column < len(axis.values)), part, np.int64(-1)) if axis.fixed else part
+        return [column]
+    if not isinstance(bits[0], np.ndarray):
+        parts: list[Any] = [column << shift for shift in bits]
+    else:
+        # The bits of all words side by side, so that a row is looked up at once.
+        records = np.zeros((len(bits[0]), 1 << (len(bits) - 1).bit_length()), dtype=np.int64)
+        records[:, : len(bits)] = np.transpose(bits)
+        parts = np.minimum(np.maximum(column, 0), len(records) - 1).records(records)[: len(bits)]
+    if not axis.fixed:
+        return parts
+    within = (column >= 0) & (column < len(axis.values))
+    return [np.where(within, part, np.int64(-1)) for part in parts]
 
 
 def _usual(library: Library, times: Sequence[Operand]) -> Routine | None:

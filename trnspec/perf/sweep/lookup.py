@@ -8,6 +8,8 @@ combinations, an operation is evaluated for every row, with the same bits.
 from __future__ import annotations
 
 import math
+import operator
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +71,6 @@ _FAST_COMBINATIONS = 1 << 14
 """Largest table of an operation in machine code, which computes faster than it looks up what is not in cache."""
 _FAST_SHARED = 1 << 8
 """The same of tables that are expanded."""
-_FAST_KINDS = 3
-"""The same of kinds of layouts."""
 _FAST_ROWS = 1 << 18
 """Rows of a batch, or of repeated ones, from which on machine code is faster, the time to make it included."""
 
@@ -84,12 +84,14 @@ class _Limits:
         each: Largest table of other operations.
         shared: Most elements of tables that are expanded to the axes of others, so that rows need fewer keys.
         kinds: Most kinds of layouts that have programs of their own.
+        union: Whether kinds without and with a V-shaped schedule are evaluated by one program each.
     """
 
     most: int
     each: int
     shared: int
     kinds: int
+    union: bool
 
 
 @define
@@ -153,7 +155,7 @@ class Tables:
 
     def build(self, columns: dict[str, Any]) -> None:
         """Record the formulas, tabulate what depends on few columns, and compile the rest; or take them from the cache."""
-        key = (self.names, *((a.usable, a.values.tobytes()) for a in self.axes.values()))
+        key = (self.names, *((a.usable, a.fixed, len(a.values) if a.fixed else a.values.tobytes()) for a in self.axes.values()))
         built = self.figures.built
         known = built.get(key)
         evaluated = known.evaluated if isinstance(known, Programs) else 0
@@ -165,8 +167,8 @@ class Tables:
             if repeated or self.rows >= _COMPILED_ROWS:
                 limit = _MAX_COMBINATIONS if repeated else int(_COMBINATIONS_PER_ROW * self.rows)
                 limit = max(min(_MAX_COMBINATIONS, limit), self.size_of(("which",)))
-                limits = _Limits(limit, limit, _MAX_SHARED, min(_KINDS, self.rows // _KIND_ROWS))
-                fast_limits = _Limits(limit, min(limit, _FAST_COMBINATIONS), _FAST_SHARED, _FAST_KINDS)
+                limits = _Limits(limit, limit, _MAX_SHARED, min(_KINDS, self.rows // _KIND_ROWS), union=False)
+                fast_limits = _Limits(limit, min(limit, _FAST_COMBINATIONS), _FAST_SHARED, 2, union=True)
                 built[key] = self._compiled(fast_limits if fast else limits, columns, fast=fast)
             else:
                 built[None] = key
@@ -221,8 +223,13 @@ class Tables:
         bound = programs.layouts.bound(size, programs.buffers)
         bound.read(sample | found)
         counts = np.bincount(np.atleast_1d(bound.run()[0]), minlength=REJECTED)[:REJECTED]
-        most = np.argsort(-counts)[: limits.kinds]
-        return [int(kind) for kind in most if counts[kind] > _RARE * counts.sum()]
+        found_kinds = [int(kind) for kind in np.argsort(-counts) if counts[kind] > _RARE * counts.sum()]
+        if not limits.union:
+            return found_kinds[: limits.kinds]
+        # Machine code is fast enough for all features that occur but those whose results are corrected.
+        v_shaped = 1 << [*FEATURES].index("v_shaped")
+        several = ([k for k in found_kinds if bool(k & v_shaped) is one] for one in (False, True))
+        return [reduce(operator.or_, of_one) for of_one in several if of_one]
 
     def _recorded(
         self, columns: dict[str, Any], figures: dict[str, dict[str, Number]]
@@ -373,11 +380,11 @@ class Tables:
         placed = keys.fields(sizes, [axes for axes, _ in groups])
         for axes, expressions in groups:
             of_group = keys.key(rows, placed, axes)
-            several = [] if limits.most == limits.each else [x for x in expressions if x.dtype == np.float64]
+            several = [] if not limits.union else [x for x in expressions if x.dtype == np.float64]
             if len(several) >= _RECORD and (found := of_group.few([self._flat(varying[x], of_group.names) for x in several])):
                 values |= zip(several, found, strict=True)
                 expressions = [x for x in expressions if x not in values]
-            width = 1 if self.size_of(axes) <= _SEPARATE else _RECORD
+            width = 1 if self.size_of(axes) <= _SEPARATE else 2 * _RECORD if limits.union else _RECORD
             for dtype in dict.fromkeys(x.dtype for x in expressions):
                 # What is needed at about the same time is looked up together.
                 members = sorted((x for x in expressions if x.dtype == dtype), key=order_of_use.__getitem__)

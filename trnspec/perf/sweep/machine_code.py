@@ -443,13 +443,13 @@ class Order:
     keys: int
     engine: Any
 
-    def sorted(self, key: NDArray[np.uint16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def sorted(self, key: NDArray[np.uint8]) -> tuple[NDArray[np.int64], list[int]]:
         """The rows in the order of their keys, equal ones as they are; and for each key where its rows end."""
         counts, rows = np.zeros(self.keys + 1, dtype=np.int64), np.empty(len(key), dtype=np.int64)
         self.count(len(key), key.ctypes.data, counts.ctypes.data + 8, None)
         places = np.cumsum(counts)
         self.place(len(key), key.ctypes.data, places.ctypes.data, rows.ctypes.data)
-        return rows, places[:-1]
+        return rows, places[:-1].tolist()
 
 
 _EACH = """
@@ -457,9 +457,9 @@ entry:
  br label %loop
 loop:
  %i = phi i64 [0, %entry], [%next, %loop]
- %kp = getelementptr i16, ptr %keys, i64 %i
- %k = load i16, ptr %kp
- %at = zext i16 %k to i64
+ %kp = getelementptr i8, ptr %keys, i64 %i
+ %k = load i8, ptr %kp
+ %at = zext i8 %k to i64
  %cp = getelementptr i64, ptr %counts, i64 %at
  %c = load i64, ptr %cp
  %more = add i64 %c, 1
