@@ -13,6 +13,7 @@ from trnspec.perf.ops import Corrected
 from trnspec.perf.sweep.columns import COUNTS
 from trnspec.perf.sweep.expressions import Expression, Recording, replaced, required
 from trnspec.perf.sweep.formulas import COLUMNS
+from trnspec.perf.sweep.keys import in_lines
 from trnspec.perf.sweep.machine_code import LANES, Library, Order, Routine
 from trnspec.perf.sweep.program import REJECTED, is_known
 
@@ -157,7 +158,7 @@ def _positions(column: Expression, axis: Axis, bits: Sequence[Any]) -> list[Any]
         parts: list[Any] = [column << shift for shift in bits]
     else:
         # The bits of all words side by side, so that a row is looked up at once.
-        records = np.zeros((len(bits[0]), 1 << (len(bits) - 1).bit_length()), dtype=np.int64)
+        records = in_lines((len(bits[0]), 1 << (len(bits) - 1).bit_length()), np.int64)
         records[:, : len(bits)] = np.transpose(bits)
         parts = np.minimum(np.maximum(column, 0), len(records) - 1).records(records)[: len(bits)]
     if not axis.fixed:

@@ -6,6 +6,7 @@ a position in it consists of fields: where they are next to each other in a word
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Key:
         """
         # A record of three would take longer than one of four.
         width = 1 << (len(tables) - 1).bit_length()
-        records = np.zeros((*self.shape, width), dtype=tables[0].dtype)
+        records = in_lines((*self.shape, width), tables[0].dtype)
         for i, table in enumerate(tables):
             at: Any = (*map(slice, table.shape), i)
             records[at] = table
@@ -90,6 +91,16 @@ class Key:
         return [number.of(column[first]) for column in columns]
 
 
+def in_lines(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """An array of zeros that begins with a cache line, so that no record of a power of two of bytes is on two lines."""
+    length = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.zeros(length + _LINE, dtype=np.uint8)
+    begin = -memory.ctypes.data % _LINE
+    return memory[begin : begin + length].view(dtype).reshape(shape)
+
+
+_LINE = 64
+"""Bytes of a cache line."""
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """An odd number with which records have different digests; what has not is compared."""
 _FEW = 16
