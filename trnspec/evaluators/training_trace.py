@@ -13,7 +13,7 @@ from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import stage_memory
 from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, passes_of, timeline
-from trnspec.perf.work.stages import in_flight, stage_layers
+from trnspec.perf.work.stages import in_flight
 from trnspec.perf.work.terms import terms
 
 if TYPE_CHECKING:
@@ -63,19 +63,12 @@ def trace(catalog: Catalog, question: TrainingQuestion) -> dict[str, Any]:
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
     plan, machine = layout.plan(), estimator.machine
     of = costs(terms(estimator.model, machine), plan, links(plan, machine))
-    drawn = timeline(passes_of(parts, layout, of, _longest(estimator, layout)), evaluation.number("step_time"))
+    drawn = timeline(passes_of(parts, layout, of), evaluation.number("step_time"))
     return {
         "displayTimeUnit": "ms",
         "otherData": {"title": evaluation.title, "step_time_s": drawn.total, "trnspec": evaluation.evaluator},
         "traceEvents": [*_named(layout), *_events(drawn), *_memory(drawn, estimator, layout)],
     }
-
-
-def _longest(estimator: Estimator, layout: Layout) -> int:
-    """The first stage with the most layers."""
-    split = layout.split()
-    layers = [sum(map(float, stage_layers(estimator.dims, split, float(stage)))) for stage in range(layout.pp)]
-    return layers.index(max(layers))
 
 
 def _named(layout: Layout) -> Iterator[dict[str, Any]]:
