@@ -15,9 +15,9 @@ from trnspec.evaluation.progress import report
 from trnspec.evaluation.questions import CalibratedSystem, Question, axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Table
 from trnspec.loading.files import shipped
-from trnspec.perf.calibration.measurements import Skipped, records
-from trnspec.perf.calibration.score import Part, Scored
-from trnspec.perf.calibration.scorers import score
+from trnspec.perf.calibration.measured.tables import Part, Skipped, records
+from trnspec.perf.calibration.scores.score import Scored
+from trnspec.perf.calibration.scores.scorers import score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
