@@ -7,9 +7,9 @@ import pytest
 from attrs import evolve
 from fit_samples import TRUE, cases
 
-from trnspec.perf.calibration.fits.training import Pooled, batch, solved
 from trnspec.perf.calibration.fits.prior import scale
 from trnspec.perf.calibration.fits.solver import STEP, derivatives, fit_parameters, minimize
+from trnspec.perf.calibration.fits.training import Pooled, batch, solved
 
 X = np.linspace(0.1, 2.0, 12)
 

@@ -11,17 +11,10 @@ from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.model.calibration import SHARES
-<<<<<<< HEAD:trnspec/perf/calibration/fit_training.py
-from trnspec.perf.calibration.limits import KERNELS, kernel, limits
-from trnspec.perf.calibration.prior import TYPICAL as NO_PRIOR
-from trnspec.perf.calibration.prior import Learned, Posterior, Prior, posterior, scale
-from trnspec.perf.calibration.solver import bounded, derivatives, minimize, selected, stacked, unbounded
-=======
 from trnspec.perf.calibration.fits.limits import KERNELS, kernel, limits
 from trnspec.perf.calibration.fits.prior import TYPICAL as NO_PRIOR
 from trnspec.perf.calibration.fits.prior import Learned, Posterior, Prior, posterior, scale
-from trnspec.perf.calibration.fits.solver import bounded, minimize, selected, stacked, unbounded
->>>>>>> integ:trnspec/perf/calibration/fits/training.py
+from trnspec.perf.calibration.fits.solver import bounded, derivatives, minimize, selected, stacked, unbounded
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
