@@ -254,7 +254,7 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> 
 
 
 def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals) -> list[Plan]:
-    """The plans of the fewest systems that meet the deadline, of other counts tried on the way, and of larger ones.
+    """The plans of the fewest systems that meet the deadline, of other counts on the way, and of larger ones.
 
     Raises:
         RefusalError: No count has a feasible layout, or a figure is not published.
