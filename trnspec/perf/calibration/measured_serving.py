@@ -153,7 +153,8 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
         raise UsageError(f"unknown dtype of the KV cache {cache!r}")
     # Checkpoints in 4 bit have the routed experts in 4 bit, and all else in 16.
     narrow = dims.experts > 0 and WEIGHTS[stored] < 1.0
-    prompt = float(integer(row, "isl", needed=True))
+    share = _mean_length(row)
+    prompt = max(1.0, share * integer(row, "isl", needed=True))
     chunk = float(FRAMEWORKS[framework].settings["chunk"].value)
     assumptions.append(f"chunk: {chunk:g} tokens, the default of {framework}")
     return ServingCase(
@@ -169,7 +170,7 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
             ep=float(min(ep, dp)),
             batch=max(1.0, round(requests)),
             prompt=prompt,
-            output=float(integer(row, "osl", needed=True)),
+            output=max(1.0, share * integer(row, "osl", needed=True)),
             passes=float(-(-prompt // chunk)),
             weight_bytes=WEIGHTS[stored],
             whole_bytes=2.0 if narrow else WEIGHTS[stored],
@@ -189,6 +190,15 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
         assumptions=tuple(assumptions),
         source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision", "framework_version")),
     )
+
+
+_LENGTHS = re.compile(r"uniform\s+([0-9.]+)\s*L\s*\.\.\s*L$")
+
+
+def _mean_length(row: Record) -> float:
+    """The mean of the lengths over the stated ones ``L``: 0.9 of ``uniform 0.8L..L``, otherwise 1."""
+    match = _LENGTHS.fullmatch((row.get("length_rule") or "").strip())
+    return 0.5 * (1.0 + float(match[1])) if match else 1.0
 
 
 def _framework(row: Record) -> str:

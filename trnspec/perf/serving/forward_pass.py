@@ -49,6 +49,7 @@ class Serving:
     weights: Number = 1.0
     cache: Number = 1.0
     single_core: Number = 1.0
+    matmul_passes: Number = 0.0
     score_passes: Number = 0.0
     link: Number = 1.0
     additive: Number = 0.0
@@ -287,7 +288,11 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     whole_bytes = where(plan.whole_bytes > 0.0, plan.whole_bytes, plan.weight_bytes)
     weights = (model.whole + padding) * share * whole_bytes + routed * plan.weight_bytes
     weight_time = weights * machine.byte / serving.weights
-    matrices = _overlapped(compute, weight_time, serving)
+    # Tensors between matrices: each reads its input and writes its result, of experts once for each of a token's.
+    copied = 2.0 * model.hidden * (model.results + model.shared + model.inner * model.active * model.moe)
+    activations = tokens * (model.split * share + copied) * plan.activation_bytes
+    streamed = activations * serving.matmul_passes * machine.byte
+    matrices = _overlapped(compute, weight_time, serving) + streamed
 
     score_time = 2.0 * load.scores * heads * machine.score / serving.attention
     cached = load.cached * model.kv_elements * cache_share(model, plan.tp) * plan.cache_bytes
