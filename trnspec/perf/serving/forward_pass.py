@@ -30,6 +30,7 @@ class Serving:
         weights: Share of the memory bandwidth that reading weights achieves.
         cache: Share of the memory bandwidth that reading the KV cache achieves.
         single_core: The part of ``cache`` that a rank of one physical core achieves, where two are a rank by default.
+        matmul_passes: Passes over inputs and results of matrix multiplications, without weights.
         score_passes: Passes over the scores in device memory, 4 bytes each; 0 where they stay on chip.
         link: Share of the link rate that collectives achieve.
         additive: Share of the shorter of compute and memory time that is not overlapped with the longer.
@@ -255,7 +256,8 @@ def cache_bytes(model: Transformer, cache_element: Number) -> Number:
 def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> Pass:
     """The time of one pass of a load through all layers, one stage after the other.
 
-    A matrix of ``w`` elements costs ``2 w`` FLOP per token and is read once; scores and values cost ``2 c (q + v)`` per
+    A matrix of ``w`` elements costs ``2 w`` FLOP per token and is read once; its inputs and results, of experts one for each
+    of a token's, pass device memory ``matmul_passes`` times (Ivanov et al. 2021, section 4); scores and values cost ``2 c (q + v)`` per
     token that attends to ``c`` keys, which are read once per sequence; in decoding with latent attention, whose up-projections
     are absorbed into queries and outputs, ``q`` is ``rank + rope`` and ``v`` is ``rank`` (DeepSeek-V2, section 2.1).  Each takes the longer of compute and memory time
     (the roofline, Williams et al. 2009) plus the share ``additive`` of the shorter.  One all-reduce carries each result of a layer on

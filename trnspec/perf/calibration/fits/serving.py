@@ -45,7 +45,7 @@ DEVIATIONS: dict[str, tuple[str, ...]] = {
 }
 """The groupings by which each deviates from its mean; a stack is a framework with dense models or with experts."""
 
-PRIOR, RIDGE = 1.0, 0.7
+PRIOR, RIDGE = 0.5, 1.0
 """Residual of a mean, and of a deviation, by a factor of e; chosen by the errors of models left out."""
 
 FIRST_WEIGHT = 0.25
