@@ -290,7 +290,7 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     whole_bytes = where(plan.whole_bytes > 0.0, plan.whole_bytes, plan.weight_bytes)
     weights = (model.whole + padding) * share * whole_bytes + routed * plan.weight_bytes
     weight_time = weights * machine.byte / serving.weights
-    # Tensors between matrices: each reads its input and writes its result, of experts once for each of a token's.
+    # Inputs and results of matrices; each expert of a token has its own.
     copied = 2.0 * model.hidden * (model.results + model.shared + model.inner * model.active * model.moe)
     activations = tokens * (model.split * share + copied) * plan.activation_bytes
     streamed = activations * serving.matmul_passes * machine.byte
