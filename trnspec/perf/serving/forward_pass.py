@@ -290,10 +290,7 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     whole_bytes = where(plan.whole_bytes > 0.0, plan.whole_bytes, plan.weight_bytes)
     weights = (model.whole + padding) * share * whole_bytes + routed * plan.weight_bytes
     weight_time = weights * machine.byte / serving.weights
-    # Inputs and results of matrices; each expert of a token has its own.
-    copied = 2.0 * model.hidden * (model.results + model.shared + model.inner * model.active * model.moe)
-    activations = tokens * (model.split * share + copied) * plan.activation_bytes
-    streamed = activations * serving.matmul_passes * machine.byte
+    streamed = tokens * _streamed(model, plan.tp) * plan.activation_bytes * serving.matmul_passes * machine.byte
     matrices = _overlapped(compute, weight_time, serving) + streamed
 
     score_time = 2.0 * load.scores * heads * machine.score / serving.attention
@@ -338,6 +335,12 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     reading = layers * (weight_time + cache_time) + where(has_logits, output_time, 0.0)
     unknown = ranks.unknown + expert_unknown + pipeline_unknown
     return Pass(total, *parts, reading, unknown)
+
+
+def _streamed(model: Transformer, tp: Number) -> Number:
+    """Elements of a token that the matrices of an average layer read and write; each expert of a token has its own input."""
+    blocks = model.results + model.shared + model.inner * model.active * model.moe
+    return model.split / tp + 2.0 * model.hidden * blocks
 
 
 def _overlapped(compute: Number, memory: Number, serving: Serving) -> Number:
