@@ -103,6 +103,7 @@ plugin = Plugin(
             "Time of a training step with its breakdown, MFU and memory.",
             "trnspec.evaluators.training:run",
             trace="trnspec.evaluators.training_trace:trace",
+            execution="trnspec.evaluators.training_execution:execution",
         ),
         Evaluator(
             "search",
