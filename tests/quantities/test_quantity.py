@@ -184,7 +184,7 @@ FORM = 'write one number, one space and a unit, such as "820 GB/s"'
         ("1,2345 GB", "malformed", COMMAS),
         ("1234,567 GB", "malformed", COMMAS),
         ("0,500 GB", "malformed", COMMAS),
-        ("1_000 GB", "malformed", COMMAS),
+        ("1_000 GB", "malformed", f'write "1,000 GB": {GROUPS}'),
         ("1e31 GB", "malformed", EXPONENT),
         ("1e-31 GB", "malformed", EXPONENT),
         ("1e999999999 GB", "malformed", EXPONENT),
