@@ -102,8 +102,8 @@ plugin = Plugin(
             "training",
             "Time of a training step with its breakdown, MFU and memory.",
             "trnspec.evaluators.training:run",
-            trace="trnspec.evaluators.training_trace:trace",
-            execution="trnspec.evaluators.training_execution:execution",
+            trace="trnspec.evaluators.traces.timeline:trace",
+            execution="trnspec.evaluators.traces.execution:execution",
         ),
         Evaluator(
             "search",

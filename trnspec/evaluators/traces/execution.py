@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.evaluation.result import RefusalError
+from trnspec.evaluators.traces.timeline import step_passes
 from trnspec.evaluators.training import TrainingQuestion  # noqa: TC001  # the annotation is read at run time
-from trnspec.evaluators.training_trace import step_passes
 from trnspec.output.chakra import Node, trace
 from trnspec.perf.training.tasks import Traffic, tasks
 from trnspec.perf.work.stages import stage_layers

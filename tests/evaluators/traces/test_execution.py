@@ -9,8 +9,8 @@ import pytest
 
 import trnspec
 from trnspec.evaluation.result import RefusalError
+from trnspec.evaluators.traces.execution import execution
 from trnspec.evaluators.training import TrainingQuestion
-from trnspec.evaluators.training_execution import execution
 from trnspec.output.chakra import parsed
 from trnspec.yaml import read_text
 
