@@ -106,7 +106,7 @@ class AccuracyQuestion(Question):
     refit: bool = field(
         default=False,
         metadata=axis(
-            "Also compute each row that a calibration was fitted to with a fit to other models; takes up to a minute.",
+            "Also compute each row that a calibration was fitted to with a fit to other models; takes half a minute.",
             group="System",
         ),
     )

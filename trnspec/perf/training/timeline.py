@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field, frozen
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.training.pass_order import FUSED, ORDERED, needed, order
+from trnspec.perf.training import pass_order
+from trnspec.perf.training.pass_order import FUSED, ORDERED
 from trnspec.perf.training.step import passes_of_layer, pipeline_of
 from trnspec.perf.training.unequal import Times, unequal_span
 from trnspec.perf.training.v_shaped import v_shaped_bubble
@@ -207,7 +208,7 @@ def timeline(passes: Passes, total: float) -> Timeline:
             place="global_batch",
             hint="a timeline of fewer microbatches looks the same",
         )
-    stages = _executed(_orders(passes), passes)
+    stages = _executed(orders(passes), passes)
     starts = [0.0 if passes.synchronized else events[0].start for events in stages]
     tail = math.fsum(duration for _, _, duration in passes.end)
     common = max(events[-1].end - start for events, start in zip(stages, starts, strict=True))
@@ -246,7 +247,7 @@ def _complete(events: Sequence[Event], start: float, common: float, total: float
 # The order of the passes.
 
 
-def _orders(passes: Passes) -> list[list[Pass]]:
+def orders(passes: Passes) -> list[list[Pass]]:
     """The passes of every stage in the order of their execution."""
     p, m, v = passes.stages, passes.microbatches, passes.chunks
     if passes.schedule not in ORDERED:
@@ -262,14 +263,14 @@ def _orders(passes: Passes) -> list[list[Pass]]:
             f"interleaved stages take {p} microbatches in turn, and {m} are not a multiple of it",
             place="global_batch",
         )
-    orders = order(passes.schedule, p, m, v)
-    return [[Pass(kind, i, chunk, stage) for kind, chunk, i in one] for stage, one in enumerate(orders)]
+    ordered = pass_order.order(passes.schedule, p, m, v)
+    return [[Pass(kind, i, chunk, stage) for kind, chunk, i in one] for stage, one in enumerate(ordered)]
 
 
-def _needed(one: Pass, passes: Passes) -> Pass | None:
+def needed(one: Pass, passes: Passes) -> Pass | None:
     """The pass whose result a pass needs."""
     slot = one.kind, one.chunk, one.microbatch
-    found = needed(slot, one.stage, passes.stages, passes.chunks, folded=passes.folded)
+    found = pass_order.needed(slot, one.stage, passes.stages, passes.chunks, folded=passes.folded)
     if found is None:
         return None
     stage, (kind, chunk, i) = found
@@ -288,10 +289,10 @@ def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Eve
         for stage, own in enumerate(orders):
             while position[stage] < len(own):
                 one = own[position[stage]]
-                needed = _needed(one, passes)
-                if needed is not None and needed not in done:
+                before_it = needed(one, passes)
+                if before_it is not None and before_it not in done:
                     break
-                now = free[stage] if needed is None else max(free[stage], done[needed])
+                now = free[stage] if before_it is None else max(free[stage], done[before_it])
                 for thread, name, duration in passes.work(one):
                     if duration:
                         events[stage].append(Event(stage, thread, name, now, duration, one))

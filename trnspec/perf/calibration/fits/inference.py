@@ -44,7 +44,7 @@ TOKEN: dict[str, float] = {
 }
 """Parameters that the time per output token depends on, with typical values."""
 
-FIRST: dict[str, float] = {"matmul": 0.5, "attention": 0.35, "score_passes": 4.0, "request": 2e-2}
+FIRST: dict[str, float] = {"matmul": 0.5, "attention": 0.35, "score_passes": 4.0, "request": 2e-2, "matmul_passes": 1.5}
 """Further parameters that the time to first token depends on, with typical values.
 
 The share of matrix multiplication is that of context passes in catalog/measured/device_profile_neuron.csv, of attention
@@ -112,11 +112,11 @@ class Runs:
         """The computed times to first token [s], one per row, after the prefills that are queued before."""
         return (1.0 + self.queued) * prefill(self.model, self.plan, self.machine, self._sampled(serving)).total
 
-    def with_hop(self, hop: float) -> Runs:
+    def with_hop(self, hop: Any) -> Runs:
         """The same rows, where a step of a ring whose latency is not published takes some time [s]."""
         machine = self.machine
         hops = {n: np.where(getattr(machine, n) > 0.0, getattr(machine, n), hop) for n in ("hop_1", "hop_2", "hop_3")}
-        steps = dict.fromkeys(("step_1", "step_2", "step_3"), np.full(len(self.tpot), hop))
+        steps = dict.fromkeys(("step_1", "step_2", "step_3"), hop + np.zeros(len(self.tpot)))
         return attrs.evolve(self, machine=attrs.evolve(machine, **hops, **steps))
 
     def rows(self, mask: Any) -> Runs:
@@ -229,6 +229,7 @@ def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model", pr
     efficiency = Efficiency(
         matmul=float(serving.matmul),
         attention=float(serving.attention),
+        matmul_passes=float(serving.matmul_passes),
         score_passes=float(serving.score_passes),
         call=float(serving.call),
         hop=solved.hop,
@@ -288,13 +289,13 @@ def fitted(data: Runs, prior: Prior = NO_PRIOR) -> Solved:
     typical = prior.centers(_names(data, prior), TOKEN | FIRST)
     firsts_count = bool(_of_prompts(data, prior))
 
-    def solved(parameters: dict[str, float]) -> Solved:
+    def solved(parameters: dict[str, Any]) -> Solved:
         return Solved(Serving(**{n: x for n, x in parameters.items() if n != "hop"}), parameters.get("hop", 0.0))
 
-    def log_errors(parameters: dict[str, float]) -> Any:
+    def log_errors(parameters: dict[str, Any]) -> Any:
         tokens, firsts = solved(parameters).times(data)
         errors = np.log(tokens / data.tpot)
-        return np.concatenate([errors, np.log(firsts[timed] / data.ttft[timed])]) if firsts_count else errors
+        return np.concatenate([errors, np.log(firsts[..., timed] / data.ttft[timed])], -1) if firsts_count else errors
 
     if not len(data.tpot):
         return solved(typical)

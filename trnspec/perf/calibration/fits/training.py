@@ -14,7 +14,7 @@ from trnspec.model.calibration import SHARES
 from trnspec.perf.calibration.fits.limits import KERNELS, kernel, limits
 from trnspec.perf.calibration.fits.prior import TYPICAL as NO_PRIOR
 from trnspec.perf.calibration.fits.prior import Learned, Posterior, Prior, posterior, scale
-from trnspec.perf.calibration.fits.solver import bounded, minimize, selected, stacked, unbounded
+from trnspec.perf.calibration.fits.solver import bounded, derivatives, minimize, selected, stacked, unbounded
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
@@ -90,13 +90,14 @@ class Pooled:
     """Efficiencies of several chips and eras, partially pooled: those with few rows stay near what all have in common.
 
     Attributes:
-        common: The common value of each fitted parameter: the logit of a share, the logarithm of others.
+        common: The common value of each fitted parameter: the logit of a share, the logarithm of others; columns of shape
+            (points, 1) for as many sets of parameters.
         own: What is added to it, by chip or era and parameter.
         causal: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`.
         posterior: Their uncertainty; ``None`` without a fit.
     """
 
-    common: Mapping[str, float]
+    common: Mapping[str, Any]
     own: Mapping[tuple[str, str], float] = field(factory=dict)
     causal: float = 1.0
     posterior: Posterior | None = field(default=None, repr=False, eq=False)
@@ -104,12 +105,11 @@ class Pooled:
     def of(self, chip: str = "", era: str = "") -> Efficiency:
         """The efficiency of a chip and an era; without rows of them it is that which all have in common."""
         ends = limits([chip])
-        values = {}
-        for name, value in self.common.items():
-            share = name in SHARES
-            at = value + kernel(chip, name) + self.own.get((chip, name), 0.0) + self.own.get((era, name), 0.0)
-            low, high = ends[name]
-            values[name] = min(max(bounded(at, share=share), low), high)
+        values: dict[str, Any] = {}
+        for name, common in self.common.items():
+            at = common + kernel(chip, name) + self.own.get((chip, name), 0.0) + self.own.get((era, name), 0.0)
+            value, (low, high) = bounded(at, share=name in SHARES), ends[name]
+            values[name] = np.clip(value, low, high) if isinstance(value, np.ndarray) else min(max(value, low), high)
         return Efficiency(**values, causal=self.causal)
 
     def learned(self, chip: str = "", era: str = "") -> tuple[Learned, ...]:
@@ -141,7 +141,7 @@ class Batch:
     groups: tuple[str, ...] = field(repr=False)
 
     def times(self, efficiency: Efficiency | Pooled) -> Any:
-        """The computed times [s], one per row."""
+        """The computed times [s]: the last axis is the rows, before it are sets of parameters where there are several."""
         return step(self.model, self.plan, self._machine(efficiency)).total
 
     def rows(self, mask: Any) -> Batch:
@@ -181,8 +181,14 @@ class Batch:
         ]
         if len(machines) == 1:
             return machines[0]
-        names = [f.name for f in attrs.fields(Machine)]
-        return Machine(**{n: np.array([getattr(m, n) for m in machines])[self.which] for n in names})
+        columns = {f.name: [getattr(m, f.name) for m in machines] for f in attrs.fields(Machine)}
+        return Machine(**{name: self._of_rows(each) for name, each in columns.items()})
+
+    def _of_rows(self, each: Sequence[Any]) -> Any:
+        """A number of each system as one of each row: a float where all are equal, so that formulas skip what is absent."""
+        if any(isinstance(value, np.ndarray) for value in each):
+            return np.concatenate(np.broadcast_arrays(*each), axis=-1)[..., self.which]
+        return each[0] if len(set(each)) == 1 else np.array(each)[self.which]
 
 
 def batch(cases: Sequence[Case], eras: Sequence[str] = ()) -> Batch:
@@ -409,6 +415,12 @@ def solved(data: Batch, begin: Pooled | None = None, prior: Prior = NO_PRIOR) ->
         for name in parameters
         if name in names
     ]
+    members = {
+        label: np.isin(
+            data.which, [i for i, (system, _, era) in enumerate(data.systems) if label in {system.chip, era}]
+        )
+        for label, _ in own
+    }
     # The chips of a fit may have different best kernels: the limit of each applies to its own value.
     ends, weights = limits(), data.weights
     values = prior.centers(names, TYPICAL)
@@ -421,14 +433,23 @@ def solved(data: Batch, begin: Pooled | None = None, prior: Prior = NO_PRIOR) ->
     bounds = np.concatenate([low, np.full(len(own), -_FARTHEST)]), np.concatenate([high, np.full(len(own), _FARTHEST)])
 
     def pooled(at: Any) -> Pooled:
-        common = dict(zip(names, map(float, at), strict=False))
-        return Pooled(common, dict(zip(own, map(float, at[len(names) :]), strict=True)), causal)
+        return Pooled(dict(zip(names, at, strict=False)), dict(zip(own, at[len(names) :], strict=True)), causal)
 
     if not len(data.seconds):
         return pooled(center)
 
+    def errors(at: Any) -> Any:
+        return weights * np.log(data.times(pooled(at)) / data.seconds)
+
     def residuals(at: Any) -> Any:
-        return np.concatenate([weights * np.log(data.times(pooled(at)) / data.seconds), pull * (at - center)])
+        return np.concatenate([errors(at), pull * (at - center)])
+
+    def jacobian(at: Any) -> Any:
+        known = at[len(names) :]
+        common = derivatives(lambda points: errors([*points, *known]), at[: len(names)])
+        # What a chip or an era adds to a parameter changes its rows as the common value does.
+        parts = [members[label] * common[:, names.index(name)] for label, name in own]
+        return np.concatenate([np.column_stack([common, *parts]), np.diag(pull)])
 
     if begin is not None:
         known = [begin.common.get(n, t) for n, t in zip(names, typical, strict=True)]
@@ -438,9 +459,9 @@ def solved(data: Batch, begin: Pooled | None = None, prior: Prior = NO_PRIOR) ->
         slow = [np.log(_LAUNCHES) if n in ("forward", "backward") else t for n, t in zip(names, typical, strict=True)]
         starts = [center] if prior.name else [center, np.concatenate([slow, np.zeros(len(own))])]
     most = None if begin is None else _STEPS
-    results = [minimize(residuals, start, bounds, tolerance=_TOLERANCE, most=most) for start in starts]
+    results = [minimize(residuals, start, bounds, _TOLERANCE, most, jacobian) for start in starts]
     best = min(results, key=lambda r: float(r.cost))
-    return attrs.evolve(pooled(best.x), posterior=posterior((*names, *own), best.jac, values, pull))
+    return attrs.evolve(pooled(list(map(float, best.x))), posterior=posterior((*names, *own), best.jac, values, pull))
 
 
 _STEPS = 6

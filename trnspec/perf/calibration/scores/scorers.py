@@ -42,7 +42,7 @@ REFITS: Mapping[str, Refit] = {
 }
 """The fit to other models of each kind of row, for rows that a calibration was fitted to."""
 
-COST = 20
+COST = 8
 """Time to compute the rows of a fit by fits to other models, over that to score them."""
 
 
