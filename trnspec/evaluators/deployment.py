@@ -166,7 +166,7 @@ class Setup:
         rounds = -(-batch // together) if q.batching == "static" else 1
         plan = evolve(self.pool.plan, batch=float(batch), prompts=float(together), rounds=float(rounds))
         plan = compiled(self.model, plan, q.context_buckets or (), self.software.batches)
-        return evolve(self, question=evolve(q, batch=batch), pool=evolve(self.pool, plan=plan))
+        return evolve(self, question=q.changed(batch=batch), pool=evolve(self.pool, plan=plan))
 
 
 def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewhere: Calibrated | None = None) -> Setup:

@@ -13,7 +13,7 @@ from trnspec.evaluation.evidence import Evidence, weakest
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, prepare
 from trnspec.evaluators.inference import transfer
-from trnspec.evaluators.planning.system_cost import Rent, rent
+from trnspec.evaluators.planning.system_cost import ChipPower, Rent, chip_power, rent
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
@@ -45,6 +45,10 @@ UNFIT = "does not fit in memory"
 """How the reason of a deployment that is too large ends."""
 UNITS = (2, 4, 8)
 """Systems that one replica is split over, by pipeline parallelism if layers allow, where it does not fit on one."""
+WIDE = (2, 4)
+"""Systems that the experts of a replica group are split over, if the model has experts."""
+_FEWER = (4, 16)
+"""The parts of the largest expert-parallel degree that are evaluated too."""
 _PREFILLS = 3
 """Prefill deployments with which decode deployments are combined: those with the least chip time per prompt."""
 _NORMAL_90 = NormalDist().inv_cdf(0.9)
@@ -145,6 +149,7 @@ class FleetPlan:
         spread: The errors of times; ``None`` for bounds.
         evidence: What the times are based on.
         rents: The price of the systems of each pool; empty if one is not known.
+        powers: The power of the chips of each pool; empty if one is not known.
     """
 
     pools: tuple[tuple[str, int], ...]
@@ -156,11 +161,17 @@ class FleetPlan:
     spread: Spread | None
     evidence: Evidence
     rents: tuple[Rent, ...]
+    powers: tuple[ChipPower, ...] = ()
 
     @property
     def systems(self) -> str:
         """Such as ``trn2.48xlarge*3`` or ``trn2.48xlarge*3 + trn1.32xlarge*2``."""
         return " + ".join(_times(on, count) for on, count in self.pools)
+
+    @property
+    def chip(self) -> str:
+        """The name of the chip that decodes."""
+        return self.decode.setup.pool.system.chip
 
     @property
     def one_rate(self) -> float:
@@ -175,6 +186,25 @@ class FleetPlan:
     def million_tokens(self, output: int) -> float | None:
         """The price of a million output tokens [USD]; ``None`` without a price."""
         return None if self.hourly is None else self.hourly / (self.state.rate * output * 3600.0) * 1e6
+
+    @property
+    def watts(self) -> float | None:
+        """The power of all chips [W]; ``None`` if it is not published."""
+        return sum(power.watts for power in self.powers) if self.powers else None
+
+    def million_tokens_energy(self, output: int) -> float | None:
+        """The energy of the chips for a million output tokens [J]; ``None`` if their power is not published."""
+        return None if self.watts is None else self.watts / (self.state.rate * output) * 1e6
+
+    def costs(self, which: float, output: int) -> tuple[float | None, ...]:
+        """What a Pareto front compares: TPOT, cost and energy; without a price chips, with others of the chip only.
+
+        Args:
+            which: The percentile of TPOT.
+            output: Output length [tokens].
+        """
+        cost, energy = self.million_tokens(output), self.million_tokens_energy(output)
+        return self.state.tpot(which), cost, energy, self.chips if cost is None else None
 
     def slower(self, quantile: float) -> State | None:
         """The fleet with times that are longer by a quantile of their errors; ``None`` where it is saturated."""
@@ -236,29 +266,37 @@ class Offers:
 
 
 def offers(catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths) -> Offers:
-    """The fleets on one kind of system; where a model does not fit on one, on several with pipeline parallelism.
+    """The fleets on one kind of system; several of them where a model does not fit on one, or may split its experts.
 
     Raises:
         RefusalError: No deployment is valid, or a figure is not published.
     """
     found = _offers(catalog, q, on, limits, lengths)
-    for unit in UNITS if not (found.plans or found.missed) and "*" not in on and q.pp == (1,) else ():
+    if "*" in on or q.pp != (1,):
+        return found
+    for unit in UNITS if not (found.plans or found.missed) else ():
         # Layers that cannot be divided into stages, such as 61, leave tensor and expert parallelism.
         for pp in (unit, 1):
             larger = _offers(catalog, evolve(q, pp=(pp,)), f"{on}*{unit}", limits, lengths)
             if larger.plans or larger.missed:
                 return larger
+    for unit in WIDE if model_named(catalog.graph, q.model).spec.experts is not None else ():
+        wide = _offers(catalog, q, f"{on}*{unit}", limits, lengths, wide=True)
+        found.plans.extend(wide.plans)
+        found.missed.extend(wide.missed)
     return found
 
 
-def _offers(catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths) -> Offers:
+def _offers(  # the parts of a question
+    catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths, *, wide: bool = False
+) -> Offers:
     offer = Offers()
-    decoding = list(_deployed(catalog, q, on, lengths, offer.reasons))
+    decoding = list(_deployed(catalog, q, on, lengths, offer.reasons, wide=wide))
     if "aggregated" in q.pools:
         for one in decoding:
             _aggregated(catalog, q, one, limits, lengths, offer)
     if "disaggregated" in q.pools:
-        _disaggregated(catalog, q, on, limits, lengths, offer)
+        _disaggregated(catalog, q, on, limits, lengths, offer, wide=wide)
     return offer
 
 
@@ -273,8 +311,9 @@ def _deployed(
     reasons: list[str],
     *,
     part: Literal["all", "prefill", "decode"] = "all",
+    wide: bool = False,
 ) -> Iterator[Deployed]:
-    """The valid deployments on a system that fit in memory."""
+    """The valid deployments on a system that fit in memory; of wide ones those that need more than half of its ranks."""
     graph = catalog.graph
     dims = model_named(graph, q.model).spec
     system = lower(graph, on, lnc=q.lnc)
@@ -286,13 +325,15 @@ def _deployed(
     tps = q.tp or [1 << i for i in range(ranks.bit_length()) if ranks % (1 << i) == 0]
     chunks = q.chunk if q.chunk and part == "all" else (None,)
     experts = int(dims.experts.count) if dims.experts is not None else 0
-    combinations = itertools.product(q.dtype, q.weight_dtype or (None,), chunks, q.pp, tps)
-    for dtype, weight_dtype, chunk, pp, tp, ep in (
+    combinations = itertools.product(q.dtype, q.weight_dtype or (None,), q.kv_dtype or (None,), chunks, q.pp, tps)
+    for dtype, weight_dtype, kv_dtype, chunk, pp, tp, ep in (
         (*one, ep) for one in combinations for ep in q.ep or _expert_degrees(experts, ranks // (one[-1] * one[-2]))
     ):
+        if wide and 2 * tp * pp * ep <= ranks:
+            continue
         inputs = InferenceQuestion(
             model=q.model, on=on, lnc=q.lnc, tp=tp, pp=pp, dp=ep, ep=ep, dtype=dtype, weight_dtype=weight_dtype,
-            kv_dtype=q.kv_dtype, prompt=lengths.isl, output=lengths.osl, calibration=q.calibration, era=q.era,
+            kv_dtype=kv_dtype, prompt=lengths.isl, output=lengths.osl, calibration=q.calibration, era=q.era,
             framework=q.framework, reserve=q.reserve, prefix_hit=q.prefix_hit, chunk=chunk,
             draft=None if part == "prefill" else q.draft, acceptance=q.acceptance, speculate=q.speculate,
             prefill_on=(q.prefill_on or on) if part == "decode" else None,
@@ -327,8 +368,9 @@ def _fit_inputs(setup: Setup, most: int, part: str = "all") -> dict[str, float]:
 
 
 def _expert_degrees(experts: int, replicas: int) -> tuple[int, ...]:
-    """The expert-parallel degrees to evaluate: none, and over all replicas of a system."""
-    return (1, replicas) if experts and replicas > 1 and experts % replicas == 0 else (1,)
+    """The expert-parallel degrees to evaluate: none, over as many replicas of a system as divide the experts, and less."""
+    most = math.gcd(experts, replicas) if experts else 1
+    return tuple(sorted({1, most, *(most // part for part in _FEWER if most % part == 0)}))
 
 
 def _replica(setup: Setup, known: Calibrated, most: int, lengths: Lengths, part: str) -> Replica:
@@ -389,7 +431,7 @@ def _known(unknown: float, setup: Setup) -> None:
 
 def _prompt(setup: Setup, prompt: int, numbers: Any, serving: Any, *, mixes: bool) -> float:
     """The time for which one prompt keeps a replica busy, or prolongs the decode steps that it shares [s]."""
-    one = evolve(setup, question=evolve(setup.question, prompt=prompt))
+    one = evolve(setup, question=setup.question.changed(prompt=prompt))
     cached = min(float(int(prompt * setup.question.prefix_hit)), prompt - 1.0)
     chunk = setup.question.chunk or prompt
     plan = evolve(one.pool.plan, prompt=float(prompt), cached=cached, passes=float(-(-(prompt - cached) // chunk)))
@@ -456,8 +498,15 @@ def larger_plan(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, syste
     return _plan(catalog, q, plan.decode, plan.before, fleet, pools, plan.state.rate)
 
 
-def _disaggregated(
-    catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths, offer: Offers
+def _disaggregated(  # the parts of a question
+    catalog: Catalog,
+    q: PlanServingQuestion,
+    on: str,
+    limits: Limits,
+    lengths: Lengths,
+    offer: Offers,
+    *,
+    wide: bool,
 ) -> None:
     """Adds the smallest fleet of each deployment that decodes, with the best pool that computes its prompts."""
     rate, place = lengths.rate, q.prefill_on or on
@@ -469,7 +518,7 @@ def _disaggregated(
         longest = one.replica.slower(*_careful(q, one.spread))
         if longest.prompt + longest.first <= limits.ttft:
             quick.append(one)
-    for decoding in _deployed(catalog, q, on, lengths, reasons, part="decode"):
+    for decoding in _deployed(catalog, q, on, lengths, reasons, part="decode", wide=wide):
         slow = Fleet(replica=decoding.replica, replicas=1).slower(*_careful(q, decoding.spread))
 
         def decodes(replicas: int, slow: Fleet = slow) -> bool:
@@ -489,7 +538,7 @@ def _disaggregated(
         if replicas is None:
             continue
         plans = []
-        same = [one for one in quick if one.setup.question.dtype == decoding.setup.question.dtype]
+        same = [one for one in quick if _dtypes(one) == _dtypes(decoding)]
         for computing_one in same[:_PREFILLS]:
             plan = _with_prefill(catalog, q, decoding, replicas, computing_one, limits, rate)
             if plan is not None:
@@ -499,6 +548,12 @@ def _disaggregated(
         else:
             offer.plans.append(min(plans, key=lambda p: (p.hourly is None, p.hourly or 0.0, p.chips, p.risk(limits))))
     offer.reasons.extend(f"disaggregated: {reason}" for reason in reasons)
+
+
+def _dtypes(one: Deployed) -> tuple[str | None, ...]:
+    """Compute, weights and KV cache, which both pools share."""
+    q = one.setup.question
+    return q.dtype, q.weight_dtype, q.kv_dtype
 
 
 def _with_prefill(  # noqa: PLR0917  # what a pool depends on
@@ -557,6 +612,7 @@ def _plan(  # noqa: PLR0917  # the parts of a plan
     assert state is not None
     rents = [rent(catalog, _times(on, n), type=q.price_type, region=q.region, price=q.price) for on, n in pools]
     known = [r for r in rents if r is not None]
+    powers = [power for on, n in pools if (power := chip_power(catalog, _times(on, n))) is not None]
     both = [decoding] if before is None else [decoding, before]
     spreads = [one.spread for one in both]
     spread = spreads[0]
@@ -572,6 +628,7 @@ def _plan(  # noqa: PLR0917  # the parts of a plan
         spread=spread,
         evidence=weakest([one.known.evidence for one in both]),
         rents=tuple(known) if len(known) == len(rents) else (),
+        powers=tuple(powers) if len(powers) == len(pools) else (),
     )
 
 
