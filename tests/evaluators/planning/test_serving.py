@@ -301,7 +301,7 @@ def test_dtypes_of_weights_and_cache_are_evaluated_together() -> None:
 
 
 def test_every_system_is_listed() -> None:
-    """The best plan of each, if there is room; the order remains that of the ranking."""
+    """The best plan of each, as far as they fit; the order remains that of the ranking."""
     question = {**QUESTION, "on": ("trn2.48xlarge", "trn1.32xlarge"), "tp": None, "top": 3}
     found = rows(plan(CAT, **question))
     everything = rows(plan(CAT, **question | {"top": 100}))

@@ -68,7 +68,7 @@ def pareto(plan: P, plans: Sequence[P], costs: Callable[[P], Costs]) -> bool:
 
 
 def listed(ranked: Sequence[P], most: int, system: Callable[[P], str]) -> list[P]:
-    """The first of some plans, in their order, with the best of every system if there is room.
+    """The first of some plans, in their order, with the best of every system as far as they fit.
 
     Args:
         ranked: All plans, the best first.
