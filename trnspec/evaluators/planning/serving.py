@@ -29,16 +29,8 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.planning.comparison import evidence_class
-from trnspec.evaluators.planning.deployments import (
-    MOST_RUNNING,
-    UNFIT,
-    FleetPlan,
-    Limits,
-    Missed,
-    Pools,
-    larger_plan,
-    offers,
-)
+from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools
+from trnspec.evaluators.planning.fleets import FleetPlan, Limits, Missed, larger_plan, offers
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
 from trnspec.evaluators.planning.serving_page import page, simulated
 from trnspec.model.price import PriceType

@@ -11,7 +11,7 @@ from attrs import evolve
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent
-from trnspec.evaluators.planning.deployments import with_nearest_row
+from trnspec.evaluators.planning.fleets import with_nearest_row
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.serving.frameworks import FRAMEWORKS
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import UsedFigure, Value
-    from trnspec.evaluators.planning.deployments import Deployed, FleetPlan, Limits
+    from trnspec.evaluators.planning.deployments import Deployed
+    from trnspec.evaluators.planning.fleets import FleetPlan, Limits
     from trnspec.evaluators.planning.requests import Lengths
     from trnspec.evaluators.planning.serving import PlanServingQuestion
     from trnspec.perf.serving.pools import State
