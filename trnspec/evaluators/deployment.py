@@ -167,17 +167,10 @@ class Setup:
     def with_batch(self, batch: int) -> Setup:
         """The same deployment with another batch size, which a compiled graph must hold."""
         plan = self._batched(self.pool.plan, float(batch))
-        return evolve(self, question=evolve(self.question, batch=batch), pool=evolve(self.pool, plan=plan))
+        return evolve(self, question=self.question.changed(batch=batch), pool=evolve(self.pool, plan=plan))
 
     def _batched(self, plan: Deployment, batch: Number) -> Deployment:
         q = self.question
-<<<<<<< HEAD
-        together = min(q.prefill_batch or batch, batch) if q.batching == "static" else 1
-        rounds = -(-batch // together) if q.batching == "static" else 1
-        plan = evolve(self.pool.plan, batch=float(batch), prompts=float(together), rounds=float(rounds))
-        plan = compiled(self.model, plan, q.context_buckets or (), self.software.batches)
-        return evolve(self, question=q.changed(batch=batch), pool=evolve(self.pool, plan=plan))
-=======
         if q.batching == "static":
             together = smaller(float(q.prefill_batch), batch) if q.prefill_batch else batch
             plan = evolve(plan, batch=batch, prompts=together, rounds=ceil(batch / together))
@@ -202,7 +195,6 @@ class Setup:
             plan = _plan(q, self.dims, self.model, before.system, before.tile, own | other | {"ep": 1.0})
             before = evolve(before, plan=compiled(self.model, plan, q.context_buckets or ()))
         return evolve(self, pool=pool, before=before)
->>>>>>> integ
 
 
 def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewhere: Calibrated | None = None) -> Setup:
