@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import define
+from numpy.typing import NDArray
 
 from trnspec.perf.ops import Corrected
+from trnspec.perf.sweep.axes import Axis
 from trnspec.perf.sweep.columns import COUNTS
 from trnspec.perf.sweep.expressions import Expression, Recording, replaced, required
 from trnspec.perf.sweep.formulas import COLUMNS
@@ -18,13 +21,11 @@ from trnspec.perf.sweep.machine_code import LANES, Library, Order, Routine
 from trnspec.perf.sweep.program import REJECTED, is_known
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from trnspec.perf.sweep.axes import Axis
     from trnspec.perf.sweep.expressions import Operand
     from trnspec.perf.sweep.program import Translation
+
 
 @define
 class _Kind:
@@ -85,8 +86,8 @@ class Compiled:
         for name, word, bits in translations:
             by_column.setdefault(name, []).append((word, bits))
         for name, parts in by_column.items():
-            of_words, bits = zip(*parts, strict=True)
-            for word, part in zip(of_words, _positions(recording.column(name, np.int64), axes[name], bits), strict=False):
+            found = _positions(recording.column(name, np.int64), axes[name], [bits for _, bits in parts])
+            for (word, _), part in zip(parts, found, strict=True):
                 words[word] = words[word] | part if word in words else part
         code, features = replaced(recording, layouts, words)
         place = np.full(REJECTED + 1, len(kinds) - 1, dtype=np.uint8)
@@ -105,7 +106,7 @@ class Compiled:
         of_layouts = library.routine(results, indexed=False)
         of_kinds = [_Kind(_usual(library, times), library.routine(times, indexed=True)) for times in kinds.values()]
         order = library.compile(len(kinds) + 1)
-        fractions = {name: bits for name, _, bits in translations if axes[name].fractional}
+        fractions = {name: np.asarray(bits) for name, _, bits in translations if axes[name].fractional}
         number = len(next(iter(kinds.values())))
         return cls(axes, of_layouts, of_kinds, order, columns, [*words], fractions, number)
 
@@ -118,7 +119,7 @@ class Compiled:
         if size < LANES:
             taken = {name: np.resize(column, LANES) for name, column in taken.items()}
         length = max(size, LANES)
-        code, key, bad = (np.empty(length, dtype=dtype) for dtype in (np.uint8, np.uint8, np.bool_))
+        code, key, bad = (np.empty(length, dtype=np.uint8) for _ in range(3))
         taken |= {name: np.empty(length, dtype=np.int64) for name in self.words}
         self.layouts.run(taken, [code, key, bad, *(taken[name] for name in self.words)], None, length)
         if bad.any():
@@ -150,7 +151,7 @@ class Compiled:
         return np.ascontiguousarray(np.broadcast_to(column, (size,)), dtype=self.columns[name])
 
 
-def _positions(column: Expression, axis: Axis, bits: Sequence[Any]) -> list[Any]:
+def _positions(column: Any, axis: Axis, bits: Sequence[Any]) -> list[Any]:
     """The position of a value on an axis, as bits of some words; negative for a value that is not on it."""
     if axis.fractional:
         return [column]

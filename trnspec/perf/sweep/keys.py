@@ -96,7 +96,8 @@ def in_lines(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     length = math.prod(shape) * np.dtype(dtype).itemsize
     memory = np.zeros(length + _LINE, dtype=np.uint8)
     begin = -memory.ctypes.data % _LINE
-    return memory[begin : begin + length].view(dtype).reshape(shape)
+    array: NDArray[Any] = memory[begin : begin + length].view(dtype).reshape(shape)
+    return array
 
 
 _LINE = 64

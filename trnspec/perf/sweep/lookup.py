@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import define, field, frozen
-from numpy.typing import NDArray
 
 from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.sweep import keys, machine_code
@@ -39,6 +38,8 @@ from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from trnspec.perf.ops import Number
     from trnspec.perf.sweep.keys import Field
@@ -84,7 +85,7 @@ class _Limits:
         each: Largest table of other operations.
         shared: Most elements of tables that are expanded to the axes of others, so that rows need fewer keys.
         kinds: Most kinds of layouts that have programs of their own.
-        union: Whether kinds without and with a V-shaped schedule are evaluated by one program each.
+        union: Whether the programs are machine code, one for all kinds that need the same functions of arrays.
     """
 
     most: int
@@ -155,7 +156,10 @@ class Tables:
 
     def build(self, columns: dict[str, Any]) -> None:
         """Record the formulas, tabulate what depends on few columns, and compile the rest; or take them from the cache."""
-        key = (self.names, *((a.usable, a.fixed, len(a.values) if a.fixed else a.values.tobytes()) for a in self.axes.values()))
+        key = (
+            self.names,
+            *((a.usable, a.fixed, len(a.values) if a.fixed else a.values.tobytes()) for a in self.axes.values()),
+        )
         built = self.figures.built
         known = built.get(key)
         evaluated = known.evaluated if isinstance(known, Programs) else 0
@@ -200,7 +204,9 @@ class Tables:
         bits = features(coefficients)
         layouts = [code, np.maximum(bits, (code != np.uint8(0)) * np.uint8(REJECTED))]
         every = (1 << len(FEATURES)) - 1
-        kinds = {-1: layouts} | {kind: times(kind) for kind in (*self._kinds(layouts[1], leaves, limits, sample), every)}
+        kinds = {-1: layouts} | {
+            kind: times(kind) for kind in (*self._kinds(layouts[1], leaves, limits, sample), every)
+        }
         tables = self._tabulated(required(chain.from_iterable(kinds.values())), leaves, limits)
         words, results = self._rowwise(kinds, tables, limits)
         if fast:
@@ -226,10 +232,12 @@ class Tables:
         found_kinds = [int(kind) for kind in np.argsort(-counts) if counts[kind] > _RARE * counts.sum()]
         if not limits.union:
             return found_kinds[: limits.kinds]
-        # Machine code is fast enough for all features that occur but those whose results are corrected.
-        v_shaped = 1 << [*FEATURES].index("v_shaped")
-        several = ([k for k in found_kinds if bool(k & v_shaped) is one] for one in (False, True))
-        return [reduce(operator.or_, of_one) for of_one in several if of_one]
+        # Machine code is fast enough for all features together but those that need functions of arrays.
+        functions = sum(1 << i for i, name in enumerate(FEATURES) if name in {"v_shaped", "unequal"})
+        several = {
+            kind & functions: [k for k in found_kinds if k & functions == kind & functions] for kind in found_kinds
+        }
+        return [reduce(operator.or_, several[of_one]) for of_one in sorted(several)]
 
     def _recorded(
         self, columns: dict[str, Any], figures: dict[str, dict[str, Number]]
@@ -380,14 +388,17 @@ class Tables:
         placed = keys.fields(sizes, [axes for axes, _ in groups])
         for axes, expressions in groups:
             of_group = keys.key(rows, placed, axes)
-            several = [] if not limits.union else [x for x in expressions if x.dtype == np.float64]
-            if len(several) >= _RECORD and (found := of_group.few([self._flat(varying[x], of_group.names) for x in several])):
-                values |= zip(several, found, strict=True)
-                expressions = [x for x in expressions if x not in values]
+            # Machine code looks records up by their number where few are different: they are in cache.
+            several = [x for x in expressions if x.dtype == np.float64] if limits.union else []
+            if len(several) >= _RECORD:
+                values |= zip(
+                    several, of_group.few([self._flat(varying[x], of_group.names) for x in several]), strict=False
+                )
+            left = [x for x in expressions if x not in values]
             width = 1 if self.size_of(axes) <= _SEPARATE else 2 * _RECORD if limits.union else _RECORD
-            for dtype in dict.fromkeys(x.dtype for x in expressions):
+            for dtype in dict.fromkeys(x.dtype for x in left):
                 # What is needed at about the same time is looked up together.
-                members = sorted((x for x in expressions if x.dtype == dtype), key=order_of_use.__getitem__)
+                members = sorted((x for x in left if x.dtype == dtype), key=order_of_use.__getitem__)
                 for begin in range(0, len(members), width):
                     part = members[begin : begin + width]
                     records = of_group.records([self._flat(varying[x], of_group.names) for x in part])

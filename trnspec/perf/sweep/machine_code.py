@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import define, field, frozen
+from numpy.typing import NDArray
 
 from trnspec.perf.sweep.expressions import Cast, Element, Expression, Table, required, selected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from trnspec.perf.sweep.expressions import Operand
 
@@ -31,19 +30,40 @@ _CHUNK = 16384
 
 _FLOAT = {np.add: "fadd", np.subtract: "fsub", np.multiply: "fmul", np.true_divide: "fdiv", np.negative: "fneg"}
 _WHOLE = {
-    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.left_shift: "shl",
-    np.bitwise_and: "and", np.bitwise_or: "or", np.bitwise_xor: "xor",
-    np.logical_and: "and", np.logical_or: "or",
+    np.add: "add",
+    np.subtract: "sub",
+    np.multiply: "mul",
+    np.negative: "sub",
+    np.left_shift: "shl",
+    np.right_shift: "ashr",
+    np.bitwise_and: "and",
+    np.bitwise_or: "or",
+    np.bitwise_xor: "xor",
 }
-_TRUTH = {np.add: "or", np.multiply: "and", np.maximum: "or", np.minimum: "and"}
+_UNSIGNED = _WHOLE | {np.right_shift: "lshr"}
+_TRUTH = {
+    np.add: "or",
+    np.multiply: "and",
+    np.maximum: "or",
+    np.minimum: "and",
+    np.logical_and: "and",
+    np.logical_or: "or",
+    np.logical_not: "xor",
+    np.bitwise_and: "and",
+    np.bitwise_or: "or",
+    np.bitwise_xor: "xor",
+}
 _COMPARED = {
-    np.greater: "gt", np.greater_equal: "ge", np.less: "lt", np.less_equal: "le",
-    np.equal: "eq", np.not_equal: "ne",
+    np.greater: "gt",
+    np.greater_equal: "ge",
+    np.less: "lt",
+    np.less_equal: "le",
+    np.equal: "eq",
+    np.not_equal: "ne",
 }
 _LOGICAL = {np.logical_and, np.logical_or, np.logical_not}
 _CALLED = {np.floor: "llvm.floor", np.ceil: "llvm.ceil", np.sqrt: "llvm.sqrt"}
-_OTHERS = {np.maximum, np.minimum, np.right_shift, np.logical_not}
-_UFUNCS = {*_FLOAT, *_WHOLE, *_COMPARED, *_CALLED, *_OTHERS}
+_UFUNCS = {*_FLOAT, *_WHOLE, *_TRUTH, *_COMPARED, *_CALLED}
 _BOOL = np.dtype(np.bool_)
 
 
@@ -60,14 +80,16 @@ def available() -> bool:
 def is_inline(x: Expression) -> bool:
     """Whether an operation is a few instructions."""
     function = x.function
-    return function is None or function in _UFUNCS or function is selected or isinstance(function, (Cast, Element, Table))
+    return (
+        function is None or function in _UFUNCS or function is selected or isinstance(function, (Cast, Element, Table))
+    )
 
 
 def _is_key(x: Operand) -> bool:
     """Whether a number is cut from columns with masks and shifts, which is faster than to store it."""
     if not isinstance(x, Expression) or x.function is None:
         return True
-    return x.dtype == np.int64 and x.function in _WHOLE.keys() | {np.right_shift} and all(map(_is_key, x.inputs))
+    return x.dtype == np.int64 and x.function in _WHOLE and all(map(_is_key, x.inputs))
 
 
 @frozen
@@ -154,7 +176,9 @@ class _Pass:
         else:
             address = self._emit(f"getelementptr {kind}, ptr {pointer}, i64 %i")
             value = self._emit(f"load <{LANES} x {kind}>, ptr {address}, align 1")
-        self.names[id(x)] = value if x.dtype != _BOOL else self._emit(f"trunc {_vector(kind)} {value} to {_vector('i1')}")
+        self.names[id(x)] = (
+            value if x.dtype != _BOOL else self._emit(f"trunc {_vector(kind)} {value} to {_vector('i1')}")
+        )
 
     def store(self, x: Expression, place: _Place) -> None:
         """Write the value of an expression to an array."""
@@ -185,7 +209,9 @@ class _Pass:
         elif function is selected:
             condition, then, otherwise = x.inputs
             values = (f"{_vector(_kind(x.dtype))} {self.value(y, x.dtype)}" for y in (then, otherwise))
-            self.names[id(x)] = self._emit(f"select {_vector('i1')} {self.value(condition, _BOOL)}, {', '.join(values)}")
+            self.names[id(x)] = self._emit(
+                f"select {_vector('i1')} {self.value(condition, _BOOL)}, {', '.join(values)}"
+            )
         else:
             assert isinstance(function, np.ufunc)
             operand = [y.dtype if isinstance(y, Expression) else _type_of(y) for y in x.inputs]
@@ -206,22 +232,19 @@ class _Pass:
             if word in {"eq", "ne"}:
                 letter = ("u" if word == "ne" else "o") if is_float else ""
             return self._emit(f"{compare} {letter}{word} {kind} {operands}")
-        if function is np.logical_not:
-            return self._emit(f"xor {kind} {operands}, splat (i1 true)")
-        if dtype == _BOOL and function in _TRUTH:
-            return self._emit(f"{_TRUTH[function]} {kind} {operands}")
-        if function in {np.maximum, np.minimum}:
+        if function in {np.maximum, np.minimum} and dtype != _BOOL:
             # Like Python: the second one where it is larger or smaller.
             a, b = values
             other = self._emit(f"{compare} {letter}{'gt' if function is np.maximum else 'lt'} {kind} {b}, {a}")
             return self._emit(f"select {_vector('i1')} {other}, {kind} {b}, {kind} {a}")
         if function in _CALLED:
             return self._emit(f"call {kind} @{_CALLED[function]}.v{LANES}{_suffix(_kind(dtype))}({kind} {operands})")
-        if function is np.right_shift:
-            return self._emit(f"{'lshr' if is_unsigned else 'ashr'} {kind} {operands}")
-        if function is np.negative and not is_float:
-            return self._emit(f"sub {kind} zeroinitializer, {operands}")
-        return self._emit(f"{(_FLOAT if is_float else _WHOLE)[function]} {kind} {operands}")
+        if function is np.logical_not:
+            operands += ", splat (i1 true)"
+        elif function is np.negative and not is_float:
+            operands = f"zeroinitializer, {operands}"
+        names = _FLOAT if is_float else _TRUTH if dtype == _BOOL else _UNSIGNED if is_unsigned else _WHOLE
+        return self._emit(f"{names[function]} {kind} {operands}")
 
     def _looked_up(self, table: NDArray[Any], position: Expression, width: int, element: int) -> str:
         place = self.value(position, np.dtype(np.int64))
@@ -420,7 +443,8 @@ class Library:
                     addresses = [0 if x.array is None else x.array.ctypes.data for x in step.places]
                     function = _PASS(engine.get_function_address(step.name))
                     routine.calls.append((function, np.array(addresses, dtype=np.uintp)))
-        return Order(*(_SORTS(engine.get_function_address(name)) for name in ("count", "place")), keys, engine)
+        count, place = (_SORTS(engine.get_function_address(name)) for name in ("count", "place"))
+        return Order(count, place, keys, engine)
 
 
 _PASS = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)

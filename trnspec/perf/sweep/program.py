@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,14 @@ import numpy as np
 from attrs import define, field
 from numpy.typing import NDArray
 
+from trnspec.perf.sweep.axes import Axis
 from trnspec.perf.sweep.columns import COUNTS
 from trnspec.perf.sweep.expressions import Element, Expression, Table, required
 from trnspec.perf.sweep.formulas import COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from trnspec.perf.sweep.axes import Axis
     from trnspec.perf.sweep.expressions import Operand
 
 
