@@ -11,13 +11,14 @@ import numpy as np
 from attrs import define
 from numpy.typing import NDArray
 
+from trnspec.perf.llvm import LANES
 from trnspec.perf.ops import Corrected
 from trnspec.perf.sweep.axes import Axis
 from trnspec.perf.sweep.columns import COUNTS
 from trnspec.perf.sweep.expressions import Expression, Recording, replaced, required
 from trnspec.perf.sweep.formulas import COLUMNS
 from trnspec.perf.sweep.keys import in_lines
-from trnspec.perf.sweep.machine_code import LANES, Library, Order, Routine
+from trnspec.perf.sweep.machine_code import Library, Order, Routine
 from trnspec.perf.sweep.program import REJECTED, is_known
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from trnspec.perf.lowering.machine import Machine
+from trnspec.perf import llvm
 from trnspec.perf.sweep import keys, machine_code
 from trnspec.perf.sweep.axes import Axis
 from trnspec.perf.sweep.columns import COUNTS, Choices, caused, reason_codes
@@ -163,7 +164,7 @@ class Tables:
         built = self.figures.built
         known = built.get(key)
         evaluated = known.evaluated if isinstance(known, Programs) else 0
-        fast = machine_code.available() and max(self.rows, evaluated) >= _FAST_ROWS
+        fast = llvm.available() and max(self.rows, evaluated) >= _FAST_ROWS
         if known is None or (fast and not isinstance(known, Compiled)):
             # Tables pay for a large batch, and for one that is repeated, which may be repeated again.
             repeated = known is not None or built.get(None) == key

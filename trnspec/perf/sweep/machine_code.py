@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
 
+from trnspec.perf.llvm import LANES, compiled
 from trnspec.perf.sweep.expressions import Cast, Element, Expression, Table, required, selected
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from trnspec.perf.sweep.expressions import Operand
 
-LANES = 8
-"""Rows that an instruction computes, and the fewest of a pass."""
 _CHUNK = 16384
 """Rows of a pass where results of one are read by the next."""
 
@@ -65,16 +63,6 @@ _LOGICAL = {np.logical_and, np.logical_or, np.logical_not}
 _CALLED = {np.floor: "llvm.floor", np.ceil: "llvm.ceil", np.sqrt: "llvm.sqrt"}
 _UFUNCS = {*_FLOAT, *_WHOLE, *_TRUTH, *_COMPARED, *_CALLED}
 _BOOL = np.dtype(np.bool_)
-
-
-@cache
-def available() -> bool:
-    """Whether llvmlite is installed."""
-    try:
-        import llvmlite.binding  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def is_inline(x: Expression) -> bool:
@@ -208,14 +196,12 @@ class _Pass:
             self.names[id(x)] = self.value(x.inputs[0], x.dtype)
         elif function is selected:
             condition, then, otherwise = x.inputs
-            values = (f"{_vector(_kind(x.dtype))} {self.value(y, x.dtype)}" for y in (then, otherwise))
-            self.names[id(x)] = self._emit(
-                f"select {_vector('i1')} {self.value(condition, _BOOL)}, {', '.join(values)}"
-            )
+            either = ", ".join(f"{_vector(_kind(x.dtype))} {self.value(y, x.dtype)}" for y in (then, otherwise))
+            self.names[id(x)] = self._emit(f"select {_vector('i1')} {self.value(condition, _BOOL)}, {either}")
         else:
             assert isinstance(function, np.ufunc)
             operand = [y.dtype if isinstance(y, Expression) else _type_of(y) for y in x.inputs]
-            *taken, given = function.resolve_dtypes((*operand, None))  # type: ignore[arg-type]
+            *taken, given = function.resolve_dtypes((*operand, None))
             if function in _LOGICAL:
                 taken = [_BOOL] * len(taken)
             values = [self.value(y, dtype) for y, dtype in zip(x.inputs, taken, strict=True)]
@@ -430,12 +416,8 @@ class Library:
 
     def compile(self, keys: int) -> Order:
         """Make machine code of all routines, and of what sorts keys below a number."""
-        from llvmlite import binding
-
         passes = [step for routine in self.routines for step in routine.steps if isinstance(step, _Pass)]
-        module = binding.parse_assembly(_DECLARED + _SORT + "".join(one.text() for one in passes))
-        engine = binding.create_mcjit_compiler(module, _target())
-        engine.finalize_object()
+        engine = compiled(_DECLARED + _SORT + "".join(one.text() for one in passes))
         for routine in self.routines:
             routine.engine = engine
             for step in routine.steps:
@@ -510,17 +492,6 @@ _DECLARED = "".join(
     f"({_vector(kind)}, {_vector('ptr')}, i32, {_vector('i1')})\n"
     for kind in ("double", "i64", "i32", "i16", "i8")
 ) + "".join(f"declare {_vector('double')} @{name}.v{LANES}f64({_vector('double')})\n" for name in _CALLED.values())
-
-
-def _target() -> Any:
-    """What makes machine code for this processor."""
-    from llvmlite import binding
-
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    features = binding.get_host_cpu_features().flatten()
-    triple = binding.Target.from_default_triple()
-    return triple.create_target_machine(cpu=binding.get_host_cpu_name(), features=features, opt=2)
 
 
 def _operands(x: Expression) -> list[Expression]:
