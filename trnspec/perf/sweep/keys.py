@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
+from trnspec.perf.distinct import distinct
 from trnspec.perf.sweep.expressions import Expression
 
 if TYPE_CHECKING:
@@ -80,14 +81,10 @@ class Key:
             tables: Tables whose dimensions are the axes in their order.
         """
         columns = [self.records([table]).reshape(-1) for table in tables]
-        digest = np.zeros(len(columns[0]), dtype=np.uint64)
-        for column in columns:
-            digest = (digest ^ column.view(np.uint64)) * _FACTOR
-            digest ^= digest >> np.uint64(29)
-        _, first, numbers = np.unique(digest, return_index=True, return_inverse=True)
-        if len(first) * _FEW > len(digest) or not all((c[first][numbers] == c).all() for c in columns):
+        first, numbers = distinct(columns)
+        if len(first) * _FEW > len(numbers):
             return []
-        number = self.position.of(numbers.astype(np.uint16 if len(first) <= _MOST else np.int64))
+        number = self.position.of(numbers.astype(np.min_scalar_type(len(first))))
         return [number.of(column[first]) for column in columns]
 
 
@@ -102,11 +99,8 @@ def in_lines(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
 
 _LINE = 64
 """Bytes of a cache line."""
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number with which records have different digests; what has not is compared."""
 _FEW = 16
 """Records are few if each one occurs as often on average."""
-_MOST = 1 << 16
 
 
 def fields(sizes: Mapping[str, int], groups: Iterable[frozenset[str]]) -> dict[str, Field]:
