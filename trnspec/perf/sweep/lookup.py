@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import define, field, frozen
 
-from trnspec.perf.lowering.machine import Machine
 from trnspec.perf import llvm
+from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.sweep import keys, machine_code
 from trnspec.perf.sweep.axes import Axis
 from trnspec.perf.sweep.columns import COUNTS, Choices, caused, reason_codes

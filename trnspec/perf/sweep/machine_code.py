@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from trnspec.perf.sweep.expressions import Operand
 
-_CHUNK = 16384
+_CHUNK = 1 << 16
 """Rows of a pass where results of one are read by the next."""
 
 _FLOAT = {np.add: "fadd", np.subtract: "fsub", np.multiply: "fmul", np.true_divide: "fdiv", np.negative: "fneg"}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 KINDS = "FBW"
 """The kinds of passes, in the order of their durations."""
 
+
 @frozen(eq=False)
 class Execution:
     """The passes of a pipeline, numbered level by level.

@@ -192,7 +192,9 @@ def _executed(*operands: Any, out: Any = None) -> Any:
         keys = np.stack([v_shape, np.where(folded, 0.0, deferred), p, v, np.minimum(whole, few)])[:, at]
         first, kind_of = distinct(keys)
         order = np.argsort(kind_of, kind="stable")
-        for some_of, key in zip(np.split(order, np.cumsum(np.bincount(kind_of))[:-1]), keys[:, first].T.tolist(), strict=True):
+        for some_of, key in zip(
+            np.split(order, np.cumsum(np.bincount(kind_of))[:-1]), keys[:, first].T.tolist(), strict=True
+        ):
             some = at[some_of]
             found[some] = _of_kind(key, whole[some] - key[-1], rows[4:6, some], rows[7:, some])
     if out is not None:
