@@ -182,6 +182,8 @@ def _executed(*operands: Any, out: Any = None) -> Any:
     # Interleaved schedules take as many microbatches as stages in turn.
     possible &= (v == 1.0) | (np.floor(whole / p) * p == whole)
     possible &= ~folded | (p <= MOST_V_STAGES)
+    # Invalid layouts are computed with others.
+    possible &= (v == 1.0) | ((deferred == 0.0) & ~folded)
     at = np.flatnonzero(unequal & possible)
     if at.size:
         turn = np.where(v > 1.0, p, 1.0)
