@@ -277,7 +277,8 @@ def with_software(question: InferenceQuestion, known: Calibrated) -> InferenceQu
     framework = FRAMEWORKS.get(known.framework)
     if question.framework is not None or framework is None or framework.neuron:
         return question
-    return evolve(question, framework=known.framework)
+    given: dict[str, Any] = {"framework": known.framework}
+    return evolve(question, **given)
 
 
 def idle(setup: Setup) -> Iterator[Assumption]:
