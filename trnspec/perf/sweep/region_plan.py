@@ -98,6 +98,8 @@ class Plan:
         self.first = first
         self.later_hoisted = [i for i in later if self.steps[i].hoisted]
         self.later = [i for i in later if not self.steps[i].hoisted]
+        self.numbers = [step.number for step in self.steps]
+        self.columns = [i for i, step in enumerate(self.steps) if step.column]
         passes = [dict.fromkeys(some, n) for n, some in enumerate((first, self.later_hoisted, self.later))]
         of_pass = {i: n for some in passes for i, n in some.items()}
         outputs = {*self.conditions, *self.measures}
@@ -185,30 +187,32 @@ class Evaluation:
     _values: list[Any] = field(init=False)
     _columns: list[tuple[int, int, NDArray[Any]]] = field(factory=list, init=False)
     _groups: dict[Degrees, tuple[NDArray[np.intp], NDArray[np.intp]]] = field(factory=dict, init=False)
-    _rows: dict[int, NDArray[np.intp] | None] = field(factory=dict, init=False)
+    _rows: dict[tuple[Degrees, Degrees], NDArray[np.intp] | None] = field(factory=dict, init=False)
     _at: dict[tuple[bool, tuple[int, ...]], tuple[Range, ...]] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
         columns: Mapping[str, NDArray[Any]] = {n: c for axis in self.axes for n, c in axis.columns.items()}
-        self._values = [None] * len(self.plan.steps)
+        self._values = self.plan.numbers.copy()
         place = self.plan.shape.place
-        for i, step in enumerate(self.plan.steps):
-            if step.column:
-                (at,) = step.axes
-                column = np.asarray(columns[step.column], dtype=np.float64)
-                shape = [1] * len(self.axes)
-                if at == place:
-                    column = column[self._group(step.degrees)[0]]
-                shape[at] = len(column)
-                self._values[i] = column.reshape(shape)
-                if at != place:
-                    self._columns.append((i, at, self._values[i]))
-            elif step.taken is not None:
-                (first, _), (own, of_row) = self._group(step.degrees), self._group(step.taken)
-                repeated = of_row[first]
-                self._rows[i] = None if np.array_equal(repeated, np.arange(len(own))) else repeated
-            elif step.function is None:
-                self._values[i] = step.number
+        for i in self.plan.columns:
+            step = self.plan.steps[i]
+            (at,) = step.axes
+            column = np.asarray(columns[step.column], dtype=np.float64)
+            shape = [1] * len(self.axes)
+            if at == place:
+                column = column[self._group(step.degrees)[0]]
+            shape[at] = len(column)
+            self._values[i] = column.reshape(shape)
+            if at != place:
+                self._columns.append((i, at, self._values[i]))
+
+    def _repeated(self, own: Degrees, degrees: Degrees) -> NDArray[np.intp] | None:
+        """For each combination of some degrees that of fewer of them; ``None`` where these are the same."""
+        if (own, degrees) not in self._rows:
+            rows = self._group(own)[1][self._group(degrees)[0]]
+            same = np.array_equal(rows, np.arange(len(self._group(own)[0])))
+            self._rows[own, degrees] = None if same else rows
+        return self._rows[own, degrees]
 
     def _group(self, degrees: Degrees) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The first row of each combination of some degrees, and the combination of each row."""
@@ -263,7 +267,7 @@ class Evaluation:
             if step.taken is None:
                 values[i] = step.function(*operands)  # type: ignore[misc]  # only operations are run
             else:
-                rows = self._rows[i]
+                rows = self._repeated(step.taken, step.degrees)
                 values[i] = (
                     operands[0] if rows is None else operands[0].take(rows, axis=self.plan.shape.place, mode="clip")
                 )
