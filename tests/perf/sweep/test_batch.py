@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.sweep import axes, lookup
 from trnspec.perf.sweep import rows as flat
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, Best, Block, Pareto, Top, rows, sweep
 from trnspec.perf.sweep.estimator_columns import Figures
 from trnspec.perf.sweep.grid import AXES, grid
+from trnspec.perf.sweep.tables import axes, lookup
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer

@@ -13,9 +13,9 @@ from trnspec.perf.sweep.columns import COUNTS, OPTIONAL, RATIOS, REASONS, WORDS,
 from trnspec.perf.sweep.estimator_columns import ByIdentity
 from trnspec.perf.sweep.formulas import DEFAULTS, LIMITS, columns_as_choices
 from trnspec.perf.sweep.grid import framework_defaults
-from trnspec.perf.sweep.lookup import Tables
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Block
+from trnspec.perf.sweep.tables.lookup import Tables
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS
 

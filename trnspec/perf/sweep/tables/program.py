@@ -11,10 +11,10 @@ import numpy as np
 from attrs import define, field
 from numpy.typing import NDArray
 
-from trnspec.perf.sweep.axes import Axis
 from trnspec.perf.sweep.columns import COUNTS
 from trnspec.perf.sweep.expressions import Element, Expression, Table, required
 from trnspec.perf.sweep.formulas import COLUMNS
+from trnspec.perf.sweep.tables.axes import Axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,14 +8,14 @@ from engine_samples import ESTIMATORS
 
 from trnspec.errors import UsageError
 from trnspec.perf.ops import Corrected, elementwise, larger, smaller, steps, where
-from trnspec.perf.sweep import lookup
 from trnspec.perf.sweep import rows as flat
 from trnspec.perf.sweep.batch import SCHEDULES, rows
-from trnspec.perf.sweep.compiled import Compiled
 from trnspec.perf.sweep.estimator_columns import Figures
 from trnspec.perf.sweep.expressions import Recording
-from trnspec.perf.sweep.machine_code import Library
-from trnspec.perf.sweep.program import Buffers, Program, Programs
+from trnspec.perf.sweep.tables import lookup
+from trnspec.perf.sweep.tables.compiled import Compiled
+from trnspec.perf.sweep.tables.machine_code import Library
+from trnspec.perf.sweep.tables.program import Buffers, Program, Programs
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.1, 1e-60, 3e-9, 1e70, 1.5, 2.5, -2.5, 3.0, 1 / 3, 2.0**53, 7e22, 1.0 - 2.0**-53]
 TABLE = np.random.default_rng(1).normal(size=64)

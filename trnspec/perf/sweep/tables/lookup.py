@@ -18,10 +18,7 @@ from attrs import define, field, frozen
 
 from trnspec.perf import llvm
 from trnspec.perf.lowering.machine import Machine
-from trnspec.perf.sweep import keys, machine_code
-from trnspec.perf.sweep.axes import Axis
 from trnspec.perf.sweep.columns import COUNTS, Choices, caused, reason_codes
-from trnspec.perf.sweep.compiled import Compiled
 from trnspec.perf.sweep.estimator_columns import Figures
 from trnspec.perf.sweep.expressions import Expression, Recording, required
 from trnspec.perf.sweep.formulas import (
@@ -33,7 +30,10 @@ from trnspec.perf.sweep.formulas import (
     formulas,
     without_features,
 )
-from trnspec.perf.sweep.program import REJECTED, Program, Programs, Translation
+from trnspec.perf.sweep.tables import keys, machine_code
+from trnspec.perf.sweep.tables.axes import Axis
+from trnspec.perf.sweep.tables.compiled import Compiled
+from trnspec.perf.sweep.tables.program import REJECTED, Program, Programs, Translation
 from trnspec.perf.training.step import step_from_costs
 from trnspec.perf.work.transformer import Transformer
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trnspec.perf.ops import Number
-    from trnspec.perf.sweep.keys import Field
+    from trnspec.perf.sweep.tables.keys import Field
     from trnspec.perf.training.costs import Costs
     from trnspec.perf.training.estimator import Estimator
 

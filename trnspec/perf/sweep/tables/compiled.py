@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from trnspec.perf.llvm import LANES
 from trnspec.perf.ops import Corrected
-from trnspec.perf.sweep.axes import Axis
 from trnspec.perf.sweep.columns import COUNTS
 from trnspec.perf.sweep.expressions import Expression, Recording, replaced, required
 from trnspec.perf.sweep.formulas import COLUMNS
-from trnspec.perf.sweep.keys import in_lines
-from trnspec.perf.sweep.machine_code import Library, Order, Routine
-from trnspec.perf.sweep.program import REJECTED, is_known
+from trnspec.perf.sweep.tables.axes import Axis
+from trnspec.perf.sweep.tables.keys import in_lines
+from trnspec.perf.sweep.tables.machine_code import Library, Order, Routine
+from trnspec.perf.sweep.tables.program import REJECTED, is_known
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.perf.sweep.expressions import Operand
-    from trnspec.perf.sweep.program import Translation
+    from trnspec.perf.sweep.tables.program import Translation
 
 
 @define
