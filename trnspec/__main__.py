@@ -25,11 +25,9 @@ def main() -> None:
 
     gc.set_threshold(_GARBAGE)
     if "validate" in arguments or "lsp" in arguments:
-        import attr._make
-
         from trnspec.cache import compiled
 
-        compiled.install(attr._make)
+        compiled.install()
     if arguments[:1] == ["validate"]:
         from trnspec.cli import prepare, validation
 

@@ -142,15 +142,6 @@ def test_nothing_is_kept_without_the_cache(cache: Path) -> None:
     assert not cache.exists()
 
 
-def test_other_objects_are_not_loaded() -> None:
-    class Other:
-        def __reduce__(self) -> tuple[object, ...]:
-            return os.getcwd, ()
-
-    with pytest.raises(pickle.UnpicklingError):
-        snapshot._Unpickler(pickle.dumps(Other()), registry().units).load()
-
-
 FOLDERS = ("chips", "cores", "links", "servers", "ultraservers", "prices", "sources", "models", "clusters")
 
 

@@ -6,7 +6,6 @@ trnspec registers its own kinds, rules, evaluators, exporters, reporters and com
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
@@ -96,6 +95,19 @@ class Rule:
 
     __repr__ = short_repr
 
+    @property
+    def is_over_graph(self) -> bool:
+        """Whether it checks the whole graph once."""
+        return self.over is None
+
+    def concerns(self, node: Node[Any]) -> bool:
+        """Whether it is over a document."""
+        return self.over is not None and node.is_of(self.over)
+
+    def is_needed(self, checked: Iterable[Node[Any]]) -> bool:  # noqa: ARG002  # of rules that are imported
+        """Whether it can have a finding that points into some documents or those that they refer to."""
+        return True
+
 
 R = TypeVar("R", bound=Check)
 
@@ -119,7 +131,7 @@ def rule(
     """
 
     def decorate(check: R) -> Rule:
-        doc = inspect.getdoc(check)
+        doc = check.__doc__
         if not doc and sys.flags.optimize > 1:
             doc = "No explanation: Python was started with -OO, which removes docstrings."
         if not doc:
