@@ -112,7 +112,7 @@ class Compiled:
             self._is_new = False
             try:
                 entry = {"codes": self._codes, "patterns": self._patterns}
-                observer.write(self._folder, self._name, verdicts.packed(entry))
+                observer.write(self._folder, self._name, [verdicts.packed(entry)])
             except (OSError, ValueError):
                 return
 

@@ -15,7 +15,7 @@ from trnspec.cache import verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
 MOST_ENTRIES = 500
@@ -201,7 +201,7 @@ def store(arguments: list[str], text: str, status: int, documents: Mapping[str, 
         "documents": dict(documents or {}),
     }
     try:
-        write(place, verdicts.key(arguments, os.environ).hex(), verdicts.packed(entry))
+        write(place, verdicts.key(arguments, os.environ).hex(), [verdicts.packed(entry)])
     except (OSError, ValueError) as error:
         return str(error)
     return ""
@@ -242,13 +242,13 @@ def _modules() -> Iterator[tuple[str, tuple[int, ...]]]:
                 yield os.path.abspath(file), stamp
 
 
-def write(folder: str, name: str, raw: bytes, most: int = MOST_BYTES) -> None:
+def write(folder: str, name: str, parts: Iterable[bytes], most: int = MOST_BYTES) -> None:
     """Write an entry as a whole or not at all, and remove the oldest ones beyond the limits."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
     try:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(raw)
+            stream.writelines(parts)
         os.replace(temporary, os.path.join(folder, name))
     except OSError:
         try:

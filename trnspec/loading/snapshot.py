@@ -8,12 +8,13 @@ the bytes of its file and the programs that read them, and is compared with both
 
 from __future__ import annotations
 
+import itertools
 import marshal
 import os
 import sys
 import zlib
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trnspec._version import __version__
 from trnspec.cache import observer, verdicts
@@ -192,7 +193,11 @@ class Snapshots:
         # Without problems the text is that of the file, byte for byte.
         digest = verdicts.hashed(document.text.encode())
         blobs = _packed(document.data or {}, compressed=many)
-        snapshot.added[f"{kind}/{name}"] = (verdicts.settled(state), digest, node, blobs)
+        raw = b"".join(blobs)
+        added = _Added(
+            verdicts.settled(state), digest, node, tuple(map(len, blobs)), snapshot.spooled(raw) if many else raw
+        )
+        snapshot.added[f"{kind}/{name}"] = added
 
     def _of(self, folder: str) -> tuple[_Snapshot, str, str]:
         """The snapshot of the documents in a folder, the name of the folder, and its absolute path with a separator."""
@@ -230,8 +235,10 @@ class _Snapshot:
         self.folder, self.name, self.catalog = folder, name, catalog
         self.stale = 0
         self.used: dict[str, _Entry] = {}
-        self.added: dict[str, tuple[tuple[int, ...], bytes, Node[Any], tuple[bytes, ...]]] = {}
+        self.added: dict[str, _Added] = {}
         self._descriptor = -1
+        self._spool: int | None = None
+        self._spooled = 0
         self._begin = 0
         with observer.unobserved():
             try:
@@ -283,20 +290,62 @@ class _Snapshot:
         """Write the documents that this run has used or read, and those that it had no use for."""
         others = (k for k in self.entries if k not in self.used and k not in self.added)
         parts = {k: self.entries[k] for k in others if os.path.exists(os.path.join(self.catalog, k))} | self.used
-        written: list[tuple[str, tuple[Any, ...], tuple[Any, ...], bytes]]
-        written = [(k, e[:6], e[7:], self.raw(e)) for k, e in parts.items()]
-        for key, (state, digest, node, blobs) in self.added.items():
-            head = (state, digest, node.kind, node.name, node.aliases, names_used(node))
-            written.append((key, head, (tuple(map(len, blobs)), (numbers_of(node),)), b"".join(blobs)))
         table: dict[str, _Entry] = {}
         size = 0
-        for key, head, rest, blob in written:
-            table[key] = (*head, size, *rest)
-            size += len(blob)
+        for key, entry in parts.items():
+            table[key] = (*entry[:6], size, *entry[7:])
+            size += sum(entry[7])
+        for key, (state, digest, node, lengths, _) in self.added.items():
+            head = (state, digest, node.kind, node.name, node.aliases, names_used(node))
+            table[key] = (*head, size, lengths, (numbers_of(node),))
+            size += sum(lengths)
         raw = marshal.dumps(table)
         if size + len(raw) <= MOST_BYTES:
             start = verdicts.digest(raw) + len(raw).to_bytes(_LENGTH, "little") + raw
-            observer.write(self.folder, self.name, b"".join((start, *(blob for *_, blob in written))), 2 * MOST_BYTES)
+            known = (self.raw(entry) for entry in parts.values())
+            added = (self._unspooled(each) for each in self.added.values())
+            observer.write(self.folder, self.name, itertools.chain((start,), known, added), 2 * MOST_BYTES)
+
+    def spooled(self, raw: bytes) -> bytes | int:
+        """Keep a document in a file without a name; its offset, or the document itself where there can be no such file."""
+        if self._spool is None:
+            self._spool = _nameless(self.folder)
+        if self._spool < 0:
+            return raw
+        offset = self._spooled
+        with suppress(OSError):  # a full disk
+            self._spooled += os.write(self._spool, raw)
+        return offset if self._spooled == offset + len(raw) else raw
+
+    def _unspooled(self, added: _Added) -> bytes:
+        if isinstance(added.raw, bytes):
+            return added.raw
+        assert self._spool is not None  # it was kept there
+        os.lseek(self._spool, added.raw, os.SEEK_SET)
+        return os.read(self._spool, sum(added.lengths))
+
+
+class _Added(NamedTuple):
+    """A document that was read: state and hash of its file, the document, its parts as bytes or where they are."""
+
+    state: tuple[int, ...]
+    digest: bytes
+    node: Node[Any]
+    lengths: tuple[int, ...]
+    raw: bytes | int
+
+
+def _nameless(folder: str) -> int:
+    """A descriptor of a new file that nobody else can open, and that is gone when this process ends; or -1."""
+    if sys.platform == "win32":
+        return -1
+    with observer.unobserved(), suppress(OSError):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        file = os.path.join(folder, f".{os.urandom(8).hex()}")
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        os.unlink(file)
+        return descriptor
+    return -1
 
 
 _LENGTH = 8
