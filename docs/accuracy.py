@@ -1,6 +1,6 @@
 """Generates docs/explanation/accuracy.md, its plots and the errors that a test compares with; ``make accuracy``.
 
-Takes up to two minutes, since every fit is repeated without each model.
+Takes half a minute, since every fit is repeated without each model.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from running import ROOT, Here
 
 from trnspec.cli.calibrate import command
 from trnspec.model.calibration import Calibration, Spread
-from trnspec.perf.calibration.fit_training import COVERAGE
+from trnspec.perf.calibration.fits.training import COVERAGE
 
 PAGE = ROOT / "docs" / "reference" / "calibrate.md"
 

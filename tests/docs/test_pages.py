@@ -28,15 +28,8 @@ ELSEWHERE = {
 }
 """Pages that need more than a folder of their own, and the module that runs them."""
 
-FRAGMENTS = {
-    "explanation/plugins.md",
-    "how-to/editors.md",
-    "reference/editions.md",
-    "reference/overlay.md",
-    "reference/tables.md",
-    "reference/codes.md",
-}
-"""Pages whose Python is a fragment: it names files that the reader has."""
+FRAGMENTS = {"explanation/plugins.md", "reference/codes.md"}
+"""Pages whose Python is a fragment of a module; the examples of codes are run with the rules."""
 
 SLOW = {
     "how-to/ask-what-limits-a-run.md",
@@ -67,10 +60,16 @@ def _logs(folder: Path, text: str) -> None:  # like the others
         shutil.copy(DATA / "imports" / f"{log}.log", folder / f"{name}.log")
 
 
+def _overlay(folder: Path, text: str) -> None:
+    (document,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (folder / "my.yaml").write_text(document)
+
+
 PREPARED = {
     "how-to/check-a-machine.md": _machine,
     "how-to/compare-scenarios.md": _scenarios,
     "how-to/import-measurements.md": _logs,
+    "reference/overlay.md": _overlay,
 }
 """Files that a page expects in the folder of its reader."""
 

@@ -20,9 +20,9 @@ from trnspec.evaluation.page import page
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
-from trnspec.perf.calibration.measurements import Skipped, records, row_hashes
-from trnspec.perf.calibration.score import Scored
-from trnspec.perf.calibration.score_training import score_training
+from trnspec.perf.calibration.measured.tables import Skipped, records, row_hashes
+from trnspec.perf.calibration.scores.score import Scored
+from trnspec.perf.calibration.scores.training import score_training
 from trnspec.perf.training.estimator import prepare
 from trnspec.testing import EvaluatorConformance
 from trnspec.text_table import lines

@@ -18,7 +18,7 @@ from trnspec.evaluators.inference import answered
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration.measured_serving import Runs, ServingCase, serving_cases
+from trnspec.perf.calibration.measured.serving import Runs, ServingCase, serving_cases
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.serving.forward_pass import Serving

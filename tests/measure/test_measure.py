@@ -15,7 +15,7 @@ from trnspec.measure.collectives import KINDS, collectives
 from trnspec.measure.device import device_of
 from trnspec.measure.shapes import SMALL, Layer
 from trnspec.measure.timing import QUICK, Effort, measured
-from trnspec.perf.calibration.measurements import records
+from trnspec.perf.calibration.measured.tables import records
 
 torch = pytest.importorskip("torch", reason="measuring needs PyTorch, the extra measure")
 

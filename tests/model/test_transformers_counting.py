@@ -15,7 +15,7 @@ from forward_flops import forward_flops
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model
-from trnspec.perf.calibration.solver import stacked as stack
+from trnspec.perf.calibration.fits.solver import stacked as stack
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.work.flops import layer_flops, layer_traffic, span

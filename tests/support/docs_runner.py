@@ -1,4 +1,4 @@
-"""Runs a page of the documentation: every python and console block, in order, against the output that it shows.
+"""Runs a page of the documentation: every python and console block, in order, and compares what it prints with what the page shows.
 
 A python block is an interpreter session (``>>>``) or plain code, and all of them share one namespace.  A console block
 has commands after ``$``, each followed by what it prints; ``trnspec`` runs in this process, and an exit status other
@@ -31,9 +31,9 @@ class Block:
 
     Attributes:
         page: The file.
-        line: Where its first line of code stands.
-        language: What stands behind the fence.
-        text: What stands in it.
+        line: The line of its first line of code.
+        language: The word after the fence.
+        text: The lines between the fences.
     """
 
     page: Path
@@ -62,7 +62,7 @@ class Runner:
     names: dict[str, Any] = field(factory=dict)
 
     def run(self, block: Block) -> None:
-        """Run one block; ``AssertionError`` with both texts where it prints something else than it shows."""
+        """Run one block; ``AssertionError`` with both texts where it prints something other than it shows."""
         (self._python if block.language == "python" else self._console)(block)
 
     def _python(self, block: Block) -> None:
@@ -71,11 +71,11 @@ class Runner:
             exec(compile("\n" * (block.line - 1) + block.text, str(block.page), "exec"), self.names)
             return
         test = doctest.DocTest(examples, self.names, block.page.name, str(block.page), block.line - 1, block.text)
-        told: list[str] = []
+        failures: list[str] = []
         # The namespace is kept, so that the next block goes on where this one ends.
-        doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=told.append, clear_globs=False)
+        doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=failures.append, clear_globs=False)
         self.names.update(test.globs)
-        assert not told, "".join(told)
+        assert not failures, "".join(failures)
 
     def _console(self, block: Block) -> None:
         for command, shown in commands(block.text):

@@ -8,8 +8,8 @@ from attrs import evolve
 from dims_by_hand import GPT_3, LLAMA_3_8B, LLAMA_3_70B, gpt, llama
 from engine_samples import SYSTEMS
 
-from trnspec.perf.calibration.fit_training import batch
-from trnspec.perf.calibration.measured_training import Case
+from trnspec.perf.calibration.fits.training import batch
+from trnspec.perf.calibration.measured.training import Case
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.work.layout import Layout
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.calibration.fit_training import Fitted, Holdout
-    from trnspec.perf.calibration.measured_collectives import CollectiveCase
-    from trnspec.perf.calibration.measured_inference import InferenceCase
-    from trnspec.perf.calibration.measured_training import Case
-    from trnspec.perf.calibration.measurements import Record, Skipped
-    from trnspec.perf.calibration.prior import Prior
+    from trnspec.perf.calibration.fits.prior import Prior
+    from trnspec.perf.calibration.fits.training import Fitted, Holdout
+    from trnspec.perf.calibration.measured.collectives import CollectiveCase
+    from trnspec.perf.calibration.measured.inference import InferenceCase
+    from trnspec.perf.calibration.measured.tables import Record, Skipped
+    from trnspec.perf.calibration.measured.training import Case
     from trnspec.perf.collectives.library import Library
 
     AnyCase = Case | InferenceCase
@@ -240,8 +240,8 @@ def _fit_and_write(  # noqa: PLR0917  # the rows, and where they go
 
 def _prior(catalog: Catalog, rows: list[Record], cases: Sequence[AnyCase], of: str, options: dict[str, Any]) -> Prior:
     """What is known before the rows, by the chip, the framework and the era that most of them have."""
-    from trnspec.perf.calibration import prior
     from trnspec.perf.calibration.chosen import framework_of
+    from trnspec.perf.calibration.fits import prior
 
     if not cases:
         return prior.TYPICAL
@@ -266,9 +266,9 @@ def _collectives(
 
     from trnspec.atomic_write import write
     from trnspec.perf.calibration.document import document
-    from trnspec.perf.calibration.fit_collectives import fit_collectives
-    from trnspec.perf.calibration.measured_collectives import CollectiveCase, collective_cases
-    from trnspec.perf.calibration.measurements import records, row_hashes
+    from trnspec.perf.calibration.fits.collectives import fit_collectives
+    from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
+    from trnspec.perf.calibration.measured.tables import records, row_hashes
     from trnspec.perf.lowering.calibrated import nearest
 
     pattern = _pattern(only)
@@ -326,8 +326,8 @@ def _libraries(
     catalog: Catalog, cases: Sequence[CollectiveCase], options: dict[str, Any]
 ) -> dict[str, tuple[Prior, Library]]:
     """By chip the nearest calibration of the framework that was not fitted to one of the rows, and its protocols."""
-    from trnspec.perf.calibration.measurements import row_hashes
-    from trnspec.perf.calibration.prior import library_of
+    from trnspec.perf.calibration.fits.prior import library_of
+    from trnspec.perf.calibration.measured.tables import row_hashes
 
     hashes = [each for case in cases for each in row_hashes(case.row)]
     framework, era = options["framework"], "".join(options["eras"][:1])
@@ -348,7 +348,7 @@ def _catalog(folders: tuple[str, ...]) -> Catalog:
 
 def _rows(catalog: Catalog, files: Sequence[str], of: str | None) -> tuple[list[Record], str]:
     """The rows of some files, and whether they are of training or of inference."""
-    from trnspec.perf.calibration.measurements import records
+    from trnspec.perf.calibration.measured.tables import records
 
     rows = [row for file in files for row in records(FilePath(file), catalog.graph)]
     if of is None:
@@ -366,7 +366,7 @@ def _of_models(cases: list[AnyCase], models: str | None) -> list[AnyCase]:
 
 def _hashes(rows: list[Record], cases: Sequence[AnyCase]) -> list[str]:
     """The hashes of the rows of some cases."""
-    from trnspec.perf.calibration.measurements import row_hashes
+    from trnspec.perf.calibration.measured.tables import row_hashes
 
     fitted = {c.id for c in cases}
     return [each for row in rows if row.get("id") in fitted for each in row_hashes(row)]
@@ -384,10 +384,10 @@ def _holdout(chip: str, own: Sequence[str], of: str) -> Holdout:
 
 
 def _fit(cases: Sequence[AnyCase], holdout: Holdout, eras: Sequence[str], prior: Prior) -> Fitted:
-    from trnspec.perf.calibration.fit_inference import fit_inference
-    from trnspec.perf.calibration.fit_training import fit
-    from trnspec.perf.calibration.measured_inference import InferenceCase
-    from trnspec.perf.calibration.measured_training import Case
+    from trnspec.perf.calibration.fits.inference import fit_inference
+    from trnspec.perf.calibration.fits.training import fit
+    from trnspec.perf.calibration.measured.inference import InferenceCase
+    from trnspec.perf.calibration.measured.training import Case
 
     served = [c for c in cases if isinstance(c, InferenceCase)]
     if served:
@@ -413,7 +413,7 @@ def _also(
 def _others(catalog: Catalog, of: str, cases: Sequence[AnyCase], place: str | None) -> dict[str, list[AnyCase]]:
     """Rows that are not fitted, by chip and table."""
     from trnspec.loading.files import shipped
-    from trnspec.perf.calibration.measurements import records
+    from trnspec.perf.calibration.measured.tables import records
 
     folder = shipped() / "measured" if place is None else FilePath(place)
     fitted = {c.id for c in cases}
@@ -427,10 +427,10 @@ def _others(catalog: Catalog, of: str, cases: Sequence[AnyCase], place: str | No
 
 def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
     """The relative error, estimated over measured time minus 1, of some rows with a fit to other rows."""
-    from trnspec.perf.calibration.fit_inference import FittedServing, runs
-    from trnspec.perf.calibration.fit_training import batch
-    from trnspec.perf.calibration.measured_inference import InferenceCase
-    from trnspec.perf.calibration.measured_training import Case
+    from trnspec.perf.calibration.fits.inference import FittedServing, runs
+    from trnspec.perf.calibration.fits.training import batch
+    from trnspec.perf.calibration.measured.inference import InferenceCase
+    from trnspec.perf.calibration.measured.training import Case
 
     if isinstance(fitted, FittedServing):
         served = runs([c for c in cases if isinstance(c, InferenceCase)])
@@ -442,9 +442,9 @@ def _errors(fitted: Fitted, cases: Sequence[AnyCase]) -> Any:
 def _cases(
     catalog: Catalog, rows: list[Record], of: str, chips: Sequence[str], only: str | None
 ) -> tuple[list[AnyCase], list[Skipped]]:
-    from trnspec.perf.calibration.measured_inference import InferenceCase, inference_cases
-    from trnspec.perf.calibration.measured_training import training_cases
-    from trnspec.perf.calibration.measurements import Skipped
+    from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
+    from trnspec.perf.calibration.measured.tables import Skipped
+    from trnspec.perf.calibration.measured.training import training_cases
 
     pattern = _pattern(only)
     read = inference_cases if of == "inference" else training_cases
@@ -549,7 +549,7 @@ def _write(
 
 def _own(fitted: Fitted, cases: Sequence[AnyCase], chip: str, era: str) -> tuple[Fitted, Sequence[AnyCase], Any]:
     """The fit for a chip and an era: its efficiency, and the errors of the chip's rows where they are enough for an interval."""
-    from trnspec.perf.calibration.fit_inference import FittedServing
+    from trnspec.perf.calibration.fits.inference import FittedServing
     from trnspec.perf.calibration.groups import ENOUGH, label
 
     if isinstance(fitted, FittedServing):

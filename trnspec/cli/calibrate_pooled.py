@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.calibration.fit_training import Fitted
-    from trnspec.perf.calibration.measurements import Record, Skipped
+    from trnspec.perf.calibration.fits.training import Fitted
+    from trnspec.perf.calibration.measured.tables import Record, Skipped
 
 
 KERNELS = ("matmul", "attention", "moe")
@@ -43,9 +43,9 @@ def fit_pooled_rows(catalog: Catalog, rows: list[Record], options: dict[str, Any
 
 def _fit_serving(catalog: Catalog, rows: list[Record], options: dict[str, Any]) -> None:
     from trnspec.perf.calibration.fit_range import fitted_on
-    from trnspec.perf.calibration.fit_serving import fit_serving
-    from trnspec.perf.calibration.measured_serving import ServingCase, serving_cases
-    from trnspec.perf.calibration.measurements import Skipped
+    from trnspec.perf.calibration.fits.serving import fit_serving
+    from trnspec.perf.calibration.measured.serving import ServingCase, serving_cases
+    from trnspec.perf.calibration.measured.tables import Skipped
 
     read = serving_cases(catalog.graph, rows)
     cases = [c for c in read if isinstance(c, ServingCase)]
@@ -75,10 +75,10 @@ def _fit_serving(catalog: Catalog, rows: list[Record], options: dict[str, Any]) 
 
 
 def _fit_kernels(catalog: Catalog, rows: list[Record], options: dict[str, Any]) -> None:
-    from trnspec.perf.calibration.fit_kernels import TYPICAL, fit_kernels
-    from trnspec.perf.calibration.fit_serving import PooledErrors
-    from trnspec.perf.calibration.measured_kernels import KernelCase, kernel_cases
-    from trnspec.perf.calibration.measurements import Skipped
+    from trnspec.perf.calibration.fits.kernels import TYPICAL, fit_kernels
+    from trnspec.perf.calibration.fits.serving import PooledErrors
+    from trnspec.perf.calibration.measured.kernels import KernelCase, kernel_cases
+    from trnspec.perf.calibration.measured.tables import Skipped
     from trnspec.perf.lowering.efficiency import IDEAL
 
     read = [c for kind in KERNELS for c in kernel_cases(catalog.graph, rows, kind)]
@@ -110,7 +110,7 @@ def _fit_kernels(catalog: Catalog, rows: list[Record], options: dict[str, Any]) 
 
 
 def _hashes(rows: Sequence[Record], fitted: set[str]) -> list[str]:
-    from trnspec.perf.calibration.measurements import row_hashes
+    from trnspec.perf.calibration.measured.tables import row_hashes
 
     return [h for row in rows if row.get("id") in fitted for h in row_hashes(row)]
 

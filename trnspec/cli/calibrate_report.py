@@ -9,11 +9,11 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.perf.calibration.fit_training import Fitted, Holdout
-    from trnspec.perf.calibration.measured_collectives import CollectiveCase
-    from trnspec.perf.calibration.measured_inference import InferenceCase
-    from trnspec.perf.calibration.measured_training import Case
-    from trnspec.perf.calibration.measurements import Skipped
+    from trnspec.perf.calibration.fits.training import Fitted, Holdout
+    from trnspec.perf.calibration.measured.collectives import CollectiveCase
+    from trnspec.perf.calibration.measured.inference import InferenceCase
+    from trnspec.perf.calibration.measured.tables import Skipped
+    from trnspec.perf.calibration.measured.training import Case
 
     AnyCase = Case | InferenceCase
 
@@ -30,8 +30,8 @@ def print_fit(
 ) -> None:
     """Prints the errors, the parameters, and with ``every`` each row."""
     from trnspec.perf.calibration.document import printed_values
-    from trnspec.perf.calibration.fit_inference import FittedServing
-    from trnspec.perf.calibration.measured_inference import InferenceCase
+    from trnspec.perf.calibration.fits.inference import FittedServing
+    from trnspec.perf.calibration.measured.inference import InferenceCase
 
     click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be evaluated")
     click.echo("")
@@ -88,7 +88,7 @@ def print_skipped(skipped: Sequence[Skipped]) -> None:
 
 def warn_undetermined(fitted: Fitted, rows: int) -> None:
     """Lists the parameters that the rows do not determine."""
-    from trnspec.perf.calibration.prior import undetermined
+    from trnspec.perf.calibration.fits.prior import undetermined
 
     names = [*undetermined(fitted.learned)]
     if names:
@@ -118,9 +118,9 @@ def json_report(
         every: Whether to list the fitted rows.
     """
     from trnspec.perf.calibration.document import printed_learned
-    from trnspec.perf.calibration.fit_collectives import FittedLibrary
-    from trnspec.perf.calibration.fit_inference import FittedServing
-    from trnspec.perf.calibration.measured_inference import InferenceCase
+    from trnspec.perf.calibration.fits.collectives import FittedLibrary
+    from trnspec.perf.calibration.fits.inference import FittedServing
+    from trnspec.perf.calibration.measured.inference import InferenceCase
 
     first = next(iter(fits.values()))
     texts = {name: text for name, text, *_ in printed_learned(first)}

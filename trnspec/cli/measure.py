@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trnspec.measure.comparison import Compared
     from trnspec.measure.device import Device
     from trnspec.measure.kernels import Cells
-    from trnspec.perf.calibration.measurements import Skipped
+    from trnspec.perf.calibration.measured.tables import Skipped
 
 PARTS = ("gemm", "copy", "attention", "layer", "collective")
 """What can be measured."""

@@ -15,9 +15,9 @@ from trnspec.evaluation.progress import report
 from trnspec.evaluation.questions import CalibratedSystem, Question, axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Table
 from trnspec.loading.files import shipped
-from trnspec.perf.calibration.measurements import Skipped, records
-from trnspec.perf.calibration.score import Part, Scored
-from trnspec.perf.calibration.scorers import score
+from trnspec.perf.calibration.measured.tables import Part, Skipped, records
+from trnspec.perf.calibration.scores.score import Scored
+from trnspec.perf.calibration.scores.scorers import score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -106,7 +106,7 @@ class AccuracyQuestion(Question):
     refit: bool = field(
         default=False,
         metadata=axis(
-            "Also compute each row that a calibration was fitted to with a fit to other models; takes up to a minute.",
+            "Also compute each row that a calibration was fitted to with a fit to other models; takes half a minute.",
             group="System",
         ),
     )

@@ -13,7 +13,7 @@ from trnspec.evaluation.questions import CalibratedSystem, FrameworkName, axis
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
 from trnspec.evaluators.collective_model import of_collective
 from trnspec.perf import frameworks
-from trnspec.perf.calibration.fit_collectives import collective_inputs
+from trnspec.perf.calibration.fits.collectives import collective_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.collectives import closed_forms, library
 from trnspec.perf.collectives.bounds import Bound, bound

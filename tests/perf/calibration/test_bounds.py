@@ -9,9 +9,9 @@ import pytest
 from engine_catalogs import everything
 
 from trnspec.loading.files import shipped
-from trnspec.perf.calibration.measurements import records
-from trnspec.perf.calibration.score import Scored
-from trnspec.perf.calibration.scorers import score
+from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.scores.score import Scored
+from trnspec.perf.calibration.scores.scorers import score
 
 TABLES = sorted((shipped() / "measured").glob("*.csv"))
 

@@ -16,7 +16,7 @@ from running import Here
 
 from trnspec.api import load, validate
 from trnspec.perf.calibration.document import achieved, document
-from trnspec.perf.calibration.fit_training import COVERAGE, TYPICAL, Fitted
+from trnspec.perf.calibration.fits.training import COVERAGE, TYPICAL, Fitted
 from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.lowering.calibrated import calibrated
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency

@@ -9,8 +9,8 @@ from fit_samples import TRUE, cases
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fit_range import factor, fitted_on, inputs_of, ranges, versions, within
-from trnspec.perf.calibration.measured_training import Case, training_cases
-from trnspec.perf.calibration.measurements import records
+from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.training import Case, training_cases
 
 ROWS = cases(12, TRUE)
 

@@ -11,8 +11,8 @@ from trnspec.evaluation.evidence import Evidence
 from trnspec.evaluation.page import page
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.fit_range import inputs_of
-from trnspec.perf.calibration.measured_training import training_cases
-from trnspec.perf.calibration.measurements import Skipped, records, row_hashes
+from trnspec.perf.calibration.measured.tables import Skipped, records, row_hashes
+from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.calibration.nearest import nearest_row
 
 DATA = folder() / "measured" / "training_trn1.csv"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from engine_catalogs import everything
 
-from trnspec.perf.calibration.measured_training import Case, training_cases
-from trnspec.perf.calibration.measurements import Skipped
+from trnspec.perf.calibration.measured.tables import Skipped
+from trnspec.perf.calibration.measured.training import Case, training_cases
 
 BRIDGE = {
     "kind": "train", "id": "a", "model": "LLAMA3_70B", "seq": "8192", "hardware": "DGX-GB200", "n_chips": "64", "tp": "2",

@@ -8,7 +8,7 @@ from attrs import evolve
 from fit_samples import TRUE, cases
 
 from trnspec.perf.calibration.fit_range import EXPONENT, inputs_of
-from trnspec.perf.calibration.fit_training import Fitted, fit
+from trnspec.perf.calibration.fits.training import Fitted, fit
 from trnspec.perf.calibration.transfer import beyond, computed, elsewhere, exponents
 
 ROWS = cases(14, TRUE)

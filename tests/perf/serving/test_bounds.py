@@ -6,8 +6,8 @@ from attrs import evolve
 from engine_catalogs import everything
 
 from trnspec.loading.files import shipped
-from trnspec.perf.calibration.measured_inference import InferenceCase, inference_cases
-from trnspec.perf.calibration.measurements import records
+from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
+from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.lowering.efficiency import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.serving.decode import decode_time

@@ -6,8 +6,8 @@ import pytest
 from engine_catalogs import everything
 
 from trnspec.loading.files import shipped
-from trnspec.perf.calibration.measured_inference import InferenceCase, inference_cases
-from trnspec.perf.calibration.measurements import records
+from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
+from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.memory import capacity, held
 

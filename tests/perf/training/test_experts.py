@@ -16,7 +16,7 @@ from running import ROOT
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.calibration.measured_training import Case, training_cases
+from trnspec.perf.calibration.measured.training import Case, training_cases
 from trnspec.perf.experts import LEAST_DISPATCH
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine

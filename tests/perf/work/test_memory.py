@@ -27,9 +27,9 @@ from engine_catalogs import everything
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as shipped_folder
 from trnspec.model.transformers.counting import parameters
-from trnspec.perf.calibration.measured_training import Case, training_cases
-from trnspec.perf.calibration.measurements import records
-from trnspec.perf.calibration.score_training import peak
+from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.training import Case, training_cases
+from trnspec.perf.calibration.scores.training import peak
 from trnspec.perf.work.activations import layer_activations, recompute_code
 from trnspec.perf.work.frameworks import FRAMEWORKS
 from trnspec.perf.work.memory import (

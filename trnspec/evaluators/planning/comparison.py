@@ -24,6 +24,16 @@ Costs = tuple[float | None, ...]
 """What should be small, such as time, cost and energy; ``None`` where it is not known."""
 
 
+def best_of(plans: int) -> str:
+    """What the best of some plans is called in a title."""
+    return f"the best of {plans} plans" if plans > 1 else "the only plan"
+
+
+def percent(chance: float | None) -> int | None:
+    """A probability in whole percent, 1 to 99: errors are not known well enough for more."""
+    return None if chance is None else min(max(round(100.0 * chance), 1), 99)
+
+
 def evidence_class(plan: Evident) -> int:
     """The position of a plan's kind of evidence, the strongest first; plans are ranked within one kind."""
     return KINDS.index(plan.evidence.kind)
@@ -55,3 +65,20 @@ def pareto(plan: P, plans: Sequence[P], costs: Callable[[P], Costs]) -> bool:
     """
     alike = [other for other in plans if evidence_class(other) == evidence_class(plan)]
     return not any(dominates(costs(other), costs(plan)) for other in alike)
+
+
+def listed(ranked: Sequence[P], most: int, system: Callable[[P], str]) -> list[P]:
+    """The first of some plans, in their order, with the best of every system as far as they fit.
+
+    Args:
+        ranked: All plans, the best first.
+        most: How many.
+        system: The system of a plan, without its count.
+    """
+    first: dict[str, P] = {}
+    for plan in ranked:
+        first.setdefault(system(plan), plan)
+    best = list(first.values())[:most]
+    others = [plan for plan in ranked if not any(plan is one for one in best)]
+    chosen = [*best, *others[: most - len(best)]]
+    return [plan for plan in ranked if any(plan is one for one in chosen)]

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured_inference import InferenceCase
-    from trnspec.perf.calibration.measured_training import Case
+    from trnspec.perf.calibration.measured.inference import InferenceCase
+    from trnspec.perf.calibration.measured.training import Case
 
 AnyCase = TypeVar("AnyCase", bound="Case | InferenceCase")
 

@@ -12,17 +12,17 @@ from attrs import asdict
 
 from trnspec.model.calibration import Achieved, KernelRoof
 from trnspec.model.reflection import FigureShape, ObjectShape
-from trnspec.perf.calibration.fit_collectives import FittedLibrary
-from trnspec.perf.calibration.fit_inference import FittedServing
-from trnspec.perf.calibration.fit_training import COVERAGE
+from trnspec.perf.calibration.fits.collectives import FittedLibrary
+from trnspec.perf.calibration.fits.inference import FittedServing
+from trnspec.perf.calibration.fits.training import COVERAGE
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.perf.calibration.fit_training import Fitted
+    from trnspec.perf.calibration.fits.prior import Learned
+    from trnspec.perf.calibration.fits.training import Fitted
     from trnspec.perf.calibration.groups import GroupErrors
-    from trnspec.perf.calibration.prior import Learned
     from trnspec.perf.calibration.transfer import Beyond
     from trnspec.perf.collectives.library import Protocol
 
@@ -70,7 +70,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         beyond: How far the fit is off beyond its rows, for ``spread`` and for ``first``.
         groups: The errors of each group of held-out rows; the interval of ``spread`` is that of the group of all rows.
         roofs: The fields of each :class:`~trnspec.model.calibration.KernelRoof`.
-        hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measurements.row_hashes`.
+        hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measured.tables.row_hashes`.
     """
     labels = {"framework": framework, "era": era, "models": models}
     spreads = {"spread": result}

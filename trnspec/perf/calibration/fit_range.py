@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from trnspec.model.calibration import FittedOn, Scale
     from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.calibration.measured_inference import InferenceCase
-    from trnspec.perf.calibration.measured_training import Case
+    from trnspec.perf.calibration.measured.inference import InferenceCase
+    from trnspec.perf.calibration.measured.training import Case
     from trnspec.perf.lowering.system import System
     from trnspec.perf.serving.forward_pass import Deployment
     from trnspec.perf.work.layout import Layout
@@ -62,7 +62,7 @@ def scale_of(system: System, ranks: float) -> Scale:
 
 def inputs_of(case: Case | InferenceCase) -> Inputs:
     """The inputs of a measured row."""
-    from trnspec.perf.calibration.measured_training import Case
+    from trnspec.perf.calibration.measured.training import Case
 
     return training_inputs(case.dims, case.layout) if isinstance(case, Case) else serving_inputs(case.dims, case.plan)
 

@@ -13,16 +13,16 @@ import numpy as np
 from attrs import frozen
 
 from trnspec.model.calibration import Models, Scale
-from trnspec.perf.calibration.fit_inference import FittedServing
 from trnspec.perf.calibration.fit_range import scale_of
-from trnspec.perf.calibration.fit_training import COVERAGE, quantile
-from trnspec.perf.calibration.measured_training import Case
+from trnspec.perf.calibration.fits.inference import FittedServing
+from trnspec.perf.calibration.fits.training import COVERAGE, quantile
+from trnspec.perf.calibration.measured.training import Case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trnspec.perf.calibration.fit_training import Fitted
-    from trnspec.perf.calibration.measured_inference import InferenceCase
+    from trnspec.perf.calibration.fits.training import Fitted
+    from trnspec.perf.calibration.measured.inference import InferenceCase
 
 LEAST = 4
 """Least number of clusters of a group with an interval of its own."""

@@ -15,14 +15,14 @@ from trnspec.loading.measured import table_of, used_rows
 from trnspec.model.calibration import Calibration
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
-from trnspec.perf.calibration.measured_collectives import KINDS
-from trnspec.perf.calibration.measurements import integer, model_of, row_hashes
+from trnspec.perf.calibration.measured.collectives import KINDS
+from trnspec.perf.calibration.measured.tables import integer, model_of, row_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measurements import Record
+    from trnspec.perf.calibration.measured.tables import Record
 
 FAR = 1.25
 """Least factor by which an input counts as different."""

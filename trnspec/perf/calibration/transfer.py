@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from trnspec.perf.calibration.fit_inference import LEAST as LEAST_SERVING
-from trnspec.perf.calibration.fit_inference import FittedServing, Solved, runs
-from trnspec.perf.calibration.fit_inference import fitted as solved_serving
 from trnspec.perf.calibration.fit_range import EXPONENT, factor, inputs_of, ranges
-from trnspec.perf.calibration.fit_training import COVERAGE, Fitted, Pooled, batch, quantile, solved
-from trnspec.perf.calibration.measured_inference import InferenceCase
-from trnspec.perf.calibration.measured_training import Case
+from trnspec.perf.calibration.fits.inference import LEAST as LEAST_SERVING
+from trnspec.perf.calibration.fits.inference import FittedServing, Solved, runs
+from trnspec.perf.calibration.fits.inference import fitted as solved_serving
+from trnspec.perf.calibration.fits.training import COVERAGE, Fitted, Pooled, batch, quantile, solved
+from trnspec.perf.calibration.measured.inference import InferenceCase
+from trnspec.perf.calibration.measured.training import Case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ class Elsewhere:
     Attributes:
         rows: How many rows.
         groups: How many pairs of chip and table.
-        low: Lower end of the interval that contains :data:`~trnspec.perf.calibration.fit_training.COVERAGE` of them.
+        low: Lower end of the interval that contains :data:`~trnspec.perf.calibration.fits.training.COVERAGE` of them.
         high: Its upper end.
     """
 

@@ -1,0 +1,172 @@
+"""The timeline of a training step as Chrome trace events."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+import trnspec
+from trnspec.errors import UsageError
+from trnspec.evaluation.result import RefusalError
+from trnspec.perf.training.timeline import SLACK
+
+CATALOG = trnspec.load()
+TRAINING: dict[str, Any] = {
+    "model": "llama-3.1-70b", "on": "trn2.48xlarge*16", "seq": 8192, "global_batch": 256, "tp": 16, "pp": 4, "zero": 1,
+    "must_fit": False,
+}  # fmt: skip
+CASES: list[dict[str, Any]] = [
+    {},
+    {"recompute": "full", "calibration": "none"},
+    {"interleave": 4, "calibration": "trainium1-neuron"},
+    {"interleave": 4, "recompute": "selective", "overlap": True},
+    {"pp": 1, "zero": 3},
+    {"global_batch": 16},
+    {"pp": 8, "cp": 2, "sequence_parallel": False, "calibration": "trainium1-neuron"},
+    {"model": "mixtral-8x7b", "tp": 8, "ep": 8, "seq": 4096},
+    {"offload": "optimizer", "host_link": "16 GB/s"},
+    {"schedule": "zb1p", "calibration": "none"},
+    {"schedule": "zb2p", "recompute": "full"},
+    {"schedule": "zb1p", "overlap": True, "global_batch": 16},
+    {"framework": "megatron", "zero": 2},
+    {"schedule": "zbv", "calibration": "none"},
+    {"schedule": "v-half", "recompute": "full"},
+    {"schedule": "v-min", "overlap": True, "global_batch": 16},
+    {"model": "llama-3.1-405b", "tp": 16, "pp": 4, "uneven": True, "zero": 1},
+    {"model": "llama-3.1-405b", "tp": 8, "pp": 16, "uneven": True, "schedule": "zb1p"},
+    {"model": "deepseek-v3", "tp": 8, "pp": 8, "ep": 8, "uneven": True, "seq": 4096},
+    # Stages of different length; the slowest has the output, or is another one.
+    {"model": "llama-3.1-405b", "uneven": True, "schedule": "zbv", "recompute": "full", "calibration": "none"},
+    {"model": "llama-3.1-405b", "pp": 8, "tp": 8, "uneven": True, "schedule": "v-half", "global_batch": 64},
+    {"model": "deepseek-v3", "tp": 8, "pp": 8, "ep": 8, "uneven": True, "seq": 4096, "schedule": "v-min"},
+    {"model": "deepseek-v3", "tp": 8, "pp": 4, "ep": 8, "uneven": True, "schedule": "zb2p", "calibration": "none"},
+    {"model": "llama-3.1-8b", "on": "trn2.48xlarge*3", "tp": 1, "pp": 6, "uneven": True, "global_batch": 96},
+    {"model": "mixtral-8x7b", "tp": 8, "pp": 4, "ep": 8, "schedule": "zbv", "expert_overlap": True},
+]
+UNEQUAL: list[dict[str, Any]] = [
+    {"model": "llama-3.1-405b", "pp": 4, "uneven": True},
+    {"model": "deepseek-v3", "tp": 8, "pp": 8, "ep": 8, "uneven": True, "seq": 4096},
+    {"model": "llama-3.1-8b", "on": "trn2.48xlarge*3", "tp": 1, "pp": 6, "uneven": True, "global_batch": 96},
+]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_trace(case) -> None:
+    """Events of a thread do not overlap; those of a stage sum to the step time; forward passes go down the pipeline."""
+    inputs = {**TRAINING, **case}
+    evaluation = trnspec.evaluate("training", CATALOG, **inputs)
+    data = json.loads(json.dumps(trnspec.trace("training", CATALOG, **inputs), allow_nan=False))
+    total = evaluation.number("step_time") * 1e6
+    stages = inputs["pp"]
+    spans: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for event in data["traceEvents"]:
+        if event["ph"] == "X":
+            spans[event["pid"]].append(event)
+
+    assert set(range(stages)) == set(spans)
+    for events in spans.values():
+        assert total == pytest.approx(math.fsum(e["dur"] for e in events), rel=1e-9)
+        assert all(e["dur"] > 0.0 for e in events)
+        for thread in (1, 2):
+            for one, two in pairwise(sorted((e for e in events if e["tid"] == thread), key=lambda e: e["ts"])):
+                assert one["ts"] + one["dur"] <= two["ts"] + 1e-9 * total
+    for name, pass_, later in (("forward", "F", 1), ("backward", "B", -1)):
+        first = {
+            (e["pid"], e["args"]["microbatch"], e["args"]["chunk"]): e["ts"]
+            for e in data["traceEvents"]
+            if e["name"] == name and e["args"]["pass"] == pass_
+        }
+        for (stage, microbatch, chunk), start in first.items():
+            # The second chunks of a V-shaped schedule are passed in the other direction.
+            towards = stage - later if chunk and inputs.get("schedule", "").startswith(("zbv", "v-")) else stage + later
+            if 0 <= towards < stages:
+                assert start < first[towards, microbatch, chunk]
+
+
+def test_parts_of_the_last_stage_are_those_of_the_step() -> None:
+    """It has the head, so that each name sums to its part of the step time; its bubble is the filling and the draining."""
+    inputs = {**TRAINING, "calibration": "trainium1-neuron", "recompute": "full"}
+    parts = {p.name: p.value for p in trnspec.evaluate("training", CATALOG, **inputs).parts if p.of == "step_time"}
+    sums: dict[str, float] = defaultdict(float)
+    for event in trnspec.trace("training", CATALOG, **inputs)["traceEvents"]:
+        if event["ph"] == "X" and event["pid"] == 3:
+            sums[event["name"]] += event["dur"] / 1e6
+
+    assert parts["compute"] == pytest.approx(sums["forward"] + sums["backward"], rel=1e-9)
+    for part, name in (
+        ("recompute", "recompute"),
+        ("head", "output matrix and loss"),
+        ("tensor", "tensor-parallel collectives"),
+        ("pipeline", "pipeline send and receive"),
+        ("data", "data-parallel collectives"),
+        ("optimizer", "optimizer"),
+        ("bubble", "pipeline bubble"),
+    ):
+        assert parts[part] == pytest.approx(sums[name], rel=1e-9)
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "zb1p", "zbv", "v-half", "v-min"])
+@pytest.mark.parametrize("case", UNEQUAL, ids=["405b", "deepseek", "8b"])
+def test_the_slowest_of_unequal_stages_has_the_parts_of_the_step(case, schedule) -> None:
+    """What it does sums to them, the bubble included; other stages do less, and nothing is counted in addition to events."""
+    inputs = {**TRAINING, **case, "schedule": schedule, "calibration": "trainium1-neuron", "recompute": "full"}
+    parts = {p.name: p.value for p in trnspec.evaluate("training", CATALOG, **inputs).parts if p.of == "step_time"}
+    sums: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for event in trnspec.trace("training", CATALOG, **inputs)["traceEvents"]:
+        if event["ph"] == "X":
+            sums[event["pid"]][event["name"]] += event["dur"] / 1e6
+    bubbles = [sums[stage]["pipeline bubble"] for stage in range(inputs["pp"])]
+    layers = [sums[stage]["forward"] for stage in range(inputs["pp"])]
+
+    assert parts["bubble"] == pytest.approx(min(bubbles), rel=1e-9)
+    assert 0.0 < min(layers) < 0.99 * max(layers)
+    assert not any(sums[stage][SLACK] for stage in sums)
+
+
+@pytest.mark.parametrize(
+    "case", [{}, {"interleave": 4}, {"recompute": "full"}, {"schedule": "zbv"}, {"schedule": "v-min"}]
+)
+def test_memory_over_time(case) -> None:
+    """The peak of the first stage is the memory of the evaluation; at the end no activations remain."""
+    inputs = {**TRAINING, **case}
+    counters = [
+        e for e in trnspec.trace("training", CATALOG, **inputs)["traceEvents"] if e["ph"] == "C" and e["pid"] == 0
+    ]
+    peak = max(math.fsum(e["args"].values()) for e in counters)
+
+    assert trnspec.evaluate("training", CATALOG, **inputs).number("memory") == pytest.approx(peak, rel=1e-9)
+    assert 0 == counters[-1]["args"]["activations"]
+    assert counters == sorted(counters, key=lambda e: e["ts"])
+
+
+def test_deterministic() -> None:
+    one, two = (json.dumps(trnspec.trace("training", CATALOG, **TRAINING)) for _ in range(2))
+
+    assert one == two
+
+
+def test_names_of_processes_and_threads() -> None:
+    events = trnspec.trace("training", CATALOG, **TRAINING)["traceEvents"]
+    named = {(e["pid"], e.get("tid"), e["args"]["name"]) for e in events if e["ph"] == "M" and "name" in e["args"]}
+
+    assert {(stage, None, f"stage {stage}") for stage in range(4)} <= named
+    assert {(0, 1, "compute"), (0, 2, "communication")} <= named
+
+
+def test_a_layout_without_an_answer_has_no_timeline() -> None:
+    with pytest.raises(RefusalError) as caught:
+        trnspec.trace("training", CATALOG, **{**TRAINING, "pp": 3})
+
+    assert "rank-count" == caught.value.reason
+
+
+def test_evaluators_without_a_timeline() -> None:
+    with pytest.raises(UsageError, match="no timeline"):
+        trnspec.trace("inference", CATALOG, model="llama-3.1-8b", on="trn2.48xlarge")
+    with pytest.raises(UsageError, match="use_claims"):
+        trnspec.trace("training", CATALOG, **TRAINING, use_claims=True)

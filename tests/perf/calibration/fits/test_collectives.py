@@ -1,0 +1,164 @@
+"""Fits of the protocols of a collective library: what was put in is found, chips borrow from each other, limits are kept."""
+
+from __future__ import annotations
+
+import functools
+
+import attrs
+import numpy as np
+import pytest
+from engine_catalogs import everything
+
+from trnspec.errors import UsageError
+from trnspec.loading.files import shipped
+from trnspec.perf.calibration.fits.collectives import (
+    LIBRARIES,
+    SIZES,
+    FittedLibrary,
+    arrays,
+    collective_inputs,
+    fit_collectives,
+    times,
+)
+from trnspec.perf.calibration.fits.limits import COLLECTIVE
+from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
+from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.scores.collectives import computed, refit_collectives, score_collectives
+from trnspec.perf.lowering.calibrated import calibrated
+from trnspec.perf.lowering.lower import lower
+
+DATA = shipped() / "measured"
+TRUE = attrs.evolve(
+    LIBRARIES["nccom"],
+    protocols=(
+        attrs.evolve(LIBRARIES["nccom"].protocols[0], call=2e-5, hop=1e-6, link=0.1),
+        attrs.evolve(LIBRARIES["nccom"].protocols[1], call=3e-5, hop=3e-6, link=0.3),
+        attrs.evolve(LIBRARIES["nccom"].protocols[2], call=4e-5, hop=2e-6, link=0.8),
+        *LIBRARIES["nccom"].protocols[3:],
+    ),
+)
+
+
+@functools.cache
+def rows(on: str = "trn2.48xlarge") -> tuple[CollectiveCase, ...]:
+    """All-reduces and all-gathers of 16 sizes, with the times of ``TRUE``."""
+    table = [
+        {
+            "kind": "collective", "id": f"{kind} {2**i}", "hardware": on, "n_chips": str(ranks), "lnc": "2" * (on[3] > "1"),
+            "collective": kind, "size_bytes": str(2**i), "time_us": "1", "framework": "nccom",
+        }
+        for kind in ("all_reduce", "all_gather") for ranks in (16, 32) for i in range(10, 30)
+    ]  # fmt: skip
+    cases = [c for c in collective_cases(everything(), table) if isinstance(c, CollectiveCase)]
+    return tuple(
+        attrs.evolve(c, seconds=float(t)) for c, t in zip(cases, times(TRUE, arrays(cases, TRUE)), strict=True)
+    )
+
+
+@functools.cache
+def fitted() -> FittedLibrary:
+    return fit_collectives(rows(), "nccom")["trainium2"]
+
+
+def test_what_was_put_in_is_found_again() -> None:
+    result = fitted()
+
+    assert np.abs(result.errors).max() < 0.05
+    assert np.abs(result.held_out).max() < 0.1
+    # Latency and rate of the largest buffers are determined by the rows.
+    found, true = result.library.protocols[2], TRUE.protocols[2]
+    assert found.link == pytest.approx(true.link, rel=0.05)
+
+
+def test_arrays_are_timed_as_single_rows() -> None:
+    library = fitted().library
+    together = times(library, arrays(rows(), library))
+    known = attrs.evolve(calibrated(everything(), "trainium2", "collectives"), library=library)
+
+    assert [computed(c, known) for c in rows()] == together.tolist()
+
+
+def test_parameters_stay_within_limits() -> None:
+    wrong = [attrs.evolve(c, seconds=c.seconds * (20.0 if c.size < 2**20 else 0.05)) for c in rows()]
+    result = fit_collectives(wrong, "nccom")["trainium2"]
+
+    for protocol in result.library.protocols:
+        for name, limit in COLLECTIVE.items():
+            value = getattr(protocol, name, None)
+            if value:
+                assert limit.low * (1 - 1e-9) <= value <= limit.high * (1 + 1e-9), (protocol.name, name)
+    assert np.abs(result.errors).max() > 0.5
+
+
+def test_typical_values_are_within_limits() -> None:
+    for library in LIBRARIES.values():
+        for protocol in library.protocols:
+            for name, limit in COLLECTIVE.items():
+                value = getattr(protocol, name, None)
+                assert not value or limit.low < value < limit.high, (protocol.name, name)
+
+
+def test_a_protocol_that_no_row_uses_stays_near_the_pooled_one() -> None:
+    found, typical = fitted().library.protocols[3], LIBRARIES["nccom"].protocols[3]
+    for name in ("call", "hop", "network_hop", "link", "network"):
+        assert getattr(found, name) == pytest.approx(getattr(typical, name), rel=1e-9), name
+
+
+def test_what_no_row_determines_is_in_the_note() -> None:
+    assert "Pooled or typical, without rows of this chip: P2P, eager, synchronous, the network." == fitted().note()
+
+
+def test_too_few_rows_and_unknown_libraries() -> None:
+    with pytest.raises(UsageError, match="too few rows of nccom"):
+        fit_collectives(rows()[:5], "nccom")
+    with pytest.raises(UsageError, match="no collective library is named 'mpi'"):
+        fit_collectives(rows(), "mpi")
+
+
+def test_groups_are_of_sizes() -> None:
+    groups = fitted().groups()
+
+    assert [("collective", "server", 28), ("collective", "server", 24), ("collective", "server", 28)] == [
+        (g.phase, g.scale, g.rows) for g in groups
+    ]
+    assert [(2.0**10, SIZES[0]), (2.0**17, SIZES[1]), (2.0**23, 2.0**29)] == [g.size for g in groups]
+    assert all(g.low <= g.high for g in groups)
+
+
+def test_servers_of_the_ranks() -> None:
+    graph = everything()
+    for on, ranks, servers in (
+        ("trn2.48xlarge*4", 64, 1),
+        ("trn2.48xlarge*4", 65, 2),
+        ("p5.48xlarge*2", 16, 2),
+        ("gb200-nvl72", 72, 1),
+        ("trn2-ultraserver", 256, 1),
+    ):
+        assert servers == collective_inputs(lower(graph, on), 1.0, ranks)["servers"], on
+
+
+def test_scores_use_the_shipped_calibration() -> None:
+    graph = everything()
+    table = records(DATA / "collectives_neuron.csv")
+    scores = score_collectives(graph, table, "t")
+
+    assert 39 == len(scores)
+    assert {"trainium2-nccom-2026-collectives"} == {s.calibration for s in scores}
+    assert {"estimate"} == {s.kind for s in scores}
+    errors = [abs(s.calibrated / s.measured - 1.0) for s in scores]
+    ideal = [abs(s.ideal / s.measured - 1.0) for s in scores]
+    assert np.mean(errors) < 0.15
+    assert np.mean(ideal) > 0.5
+    without = score_collectives(graph, table, "t", calibration="none")
+    assert {None} == {s.calibrated for s in without}
+    assert [s.ideal for s in scores] == [s.ideal for s in without]
+
+
+def test_refits_hold_out_sizes() -> None:
+    table = records(DATA / "collectives_neuron.csv")
+    values = refit_collectives(everything(), table)
+    measured = {row["id"]: 1e-6 * float(row["time_us"]) for row in table}
+
+    assert {(name, "collective") for name in measured} == values.keys()
+    off = [abs(values[name, "collective"] / seconds - 1.0) for name, seconds in measured.items()]
+    assert 0.01 < np.mean(off) < 0.15

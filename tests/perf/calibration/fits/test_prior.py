@@ -1,0 +1,122 @@
+"""Priors: few rows move a fit from the prior towards the truth, none leave it, many replace it; and which calibration is one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from attrs import evolve
+from engine_catalogs import everything
+from fit_samples import TRUE, cases
+
+from trnspec.errors import UsageError
+from trnspec.loading.files import shipped
+from trnspec.model.calibration import Calibration
+from trnspec.perf.calibration.fits.inference import fit_inference
+from trnspec.perf.calibration.fits.prior import WIDTHS, Prior, prior_of, undetermined
+from trnspec.perf.calibration.fits.training import TYPICAL, batch, fit, solved
+from trnspec.perf.calibration.groups import GroupErrors
+from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
+from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.lowering.efficiency import Efficiency
+
+NAMES = tuple(n for n in TYPICAL if n not in {"matmul_fp8", "matmul_fp4", "score_passes"})
+NOT_USED = {n: TYPICAL[n] for n in ("ultraserver", "exchange", "dispatch", "expert_overlap", "pipeline_overlap")}
+SLOW = evolve(TRUE, matmul=0.5, hidden_passes=9.0, server=0.45, network=0.4, forward=5e-4, **NOT_USED)
+"""What another machine achieves: less than :data:`TRUE`."""
+
+PRIOR = Prior(name="slow", values={n: getattr(SLOW, n) for n in NAMES}, widths=dict.fromkeys(NAMES, 0.5))
+OTHERS = batch(cases(60, TRUE, seed=11))
+
+
+def error(efficiency: Efficiency) -> float:
+    return float(np.abs(OTHERS.times(efficiency) / OTHERS.seconds - 1.0).mean())
+
+
+@pytest.fixture(scope="module")
+def few():
+    """Three rows of the machine that differs from the prior."""
+    return fit(cases(3, TRUE), prior=PRIOR)
+
+
+def test_few_rows_move_it_towards_the_truth(few):
+    assert SLOW.matmul < few.efficiency.matmul < TRUE.matmul * 1.05
+    # On rows that no fit has seen it is better than the prior.
+    assert error(few.efficiency) < 0.6 * error(SLOW)
+    learned = {each.name: each for each in few.learned}
+    assert learned["matmul"].share > 0.3
+    assert set(NAMES) == set(learned) == set(few.names)
+
+
+def test_what_the_rows_do_not_depend_on_is_that_of_the_prior(few):
+    """Rows without experts say nothing of all-to-alls: neither value nor width changes."""
+    learned = {each.name: each for each in few.learned}
+    for name in NOT_USED:
+        assert PRIOR.values[name] == pytest.approx(learned[name].value, rel=1e-4)
+        assert (0.5, 0.5) == (learned[name].prior_width, pytest.approx(learned[name].width, rel=1e-3))
+        assert "prior" == learned[name].origin
+    assert {"exchange", "dispatch"} <= {*undetermined(few.learned)}
+    assert all(0.0 <= each.share <= 1.0 for each in few.learned)
+
+
+def test_rows_that_add_nothing_leave_it():
+    """No rows, and rows that are exactly as the prior computes them."""
+    rows = cases(5, SLOW)
+    for data in (batch(rows), batch(rows).rows(np.zeros(5, bool))):
+        efficiency = solved(data, prior=PRIOR).of()
+        assert {n: pytest.approx(getattr(SLOW, n), rel=1e-5) for n in NAMES} == {
+            n: getattr(efficiency, n) for n in NAMES
+        }
+
+
+def test_many_rows_replace_it():
+    many = batch(cases(150, TRUE))
+    with_prior, without = (solved(many, prior=prior).of() for prior in (PRIOR, Prior()))
+    assert np.abs(OTHERS.times(with_prior) / OTHERS.times(without) - 1.0).mean() < 0.015
+    assert error(with_prior) < 0.02 < error(SLOW)
+
+
+def test_a_row_is_enough_with_a_prior():
+    one = cases(1, TRUE)
+    with pytest.raises(UsageError, match="1 rows are too few to fit; expected at least 3"):
+        fit(one)
+    fitted = fit(one, prior=PRIOR)
+    # The error of a row that was left out is that of the prior.
+    data = batch(one)
+    assert data.times(SLOW) / data.seconds - 1.0 == pytest.approx(fitted.held_out)
+    assert abs(fitted.errors[0]) < abs(fitted.held_out[0])
+
+
+def test_serving():
+    table = records(shipped() / "measured" / "inference_neuron.csv")
+    rows = [row for row in table if row["id"].startswith("trn1-")][:4]
+    some = [c for c in inference_cases(everything(), rows) if isinstance(c, InferenceCase)]
+    prior = prior_of(everything(), "trainium1", "inference", "trainium1-optimum-neuron-2025-dense-inference")
+    fitted = fit_inference(some, prior=prior)
+    assert set(prior.values) <= set(fitted.names)
+    assert fitted.summary(held_out=False)[0] < fitted.summary(held_out=True)[0]
+    assert prior.values["cache"] == next(each.prior for each in fitted.learned if each.name == "cache")
+
+
+def test_the_nearest_calibration_without_the_rows():
+    """Of the chip and the framework; the next one where it has some of the rows; of no publisher but the chip's."""
+    graph = everything()
+    own = next(n for n in graph.of(Calibration) if n.name == "b200-megatron-dense")
+    nearest = prior_of(graph, "b200", "training", framework="megatron", experts=False)
+    assert (own.name, "", "b200") == (nearest.name, nearest.relation, nearest.chip)
+    assert float(own.spec.achieved.matmul) == nearest.values["matmul"]
+    other = prior_of(graph, "b200", "training", framework="megatron", experts=False, hashes=[own.spec.rows.split()[0]])
+    assert "b200" == other.chip
+    assert own.name != other.name
+    assert "experts" in other.relation
+    assert all(WIDTHS[0] <= width <= WIDTHS[1] for width in nearest.widths.values())
+    assert Prior() == prior_of(graph, "b200", "training", "none")
+    assert Prior() == prior_of(graph, "abacus", "training")
+
+
+def test_an_interval_of_few_rows_is_mostly_that_of_the_prior():
+    prior = evolve(PRIOR, ends={"step": (0.5, 2.0)})
+    group = GroupErrors("step", "", "", 5, 5, 0.1, 0.1, 0.9, 1.1)
+    few, many = prior.drawn(group, 20), prior.drawn(evolve(group, clusters=20), 20)
+    assert (0.9**0.25 * 0.5**0.75, 1.1**0.25 * 2.0**0.75) == (pytest.approx(few.low), pytest.approx(few.high))
+    assert (0.9, 1.1) == (many.low, many.high)
+    assert group == PRIOR.drawn(group, 20)

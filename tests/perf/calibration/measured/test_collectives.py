@@ -1,0 +1,202 @@
+"""Published measurements of collectives: which can be computed, and as what."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from engine_catalogs import everything
+
+from trnspec.loading.files import shipped as folder
+from trnspec.perf.calibration.fits.collectives import LIBRARIES
+from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
+from trnspec.perf.calibration.measured.tables import Skipped, records
+from trnspec.perf.collectives import closed_forms
+from trnspec.perf.collectives.timing import group, timings
+from trnspec.perf.lowering.lower import lower
+
+DATA = folder() / "measured"
+ROW = {
+    "kind": "collective", "id": "r", "hardware": "1x 8xA100 NVLink3", "n_chips": "8", "collective": "all_reduce",
+    "size_bytes": "1073741824", "time_us": "8000", "busbw_GBps": "1", "source": "s", "note": "",
+}  # fmt: skip
+STATED = "does not state the instance type"
+
+
+def collective(**changed: str) -> CollectiveCase | Skipped:
+    (found,) = collective_cases(everything(), [ROW | changed])
+    return found
+
+
+def measured(name: str) -> tuple[dict[object, int], dict[str, int]]:
+    found = list(collective_cases(everything(), records(DATA / name)))
+    return (
+        Counter((c.system.name, c.kind, c.framework, c.launch) for c in found if isinstance(c, CollectiveCase)),
+        Counter(s.reason for s in found if isinstance(s, Skipped)),
+    )
+
+
+def test_every_row_of_nccl():
+    groups, reasons = measured("collectives_nccl.csv")
+    # The script of ml-engineering waits for each call; nccl-tests queues them.
+    assert {
+        ("p4de.24xlarge*2", "all-reduce", "nccl", "graph"): 14,
+        ("p5.48xlarge*2", "all-reduce", "nccl", "graph"): 18,
+        ("dgx-a100-80gb*1", "all-reduce", "nccl", "synchronous"): 11,
+        ("dgx-h200*1", "all-reduce", "nccl", "synchronous"): 12,
+        ("p6-b200.48xlarge*1", "all-reduce", "nccl", "synchronous"): 11,
+        ("p6-b200.48xlarge*4", "all-reduce", "nccl", "synchronous"): 11,
+        ("dgx-h200", "all-reduce", "nccl", "synchronous"): 4,
+        ("dgx-h200", "reduce-scatter", "nccl", "synchronous"): 1,
+    } == groups
+    assert {f"'trn1 (slurm sample)' {STATED}": 7} == reasons
+
+
+def test_every_row_of_neuron():
+    assert (
+        {
+            ("trn2.48xlarge", "all-reduce", "nccom", "graph"): 24,
+            ("trn2.48xlarge", "all-gather", "nccom", "graph"): 12,
+            ("trn2.3xlarge", "all-reduce", "nccom", "eager"): 2,
+            ("trn2.3xlarge", "all-gather", "nccom", "eager"): 1,
+        },
+        {},
+    ) == measured("collectives_neuron.csv")
+
+
+def test_rows_of_gpus_state_library_and_launch():
+    groups, reasons = measured("collectives_gpu.csv")
+    found = Counter()
+    for (_, _, framework, launch), number in groups.items():
+        found[framework, launch] += number
+    assert {
+        ("nccl", "graph"): 486, ("sglang", "eager"): 116, ("sglang", "graph"): 116, ("trtllm", "graph"): 116,
+        ("vllm", "eager"): 116, ("vllm", "graph"): 116,
+    } == found  # fmt: skip
+    assert {} == reasons
+
+
+def test_no_row_of_nccom_names_its_instance():
+    sizes = "all_gatherv: the parts differ in size, and the row does not state them"
+    pairs = "permute: the pairs of ranks that send are not stated"
+    assert ({}, {f"the row {STATED}": 51, sizes: 1, pairs: 1}) == measured("collectives_nccom.csv")
+
+
+def test_a_collective_is_timed_by_its_time():
+    one = collective()
+    assert isinstance(one, CollectiveCase)
+    # The bus bandwidth of the row, in whatever unit, is not read.
+    other = collective(busbw_GBps="999")
+    assert (8e-3, 8e-3) == (pytest.approx(one.seconds), pytest.approx(other.seconds))
+    # 1 GiB among eight, each of which sends 300 GB/s.
+    assert closed_forms.bus_factor("all-reduce", 8.0) * 2**30 / 300e9 == pytest.approx(one.ideal)
+    assert (
+        "hardware: eight A100 of 80 GB with NVSwitch", "library: nccl, by the chip",
+        "launch: by the device, as nccl-tests and nccom-test do",
+    ) == one.assumptions  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks", "on"),
+    [
+        ("2x p4de.24xlarge", 16, "p4de.24xlarge*2"),
+        ("2x p5.48xlarge (EKS sample)", 16, "p5.48xlarge*2"),
+        ("4x P6-B200 (EFA v4)", 32, "p6-b200.48xlarge*4"),
+        ("1x P6-B200", 8, "p6-b200.48xlarge"),
+        ("8xH200", 5, "dgx-h200"),
+        ("8x H100 SXM (HGX, NVSwitch)", 4, "hgx-h100"),
+        ("8x B200 SXM (HGX, NVSwitch)", 8, "hgx-b200"),
+        ("8x H200 SXM (HGX, NVSwitch)", 2, "dgx-h200"),
+        ("GB200 NVL72 (4 GPUs per tray)", 4, "gb200-nvl72"),
+        ("2x trn1.32xlarge", 64, "trn1.32xlarge*2"),
+    ],
+)
+def test_what_words_mean(words, ranks, on):
+    one = collective(hardware=words, n_chips=str(ranks))
+    system = lower(everything(), on)
+    assert isinstance(one, CollectiveCase)
+    assert timings(system, group(system, ranks, 1), "all-reduce", 2.0**30)[0].time == one.ideal
+
+
+def test_switches_that_reduce_are_not_used_where_they_are_off():
+    alone, off, on = (collective(hardware="8xH200", note=note) for note in ("", "Ring (NVLS off)", "NVLS"))
+    nvls = next(p for p in LIBRARIES["nccl"].protocols if p.algorithm == "in-network")
+    assert (True, False, True) == tuple(case.can_use(nvls) for case in (alone, off, on))
+    # 1 + 1/8 of 1 GiB, or 2 x 7/8, at 450 GB/s.
+    assert alone.ideal == on.ideal == pytest.approx(1.125 * 2**30 / 450e9)
+    assert off.ideal == pytest.approx(1.75 * 2**30 / 450e9)
+    assert alone.bound == off.bound == on.bound == pytest.approx(2**30 / 450e9)
+
+
+def test_ranks_and_logical_cores_that_a_row_states():
+    one = collective(hardware="trn2.48xlarge", n_chips="16", ranks="64", lnc="2", size_bytes="1048576")
+    chips = collective(hardware="trn2.48xlarge", n_chips="16", size_bytes="1048576")
+    system = lower(everything(), "trn2.48xlarge", lnc=2)
+    assert isinstance(one, CollectiveCase)
+    assert timings(system, group(system, 64), "all-reduce", 2.0**20)[0].time == one.ideal
+    assert timings(system, group(system, 16), "all-reduce", 2.0**20)[0].time == chips.ideal
+
+
+@pytest.mark.parametrize(
+    ("changed", "framework", "launch"),
+    [
+        ({}, "nccl", "graph"),
+        ({"hardware": "trn2.48xlarge", "note": "4 logical cores; eager"}, "nccom", "eager"),
+        ({"framework": "vllm", "launch": "cuda graph"}, "vllm", "graph"),
+        ({"framework": "TensorRT-LLM", "launch": "eager"}, "trtllm", "eager"),
+        ({"framework": "nccl", "launch": "nccl-tests, out of place"}, "nccl", "graph"),
+        ({"source": "stas00+ml-engineering:network/README.md"}, "nccl", "synchronous"),
+    ],
+)
+def test_library_and_launch(changed, framework, launch):
+    case = collective(**changed)
+    assert (framework, launch) == (case.framework, case.launch)
+
+
+FASTER: dict[str, str] = {}
+"""Rows that are faster than the bound of all algorithms, each with the reason why the row cannot be right."""
+
+TABLES = sorted(f.name for f in DATA.glob("collectives_*.csv"))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_measurement_is_faster_than_the_bound(name):
+    rows = [c for c in collective_cases(everything(), records(DATA / name)) if isinstance(c, CollectiveCase)]
+    assert [] == [(c.id, c.seconds, c.bound) for c in rows if c.seconds < c.bound and c.id not in FASTER]
+    # Nor is any faster than the fastest algorithm at full rates.
+    assert [] == [(c.id, c.seconds, c.ideal) for c in rows if c.seconds < c.ideal and c.id not in FASTER]
+    assert all(0.0 < c.bound <= c.ideal * (1 + 1e-12) for c in rows)
+
+
+def test_there_are_rows_that_an_unpipelined_model_without_switches_that_reduce_would_not_allow():
+    """Of two p5.48xlarge at 16 GiB, and of one server of H200."""
+    cases = collective_cases(everything(), records(DATA / "collectives_nccl.csv"))
+    rows = {c.id: c for c in cases if isinstance(c, CollectiveCase)}
+    two, one = rows["nccl-aws-225"], rows["stas-h200-8-17179869184"]
+    size = 2.0**34
+    # The ring within a server and the network one after the other took 110 ms.
+    assert two.seconds < 2 * 15 / 16 * size / 450e9 + 2 * 1 / 2 * size / 400e9
+    assert one.seconds < 2 * 7 / 8 * size / 450e9
+    assert (pytest.approx(size / 400e9), pytest.approx(size / 450e9)) == (two.bound, one.bound)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"collective": "permute"}, "permute: the pairs of ranks that send are not stated"),
+        ({"collective": "juggle"}, "'juggle' is not a known collective"),
+        ({"framework": "mpi"}, "'mpi' is not a known collective library"),
+        ({"collective": ""}, "the row states no collective"),
+        ({"hardware": "Neuron (instance type not stated: trn1/inf2 or trn2)"}, f"the row {STATED}"),
+        ({"hardware": "2x trn1.32xlarge (count not stated)"}, f"the row {STATED}"),
+        ({"hardware": "a TPU"}, f"'a TPU' {STATED}"),
+        ({"hardware": "trn9.xlarge"}, f"'trn9.xlarge' {STATED}"),
+        ({"n_chips": ""}, "the row states no n_chips"),
+        ({"n_chips": "16"}, "16 ranks with stride 1 do not fit into the 8 ranks of dgx-a100-80gb*1"),
+        ({"size_bytes": "0"}, "the row states no size_bytes"),
+        ({"time_us": ""}, "the row states no time_us"),
+        ({"time_us": "fast"}, "time_us is 'fast'; expected a number"),
+    ],
+)
+def test_a_collective_that_cannot_be_computed_says_why(changed, reason):
+    assert Skipped("r", reason) == collective(**changed)

@@ -1,0 +1,364 @@
+"""Published measurements of serving: every row of a table as a case that can be computed, or skipped with a reason."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from math import ceil
+from typing import TYPE_CHECKING
+
+from attrs import evolve, field, frozen
+
+from trnspec.errors import UsageError
+from trnspec.evaluation.result import RefusalError
+from trnspec.loading.measured import UNSTATED
+from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.calibration.measured.tables import cases, cell, dtype_of, hardware, integer, model_of, number
+from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import System
+from trnspec.perf.roofline import ELEMENT_BYTES
+from trnspec.perf.serving.forward_pass import Deployment, Serving, attended
+from trnspec.perf.serving.frameworks import FRAMEWORKS
+from trnspec.perf.serving.request import serve
+from trnspec.perf.serving.static_graphs import all_experts_from, compiled, narrow_shards, powers_of_two, tile_of
+from trnspec.perf.work.transformer import transformer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.measured.tables import Record, Skipped
+    from trnspec.perf.frameworks import Setting
+
+FRAMEWORKS_OF_ROWS = (
+    (r"optimum", "optimum-neuron"),
+    (r"transformers.?neuronx", "transformers-neuronx"),
+    (r"nxd|neuronx.?distributed|vllm.?neuron|neuron.?vllm", "nxd-inference"),
+    (r"sglang", "sglang"),
+    (r"trt.?llm|tensorrt", "trtllm"),
+    (r"vllm", "vllm"),
+)
+"""Serving frameworks as rows name them: a pattern of id, software, framework, note and source, and the framework."""
+
+ROUNDS = 4.0
+"""Requests over users of a benchmark that sends them all at once, where a row does not state it.
+
+Source: ``NUM_PROMPTS`` over ``--max-concurrency`` in the scripts of xniwangaws/NeuronStuff@48c4bc5.
+"""
+
+OUTPUT = 128.0
+"""Output tokens where a row states none and they matter little: without prefill of other requests."""
+
+
+@frozen(kw_only=True)
+class InferenceCase:
+    """One measurement of serving that can be computed.
+
+    Attributes:
+        id: Name of the row.
+        model: Name of the model, for grouping.
+        framework: The serving framework; empty if none is recognised.
+        era: The year of the measurement.
+        dims: Dimensions of the model.
+        system: The system it ran on.
+        plan: Its deployment and workload; ``prompts`` are those prefilled together.
+        dtype: Compute dtype of matrix multiplications.
+        tpot: Measured time per output token [s]; 0 where none was published.
+        ttft: Measured time to first token [s]; 0 where none was published, or where its prompt is not known.
+        queued: Prefills of other requests that a request waits for, on average, before its own.
+        interrupted: Whether prompts of other users were prefilled during decoding.
+        host: Whether tokens were sampled on the host.
+        assumptions: What the row does not state, and what is assumed.
+        source_text: Source, note and precision of the row.
+    """
+
+    id: str
+    model: str
+    framework: str
+    dims: Dimensions = field(repr=False)
+    system: System = field(repr=False)
+    plan: Deployment
+    dtype: str
+    tpot: float
+    ttft: float = 0.0
+    queued: float = 0.0
+    era: str = ""
+    interrupted: bool = False
+    host: bool = False
+    assumptions: tuple[str, ...] = ()
+    source_text: str = ""
+
+
+def inference_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[InferenceCase | Skipped]:
+    """Every row of inference as a case, or as skipped."""
+    return cases(rows, "infer", partial(_case, graph, _compiled_batches(rows)))
+
+
+def _compiled_batches(rows: Sequence[Record]) -> dict[tuple[str, str], int]:
+    """For each server of Optimum Neuron the batch it was compiled for: the largest of its rows."""
+    batches: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if row.get("kind") == "infer" and framework_of(row) == "optimum-neuron":
+            batches[_server(row)] = max(batches.get(_server(row), 1), _replica_batch(row))
+    return batches
+
+
+def _server(row: Record) -> tuple[str, str]:
+    return row.get("model", ""), row.get("hardware", "")
+
+
+def _replica_batch(row: Record) -> int:
+    """Concurrent sequences of a replica; those of the compiled graph where none are stated."""
+    try:
+        stated = integer(row, "batch_conc") // (integer(row, "dp") or 1)
+        return max(1, stated or integer(row, "batch_compiled"))
+    except UsageError:
+        # The row itself is skipped with this reason.
+        return 1
+
+
+def _text(row: Record, *columns: str) -> str:
+    return " ".join(row.get(column) or "" for column in columns)
+
+
+def framework_of(row: Record) -> str:
+    """The serving framework of a row, by the names of ``--framework``; empty if none is recognised."""
+    for columns in (("software", "framework", "id"), ("note", "source")):
+        text = _text(row, *columns).lower()
+        for pattern, name in FRAMEWORKS_OF_ROWS:
+            if re.search(pattern, text):
+                return name
+    return ""
+
+
+def _era(row: Record) -> str:
+    """The year in which a row was measured: its date, a date in its name, or the year of its release."""
+    for column in ("date", "id", "note"):
+        match = re.search(r"\b20[12]\d(?=-|\b)", row.get(column) or "")
+        if match:
+            return match[0]
+    release = re.search(r"Neuron (\d+\.\d+)", row.get("note") or "")
+    return RELEASES.get(release[1], "") if release else ""
+
+
+RELEASES = {"2.16": "2023", "2.17": "2024", "2.18": "2024", "2.19": "2024", "2.20": "2024"}
+"""Years of releases of the Neuron SDK, for rows that state no date."""
+
+_DRAFT = re.compile(r"spec(ulative)?[ ._-]?dec|speculat|draft|eagle|medusa|\bmtp\b", re.IGNORECASE)
+
+
+def _check_speculation(row: Record) -> None:
+    stated = (row.get("speculation") or "").strip()
+    if stated.lower() not in UNSTATED and stated.lower() not in ("none", "no", "off"):
+        raise UsageError(
+            f"speculative decoding ({stated}); neither the acceptance nor the draft's dimensions are stated"
+        )
+    match = _DRAFT.search(_text(row, "model")) or re.search(r"fused spec|with spec|draft model", _text(row, "note"))
+    if match is not None:
+        raise UsageError("speculative decoding; neither the acceptance nor the draft's dimensions are stated")
+
+
+@frozen
+class _Times:
+    """Measured times [s], 0 where there is none, and the lengths of a request."""
+
+    tpot: float
+    ttft: float
+    prompt: float
+    output: float
+
+
+def _times(row: Record, *, interrupted: bool, assumptions: list[str]) -> _Times:
+    """The measured times of a row, as far as the lengths that it states are enough to compute them.
+
+    Without a prompt the compiled lengths are used: prefill computes its whole bucket, and decoding reads its own.
+    """
+    tpot, ttft = (number(row, column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
+    if not (tpot or ttft):
+        raise UsageError("the row states no time per output token; an encoder has none")
+    prompt, output = float(integer(row, "isl")), float(integer(row, "osl"))
+    context, decoded = integer(row, "ctx_bucket"), integer(row, "tkg_bucket")
+    if not output:
+        if interrupted and tpot:
+            raise UsageError("the row states no osl, over which prefill of other requests is distributed")
+        output = min(OUTPUT, 0.5 * decoded or OUTPUT)
+        assumptions.append(f"osl: {output:g}")
+    if not prompt:
+        if not (context or decoded):
+            raise UsageError("the row states no isl")
+        # The bucket of decoding holds prompt and output.
+        prompt = float(min(context or decoded, max(decoded - output, 1.0) if decoded else context))
+        assumptions.append(f"isl: {prompt:g}, the compiled length")
+        ttft = ttft if context else 0.0
+        if not (tpot or ttft):
+            raise UsageError("the row states no isl")
+    return _Times(tpot, ttft, prompt, output)
+
+
+def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Record, name: str) -> InferenceCase:
+    assumptions: list[str] = []
+    status = (row.get("status") or "ok").strip()
+    if status.lower() != "ok":
+        raise UsageError(f"it did not run: {status}")
+    _check_speculation(row)
+    framework = framework_of(row)
+    optimum = framework == "optimum-neuron"
+    # Of a server for several users, one of whom sends requests.
+    replica_batch = 1 if re.search(r"one user on a server", _text(row, "note")) else _replica_batch(row)
+    if not optimum and _CONTINUOUS.search(_text(row, *_DESCRIBED)) is None:
+        continuous = False
+    else:
+        continuous = replica_batch > 1 and not (optimum and "synchronous" in re.sub("asynchronous", "", name.lower()))
+    times = _times(row, interrupted=continuous, assumptions=assumptions)
+    model, dims = model_of(graph, row, assumptions)
+    if model not in graph and not integer(row, "ffn"):
+        raise UsageError(f"the catalog has no model like {model!r}, and the row states no ffn")
+    if not dims.causal:
+        raise UsageError(f"{model} is an encoder and generates no tokens")
+    tp, dp = integer(row, "tp", needed=True), integer(row, "dp") or 1
+    system = _system(graph, row, tp * dp, assumptions)
+    if tp * dp > system.ranks:
+        raise RefusalError("rank-count", f"tp {tp} x dp {dp} exceeds the {system.ranks:g} ranks of {system.name}")
+    if continuous and not (integer(row, "batch_compiled") or optimum):
+        raise UsageError("the row states the requests in flight, of which some may wait, and not the batch that runs")
+    precision = cell(row, "precision")
+    settings = FRAMEWORKS[framework].settings if framework in FRAMEWORKS and system.lnc else {}
+    compiled_batch = compiled_batches.get(_server(row), 0) if optimum else integer(row, "batch_compiled")
+    integer(row, "batch_conc", needed=not compiled_batch)
+    if continuous and 0 < compiled_batch < replica_batch:
+        # Others wait for one of these to finish, which is not modelled.
+        replica_batch, times = compiled_batch, evolve(times, ttft=0.0)
+        assumptions.append(f"batch: {compiled_batch}, that of the compiled graph; time to first token: not used")
+    if optimum:
+        assumptions.append(f"batch: {compiled_batch}, the largest batch in rows of its server")
+    waiting = continuous and "asynchronous" not in name.lower()
+    if waiting:
+        assumptions.append(f"requests: {ROUNDS:g} for each user, all sent at once")
+    plan = Deployment(
+        tp=float(tp),
+        dp=float(dp),
+        batch=float(replica_batch),
+        compiled_batch=float(max(compiled_batch, replica_batch)) if compiled_batch else 0.0,
+        prompts=1.0 if continuous else float(replica_batch),
+        prompt=times.prompt,
+        output=times.output,
+        all_experts_from=all_experts_from(str(settings["experts"].value) if "experts" in settings else None, dims),
+        flash=float(_set_to(settings, "prefill_attention", "flash")),
+        materialized=float(_set_to(settings, "prefill_attention", "materialized")),
+        single_core=float(system.sharing > 1.0),
+        weight_bytes=_weight_bytes(precision),
+        cache_bytes=_cache_bytes(row),
+    )
+    plan = _compiled(graph, row, dims, system, settings, plan)
+    dtype = _dtype(precision, system, assumptions)
+    _check_links(dims, plan, system, dtype)
+    return InferenceCase(
+        id=name,
+        model=model,
+        framework=framework,
+        era=_era(row),
+        dims=dims,
+        system=system,
+        plan=plan,
+        dtype=dtype,
+        tpot=times.tpot,
+        ttft=times.ttft,
+        queued=0.5 * (replica_batch - 1.0) / ROUNDS if waiting else 0.0,
+        interrupted=continuous,
+        host=optimum and "cpu" in name.lower(),
+        assumptions=tuple(assumptions),
+        source_text=_text(row, "source", "note", "precision"),
+    )
+
+
+def _system(graph: Graph, row: Record, ranks: int, assumptions: list[str]) -> System:
+    """The system of a row; with logical cores of one physical core where those of two are too few and none are stated."""
+    text, chips, lnc = cell(row, "hardware"), integer(row, "n_chips", needed=True), integer(row, "lnc") or None
+    system = hardware(graph, text, chips, assumptions, lnc=lnc)
+    if lnc is None and system.lnc == _TWO and system.ranks < ranks <= system.ranks * system.lnc:
+        assumptions.append(f"lnc: 1, since {ranks} ranks are more than {system.ranks:g}")
+        system = hardware(graph, text, chips, [], lnc=1)
+    return system
+
+
+_TWO = 2.0
+"""Physical cores of a logical core, by default from Trainium2 on."""
+
+
+def _dtype(precision: str, system: System, assumptions: list[str]) -> str:
+    """The compute dtype: of ``bf16/w:mxfp4`` the first; 16 bit where Neuron has no rate for that of the weights."""
+    try:
+        return dtype_of(precision.split("/w:", maxsplit=1)[0], system)
+    except RefusalError:
+        if not system.lnc:
+            raise
+        assumptions.append(f"compute dtype: bf16, since {system.chip} has no rate for {precision}")
+        return "bf16"
+
+
+def _set_to(settings: Mapping[str, Setting], name: str, value: str) -> bool:
+    return name in settings and settings[name].value == value
+
+
+def _compiled(
+    graph: Graph, row: Record, dims: Dimensions, system: System, settings: Mapping[str, Setting], plan: Deployment
+) -> Deployment:
+    """A deployment with the graphs of a Neuron framework: narrow shards, and the buckets that the row states."""
+    model = transformer(dims)
+    tile = tile_of(graph, system.chip) if "tile" in settings else None
+    if tile is not None:
+        ep = integer(row, "ep") or 1
+        plan = narrow_shards(dims, model, plan, float(tile), ep if plan.tp % ep == 0 else 1)
+    if "context_buckets" not in settings:
+        return plan
+    end = plan.prompt + plan.output
+    context, decoded = (float(integer(row, name)) for name in ("ctx_bucket", "tkg_bucket"))
+    usual = powers_of_two(int(settings["context_buckets"].value), ceil(end))
+    plan = compiled(model, plan, usual)
+    if decoded:
+        reads = attended(model, max(decoded, end))
+        longest = max(decoded, end)
+        plan = evolve(
+            plan, compiled_context=longest, compiled_keys=longest, compiled_reads=reads, compiled_first=reads,
+            compiled_last=reads,
+        )  # fmt: skip
+    if context:
+        width = max(context, plan.prompt)
+        plan = evolve(plan, compiled_tokens=width, compiled_prompt=width)
+    return plan
+
+
+_CONTINUOUS = re.compile(r"vllm|continuous|bench serve|sglang|trtllm|tensorrt", re.IGNORECASE)
+"""Servers that replace a finished request by a new one; the first token of a request then waits for other prompts."""
+
+_DESCRIBED = ("software", "framework", "schedule", "note")
+
+
+def _check_links(dims: Dimensions, plan: Deployment, system: System, dtype: str) -> None:
+    """Reject deployments that use a link without a published rate, which would count as taking no time."""
+    if serve(transformer(dims), plan, machine(system, IDEAL, dtype), Serving()).unknown > 0.0:
+        raise RefusalError("unknown-figure", f"the layout needs a link of {system.name} whose rate is not published")
+
+
+def _weight_bytes(precision: str) -> float:
+    """Bytes of a stored weight: int8 for ``FP16/Matmult-BF16/w:int8``, the dtype itself where only one is stated."""
+    match = re.search(r"w:([a-z0-9]+)", precision.lower()) or re.fullmatch(r"([a-z0-9]+)", precision.lower())
+    name = "" if match is None else _STORED.get(match[1], match[1])
+    if name not in ELEMENT_BYTES:
+        raise UsageError(f"{precision!r} does not state the dtype of stored weights")
+    return ELEMENT_BYTES[name]
+
+
+_STORED = {"fp4": "mxfp4", "nvfp4": "mxfp4", "int4": "mxfp4", "f8e4m3": "fp8", "e4m3": "fp8"}
+"""Other names of dtypes of stored elements; those of 4 bit have a scale for each block."""
+
+
+def _cache_bytes(row: Record) -> float:
+    """Bytes of an element of the KV cache: 16 bit where none is stated."""
+    text = (row.get("kv_precision") or "").strip().lower()
+    if text in UNSTATED:
+        return 2.0
+    if (name := _STORED.get(text, text)) not in ELEMENT_BYTES:
+        raise UsageError(f"kv_precision is {text!r}, which is not a dtype")
+    return ELEMENT_BYTES[name]

@@ -1,0 +1,208 @@
+"""Published measurements of kernels on one chip: every row as a case that can be computed, or skipped with a reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import field, frozen
+
+from trnspec.errors import UsageError
+from trnspec.perf.calibration.measured.tables import (
+    Part,
+    Skipped,
+    cases,
+    cell,
+    document_name,
+    dtype_of,
+    integer,
+    number,
+    stated_name,
+)
+from trnspec.perf.kernels.times import (
+    IDEAL,
+    attention_decode,
+    attention_prefill,
+    expert_layer,
+    experts_hit,
+    gemm,
+)
+from trnspec.perf.lowering.lower import lower
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.measured.tables import Record
+    from trnspec.perf.kernels.times import Roof
+    from trnspec.perf.lowering.system import System
+
+CHIPS = (
+    (r"a100.*40", ("a100-40gb",), ""),
+    (r"a100", ("a100-80gb",), "an A100 of 80 GB"),
+    (r"gh200", ("gh200",), ""),
+    (r"gb300", ("gb300",), ""),
+    (r"gb200", ("gb200",), ""),
+    (r"b300", ("b300",), ""),
+    (r"b200", ("b200",), ""),
+    (r"h200", ("h200",), ""),
+    (r"h100", ("h100-sxm",), ""),
+    (r"mi355x", ("mi355x",), ""),
+    (r"mi300x", ("mi300x",), ""),
+    (r"mi210", ("mi210",), ""),
+)
+"""Chips as tables name them: a pattern, the document it names, and what is assumed."""
+
+FRAMEWORK = "torch"
+"""The framework of rows that state none: matrix multiplications of PyTorch."""
+
+STORED = {"int4_wo": 0.5 + 1.0 / 64.0, "nvfp4": 0.5 + 1.0 / 16.0, "mxfp4": 0.5 + 1.0 / 32.0, "fp8": 1.0, "int8": 1.0}
+"""Bytes of an element of an operand, or of a stored weight, scales included; of others 2, by a part of the precision."""
+
+
+@frozen(kw_only=True)
+class KernelCase:
+    """One measurement of a kernel.
+
+    Attributes:
+        id: Name of the row.
+        part: What was measured.
+        chip: Name of the chip.
+        framework: The software whose kernel ran.
+        precision: Its precision, as the row states it.
+        family: Rows of one family have a shape in common and are held out together.
+        measured: Measured time [s].
+        shape: The inputs of its formula in :mod:`trnspec.perf.kernels.times`, the time of one FLOP and of one byte included.
+        assumptions: What the row does not state, and what is assumed.
+    """
+
+    id: str
+    part: Part
+    chip: str
+    framework: str
+    precision: str
+    family: str
+    measured: float
+    shape: Mapping[str, float] = field(repr=False)
+    assumptions: tuple[str, ...] = ()
+
+
+FORMULAS: Mapping[str, Any] = {
+    "gemm": gemm,
+    "attention_prefill": attention_prefill,
+    "attention_decode": attention_decode,
+    "moe": expert_layer,
+}
+"""The formula of each kernel."""
+
+
+def times(part: str, some: Sequence[KernelCase], roof: Roof = IDEAL) -> Any:
+    """The computed times of cases of one kernel [s]."""
+    names = some[0].shape
+    return FORMULAS[part](**{n: np.array([c.shape[n] for c in some]) for n in names}, roof=roof)
+
+
+def kernel_cases(graph: Graph, rows: Sequence[Record], kind: str) -> list[KernelCase | Skipped]:
+    """Every row of a kind of kernel, ``matmul``, ``attention`` or ``moe``, as a case, or as skipped.
+
+    A row faster than the peak rate and the rate of the device memory allow is skipped, unless its operands fit the cache.
+    """
+    return list(cases(rows, kind, partial(_case, graph, {}, _READERS[kind])))
+
+
+def _case(graph: Graph, systems: dict[str, System], read: Any, row: Record, name: str) -> KernelCase:
+    assumptions: list[str] = []
+    chip = chip_of(graph, cell(row, "hardware"), assumptions)
+    if chip not in systems:
+        systems[chip] = lower(graph, chip)
+    system = systems[chip]
+    if not system.bandwidth:
+        raise UsageError(f"{chip} has no published memory bandwidth")
+    precision = cell(row, "precision").strip().lower()
+    dtype = dtype_of(_arithmetic(precision), system)
+    part, family, shape, work = read(row)
+    # The figures are those of the chip; a rank may be a part of it.
+    shape |= {
+        "flop": 1.0 / (system.rate(dtype) * system.ranks_per_chip),
+        "byte": 1.0 / (system.bandwidth * system.ranks_per_chip),
+    }
+    measured, rate = number(row, "time_us") * 1e-6, number(row, "tflops_per_chip")
+    if not measured and rate:
+        measured = work / (rate * 1e12)
+        assumptions.append("time: computed from the rate")
+    if not measured:
+        raise UsageError("the row states neither a time nor a rate")
+    return KernelCase(
+        id=name, part=part, chip=chip, framework=(row.get("framework") or FRAMEWORK).strip().lower(), precision=precision,
+        family=family, measured=measured, shape=shape, assumptions=tuple(assumptions),
+    )  # fmt: skip
+
+
+def chip_of(graph: Graph, text: str, assumptions: list[str]) -> str:
+    """The chip that a description of hardware names, as documents of tables have it, or else by :data:`CHIPS`."""
+    name = stated_name(graph, text, "matmul") or document_name(graph, CHIPS, text, assumptions) or text.strip()
+    if name not in graph:
+        raise UsageError(f"unknown chip {text!r}")
+    return name
+
+
+def _arithmetic(precision: str) -> str:
+    """The precision of the arithmetic: 16 bit where only weights are narrow, 8 bit with MXFP8 activations."""
+    if "a16" in precision or precision.endswith("_wo"):
+        return "bf16"
+    return "fp8" if "a8" in precision else precision
+
+
+def _stored(precision: str) -> float:
+    return next((size for part, size in STORED.items() if part in precision), 2.0)
+
+
+def _gemm(row: Record) -> tuple[Part, str, dict[str, float], float]:
+    sizes = [float(integer(row, name)) for name in "mnk"]
+    if not all(sizes):
+        shape = re.search(r"([1-9][0-9]*)x([1-9][0-9]*)x([1-9][0-9]*)", cell(row, "model"))
+        if shape is None:
+            raise UsageError(f"{row['model']!r} is not a shape, such as 4096x4096x4096")
+        sizes = [float(shape[i]) for i in (1, 2, 3)]
+    m, n, k = sizes
+    element = _stored(cell(row, "precision").lower())
+    # Tables that state a kernel include quantizing the left operand; records of the best rate do not.
+    quantized = float(element < 2.0 and bool(row.get("kernel")))
+    work = 2.0 * m * n * k
+    return "gemm", f"{n:g}x{k:g}", {"m": m, "n": n, "k": k, "element": element, "quantized": quantized}, work
+
+
+def _attention(row: Record) -> tuple[Part, str, dict[str, float], float]:
+    batch, q, kv, heads, kv_heads, size = (
+        float(integer(row, name, needed=True)) for name in ("batch", "q_len", "kv_len", "heads", "kv_heads", "head_dim")
+    )
+    element = _stored((row.get("kv_precision") or cell(row, "precision")).lower())
+    family = f"{heads:g} {kv_heads:g} {size:g}"
+    shape = {"batch": batch, "kv": kv, "heads": heads, "kv_heads": kv_heads, "size": size, "element": element}
+    decode = (row.get("phase") or "").strip() == "decode" or q == 1.0
+    if decode:
+        return "attention_decode", family, shape, 4.0 * batch * heads * kv * size
+    return "attention_prefill", family, {**shape, "q": q}, 4.0 * batch * heads * q * (kv - 0.5 * (q - 1.0)) * size
+
+
+def _moe(row: Record) -> tuple[Part, str, dict[str, float], float]:
+    tokens, hidden, ffn, topk, experts = (
+        float(integer(row, name, needed=True)) for name in ("tokens", "hidden", "expert_ffn", "topk", "experts")
+    )
+    tp, ep = (float(integer(row, name) or 1) for name in ("tp", "ep"))
+    pairs = max(tokens * topk / ep, 1.0)
+    routing = (row.get("routing") or "").strip()
+    hit = float(experts_hit(experts / ep, pairs, balanced=float(routing == "balanced")))
+    width = ffn / tp
+    family = f"{hidden:g} {ffn:g} {experts:g}"
+    shape = {
+        "tokens": tokens, "pairs": pairs, "hit": hit, "hidden": hidden, "width": width,
+        "stored": _stored(cell(row, "precision").lower()),
+    }  # fmt: skip
+    return "moe", family, shape, 6.0 * pairs * hidden * width
+
+
+_READERS = {"matmul": _gemm, "attention": _attention, "moe": _moe}

@@ -1,0 +1,298 @@
+"""Published measurements of serving on GPUs with requests in flight: every row as a case, or skipped with a reason."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import evolve, field, frozen
+
+from trnspec.errors import UsageError
+from trnspec.perf.calibration.fits.solver import selected, stacked
+from trnspec.perf.calibration.measured.inference import InferenceCase
+from trnspec.perf.calibration.measured.tables import Skipped, cases, cell, dtype_of, hardware, integer, model_of, number
+from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.machine import Machine, machine
+from trnspec.perf.serving.forward_pass import Deployment, Serving
+from trnspec.perf.serving.frameworks import FRAMEWORKS
+from trnspec.perf.serving.in_flight import InFlight, in_flight, most_running
+from trnspec.perf.training.step import UNUSED
+from trnspec.perf.work.transformer import Transformer, transformer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.calibration.measured.tables import Record
+    from trnspec.perf.lowering.efficiency import Efficiency
+    from trnspec.perf.lowering.system import System
+
+WEIGHTS = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5 + 1.0 / 64.0, "nvfp4": 0.5 + 1.0 / 16.0}
+WEIGHTS |= {"mxfp4": 0.5 + 1.0 / 32.0, "fp4": 0.5 + 1.0 / 16.0, "mxfp8": 1.0 + 1.0 / 32.0}
+"""Bytes of a stored weight, scales included: one of 16 bit for 32 elements of int4 (compressed-tensors), one of 8 bit for 16
+of NVFP4 and for 32 of MXFP4."""
+
+OVERLOADED = 30.0
+"""Time to first token [s] from which on a server is overloaded: the time then depends on how long the client sent."""
+
+_TOLERANCE = 1.05
+"""How far a time may be below its bound, since the number of requests that run varies."""
+
+_NEURON = re.compile(r"trn[0-9]|inf[0-9]|trainium|inferentia", re.IGNORECASE)
+_FRAMEWORK = re.compile(r"vllm|sglang|trt|tensorrt", re.IGNORECASE)
+
+
+@frozen(kw_only=True)
+class ServingCase(InferenceCase):
+    """A measurement with requests in flight; times to first token include queueing.
+
+    Attributes:
+        framework: The framework, as ``--framework`` names it.
+        requests: Requests in flight of a replica.
+        separate: Whether prefill ran on other chips.
+        cache_known: Whether the row states the dtype of the KV cache, or its model is in 16 bit.
+    """
+
+    framework: str = ""
+    requests: float = 1.0
+    separate: bool = False
+    cache_known: bool = True
+
+
+def on_gpu(row: Record) -> bool:
+    """Whether a row is of serving on a GPU, with requests in flight."""
+    return row.get("kind") == "infer" and not _NEURON.search(row.get("hardware") or "")
+
+
+def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Skipped]:
+    """Every row of serving on GPUs as a case, or as skipped.
+
+    A row whose time per output token is below its lower bound is skipped: fewer requests were running than in flight.
+    """
+    mine = [row if on_gpu(row) else {**row, "kind": ""} for row in rows]
+    read = list(cases(mine, "infer", partial(_case, _Named(graph))))
+    known = [c for c in read if isinstance(c, ServingCase)]
+    if not known:
+        return read
+    ideal = Runs.of(known).times(Serving())
+    reasons: dict[str, str] = {}
+    for i, case in enumerate(known):
+        if ideal.unknown[i] > UNUSED:
+            reasons[case.id] = f"the layout needs a link of {case.system.name} whose rate is not published"
+        elif ideal.tpot[i] > _TOLERANCE * case.tpot:
+            reasons[case.id] = (
+                f"the time per output token is below its lower bound with {case.requests:g} requests in flight: "
+                "fewer were running"
+            )
+    return [Skipped(c.id, reasons[c.id]) if c.id in reasons else c for c in read]
+
+
+class _Named:
+    """The models and systems that rows name; a table has few of them."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._models: dict[tuple[str, ...], tuple[str, Dimensions, list[str]]] = {}
+        self._systems: dict[tuple[str, int], tuple[System, list[str]]] = {}
+
+    def model(self, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:
+        """See :func:`~trnspec.perf.calibration.measured.tables.model_of`."""
+        key = tuple(
+            row.get(name) or "" for name in ("model", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq")
+        )
+        if key not in self._models:
+            assumed: list[str] = []
+            self._models[key] = (*model_of(self._graph, row, assumed), assumed)
+        model, dims, assumed = self._models[key]
+        assumptions += assumed
+        return model, dims
+
+    def system(self, text: str, chips: int, assumptions: list[str]) -> System:
+        """See :func:`~trnspec.perf.calibration.measured.tables.hardware`."""
+        if (text, chips) not in self._systems:
+            assumed: list[str] = []
+            self._systems[text, chips] = hardware(self._graph, text, chips, assumed, of="infer"), assumed
+        system, assumed = self._systems[text, chips]
+        assumptions += assumed
+        return system
+
+
+def _case(named: _Named, row: Record, name: str) -> ServingCase:
+    tpot, ttft = (number(row, column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
+    if not tpot:
+        raise UsageError("the row states no time per output token")
+    if (row.get("speculative") or row.get("speculation") or "none").strip().lower() not in ("none", ""):
+        raise UsageError("the row was measured with speculative decoding, whose acceptance it does not state")
+    assumptions: list[str] = []
+    model, dims = named.model(row, assumptions)
+    framework = _framework(row)
+    separate = (row.get("mode") or "") == "disagg"
+    prefix = "decode_" if separate else ""
+    tp, dp, ep = (integer(row, prefix + name) or 1 for name in ("tp", "dp", "ep"))
+    if integer(row, "pp") > 1:
+        raise UsageError("the row has pipeline stages, whose schedule it does not state")
+    system = named.system(cell(row, "hardware"), tp * dp, assumptions)
+    requests = integer(row, "batch_conc", needed=True) / dp
+    if separate:
+        requests /= integer(row, "decode_workers", needed=True)
+        assumptions.append("time to first token: not used, since the load of the prefill pool is not modelled")
+    elif ttft > OVERLOADED:
+        assumptions.append(
+            f"time to first token: not used above {OVERLOADED:g} s, where it depends on the length of the run"
+        )
+    compute, stored = _precisions(cell(row, "precision"))
+    dtype = dtype_of("fp8" if compute == "mxfp4" else compute, system)
+    cache = (row.get("kv_precision") or "").strip().lower()
+    script = _cache_of_script(row, framework, dtype, system)
+    if not cache:
+        cache = script or ("bf16" if dtype in ("bf16", "fp16") else "fp8")
+        assumptions.append(f"KV cache: {cache}, by the {'published script' if script else 'compute dtype'}")
+    if cache not in WEIGHTS:
+        raise UsageError(f"unknown dtype of the KV cache {cache!r}")
+    # Checkpoints in 4 bit have the routed experts in 4 bit, and all else in 16.
+    narrow = dims.experts > 0 and WEIGHTS[stored] < 1.0
+    share = _mean_length(row)
+    prompt = max(1.0, share * integer(row, "isl", needed=True))
+    chunk = float(FRAMEWORKS[framework].settings["chunk"].value)
+    assumptions.append(f"chunk: {chunk:g} tokens, the default of {framework}")
+    return ServingCase(
+        id=name,
+        model=model,
+        framework=framework,
+        dims=dims,
+        system=system,
+        plan=Deployment(
+            tp=float(tp),
+            dp=float(dp),
+            # Experts on the ranks of a tensor-parallel group are as many weights and tokens as their columns on all.
+            ep=float(min(ep, dp)),
+            batch=max(1.0, round(requests)),
+            prompt=prompt,
+            output=max(1.0, share * integer(row, "osl", needed=True)),
+            passes=float(-(-prompt // chunk)),
+            weight_bytes=WEIGHTS[stored],
+            whole_bytes=2.0 if narrow else WEIGHTS[stored],
+            head_bytes=2.0,
+            cache_bytes=WEIGHTS[cache],
+            narrow_whole=system.rate(dtype) / system.rate("bf16") - 1.0 if narrow else 0.0,
+            flash=1.0,
+        ),
+        dtype=dtype,
+        tpot=tpot,
+        ttft=0.0 if separate or ttft > OVERLOADED else ttft,
+        interrupted=True,
+        requests=requests,
+        separate=separate,
+        # Of a model that is not quantized servers keep the dtype for the cache; others are often started with 8 bit.
+        cache_known=bool((row.get("kv_precision") or "").strip() or script) or WEIGHTS[stored] == 2.0,
+        assumptions=tuple(assumptions),
+        source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision", "framework_version")),
+    )
+
+
+_LENGTHS = re.compile(r"uniform\s+([0-9.]+)\s*L\s*\.\.\s*L$")
+
+
+def _mean_length(row: Record) -> float:
+    """The mean of the lengths over the stated ones ``L``: 0.9 of ``uniform 0.8L..L``, otherwise 1."""
+    match = _LENGTHS.fullmatch((row.get("length_rule") or "").strip())
+    return 0.5 * (1.0 + float(match[1])) if match else 1.0
+
+
+def _cache_of_script(row: Record, framework: str, dtype: str, system: System) -> str:
+    """The dtype of the KV cache in the scripts of InferenceX, whose rows have lengths from 0.8 L on; empty if unknown.
+
+    vLLM keeps the 16 bit of the model by default.  The scripts ask for 8 bit on Blackwell, with weights in 8 bit from vLLM
+    0.19 on; checkpoints in 4 bit state 8 themselves.  Those of TensorRT-LLM ask for the width of the compute dtype.
+    Source: ``benchmarks/`` of SemiAnalysisAI/InferenceX in its history from 2025-11 to 2026-04.
+    """
+    release = tuple(int(part) for part in re.findall(r"[0-9]+", row.get("framework_version") or "")[:2])
+    if _mean_length(row) == 1.0 or not (release or framework == "trtllm"):
+        return ""
+    stored = cell(row, "precision").rpartition("/w:")[2].strip().lower()
+    asked = framework != "vllm" or WEIGHTS[stored] < 1.0 or (release >= _EIGHT_BIT and "fp4" in system.rates)
+    return "fp8" if asked and dtype not in ("bf16", "fp16") else "bf16"
+
+
+_EIGHT_BIT = (0, 19)
+"""The release of vLLM from which on scripts ask for a KV cache in 8 bit."""
+
+
+def _framework(row: Record) -> str:
+    text = next((t for c in ("framework", "software", "note") if (t := row.get(c) or "") and _FRAMEWORK.search(t)), "")
+    match = _FRAMEWORK.search(text)
+    if match is None:
+        raise UsageError("the row does not state the framework: vllm, sglang or trtllm")
+    name = match[0].lower()
+    return "trtllm" if name in ("trt", "tensorrt") else name
+
+
+def _precisions(text: str) -> tuple[str, str]:
+    """Arithmetic and stored weights: ``bf16`` and ``mxfp4`` of ``bf16/w:mxfp4``."""
+    compute, _, stored = text.strip().lower().partition("/w:")
+    stored = stored or compute
+    if stored not in WEIGHTS:
+        raise UsageError(f"{text!r} does not state the dtype of stored weights")
+    return compute, stored
+
+
+@frozen
+class Runs:
+    """Cases as arrays.
+
+    Attributes:
+        model: The transformers, one per row.
+        plan: The deployments.
+        machine: Compute and communication of a rank.
+        requests: Requests in flight of a replica.
+        most: Requests that can run at the same time.
+        mixed: 1 where prompts and decoded tokens share passes.
+        separate: 1 where prefill ran on other chips.
+    """
+
+    model: Transformer = field(repr=False)
+    plan: Deployment = field(repr=False)
+    machine: Machine = field(repr=False)
+    requests: Any
+    most: Any
+    mixed: Any
+    separate: Any
+
+    @classmethod
+    def of(cls, cases: Sequence[ServingCase], efficiency: Efficiency = IDEAL) -> Runs:
+        """Cases as arrays, on machines with some efficiency."""
+        machines = {(c.system.name, c.dtype): machine(c.system, efficiency, c.dtype) for c in cases}
+        models = {c.model: transformer(c.dims) for c in cases}
+        model = stacked([models[c.model] for c in cases])
+        plan = stacked([c.plan for c in cases])
+        rank = stacked([machines[c.system.name, c.dtype] for c in cases])
+        return cls(
+            model,
+            plan,
+            rank,
+            np.array([c.requests for c in cases]),
+            most_running(model, plan, rank),
+            np.array([float(FRAMEWORKS[c.framework].mixed) for c in cases]),
+            np.array([float(c.separate) for c in cases]),
+        )
+
+    def rows(self, mask: Any) -> Runs:
+        """Some of the rows."""
+        parts = (selected(each, mask) for each in (self.model, self.plan, self.machine))
+        return Runs(*parts, *(each[mask] for each in (self.requests, self.most, self.mixed, self.separate)))
+
+    def with_other_cache(self, where: Any) -> Runs:
+        """The same with a KV cache of the other width, 8 instead of 16 bit or the reverse, in some rows."""
+        cache = np.where(where, np.where(self.plan.cache_bytes > 1.0, 1.0, 2.0), self.plan.cache_bytes)
+        plan = evolve(self.plan, cache_bytes=cache)
+        return evolve(self, plan=plan, most=most_running(self.model, plan, self.machine))
+
+    def times(self, serving: Serving) -> InFlight:
+        """The computed times, one per row."""
+        return in_flight(
+            self.model, self.plan, self.machine, serving,
+            requests=self.requests, most=self.most, mixed=self.mixed, separate=self.separate,
+        )  # fmt: skip

@@ -1,0 +1,352 @@
+"""Published measurements of training: every row of a table as a case that can be computed, or skipped with a reason."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from attrs import evolve, field, frozen
+
+from trnspec.errors import UsageError
+from trnspec.evaluation.questions import Dispatch
+from trnspec.evaluation.result import RefusalError
+from trnspec.loading.measured import UNSTATED, is_stated
+from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.calibration.measured.tables import (
+    cases,
+    cell,
+    dtype_of,
+    flag,
+    hardware,
+    integer,
+    model_of,
+    number,
+)
+from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import System
+from trnspec.perf.training.step import UNUSED, step
+from trnspec.perf.work.flops import model_flops_per_token
+from trnspec.perf.work.frameworks import ALLOCATED, Runtime, profile, runtime
+from trnspec.perf.work.layout import Layout, Recompute, check, longest
+from trnspec.perf.work.transformer import transformer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.measured.tables import Record, Skipped
+
+
+@frozen(kw_only=True)
+class Case:
+    """One measurement of a training step that can be computed.
+
+    Attributes:
+        id: Name of the row.
+        model: Name of the model, for grouping.
+        dims: Dimensions of the model.
+        system: The system it ran on.
+        layout: Its layout; where the row leaves a setting open, the likeliest.
+        alternatives: The other layouts that it may have been.
+        framework: The framework; empty if unstated.
+        era: Release era: the year of the software, or its year and month; empty if unstated.
+        dtype: Compute dtype of matrix multiplications.
+        seconds: Measured time of a step [s].
+        memory: Measured memory of a rank [B]; 0 where none was published.
+        assumptions: What the row does not state, and what is assumed.
+        source_text: Source, note and precision of the row.
+        runtime: What the framework needs of memory besides the layout; measured memory has no reserve.
+    """
+
+    id: str
+    model: str
+    dims: Dimensions = field(repr=False)
+    system: System = field(repr=False)
+    layout: Layout
+    alternatives: tuple[Layout, ...] = field(default=(), repr=False)
+    framework: str = ""
+    era: str = ""
+    dtype: str
+    seconds: float
+    memory: float = 0.0
+    assumptions: tuple[str, ...] = ()
+    source_text: str = ""
+    runtime: Runtime = ALLOCATED
+
+
+def training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[Case | Skipped]:
+    """Every row of training as a case, or as skipped."""
+    return cases(rows, "train", partial(_case, graph))
+
+
+@frozen(kw_only=True)
+class _Source:
+    """What a source says, or its software implies, about all of its rows; a row that states a setting has its own.
+
+    Attributes:
+        framework: The framework.
+        era: Release era; empty where a row names its release.
+        zero: ZeRO stage.
+        overlap: Whether tensor-parallel collectives overlap with computation.
+        flash: Whether attention scores are not written to memory.
+        sequence_parallel: Whether norms and residuals are split over tensor-parallel ranks.
+        optimizer: The optimizer, if it differs from that of the framework.
+        dispatch: How tokens are sent to experts.
+        whole_experts: Whether tensor-parallel ranks hold whole experts.
+    """
+
+    framework: str
+    era: str = ""
+    zero: int = 0
+    overlap: bool = False
+    flash: bool = True
+    sequence_parallel: bool = True
+    optimizer: str = ""
+    dispatch: Dispatch = "per-copy"
+    whole_experts: bool = False
+
+
+_SOURCES: tuple[tuple[str, _Source], ...] = (
+    # Flash attention (Dao et al. 2022) and sequence parallelism (Korthikanti et al. 2022) are newer.
+    (r"zero-3.*2104\.04473", _Source(framework="deepspeed", era="2021", flash=False, sequence_parallel=False)),
+    (r"2104\.04473", _Source(framework="megatron", era="2021", flash=False, sequence_parallel=False)),
+    (r"2205\.05198", _Source(framework="megatron", era="2022", flash=False)),
+    (r"megatron-deepspeed", _Source(framework="megatron", era="2022", flash=False, sequence_parallel=False)),
+    # Recipes overlap collectives of tensor parallelism, split no expert and send tokens with HybridEP.
+    (
+        r"megatron-?bridge",
+        _Source(framework="megatron", zero=1, overlap=True, dispatch="per-node", whole_experts=True),
+    ),
+    # Distributed optimizer and userbuffers, as in the submitted configurations.
+    (r"mlcommons|nemo", _Source(framework="megatron", zero=1, overlap=True)),
+    (r"simumax", _Source(framework="megatron", era="2026-02", zero=1, whole_experts=True)),
+    (r"megatron", _Source(framework="megatron")),
+    (r"torchtitan", _Source(framework="torchtitan", era="2024", zero=3)),
+    (r"llm-foundry", _Source(framework="llm-foundry", era="2024", zero=3)),
+    (r"deepspeed", _Source(framework="deepspeed")),
+    (r"neuronx-distributed|nxd|neuron-sdk", _Source(framework="nxd")),
+)
+"""What source, software and note of a row imply; the first pattern that matches."""
+
+_RELEASES = (
+    (r"\b(2[0-9])\.(0[1-9]|1[0-2])\b(?:\.\d+)? *(?:nemo|container)", "20{}-{}"),
+    (r"nemo-(2[0-9])\.(0[1-9]|1[0-2])", "20{}-{}"),
+    (r"training_results_v3\.", "2023"),
+    (r"training_results_v4\.", "2024"),
+    (r"training_results_v5\.", "2025"),
+    (r"training_results_v6\.", "2026"),
+    (r"neuron 2\.(?:1[0-9]|20|21)\b", "2024"),
+    (r"neuron 2\.2[2-6]\b", "2025"),
+    (r"neuron 2\.2[7-9]\b", "2026"),
+)
+"""Releases as rows name them, and their era."""
+
+
+def _case(graph: Graph, row: Record, name: str) -> Case:
+    assumptions: list[str] = []
+    text = " ".join(row.get(column) or "" for column in ("id", "source", "software", "config", "note"))
+    if re.search(r"\blora\b", text.lower()):
+        raise RefusalError("unstated", "fine-tuning of adapters (LoRA), whose frozen weights have no gradients")
+    chips = integer(row, "n_chips", needed=True)
+    model, dims = _model(graph, row, assumptions)
+    system = hardware(graph, cell(row, "hardware"), chips, assumptions)
+    source = _source(row, text)
+    layout = _layout(row, dims, system, source, assumptions)
+    chunks = layout.pp * layout.interleave
+    if layout.pp > 1 and dims.layers % chunks and (dims.layers + 2) % chunks:
+        assumptions.append("stages: different numbers of layers; computed with their mean")
+        layout = evolve(layout, uneven=True)
+    dtype = _dtype(row, system)
+    if layout.seq > longest(dims):
+        assumptions.append(f"context: {layout.seq:,} tokens, as in the row; positions counted for {dims.context:,.0f}")
+        dims = evolve(dims, context=float(layout.seq))
+    check(layout, dims, int(system.ranks))
+    layout, alternatives = _interleaved(row, layout, dims, int(system.ranks), assumptions)
+    seconds = _seconds(row, layout, chips, dims)
+    _check_links(dims, layout, system, dtype)
+    return Case(
+        id=name,
+        model=model,
+        dims=dims,
+        system=system,
+        layout=layout,
+        alternatives=alternatives,
+        framework=source.framework,
+        era=source.era,
+        dtype=dtype,
+        seconds=seconds,
+        memory=number(row, "mem_gib") * 2**30,
+        assumptions=tuple(assumptions),
+        source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision")),
+        # Asynchronous tensor parallelism gathers the inputs once more in the backward pass.
+        runtime=runtime(
+            system.capacity,
+            framework=source.framework,
+            reserve="0 B",
+            gathered_inputs=False if layout.overlap else None,
+        ),
+    )
+
+
+def _source(row: Record, text: str) -> _Source:
+    """What the source of a row implies; the columns ``framework``, ``era`` and ``release`` win.
+
+    Raises:
+        UsageError: The column names an unknown framework.
+    """
+    lower = text.lower()
+    found = next((source for pattern, source in _SOURCES if re.search(pattern, lower)), _Source(framework=""))
+    stated = (row.get("framework") or "").strip().lower()
+    if stated not in UNSTATED:
+        profile(stated)
+        found = evolve(found, framework=stated)
+    era = (row.get("era") or row.get("release") or "").strip()
+    if era not in UNSTATED:
+        return evolve(found, era=era)
+    if not found.era:
+        for pattern, form in _RELEASES:
+            if match := re.search(pattern, lower):
+                return evolve(found, era=form.format(*match.groups()))
+    return found
+
+
+def _model(graph: Graph, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:
+    """The model of a row: cut to fewer layers, or with multi-token prediction, where it is trained so."""
+    text = cell(row, "model")
+    cut = re.fullmatch(r"(.+) cut to (\d+) layers", text)
+    if cut is not None:
+        base, dims = _whole(graph, {**row, "model": cut[1]}, assumptions)
+        dense = min(dims.layers - dims.expert_layers, 1.0) if dims.expert_layers else 0.0
+        if dense:
+            assumptions.append("layers: one dense layer before those with experts")
+        layers = float(cut[2])
+        dims = evolve(dims, layers=layers, expert_layers=layers - dense if dims.expert_layers else 0.0)
+        return f"{base}-{cut[2]}-layers", dims
+    model, dims = _whole(graph, row, assumptions)
+    if model == "deepseek-v3" and "w/o mtp" not in text.lower() and "bridge" in (row.get("source") or "").lower():
+        assumptions.append("multi-token prediction: one module, as in the recipe and in the FLOPs of the row")
+        hidden = dims.hidden
+        dims = evolve(dims, mtp_layers=1.0, mtp_weights=2.0 * hidden * hidden, mtp_small=3.0 * hidden)
+    return model, dims
+
+
+def _whole(graph: Graph, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:
+    """The model that a row names, with all of its layers.
+
+    Raises:
+        RefusalError: ``unstated``: the row states experts, and the catalog has no such model.
+    """
+    model, dims = model_of(graph, row, assumptions)
+    stated = row.get("experts_topk") or ""
+    if is_stated(stated) and stated.split("/")[0].strip() not in (f"{dims.experts:.0f}", "0"):
+        raise RefusalError("unstated", f"the catalog has no model like {cell(row, 'model')!r} with {stated} experts")
+    return model, dims
+
+
+def _dtype(row: Record, system: System) -> str:
+    text = row.get("precision", "")
+    if re.search(r"fp8 or nvfp4|nvfp4 or fp8", text.lower()):
+        raise RefusalError("unstated", f"the precision is one of two: {text}")
+    return dtype_of(text, system)
+
+
+def _layout(row: Record, dims: Dimensions, system: System, source: _Source, assumptions: list[str]) -> Layout:
+    ranks = int(system.ranks)
+    tp, pp, cp, ep = (integer(row, name) or 1 for name in ("tp", "pp", "cp", "ep"))
+    dp = integer(row, "dp") or max(1, ranks // (tp * pp * cp))
+    interleave = integer(row, "vp") or 1
+    # A column that counts every model, dense ones too.
+    ep = ep if dims.experts else 1
+    whole = ep > 1 and (source.whole_experts or (dp * cp) % ep > 0)
+    if whole and not source.whole_experts:
+        assumptions.append(f"experts: whole on each of {ep} ranks, since they do not divide dp x cp")
+    zero = row.get("zero", "").lower()
+    stage = 3 if "fsdp" in zero else integer(row, "zero") if zero.strip() not in UNSTATED else None
+    if stage is not None and stage > 3:
+        raise UsageError(f"zero is {stage}; expected a ZeRO stage from 0 to 3")
+    if stage is None:
+        stage = source.zero
+        assumptions.append(f"ZeRO: {stage}")
+    microbatch = integer(row, "microbatch") or 1
+    if not row.get("microbatch") or "microbatch size inside PP not stated" in (row.get("note") or ""):
+        assumptions.append("microbatch: 1")
+        microbatch = 1
+    if not integer(row, "global_batch"):
+        raise RefusalError("unstated", "the row states no global batch")
+    text = f"{row.get('precision', '')} {row.get('note', '')}".lower()
+    settings, recompute = profile(source.framework), (row.get("recompute") or "").lower()
+    if recompute.strip() in UNSTATED:
+        recompute = settings.recompute
+        assumptions.append(f"recompute: {recompute}, the default of {source.framework or 'most frameworks'}")
+    overlap = flag(row, "overlap", source.overlap or "async" in text)
+    if source.overlap and tp > 1 and not is_stated(row.get("overlap") or ""):
+        assumptions.append("overlap: of collectives of tensor parallelism, as in the recipes of the source")
+    return Layout(
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, seq=integer(row, "seq", needed=True),
+        global_batch=integer(row, "global_batch", needed=True), microbatch=microbatch,
+        schedule="interleaved" if interleave > 1 else "1f1b", interleave=interleave, zero=stage,
+        recompute=_recompute(recompute),
+        sequence_parallel=tp > 1 and flag(row, "sequence_parallel", source.sequence_parallel),
+        overlap=overlap, flash=flag(row, "flash", source.flash),
+        fused_loss=settings.fused_loss, optimizer=source.optimizer or settings.optimizer,
+        expert_tp=1 if whole else None, dispatch=source.dispatch, expert_overlap=True,
+    )  # fmt: skip
+
+
+_CHUNK = 2.0
+"""Layers of a model chunk where a row does not state the interleaving: the median of the rows that do."""
+
+
+def _interleaved(
+    row: Record, layout: Layout, dims: Dimensions, ranks: int, assumptions: list[str]
+) -> tuple[Layout, tuple[Layout, ...]]:
+    """The likeliest interleaving of a row that leaves it open, and the others that are possible.
+
+    A cell ``n/a`` says that the pipeline is not interleaved; an empty one in a table that has the column says nothing.
+    """
+    if layout.pp == 1 or row.get("vp") is None or row["vp"].strip():
+        return layout, ()
+    each = dims.layers / layout.pp
+    possible = []
+    for chunks in range(1, int(each) + 1):
+        one = evolve(layout, interleave=chunks, schedule="interleaved" if chunks > 1 else "1f1b")
+        try:
+            check(one, dims, ranks)
+        except RefusalError:
+            continue
+        possible.append(one)
+    likely = min(possible, key=lambda one: abs(each / one.interleave - _CHUNK))
+    assumptions.append(
+        f"interleaving: {likely.interleave}, about two layers a chunk; the interval spans 1 to {possible[-1].interleave}"
+    )
+    return likely, tuple(one for one in possible if one != likely)
+
+
+def _recompute(text: str) -> Recompute:
+    """The recompute that a lower-case description names; torchtitan's option "op" is ``operators``."""
+    if "full" in text:
+        return "full"
+    if re.search(r"operator|selective *\(? *op\b", text):
+        return "operators"
+    return "selective" if "selective" in text else "none"
+
+
+def _seconds(row: Record, layout: Layout, chips: int, dims: Dimensions) -> float:
+    seconds, rate, flops = (number(row, n) for n in ("step_time_s", "tokens_per_s_per_chip", "tflops_per_chip"))
+    if seconds:
+        return seconds
+    if rate:
+        return layout.tokens / (rate * chips)
+    if flops and "2104.04473" in (row.get("source") or ""):
+        # The rates of this paper are based on its own FLOP count.
+        work = model_flops_per_token(dims, float(layout.seq), "sc21") * layout.tokens
+        return float(work) / (flops * 1e12 * chips)
+    raise UsageError("the row states neither a step time nor tokens per second")
+
+
+def _check_links(dims: Dimensions, layout: Layout, system: System, dtype: str) -> None:
+    """Reject layouts that use a link without a published rate, which would count as taking no time."""
+    if step(transformer(dims), layout.plan(), machine(system, IDEAL, dtype)).unknown > UNUSED:
+        raise RefusalError("unknown-figure", f"the layout needs a link of {system.name} whose rate is not published")

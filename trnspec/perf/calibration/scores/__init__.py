@@ -1,0 +1,1 @@
+"""Scores: measured values next to ideal, calibrated and held-out computed ones."""
