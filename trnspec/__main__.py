@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_GARBAGE = 100_000
+_GARBAGE = 300_000
 """The number of new objects that starts a garbage collection."""
 
 

@@ -65,7 +65,7 @@ def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: 
     return choose(paths, folders, [c for p in known.plugins for c in p.catalogs], settings, every=every)
 
 
-MANY = 1_000
+MANY = 2_000
 """The texts of more documents than this are compressed in memory."""
 
 

@@ -14,7 +14,7 @@ from trnspec.checks.rules import (
     units,
     verdicts,
 )
-from trnspec.checks.rules.of_kinds import deferred
+from trnspec.checks.rules_of_kinds import deferred
 from trnspec.loading.files import shipped
 from trnspec.plugins.api import API, Command, Evaluator, Exporter, Plugin, Reporter
 from trnspec.plugins.builtin_commands import COMMANDS

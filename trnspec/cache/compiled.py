@@ -70,7 +70,7 @@ class Compiled:
         """Let the compiler of regular expressions use those of earlier runs.
 
         Args:
-            compiler: ``re._compiler``: its function ``compile`` parses an expression, and passes what it has made of it to
+            compiler: ``re._compiler``: its function ``compile`` parses an expression, and passes the result to
                 ``_sre.compile``.
         """
         names = vars(compiler)
@@ -79,7 +79,7 @@ class Compiled:
         made: list[tuple[Any, ...]] = []
 
         class Recorder:
-            """The module that makes the object, which shows what it is made of."""
+            """The module that makes the object, which keeps the arguments."""
 
             def __getattr__(self, name: str) -> Any:
                 return getattr(sre, name)

@@ -259,7 +259,7 @@ def packed(entry: Mapping[Any, Any]) -> bytes:
 edited: dict[str, tuple[str, ...]] = {}
 """The files that have changed since the same run found nothing, with the names of their documents then.
 
-Empty if there is no such run, or if anything else has changed; without names for a file that is no document.
+Empty if there is no such run, or if anything else has changed; without names for a file that is not a document.
 """
 
 

@@ -336,7 +336,7 @@ class _Added(NamedTuple):
 
 
 def _nameless(folder: str) -> int:
-    """A descriptor of a new file that nobody else can open, and that is gone when this process ends; or -1."""
+    """A descriptor of a new file that no other process can open, and that is gone when this process ends; or -1."""
     if sys.platform == "win32":
         return -1
     with observer.unobserved(), suppress(OSError):

@@ -85,7 +85,8 @@ class Rule:
         check: ``check(node, graph)``, or ``check(graph)`` for the whole graph; yields findings.
         local: Whether its findings on a document only point into that document, those that it refers to, directly or
             through others, and files other than documents. When one file is checked, such a rule is run on the
-            documents of that file and their users.
+            documents of that file and their users. Of a rule over the whole graph: whether the findings that an edit of
+            some documents can cause are found with these and their users as the focus of the graph.
     """
 
     code: Code
@@ -123,8 +124,9 @@ def rule(
         over: The spec class of the documents to check; ``None`` for the whole graph.
         severity: The default severity.
         local: Whether its findings on a document only point into that document, those that it refers to, directly or
-            through others, and files other than documents; only for a rule over documents. It then is not run on documents
-            that have nothing to do with those that are checked.
+            through others, and files other than documents. It then is not run on documents that have nothing to do with
+            those that are checked. Of a rule over the whole graph: whether the findings that an edit of some documents can
+            cause are found with these and their users as the focus of the graph.
 
     Raises:
         TypeError: The function has no docstring.

@@ -1,4 +1,4 @@
-"""trnspec.checks.rules.of_kinds: rules that are listed without importing them."""
+"""trnspec.checks.rules_of_kinds: rules that are listed without importing them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from importlib import import_module
 import pytest
 
 from trnspec.api import registry
-from trnspec.checks.rules import of_kinds
-from trnspec.checks.rules.of_kinds import ENTRIES, deferred
+from trnspec.checks.rules_of_kinds import ENTRIES, deferred
 from trnspec.model.kinds import BUILTIN, kind_of, spec_of
 from trnspec.plugins.api import Rule
 from trnspec.plugins.builtin_kinds import KINDS
@@ -17,7 +16,7 @@ from trnspec.plugins.builtin_kinds import KINDS
 
 @pytest.mark.parametrize("module", ENTRIES)
 def test_the_list_is_that_of_the_module(module: str) -> None:
-    values = vars(import_module(f"{of_kinds.__package__}.{module}")).values()
+    values = vars(import_module(f"trnspec.checks.rules.{module}")).values()
     written = {value.code.id: value for value in values if isinstance(value, Rule)}
     listed = {rule.code.id: rule for rule in deferred(module)}
     assert written.keys() == listed.keys()

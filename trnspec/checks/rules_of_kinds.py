@@ -127,7 +127,7 @@ class DeferredRule(Rule):
 
 @functools.cache
 def _rule(module: str, function: str) -> Rule:
-    rule: Rule = getattr(import_module(f"{__package__}.{module}"), function)
+    rule: Rule = getattr(import_module(f"trnspec.checks.rules.{module}"), function)
     return rule
 
 
