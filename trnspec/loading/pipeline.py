@@ -286,6 +286,10 @@ def link(
             reading.target or not ((shadow_broken and node.name in broken) or targets & {node.name, *node.aliases})
         ):
             nodes.append(node)
+            if not reading.target:
+                # A catalog may replace a document of a later one by an alias.
+                for alias in node.aliases:
+                    nearest.setdefault(alias, reading.layer)
     if not shadow_broken:
         broken = {name: file for name, file in broken.items() if name not in nearest}
     graph, problems = build(nodes, broken, targets_only=targets_only, edited=edited)
