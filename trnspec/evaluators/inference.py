@@ -490,6 +490,7 @@ def _on_gpus(setup: Setup) -> Iterator[Assumption]:
         which = "output matrix, and all but routed experts" if plan.whole_bytes else "output matrix"
         yield Assumption("wide_weights", f"{plan.head_bytes:g} B per element", f"{which}: in 16 bit in checkpoints")
     if setup.in_flight:
+        yield Assumption("framework", str(setup.question.framework), "as given, or that of the calibration")
         why = "a client replaces each finished request; TTFT includes queueing and the response of the server"
         yield Assumption("in_flight", f"{plan.batch:,.0f} requests per replica", why)
 
