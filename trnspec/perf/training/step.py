@@ -156,8 +156,7 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
         longest, outputs = _data(costs, microbatches, split, layer, *of_stages)
         # A stage that is not the slowest also exchanges gradients in the time by which it is shorter; where the backward
         # pass is split that is part of its bubble.
-        fused = 1.0 - split
-        data = larger(longest - fused * after, outputs + fused * before)
+        data = larger(longest - (1.0 - split) * after, outputs + (1.0 - split) * before)
         head, ends = larger(head - hidden, 0.0), larger(ends - larger(hidden - head, 0.0), 0.0)
 
     passes = microbatches * stages
