@@ -1,4 +1,4 @@
-"""docs/reference/calibrate.md does what it says, and tells every column that is read and every field that is written."""
+"""docs/reference/calibrate.md does what it says, and reports every column that is read and every field that is written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def section(title: str) -> str:
 
 
 def words(title: str) -> set[str]:
-    """What stands in backquotes in the section of that title."""
+    """What is in backquotes in the section of that title."""
     return set(re.findall(r"`-{0,2}([\w-]+)[^`]*`", section(title)))
 
 
@@ -48,16 +48,16 @@ def test_example(tmp_path, monkeypatch, capsys) -> None:
 def test_columns() -> None:
     """Those that the reader of rows looks at, and no others."""
     read: set[str] = set()
-    for module in (ROOT / "trnspec" / "perf" / "calibration").glob("measure*.py"):
+    for module in (ROOT / "trnspec" / "perf" / "calibration" / "measured").glob("*.py"):
         source = module.read_text(encoding="utf-8")
         # A cell is read by its name, or by one of several that stand in brackets.
         read |= set(re.findall(r"""\brow(?:\.get\(|\[)"(\w+)\"""", source))
         read |= set(re.findall(r"""\w+\(row, "(\w+)\"""", source))
         for names in re.findall(r"""for (?:n|name|column) in \(("\w+"(?:, "\w+")+)\)""", source):
             read |= set(re.findall(r"\w+", names))
-    told = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`[^|]*) \|", section("Columns"), re.MULTILINE))))
+    described = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`[^|]*) \|", section("Columns"), re.MULTILINE))))
 
-    assert (set(), set()) == (read - told, told - read)
+    assert (set(), set()) == (read - described, described - read)
     assert {"isl", "ttft_ms", "n_chips", "layers", "vp"} <= read
 
 

@@ -263,7 +263,7 @@ def test_a_document_that_gives_itself_a_name_twice(aliases, name, column):
     assert len(graph) == 1
 
 
-def test_the_references_of_a_document_that_was_left_out_are_not_told():
+def test_the_references_of_a_document_that_was_left_out_are_not_reported():
     graph, problems = build([server("box", of="one"), server("box", of="none"), chip()])
     assert [p.problem.code for p in problems] == ["TRN204"]
     assert [n.name for n in graph] == ["box", "one"]

@@ -27,7 +27,7 @@ def found(text: str) -> list[Found]:
 
 
 @pytest.mark.parametrize(("text", "reported"), [t[1:] for t in TABLE], ids=[t[0] for t in TABLE])
-def test_what_is_told(text, reported):
+def test_what_is_reported(text, reported):
     assert found(NAMED + text + "\n") == reported
 
 
@@ -153,7 +153,7 @@ def test_every_code_of_the_form_is_in_the_tables():
     assert reported == {c for c in KNOWN.codes if "TRN101" <= c <= "TRN113"}
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
+def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file():
     text = (
         "spec:\n  lanes: {count: 0}\n  latency: 15\n  connects: chip\nclaims:\n  - x\n  - {at: y, says: 1, source: z}\n"
     )
@@ -215,12 +215,12 @@ def told_of_sampler(spec: dict[str, Any]) -> list[tuple[str, str, str]]:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_told_of_shapes_that_only_plugins_use(spec, reported):
+def test_what_is_reported_shapes_that_only_plugins_use(spec, reported):
     ((code, message, hint),) = told_of_sampler(spec)
     assert (code, message if reported[1] else None, hint) == reported
 
 
-def test_what_makes_no_mapping_is_told_at_the_top():
+def test_what_makes_no_mapping_is_reported_at_the_top():
     (unsound,) = check("Link", Link, unplaced([]), [])  # type: ignore[arg-type]  # what is tested
     assert (unsound.problem.code, unsound.problem.message) == ("TRN103", "the document is not a mapping")
 

@@ -257,7 +257,7 @@ def test_wrong_dimension(text: str, dimension: Dimension, hint: str) -> None:
     ],
 )
 def test_not_a_text(value: object, reason: str) -> None:
-    """A YAML number is told to take a unit, and any other value to be a text."""
+    """The error of a YAML number names a unit, that of any other value a text."""
     with pytest.raises(QuantityError) as caught:
         parse(value)  # type: ignore[arg-type]
     assert caught.value.reason == reason

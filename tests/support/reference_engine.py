@@ -1,4 +1,4 @@
-"""The time and the memory of a training step once more, in plain Python, as the documentation of the formulas tells them.
+"""The time and the memory of a training step once more, in plain Python, as the documentation of the formulas has them.
 
 Loops over layers, levels, stages and chunks; no arrays, and none of the engine's formulas.
 """

@@ -1,4 +1,4 @@
-"""What is told of small unsound documents: the table of ``test_schema_check``."""
+"""What is reported about small unsound documents: the table of ``test_schema_check``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Found = tuple[str, int, int, str, str]
 NAME = "a name of lower-case letters, digits, '.' and '-', such as trn2.48xlarge"
 PATH = "a path such as spec.memory.bandwidth or spec.peak.dense.{bf16,fp16}"
 
-# After the first three lines: what the fourth line says, and what is told of it.
+# After the first three lines: what the fourth line says, and what is reported about it.
 TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "unknown key with a near one",

@@ -1,4 +1,4 @@
-"""trnspec.yaml: what is read, where it stands, and what is refused."""
+"""trnspec.yaml: what is read, where it is, and what is refused."""
 
 from __future__ import annotations
 
