@@ -118,9 +118,9 @@ def test_all_algorithms_are_reported_the_fastest_first():
 def test_what_is_assumed_is_reported():
     found = ideal(CAT, kind="all-to-all", size="1 GiB", on="trn3-gen2-ultraserver")
 
-    assert {"calibration", "groups_at_once", "latency", "lnc", "routing", "exchange_in_a_chip", "size"} == {
-        a.name for a in found.assumptions
-    }
+    assert {
+        *("calibration", "groups_at_once", "latency", "lnc", "routing", "exchange_in_a_chip", "size", "time_by_level"),
+    } == {a.name for a in found.assumptions}
     assert "non-blocking" in next(a.why for a in found.assumptions if a.name == "routing")
 
 
