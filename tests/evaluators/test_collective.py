@@ -260,7 +260,7 @@ def test_the_time_of_training_and_inference_is_beside_it(kind, on):
 
 
 def test_groups_that_training_does_not_have_are_left_out():
-    for kind in ("broadcast", "send", "all-to-all"):
+    for kind in ("broadcast", "send"):
         names = {a.name for a in ideal(CAT, kind=kind, size="1 MiB", on="trn2.48xlarge").assumptions}
         assert "time_by_level" not in names
 
