@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import define
 
+from trnspec.perf import llvm
 from trnspec.perf.distinct import distinct
 from trnspec.perf.ops import Number, elementwise, everywhere, larger, smaller, somewhere, where
 from trnspec.perf.training.execution import execution
@@ -149,6 +150,8 @@ _DWELL = 4
 """Microbatches per stage of an execution in which a path dwells on a stage with further ones."""
 _TURNS = 6
 """The same for interleaved schedules, which take ``pp`` microbatches in turn."""
+_FEW = 8
+"""Rows up to which none are compared with each other."""
 _NAMES = {1.0: "zb1p", 2.0: "zb2p"}
 
 
@@ -182,8 +185,6 @@ def _executed(*operands: Any, out: Any = None) -> Any:
     # Of invalid layouts none is executed.  Interleaved schedules take as many microbatches as stages in turn.
     possible &= (v == 1.0) | (np.floor(whole / p) * p == whole)
     possible &= ~folded | (p <= MOST_V_STAGES)
-    # Invalid layouts are computed with others.
-    possible &= (v == 1.0) | ((deferred == 0.0) & ~folded)
     at = np.flatnonzero(unequal & possible)
     if at.size:
         turn = np.where(v > 1.0, p, 1.0)
@@ -238,8 +239,10 @@ def _of_kind(
         durations[2 * chunks - 1] += output_inputs
         if not more.any():
             return of(m).span(durations)
-        # Rows may differ in microbatches only.
-        first, row = distinct(durations)
+        first = row = np.arange(len(more))
+        if len(more) > _FEW and not llvm.available():
+            # Rows may differ in microbatches only; machine code takes less time than to find out.
+            first, row = distinct(durations)
         durations = durations[:, first]
         few, through, stages = (x.take(row, axis=-1) for x in of(m).dwelling(durations))
         longest = (through + more * stages).max(axis=0)
