@@ -312,10 +312,13 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         byte = links.all_reduced(copies, x.tp) / 2
         part = links.all_reduced(same_experts, split_expert * x.ep) / 2 if routed else 0.0
 
+    # Each model chunk is exchanged alone, unless every microbatch has exchanges.
+    share = e.exposed if x.zero >= 2 else e.exposed / x.interleave
+
     def exposed(sizes: list[float], calls: float, behind: float, times: int = 1) -> float:
         time = sum(sizes) * max(byte * dense + part * experts for dense, experts in held)
         time = times * (time + calls * ((e.call / 2 if copies > 1 else 0) + steps))
-        return max(time * e.exposed, time - e.overlap * behind)
+        return max(time * share, time - e.overlap * behind)
 
     late, early = (1.0, 1.0) if x.zero >= 2 else windows(x, m)
     gathered = GATHERED.get(x.optimizer, weight)

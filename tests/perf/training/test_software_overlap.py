@@ -62,3 +62,17 @@ def test_the_output_matrix_is_in_16_bit():
     assert narrow.compute < wide.compute
     share = evolve(IDEAL, matmul=0.5, matmul_fp8=0.9)
     assert 2.0 * wide.head == pytest.approx(timed(LLAMA_3_70B, evolve(PIPELINE, pp=1, dp=64), share, "fp8").head)
+
+
+def test_of_an_interleaved_schedule_one_chunk_of_the_exchange_is_exposed():
+    """NeMo's guide, "Communication Overlap": one chunk, of the layers of a virtual pipeline stage."""
+    shares = {}
+    for chunks in (1, 2, 5):
+        layout = evolve(PIPELINE, zero=1, interleave=chunks, schedule="interleaved" if chunks > 1 else "1f1b")
+        whole = timed(LLAMA_3_70B, layout, evolve(IDEAL, overlap=0.0)).data
+        shares[chunks] = timed(LLAMA_3_70B, layout, evolve(IDEAL, exposed=0.4)).data / whole
+    assert pytest.approx({1: 0.4, 2: 0.2, 5: 0.08}) == shares
+    # Exchanges of every microbatch are not of chunks.
+    layout = evolve(PIPELINE, zero=2, interleave=5, schedule="interleaved")
+    whole = timed(LLAMA_3_70B, layout, evolve(IDEAL, overlap=0.0)).data
+    assert pytest.approx(0.4 * whole) == timed(LLAMA_3_70B, layout, evolve(IDEAL, exposed=0.4)).data
