@@ -102,7 +102,8 @@ plugin = Plugin(
             "training",
             "Time of a training step with its breakdown, MFU and memory.",
             "trnspec.evaluators.training:run",
-            trace="trnspec.evaluators.training_trace:trace",
+            trace="trnspec.evaluators.traces.timeline:trace",
+            execution="trnspec.evaluators.traces.execution:execution",
         ),
         Evaluator(
             "search",

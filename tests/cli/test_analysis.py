@@ -141,6 +141,16 @@ def test_trace(here) -> None:
     assert ["again.json", "out.json"] == sorted(f.name for f in here.folder.iterdir())
 
 
+def test_execution_traces(here) -> None:
+    """A file per rank, and what a simulator needs besides."""
+    pytest.importorskip("google.protobuf", reason="protobuf is not installed")
+    done = here(*TRAINING, "--trace", "out.et", "--brief")
+    written = {file.name.removeprefix("out.") for file in here.folder.iterdir()}
+
+    assert 0 == done.status
+    assert {"0.et", "groups.json", "network.yml", "system.json"} <= written
+
+
 def test_a_trace_that_cannot_be_written(here) -> None:
     (here.folder / "folder").mkdir()
     found = here(*TRAINING, "--trace", "folder")

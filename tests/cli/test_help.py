@@ -59,6 +59,7 @@ def test_the_command_of_a_suggestion():
         "trnspec eval training --on 'trn1.32xlarge*2' --tp 8 --no-flash --overlap --host-link '1\\,000 GB/s' "
         "--schedule '1f1b,zbv' --as-of 2026-01"
     ).replace("'1f1b,zbv'", "1f1b,zbv") == command(Suggestion("training", inputs), {"as_of": "2026-01"})
+    assert command(Suggestion("plan-train", {"tokens": "10T"}), {}) == "trnspec plan train --tokens 10T"
 
 
 EVALUATORS = {e.name: evaluator_command(e, "trnspec") for e in builtin.evaluators}

@@ -108,6 +108,21 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
     return multiplied / d.layers, read / d.layers, with_experts / d.layers
 
 
+def streamed(d: Any, tp: int) -> float:
+    """Elements that the matrices of all layers read and write for a token: their inputs and results."""
+    elements = d.recurrent_width / tp - 2 * d.hidden * d.absent_results
+    for has_experts, window in layer_kinds(d):
+        heads = d.heads * d.qk_size + d.kv_elements + d.heads * d.v_size
+        elements += 2 * d.hidden + (window is not None) * heads / tp
+        # A network has a column of each of its matrices for each of its width: two results and an input, or one of each.
+        if not has_experts and d.mlp_weights:
+            elements += 2 * d.hidden + d.matrices * d.width / tp
+        if has_experts:
+            elements += d.active * (2 * (d.expert_hidden or d.hidden) + d.matrices * d.expert_width / tp)
+            elements += (2 * d.hidden + d.matrices * d.shared_width / tp) if d.shared_width else 0.0
+    return elements
+
+
 def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> dict[str, float]:
     """The parts of one pass.
 
@@ -125,6 +140,7 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
     matrices = roof(
         2 * tokens * multiplied / x.tp / (rate * s.matmul), read * x.weight_bytes / (system.bandwidth * s.weights)
     )
+    matrices += tokens * streamed(d, x.tp) / d.layers * 2.0 * s.matmul_passes / system.bandwidth
     mine = math.ceil(d.heads / x.tp) / d.heads
     cached = (load["cached"] + load["indexed"]) * math.ceil(d.kv_heads / x.tp) / d.kv_heads * x.cache_bytes
     cached += load["states"] * 4 / x.tp

@@ -44,8 +44,8 @@ def analysis_options(*, traced: bool) -> list[click.Option]:
                 "changes. Repeatable.", multiple=True, group="Analysis", shell_complete=figure_of_document),
     )  # fmt: skip
     trace = (
-        _option("--trace", "FILE", "Also write a timeline in the Chrome trace event format, for Perfetto.",
-                group="Analysis"),
+        _option("--trace", "FILE", "Also write a timeline in the Chrome trace event format, for Perfetto; as FILE.et execution "
+                "traces by Chakra of every rank, with groups, network and system for astra-sim.", group="Analysis"),
     )  # fmt: skip
     return [*assumptions, *analyses, *(trace if traced else ())]
 
@@ -159,7 +159,7 @@ class Analysis:
         combination: Mapping[str, Any],
     ) -> Evaluation:
         """Runs an evaluator for one combination of a sweep, and the requested analysis."""
-        from trnspec.evaluation.runner import run, timeline
+        from trnspec.evaluation.runner import execution, run, timeline
         from trnspec.evaluation.sweeps.figure_axes import with_figures
 
         inputs = with_figures({**given, **self.inputs}, combination)
@@ -174,21 +174,28 @@ class Analysis:
             result = evolve(evaluation, tables=(*evaluation.tables, table))
         else:
             result = run(evaluator, provider, catalog, inputs)
-        if self.trace is not None:
-            _write(self.trace, timeline(evaluator, provider, catalog, inputs))
+        if self.trace is not None and self.trace.endswith(".et"):
+            files = execution(evaluator, provider, catalog, inputs)
+            _write({f"{self.trace.removesuffix('et')}{name}": content for name, content in files.items()})
+        elif self.trace is not None:
+            _write({self.trace: _as_json(timeline(evaluator, provider, catalog, inputs))})
         return result
 
 
-def _write(file: str, data: Mapping[str, Any]) -> None:
-    """Writes a timeline, one event per line."""
+def _as_json(data: Mapping[str, Any]) -> bytes:
+    """A timeline, one event per line."""
+    events = ",\n".join(json.dumps(event) for event in data["traceEvents"])
+    others = json.dumps({k: v for k, v in data.items() if k != "traceEvents"})
+    return f'{others[:-1]}{", " if len(others) > 2 else ""}"traceEvents": [\n{events}\n]}}\n'.encode()
+
+
+def _write(files: Mapping[str, bytes]) -> None:
     from pathlib import Path as FilePath
 
     from trnspec.atomic_write import write
 
-    events = ",\n".join(json.dumps(event) for event in data["traceEvents"])
-    others = json.dumps({k: v for k, v in data.items() if k != "traceEvents"})
-    text = f'{others[:-1]}{", " if len(others) > 2 else ""}"traceEvents": [\n{events}\n]}}\n'
     try:
-        write({FilePath(file): text.encode()})
+        write({FilePath(name): content for name, content in files.items()})
     except OSError as error:
+        file = error.filename or next(iter(files))
         raise UsageError(f"--trace: {file} cannot be written: {error.strerror or error}") from error

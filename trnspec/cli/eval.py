@@ -6,7 +6,8 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -156,10 +157,11 @@ def evaluator_command(
             else:
                 _one(request, format_)
 
-        if around is None:
-            proceed()
-        else:
-            around(evolve(request, swept=tuple(varied)), more, proceed)
+        with _named_as_options(inputs_):
+            if around is None:
+                proceed()
+            else:
+                around(evolve(request, swept=tuple(varied)), more, proceed)
 
     function_: Callable[..., Any] = catalog_options(table_options(format_option(run)))
     shared = list(reversed(function_.__click_params__))  # type: ignore[attr-defined]  # where click keeps them
@@ -181,6 +183,18 @@ def evaluator_command(
         short_help=evaluator.summary,
         examples=doc.examples,
     )
+
+
+@contextmanager
+def _named_as_options(inputs_: Sequence[Input]) -> Iterator[None]:
+    """Makes ``--global-batch: ...`` of a message about an input, ``global_batch: ...``."""
+    try:
+        yield
+    except UsageError as error:
+        name, colon, rest = str(error).partition(": ")
+        if not colon or name not in {one.name for one in inputs_}:
+            raise
+        raise UsageError(f"--{name.replace('_', '-')}: {rest}") from error
 
 
 _CATALOG = ("catalog", "edition", "as_of", "overlay")

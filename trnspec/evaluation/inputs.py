@@ -22,6 +22,7 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
+from trnspec.evaluation.amounts import in_unit, suffixed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +41,8 @@ _NOUNS = {str: "a text", int: "a whole number", float: "a finite number", bool: 
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 # Digits without a point before them: 0.096 is a number like any other.
-_AFTER_THOUSANDS = re.compile(r"0\d\d(\.\d*)?", re.ASCII)
+_AFTER_THOUSANDS = re.compile(r"0\d\d(\.\d*)?\s*[A-Za-z]*", re.ASCII)
+_AMOUNTS = ("TOKENS", "USD")
 _MAX_SHOWN = 64
 
 
@@ -115,6 +117,8 @@ class Input:
         of_type = isinstance(value, self.type) and (self.type is bool or not isinstance(value, bool))
         if self.type is float and not of_type and isinstance(value, int) and not isinstance(value, bool):
             value, of_type = _as_float(value), True
+        if self._amount and isinstance(value, (int, float)) and not isinstance(value, bool):
+            value, of_type = suffixed(value), True
         if not of_type or not self._in_range(value):
             near = did_you_mean(value, map(str, self.choices)) if self.choices and isinstance(value, str) else ""
             message = f"{self.name}: {self._one} is expected, not {_shown(value)}"
@@ -131,11 +135,13 @@ class Input:
     def read(self, text: str) -> Any:
         """Reads one value given on the command line.
 
+        Numbers in some units may have a suffix or a unit: ``8k`` tokens; see :mod:`trnspec.evaluation.amounts`.
+
         Raises:
-            UsageError: The text is not a value: ``8k`` and ``1_024`` are not whole numbers, and ``096`` is what the comma
-                between values leaves of ``4,096``.
+            UsageError: The text is not a value: ``1_024`` is not a whole number, and ``096`` is what the comma between
+                values leaves of ``4,096``.
         """
-        if self.type in (int, float) and _AFTER_THOUSANDS.fullmatch(text):
+        if (self.type in (int, float) or self._amount) and _AFTER_THOUSANDS.fullmatch(text):
             raise UsageError(
                 f"{self.name}: {text!r} is not a number; a comma separates values here, so write 4096 for 4,096"
             )
@@ -145,7 +151,14 @@ class Input:
             return self._check(float(text))
         if self.type is bool and text in ("true", "false"):
             return text == "true"
+        if (number := in_unit(self.type, self.metavar)) is not None and text:
+            return self._check(number(text, self.name))
         return self._check(text)
+
+    @property
+    def _amount(self) -> bool:
+        """Whether it is a text that begins with a number, which a program may give as one."""
+        return self.type is str and self.metavar in _AMOUNTS
 
 
 def _as_float(value: int) -> float:

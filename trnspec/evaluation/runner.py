@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from trnspec.evaluation.figure_path import Documents
-    from trnspec.plugins.api import Evaluator
+    from trnspec.plugins.api import Evaluator, Function
 
 CLOSE = 1e-9
 """How far the sum of the parts of an answer may be from it, relative to it."""
@@ -83,16 +83,45 @@ def timeline(evaluator: Evaluator, provider: str, catalog: Documents, given: Map
         UsageError: The evaluator has no timeline, or an input is wrong.
         RefusalError: There is no answer, or no exact timeline.
     """
-    if evaluator.trace is None:
-        raise UsageError(f"the evaluator {evaluator.name} has no timeline")
+    result: dict[str, Any] = _traced("timeline", evaluator.trace, evaluator, provider, catalog, given)
+    return result
+
+
+def execution(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any]) -> dict[str, bytes]:
+    """The files of the execution trace of an evaluation, the content of each by what follows the stem of its name.
+
+    Args:
+        evaluator: The evaluator.
+        provider: The plugin that provides it.
+        catalog: The catalog.
+        given: Inputs by name, and assumptions.
+
+    Raises:
+        UsageError: The evaluator has no execution trace, or an input is wrong.
+        RefusalError: There is no answer, or its schedule has no order of passes.
+    """
+    result: dict[str, bytes] = _traced("execution trace", evaluator.execution, evaluator, provider, catalog, given)
+    return result
+
+
+def _traced(
+    what: str,
+    function: Function | None,
+    evaluator: Evaluator,
+    provider: str,
+    catalog: Documents,
+    given: Mapping[str, Any],
+) -> Any:
+    """What a function with the parameters of the evaluator returns."""
+    if function is None:
+        raise UsageError(f"the evaluator {evaluator.name} has no {what}")
     used, rest = applied(catalog, given)
     if rest.pop("use_claims", False):
-        raise UsageError("a timeline is that of one value of each figure; give assume instead of use_claims")
+        raise UsageError(f"the {what} is that of one value of each figure; give assume instead of use_claims")
     inputs_ = resolved(evaluator, provider)[1]
     values = bound(inputs_, rest, evaluator.name)
-    with _errors_of(f"the timeline of {evaluator.name} of {provider}"):
-        result: dict[str, Any] = call(loaded(evaluator.name, evaluator.trace), used, values)
-    return result
+    with _errors_of(f"the {what} of {evaluator.name} of {provider}"):
+        return call(loaded(evaluator.name, function), used, values)
 
 
 def resolved(evaluator: Evaluator, provider: str) -> tuple[Callable[..., Any], tuple[Input, ...]]:

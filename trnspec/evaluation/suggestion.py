@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from trnspec.evaluation.result import Suggestion
 
+COMMANDS = {"plan-train": ("plan", "train"), "plan-serve": ("plan", "serve"), "search": ("search",)}
+"""The commands of evaluators that have one of their own."""
+
 _FLAG = re.compile(r"\b([a-z][a-z_]*)=(True|False)\b")
 
 
@@ -22,7 +25,7 @@ def command(suggestion: Suggestion, options: Mapping[str, Any]) -> str:
         suggestion: The evaluator and its inputs.
         options: The options that chose the catalog, by name; one that was given several times is a tuple.
     """
-    words = ["trnspec", "eval", suggestion.evaluator]
+    words = ["trnspec", *COMMANDS.get(suggestion.evaluator, ("eval", suggestion.evaluator))]
     for name, value in (*suggestion.inputs.items(), *options.items()):
         if value is None:
             continue

@@ -197,16 +197,20 @@ class Evaluator(_Named):
     Attributes:
         rows: The result is its first table, which ``--format csv`` prints; the answers only summarise it.
         trace: A function with the parameters of ``run`` that returns a timeline in the Chrome trace event format, as
-            plain data, for ``trnspec eval NAME --trace FILE``; or where it is.
+            plain data, for ``trnspec eval NAME --trace FILE.json``; or where it is.
+        execution: The same for a function that returns the files of an execution trace by Chakra, the content of each by
+            what follows the stem of its name, for ``--trace FILE.et``.
     """
 
     rows: bool = field(default=False, kw_only=True)
     trace: Function | None = field(default=None, repr=False, kw_only=True)
+    execution: Function | None = field(default=None, repr=False, kw_only=True)
 
     @property
     def functions(self) -> dict[str, Function]:
         """Its functions by the name of the attribute."""
-        return {"run": self.run} | ({} if self.trace is None else {"trace": self.trace})
+        others = {"trace": self.trace, "execution": self.execution}
+        return {"run": self.run} | {name: function for name, function in others.items() if function is not None}
 
 
 @frozen

@@ -19,7 +19,7 @@ from trnspec.evaluation.evidence import IDEAL, KINDS, Evidence
 from trnspec.evaluation.result import Assumption, Evaluation, RefusalError
 from trnspec.evaluators.planning.run import Goals, Plan
 from trnspec.evaluators.planning.system_cost import Rent
-from trnspec.evaluators.planning.training import rank
+from trnspec.evaluators.planning.training import rank, usual_batch
 from trnspec.evaluators.planning.training import run as plan_
 from trnspec.evaluators.prices import HourlyPrice
 from trnspec.graph.prices import chosen, quotes
@@ -76,7 +76,7 @@ def test_the_step_is_that_of_the_suggested_evaluation() -> None:
 @pytest.mark.parametrize(("objective", "column"), [("cost", "run_cost"), ("time", "run_time"), ("chips", "chips")])
 def test_plans_of_one_kind_are_ranked_by_the_objective(objective: str, column: str) -> None:
     """Plans that meet the goals: first the kinds, the strongest first, then the objective."""
-    found = plan(CAT, **SMALL, on=("trn1.32xlarge", "trn1.2xlarge"), count=(1, 2, 4), objective=objective, top=20)
+    found = plan(CAT, **SMALL, on=("trn1.32xlarge", "trn2.3xlarge"), count=(1, 2, 4), objective=objective, top=20)
     order = [(KINDS.index(row["kind"]), row[column]) for row in rows(found)]
 
     assert len(order) == 6
@@ -120,6 +120,41 @@ def test_more_systems_until_the_deadline_is_met() -> None:
     assert found["meets_deadline"] is True
     assert found["in_time"] >= 50
     assert all(r["run_cost"] >= best["run_cost"] for r in alike)
+
+
+def test_any_small_count_may_be_the_fewest() -> None:
+    """Counts are not only powers of two: three servers meet the deadline, and two do not."""
+    found = plan(CAT, **SMALL, on=("trn1.32xlarge",), deadline="3d", top=20)
+    tried = {row["chips"] // 16: row["meets_goals"] for row in rows(found)}
+    fewest = min(count for count, met in tried.items() if met)
+
+    assert fewest == 3
+    assert tried[fewest - 1] is False
+
+
+@pytest.mark.parametrize(
+    ("tokens", "low", "high"), [(300e9, 1.5, 3.2), (1e12, 4, 4.2), (2e12, 4, 8.4), (15.6e12, 16, 17)]
+)
+def test_the_usual_batch_is_like_published_ones(tokens: float, low: float, high: float) -> None:
+    """GPT-3 had 3.2 M tokens, Llama 2 4 M, Llama 3 405B 16 M."""
+    assert low <= usual_batch(tokens, 8192, 1024) * 8192 / 1e6 <= high
+
+
+@pytest.mark.parametrize("servers", [1, 3, 5, 7, 12, 104, 113])
+def test_ranks_divide_the_usual_batch(servers: int) -> None:
+    batch = usual_batch(10e12, 8192, servers * 64)
+    odd = servers // (servers & -servers)
+
+    assert batch % odd == 0
+    assert abs(batch / 2048 - 1) <= 0.25
+
+
+def test_costs_and_chip_hours_are_not_compared() -> None:
+    """A plan without a price does not beat one with a price."""
+    found = plan(CAT, **SMALL, on=("trn2.48xlarge", "trn3-gen2-ultraserver"), count=(1,), top=20)
+
+    assert [row["run_cost"] is None for row in rows(found)] == [False, True]
+    assert all(row["pareto"] for row in rows(found))
 
 
 def test_without_a_deadline_runs_of_up_to_a_year_are_listed() -> None:

@@ -24,6 +24,16 @@ Costs = tuple[float | None, ...]
 """What should be small, such as time, cost and energy; ``None`` where it is not known."""
 
 
+def best_of(plans: int) -> str:
+    """What the best of some plans is called in a title."""
+    return f"the best of {plans} plans" if plans > 1 else "the only plan"
+
+
+def percent(chance: float | None) -> int | None:
+    """A probability in whole percent, 1 to 99: errors are not known well enough for more."""
+    return None if chance is None else min(max(round(100.0 * chance), 1), 99)
+
+
 def evidence_class(plan: Evident) -> int:
     """The position of a plan's kind of evidence, the strongest first; plans are ranked within one kind."""
     return KINDS.index(plan.evidence.kind)

@@ -91,8 +91,8 @@ class Plan:
 
     @property
     def costs(self) -> tuple[float | None, ...]:
-        """What a Pareto front compares: time, cost (without a price chip hours) and energy."""
-        return self.time[0], self.chip_hours if self.cost is None else self.cost, self.energy
+        """What a Pareto front compares: time, cost and energy; without a price chip hours, with others of the chip only."""
+        return self.time[0], self.cost, self.energy, self.chip_hours if self.cost is None else None
 
     @property
     def energy_ends(self) -> tuple[float | None, float | None]:
@@ -155,6 +155,10 @@ class Goals:
             return True
         chance = plan.probability(self.deadline)
         return plan.time[0] <= self.deadline if chance is None else chance >= self.confidence
+
+    def certain(self, plan: Plan) -> bool:
+        """Whether a plan meets the deadline at the slow end of its interval too."""
+        return self.deadline is not None and (plan.time[2] or plan.time[0]) <= self.deadline
 
     def met(self, plan: Plan) -> bool:
         """Whether a plan meets the goals; a cost that is not known does not."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.evaluation.amounts import duration
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     Confidence,
@@ -26,7 +27,6 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion
-from trnspec.evaluators.planning.amounts import duration
 from trnspec.evaluators.planning.comparison import evidence_class
 from trnspec.evaluators.planning.deployments import (
     MOST_RUNNING,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
-from trnspec.evaluators.planning.amounts import best_of
-from trnspec.evaluators.planning.comparison import best_of_kinds, pareto
+from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, pareto, percent
 from trnspec.evaluators.planning.deployments import with_nearest_row
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.perf.lowering.lookup import model_named
@@ -162,7 +161,7 @@ def _row(plan: FleetPlan, plans: Sequence[FleetPlan], limits: Limits, lengths: L
         "ttft": ttft[0],
         "tpot": tpot[0],
         "million_tokens": plan.million_tokens(lengths.osl),
-        "probability": None if chance is None else 100.0 * chance,
+        "probability": percent(chance),
         "kind": plan.evidence.kind,
         "dtype": q.dtype,
         "replicas": plan.fleet.replicas,
@@ -238,7 +237,7 @@ def _answers(
         yield Answer("hourly", best.hourly or 0.0, "USD", note="all systems, per hour")
     chance = best.probability(limits)
     if chance is not None:
-        yield Answer("probability", 100.0 * chance, "%", note="that both limits are met, from the intervals")
+        yield Answer("probability", percent(chance) or 0, "%", note="that both limits are met, from the intervals")
     yield Answer("system", best.systems, note=f"{best.chips:,.0f} chips")
     yield Answer("chips", int(best.chips))
     yield Answer("replicas", best.fleet.replicas, note=_deployment(best.decode))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
+from trnspec.evaluation.amounts import amount, duration, until
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     Confidence,
@@ -22,8 +23,8 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
-from trnspec.evaluators.planning.amounts import amount, duration, until
 from trnspec.evaluators.planning.comparison import evidence_class
+from trnspec.evaluators.planning.counts import fewest
 from trnspec.evaluators.planning.run import DAY, HOUR, Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import chip_power, rent
 from trnspec.evaluators.planning.training_page import page, step_question
@@ -41,18 +42,26 @@ if TYPE_CHECKING:
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 
-TOKENS_PER_STEP = 4 * 2**20
-"""Tokens per step where no global batch is given; that of Llama 3 8B and 70B (arXiv 2407.21783, section 3.4.1)."""
+BATCH_FACTOR, BATCH_EXPONENT = 0.58, 0.571
+"""Tokens per step where no global batch is given: ``0.58 tokens^0.571``, Step Law (Li et al. 2025, arXiv 2503.04715).
+
+It depends on the tokens of the run and hardly on the size of the model: 4 M for 1 T tokens, 15 M for 10 T. Llama 3 405B had
+16 M for 15.6 T tokens (arXiv 2407.21783, table 4).
+"""
+LARGER = 3
+"""How many counts are evaluated beyond the fewest."""
 LONGEST_SEQUENCE = 8192
 """The sequence length where none is given, unless the model's context is shorter."""
 MOST_CHIPS = 65536
 """The most chips that are evaluated where no count is given."""
 LONGEST_RUN = 365.0 * DAY
 """The longest run that is listed where neither a deadline nor a count is given, if more of the system shorten it [s]."""
-STEP = 4
-"""The ratio of these counts."""
+STEP = 4.0
+"""Without a deadline the ratio of counts; with one, larger ones are doubled."""
 LEAST_SCALING = 0.5
-"""Counts are doubled until a chip does less than this share of what it does on the smallest system."""
+"""Counts grow until a chip does less than this share of what it does on the smallest system."""
+LIKELY_MFU = 0.4
+"""The share of the peak rate with which the first count is guessed."""
 RESTART = "10min"
 """Time from a failure to the first repeated work, where none is given."""
 
@@ -73,7 +82,7 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
         metadata=like(
             TrainingWorkload,
             "global_batch",
-            unset=f"about {TOKENS_PER_STEP:,} tokens per step, a multiple that the layout needs",
+            unset=f"about {BATCH_FACTOR} tokens^{BATCH_EXPONENT} tokens per step: 4 M for 1T, 16 M for 10T to 15T",
         ),
     )
     deadline: str | None = field(
@@ -97,7 +106,7 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
             "How many of each system.",
             "COUNT",
             group="System",
-            unset="several, while more chips pay and the deadline is missed",
+            unset="the fewest that meet the deadline, and more while they pay",
             minimum=1,
         ),
     )
@@ -155,10 +164,10 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
 def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
     """Plan a training run: systems, counts and layouts, with time, cost and energy.
 
-    Every system is evaluated with its fastest layout at several counts: with a deadline from the smallest that may meet it,
-    doubled until it is met; else from one that takes up to a year on, in steps of four. Time includes checkpoints at the optimal
-    interval, failures and restarts. Plans that meet the goals are first; then plans are ranked within one kind of evidence:
-    estimates, extrapolated times, transferred times, and bounds.
+    Every system is evaluated with its fastest layout at several counts: the fewest that meet the deadline, without one those
+    that take up to a year, and larger ones while they pay. All counts up to 16 are considered, then steps of 1/8 of a power
+    of two. Time includes checkpoints at the optimal interval, failures and restarts. Plans that meet the goals are first; then
+    plans are ranked within one kind of evidence: estimates, extrapolated times, transferred times, and bounds.
 
     Args:
         catalog: The catalog.
@@ -241,38 +250,69 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> 
         if refusal is not None and not found:
             raise refusal
         return
-    count, smallest = _least_count(catalog, q, name, goals), None
-    step = 2 if goals.deadline is not None else STEP
-    while True:
+    yield from _counted(catalog, q, name, goals)
+
+
+def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals) -> list[Plan]:
+    """The plans of the fewest systems that meet the deadline, of other counts on the way, and of larger ones.
+
+    Raises:
+        RefusalError: No count has a feasible layout, or a figure is not published.
+    """
+    limit = goals.deadline or LONGEST_RUN
+    plans: dict[int, Plan] = {}
+    refused: list[RefusalError] = []
+
+    def needs(count: int) -> float | None:
+        """How many are needed if chips do as much in any number; ``None`` if no layout fits."""
         try:
-            plan = _plan(catalog, q, f"{name}*{count}", goals)
+            plans[count] = plan = _plan(catalog, q, f"{name}*{count}", goals)
         except RefusalError as error:
-            if smallest is None and error.reason == "no-layout" and count < MOST_CHIPS:
-                count *= 2
-                continue
-            if smallest is None:
+            if error.reason != "no-layout":
                 raise
-            return
-        smallest = smallest or plan
-        work, least = plan.time[0] * plan.chips, smallest.time[0] * smallest.chips
-        certain = goals.deadline is not None and (plan.time[2] or plan.time[0]) <= goals.deadline
-        last = certain or plan.chips * step > MOST_CHIPS or work * LEAST_SCALING > least
-        if last or goals.deadline is not None or plan.time[0] <= LONGEST_RUN:
-            yield plan
-        if last:
-            return
-        count *= step
+            refused.append(error)
+            return None
+        time = plan.time[0] if goals.deadline is None else plan.likely(goals.confidence)
+        return count * time / limit if time <= limit or _pays(plan, plans) else math.inf
+
+    first, most = _likely_count(catalog, q, name, goals.tokens, limit)
+    count = fewest(needs, first, most, within=1.0 if goals.deadline is not None else STEP)
+    if not plans:
+        raise refused[0]
+    if count is None:
+        return list(plans.values())
+    # Larger counts are powers of two, which more layouts divide.
+    octaves = 1 if goals.deadline is not None else 2
+    power = count.bit_length()
+    for larger in (1 << power + octaves * number for number in range(LARGER)):
+        if goals.certain(plans[count]) or larger > most or not _pays(plans[count], plans):
+            break
+        count = larger
+        try:
+            plans[count] = plans.get(count) or _plan(catalog, q, f"{name}*{count}", goals)
+        except RefusalError:
+            break
+    if goals.deadline is not None:
+        return list(plans.values())
+    return [one for one in plans.values() if one.time[0] <= limit]
 
 
-def _least_count(catalog: Catalog, question: PlanTrainingQuestion, name: str, goals: Goals) -> int:
-    """The power of two from which on a system may meet the deadline: fewer cannot, even at the peak rate."""
+def _pays(plan: Plan, plans: dict[int, Plan]) -> bool:
+    """Whether a chip still does much of what it does on the smallest system."""
+    work = min(one.time[0] * one.chips for one in plans.values())
+    return plan.time[0] * plan.chips * LEAST_SCALING <= work
+
+
+def _likely_count(
+    catalog: Catalog, question: PlanTrainingQuestion, name: str, tokens: float, limit: float
+) -> tuple[int, int]:
+    """The count that may take some time [s], and that of :data:`MOST_CHIPS`."""
     q = frameworks.resolved(question)
     estimator = q.estimator(catalog, q.model, name, calibration="none")
-    work = 6.0 * float(active_parameters(estimator.dims)) * goals.tokens
+    work = 6.0 * float(active_parameters(estimator.dims)) * tokens
     peak = estimator.system.ranks * estimator.system.rate(q.dtype)
-    needed = math.log2(work / peak / (goals.deadline or LONGEST_RUN))
-    # Without a deadline no count is required: a step takes at least twice its time at the peak rate almost always.
-    return 1 << max(0, math.floor(needed) if goals.deadline is not None else math.floor(needed) + 1)
+    most = max(1, MOST_CHIPS // int(estimator.system.chips))
+    return min(most, math.ceil(work / (peak * LIKELY_MFU) / limit)), most
 
 
 def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goals) -> Plan:
@@ -284,7 +324,7 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
     q = frameworks.resolved(question)
     estimator = q.estimator(catalog, q.model, on, calibration=q.calibration, era=q.era)
     seq = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE)
-    layout = _layout(q, estimator, seq)
+    layout = _layout(q, estimator, seq, goals.tokens)
     asked = step_question(q, layout, on)
     at, _, _, step, _ = training.timed(catalog, asked, estimator, layout)
     bound = not at.calibration.coverage
@@ -325,32 +365,37 @@ def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: 
     return spare_servers(goals.repair * estimator.system.chips / goals.mtbf) / max(servers, 1.0)
 
 
-def _layout(q: PlanTrainingQuestion, estimator: Estimator, seq: int) -> Layout:
-    """The fastest feasible layout; without a global batch at the nearest one to the usual tokens per step.
+def _layout(q: PlanTrainingQuestion, estimator: Estimator, seq: int, tokens: float) -> Layout:
+    """The fastest feasible layout; without a global batch at the usual one.
 
     Raises:
         RefusalError: ``no-layout``: none is feasible.
     """
-    batches = [q.global_batch] if q.global_batch else _batches(seq, int(estimator.system.ranks))
-    rejected = ""
-    for batch in batches:
-        found = fastest(estimator, q, seq=seq, global_batch=batch)
-        if found.layouts:
-            return found.layouts[0][2]
-        rejected = rejected or found.reasons()
+    batch = q.global_batch or usual_batch(tokens, seq, int(estimator.system.ranks))
+    found = fastest(estimator, q, seq=seq, global_batch=batch)
+    if found.layouts:
+        return found.layouts[0][2]
     raise RefusalError(
         "no-layout",
-        f"no layout of {estimator.name} on {estimator.system.name} is feasible: {rejected}",
+        f"no layout of {estimator.name} on {estimator.system.name} is feasible: {found.reasons()}",
         place="on",
         hint="more chips, another global_batch, or fewer fixed degrees",
     )
 
 
-def _batches(seq: int, ranks: int) -> list[int]:
-    """Global batches to try: the usual one, and that of one sequence per rank and fewer ranks."""
-    usual = max(1, TOKENS_PER_STEP // seq)
+def usual_batch(tokens: float, seq: int, ranks: int) -> int:
+    """The usual global batch of a run, as a number that some ranks divide evenly [sequences].
+
+    Args:
+        tokens: Tokens of the run.
+        seq: Sequence length.
+        ranks: Number of ranks.
+    """
+    usual = 1 << max(0, round(math.log2(BATCH_FACTOR * tokens**BATCH_EXPONENT / seq)))
     odd = ranks // (ranks & -ranks)
-    return list(dict.fromkeys(max(1, round(usual / unit)) * unit for unit in (1, odd)))
+    # As many replicas as there may be divide it; it is within a quarter of the usual one, whose optimum is broad.
+    unit = odd << max(0, (min(usual // 2, ranks) // odd).bit_length() - 1)
+    return max(1, round(usual / unit)) * unit
 
 
 def checkpoint_bytes(estimator: Estimator, layout: Layout) -> float:

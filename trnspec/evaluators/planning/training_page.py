@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
-from trnspec.evaluators.planning.amounts import best_of
-from trnspec.evaluators.planning.comparison import best_of_kinds, pareto
+from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, pareto, percent
 from trnspec.evaluators.planning.run import HOUR
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.evaluators.search import LAYOUT, training_question
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from trnspec.evaluators.planning.training import PlanTrainingQuestion
     from trnspec.evaluators.training import TrainingQuestion
     from trnspec.perf.work.layout import Layout
+
+USUAL_BATCH = "by the tokens of the run, Step Law (Li et al. 2025, arXiv 2503.04715)"
+"""Where the default global batch comes from; other counts may have slightly others."""
 
 COLUMNS = {
     "system": "",
@@ -94,7 +97,7 @@ def page(
         tables.append(_table("Run cost by price", PURCHASES, priced))
     return Evaluation(
         evaluator="plan-train",
-        title=f"{question.tokens} tokens of {question.model} on {best.on}: {best_of(len(ranked))}",
+        title=f"{suffixed(goals.tokens)} tokens of {question.model} on {best.on}: {best_of(len(ranked))}",
         inputs=question.values(),
         answers=(*_answers(best, question, goals), *_comparison(kinds, best, question, goals)),
         assumptions=tuple(_assumptions(best, question, goals, ranked, rejected)),
@@ -125,7 +128,7 @@ def _row(plan: Plan, plans: Sequence[Plan], goals: Goals) -> dict[str, Value | N
         "time_low": low,
         "time_high": high,
         "kind": plan.evidence.kind,
-        "in_time": None if chance is None else 100.0 * chance,
+        "in_time": percent(chance),
         "run_cost": plan.cost,
         "cost_low": plan.cost_ends[0],
         "cost_high": plan.cost_ends[1],
@@ -139,7 +142,9 @@ def _row(plan: Plan, plans: Sequence[Plan], goals: Goals) -> dict[str, Value | N
         "global_batch": plan.layout.global_batch,
         "layout": _layout_text(plan.layout),
         "price": "" if plan.rent is None else str(plan.rent),
-        "pareto": pareto(plan, plans, lambda one: one.costs),
+        "pareto": pareto(
+            plan, [o for o in plans if plan.cost is not None or o.chip == plan.chip], lambda one: one.costs
+        ),
         "meets_goals": goals.met(plan),
     }
 
@@ -211,9 +216,9 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
         if chance is not None:
             yield Answer(
                 "in_time",
-                100.0 * chance,
+                percent(chance) or 0,
                 "%",
-                note=f"probability of meeting the deadline, {q.deadline}, from the interval",
+                note=f"probability of meeting the deadline {q.deadline}, from the interval",
             )
     if goals.budget is not None:
         yield Answer("meets_budget", best.cost is not None and best.cost <= goals.budget)
@@ -267,7 +272,9 @@ def _assumptions(
 ) -> Iterator[Assumption]:
     layout = best.layout
     if q.global_batch is None:
-        yield Assumption("global_batch", f"{layout.global_batch:,} sequences", f"{layout.tokens:,} tokens per step")
+        yield Assumption(
+            "global_batch", f"{layout.global_batch:,} sequences", f"{layout.tokens:,} tokens per step; {USUAL_BATCH}"
+        )
     if q.seq is None:
         yield Assumption("seq", f"{layout.seq:,} tokens", "no input seq")
     yield from _reliability(best, q)

@@ -367,6 +367,7 @@ def serving_of(calibration: Calibrated) -> Serving:
     efficiency = calibration.efficiency
     return attrs.evolve(
         calibration.serving,
+        matmul_passes=efficiency.matmul_passes,
         score_passes=efficiency.score_passes,
         call=efficiency.call,
         step=efficiency.step,

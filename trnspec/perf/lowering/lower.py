@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.diagnostics import nearest
-from trnspec.errors import UsageError
+from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.result import RefusalError, UsedFigure
 from trnspec.graph import composition
 from trnspec.graph.fabrics import fabric as shape_of
@@ -56,7 +56,7 @@ def lower(graph: Graph, on: str, *, lnc: int | None = None, chips: int | None = 
 @lru_cache(maxsize=64)
 def _lowered(graph: Graph, on: str, name: str, count: int | None, lnc: int | None, chips: int | None) -> System:
     """The system; the same one for each model, layout and calibration on it."""
-    node = graph.named(name)
+    node = _system_named(graph, name)
     known: dict[str, Mapping[str, Stated]] = {}
     slow, value, fast = (_some(_Lowering(graph, node, count, lnc, end, known).system(on), chips) for end in _NAMES)
     return evolve(value, ends=(slow, fast))
@@ -68,8 +68,27 @@ def _hint(graph: Graph, on: str) -> str:
     if parts is None:
         return ""
     name, count = parts["name"].lower(), parts["count"].lower()
-    names = [name] if name in graph.aliases else nearest(name, graph.aliases)
+    names = [name] if name in graph.aliases else nearest(name, _systems(graph))
     return f"did you mean {' or '.join(repr(n + count) for n in names)}?" if names else ""
+
+
+def _system_named(graph: Graph, name: str) -> Node[Any]:
+    """The document of that name, which must exist.
+
+    Raises:
+        UnknownNameError: There is none; the message lists the systems of similar names, and no prices or sources.
+    """
+    try:
+        return graph.named(name)
+    except UnknownNameError:
+        hint = _hint(graph, name)
+        raise UnknownNameError(f"no system is named {name!r}" + (f"; {hint}" if hint else "")) from None
+
+
+def _systems(graph: Graph) -> list[str]:
+    """The names of chips, and of what is composed of chips."""
+    of_chips = [n for n in graph.nodes.values() if Chip in composition.declared_closure(n.spec_class)]
+    return [alias for n in (*graph.of(Chip), *of_chips) for alias in (n.name, *n.metadata.aliases)]
 
 
 def _some(system: System, chips: int | None) -> System:

@@ -30,6 +30,7 @@ class Serving:
         weights: Share of the memory bandwidth that reading weights achieves.
         cache: Share of the memory bandwidth that reading the KV cache achieves.
         single_core: The part of ``cache`` that a rank of one physical core achieves, where two are a rank by default.
+        matmul_passes: Passes over inputs and results of matrix multiplications, without weights.
         score_passes: Passes over the scores in device memory, 4 bytes each; 0 where they stay on chip.
         link: Share of the link rate that collectives achieve.
         additive: Share of the shorter of compute and memory time that is not overlapped with the longer.
@@ -49,6 +50,7 @@ class Serving:
     weights: Number = 1.0
     cache: Number = 1.0
     single_core: Number = 1.0
+    matmul_passes: Number = 0.0
     score_passes: Number = 0.0
     link: Number = 1.0
     additive: Number = 0.0
@@ -254,7 +256,8 @@ def cache_bytes(model: Transformer, cache_element: Number) -> Number:
 def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> Pass:
     """The time of one pass of a load through all layers, one stage after the other.
 
-    A matrix of ``w`` elements costs ``2 w`` FLOP per token and is read once; scores and values cost ``2 c (q + v)`` per
+    A matrix of ``w`` elements costs ``2 w`` FLOP per token and is read once; its inputs and results, of experts one for each
+    of a token's, pass device memory ``matmul_passes`` times (Ivanov et al. 2021, section 4); scores and values cost ``2 c (q + v)`` per
     token that attends to ``c`` keys, which are read once per sequence; in decoding with latent attention, whose up-projections
     are absorbed into queries and outputs, ``q`` is ``rank + rope`` and ``v`` is ``rank`` (DeepSeek-V2, section 2.1).  Each takes the longer of compute and memory time
     (the roofline, Williams et al. 2009) plus the share ``additive`` of the shorter.  One all-reduce carries each result of a layer on
@@ -287,7 +290,8 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     whole_bytes = where(plan.whole_bytes > 0.0, plan.whole_bytes, plan.weight_bytes)
     weights = (model.whole + padding) * share * whole_bytes + routed * plan.weight_bytes
     weight_time = weights * machine.byte / serving.weights
-    matrices = _overlapped(compute, weight_time, serving)
+    streamed = tokens * _streamed(model, plan.tp) * plan.activation_bytes * serving.matmul_passes * machine.byte
+    matrices = _overlapped(compute, weight_time, serving) + streamed
 
     score_time = 2.0 * load.scores * heads * machine.score / serving.attention
     cached = load.cached * model.kv_elements * cache_share(model, plan.tp) * plan.cache_bytes
@@ -331,6 +335,12 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     reading = layers * (weight_time + cache_time) + where(has_logits, output_time, 0.0)
     unknown = ranks.unknown + expert_unknown + pipeline_unknown
     return Pass(total, *parts, reading, unknown)
+
+
+def _streamed(model: Transformer, tp: Number) -> Number:
+    """Elements of a token that the matrices of an average layer read and write; each expert of a token has its own input."""
+    blocks = model.results + model.shared + model.inner * model.active * model.moe
+    return model.split / tp + 2.0 * model.hidden * blocks
 
 
 def _overlapped(compute: Number, memory: Number, serving: Serving) -> Number:

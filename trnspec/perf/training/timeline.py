@@ -210,7 +210,7 @@ def timeline(passes: Passes, total: float) -> Timeline:
             place="global_batch",
             hint="a timeline of fewer microbatches looks the same",
         )
-    stages = _executed(_orders(passes), passes)
+    stages = _executed(orders(passes), passes)
     starts = [0.0 if passes.synchronized else events[0].start for events in stages]
     tail = math.fsum(duration for _, _, duration in passes.end)
     common = max(events[-1].end - start for events, start in zip(stages, starts, strict=True))
@@ -249,7 +249,7 @@ def _complete(events: Sequence[Event], start: float, common: float, total: float
 # The order of the passes.
 
 
-def _orders(passes: Passes) -> list[list[Pass]]:
+def orders(passes: Passes) -> list[list[Pass]]:
     """The passes of every stage in the order of their execution."""
     p, m, v = passes.stages, passes.microbatches, passes.chunks
     if passes.schedule in SPLIT and v == 1:
@@ -301,7 +301,7 @@ def _split(p: int, m: int, behind: int, stage: int) -> Iterator[Pass]:
         yield Pass("W", i, 0, stage)
 
 
-def _needed(one: Pass, passes: Passes) -> Pass | None:
+def needed(one: Pass, passes: Passes) -> Pass | None:
     """The pass whose result a pass needs: chunk c of stage s is the ``c p + s``-th part of the model, if not V-shaped."""
     p, v = passes.stages, passes.chunks
     if passes.folded:
@@ -327,10 +327,10 @@ def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Eve
         for stage, order in enumerate(orders):
             while position[stage] < len(order):
                 one = order[position[stage]]
-                needed = _needed(one, passes)
-                if needed is not None and needed not in done:
+                before_it = needed(one, passes)
+                if before_it is not None and before_it not in done:
                     break
-                now = free[stage] if needed is None else max(free[stage], done[needed])
+                now = free[stage] if before_it is None else max(free[stage], done[before_it])
                 for thread, name, duration in passes.work(one):
                     if duration:
                         events[stage].append(Event(stage, thread, name, now, duration, one))

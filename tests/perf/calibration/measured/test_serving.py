@@ -52,6 +52,35 @@ def test_a_dense_model_in_8_bit() -> None:
     )
 
 
+def test_lengths_that_are_drawn_count_with_their_mean() -> None:
+    drawn = one(length_rule="uniform 0.8L..L", isl="1024", osl="8192")
+    assert isinstance(drawn, ServingCase)
+    assert (921.6, pytest.approx(7372.8)) == (drawn.plan.prompt, drawn.plan.output)
+    fixed = one(length_rule="fixed (assumed)", isl="1024")
+    assert isinstance(fixed, ServingCase)
+    assert fixed.plan.prompt == 1024.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "cache"),
+    [
+        # The default of vLLM is the 16 bit of the model, unless a script asks for 8, as on Blackwell from 0.19 on.
+        ({"precision": "fp8/w:fp8", "framework_version": "0.18.0"}, 2.0),
+        ({"precision": "fp8/w:fp8", "framework_version": "0.19.0"}, 2.0),
+        ({"precision": "fp8/w:fp8", "framework_version": "0.17.0", "hardware": "B200 SXM"}, 2.0),
+        ({"precision": "fp8/w:fp8", "framework_version": "0.19.0", "hardware": "B200 SXM"}, 1.0),
+        ({"precision": "nvfp4/w:nvfp4", "framework_version": "0.17.0", "hardware": "B200 SXM"}, 1.0),
+        ({"precision": "bf16/w:mxfp4", "framework": "trtllm"}, 2.0),
+        ({"precision": "mxfp4/w:mxfp4", "framework": "trtllm", "hardware": "B200 SXM"}, 1.0),
+        ({"precision": "fp8/w:fp8", "framework_version": "0.18.0", "kv_precision": "fp8"}, 1.0),
+    ],
+)
+def test_scripts_state_the_cache_where_rows_do_not(changed: dict[str, str], cache: float) -> None:
+    case = one(length_rule="uniform 0.8L..L", tpot_ms="99", **changed)
+    assert isinstance(case, ServingCase)
+    assert (cache, True) == (case.plan.cache_bytes, case.cache_known)
+
+
 def test_requests_are_those_of_a_replica() -> None:
     case = one(tp="1", dp="4", ep="4", n_chips="4", batch_conc="64")
     assert isinstance(case, ServingCase)

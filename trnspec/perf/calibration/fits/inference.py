@@ -44,7 +44,7 @@ TOKEN: dict[str, float] = {
 }
 """Parameters that the time per output token depends on, with typical values."""
 
-FIRST: dict[str, float] = {"matmul": 0.5, "attention": 0.35, "score_passes": 4.0, "request": 2e-2}
+FIRST: dict[str, float] = {"matmul": 0.5, "attention": 0.35, "score_passes": 4.0, "request": 2e-2, "matmul_passes": 1.5}
 """Further parameters that the time to first token depends on, with typical values.
 
 The share of matrix multiplication is that of context passes in catalog/measured/device_profile_neuron.csv, of attention
@@ -229,6 +229,7 @@ def fit_inference(cases: Sequence[InferenceCase], holdout: Holdout = "model", pr
     efficiency = Efficiency(
         matmul=float(serving.matmul),
         attention=float(serving.attention),
+        matmul_passes=float(serving.matmul_passes),
         score_passes=float(serving.score_passes),
         call=float(serving.call),
         hop=solved.hop,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TYPICAL: dict[str, float] = {
     "matmul": 0.55, "attention": 0.4, "weights": 0.6, "cache": 0.6, "link": 0.6, "additive": 0.2, "call": 8e-6,
-    "launch": 4e-5, "step": 1e-3, "sample": 2e-5, "request": 5e-3, "queue": 0.05, "response": 2e-2,
+    "launch": 4e-5, "step": 1e-3, "sample": 2e-5, "request": 5e-3, "matmul_passes": 1.5, "queue": 0.05, "response": 2e-2,
 }  # fmt: skip
 """Parameters with typical values."""
 
@@ -45,7 +45,7 @@ DEVIATIONS: dict[str, tuple[str, ...]] = {
 }
 """The groupings by which each deviates from its mean; a stack is a framework with dense models or with experts."""
 
-PRIOR, RIDGE = 1.0, 0.7
+PRIOR, RIDGE = 0.5, 1.0
 """Residual of a mean, and of a deviation, by a factor of e; chosen by the errors of models left out."""
 
 FIRST_WEIGHT = 0.25

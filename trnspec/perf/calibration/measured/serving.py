@@ -146,14 +146,16 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
     compute, stored = _precisions(cell(row, "precision"))
     dtype = dtype_of("fp8" if compute == "mxfp4" else compute, system)
     cache = (row.get("kv_precision") or "").strip().lower()
+    script = _cache_of_script(row, framework, dtype, system)
     if not cache:
-        cache = "bf16" if dtype in ("bf16", "fp16") else "fp8"
-        assumptions.append(f"KV cache: {cache}, by the compute dtype")
+        cache = script or ("bf16" if dtype in ("bf16", "fp16") else "fp8")
+        assumptions.append(f"KV cache: {cache}, by the {'published script' if script else 'compute dtype'}")
     if cache not in WEIGHTS:
         raise UsageError(f"unknown dtype of the KV cache {cache!r}")
     # Checkpoints in 4 bit have the routed experts in 4 bit, and all else in 16.
     narrow = dims.experts > 0 and WEIGHTS[stored] < 1.0
-    prompt = float(integer(row, "isl", needed=True))
+    share = _mean_length(row)
+    prompt = max(1.0, share * integer(row, "isl", needed=True))
     chunk = float(FRAMEWORKS[framework].settings["chunk"].value)
     assumptions.append(f"chunk: {chunk:g} tokens, the default of {framework}")
     return ServingCase(
@@ -169,7 +171,7 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
             ep=float(min(ep, dp)),
             batch=max(1.0, round(requests)),
             prompt=prompt,
-            output=float(integer(row, "osl", needed=True)),
+            output=max(1.0, share * integer(row, "osl", needed=True)),
             passes=float(-(-prompt // chunk)),
             weight_bytes=WEIGHTS[stored],
             whole_bytes=2.0 if narrow else WEIGHTS[stored],
@@ -185,10 +187,38 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
         requests=requests,
         separate=separate,
         # Of a model that is not quantized servers keep the dtype for the cache; others are often started with 8 bit.
-        cache_known=bool((row.get("kv_precision") or "").strip()) or WEIGHTS[stored] == 2.0,
+        cache_known=bool((row.get("kv_precision") or "").strip() or script) or WEIGHTS[stored] == 2.0,
         assumptions=tuple(assumptions),
         source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision", "framework_version")),
     )
+
+
+_LENGTHS = re.compile(r"uniform\s+([0-9.]+)\s*L\s*\.\.\s*L$")
+
+
+def _mean_length(row: Record) -> float:
+    """The mean of the lengths over the stated ones ``L``: 0.9 of ``uniform 0.8L..L``, otherwise 1."""
+    match = _LENGTHS.fullmatch((row.get("length_rule") or "").strip())
+    return 0.5 * (1.0 + float(match[1])) if match else 1.0
+
+
+def _cache_of_script(row: Record, framework: str, dtype: str, system: System) -> str:
+    """The dtype of the KV cache in the scripts of InferenceX, whose rows have lengths from 0.8 L on; empty if unknown.
+
+    vLLM keeps the 16 bit of the model by default.  The scripts ask for 8 bit on Blackwell, with weights in 8 bit from vLLM
+    0.19 on; checkpoints in 4 bit state 8 themselves.  Those of TensorRT-LLM ask for the width of the compute dtype.
+    Source: ``benchmarks/`` of SemiAnalysisAI/InferenceX in its history from 2025-11 to 2026-04.
+    """
+    release = tuple(int(part) for part in re.findall(r"[0-9]+", row.get("framework_version") or "")[:2])
+    if _mean_length(row) == 1.0 or not (release or framework == "trtllm"):
+        return ""
+    stored = cell(row, "precision").rpartition("/w:")[2].strip().lower()
+    asked = framework != "vllm" or WEIGHTS[stored] < 1.0 or (release >= _EIGHT_BIT and "fp4" in system.rates)
+    return "fp8" if asked and dtype not in ("bf16", "fp16") else "bf16"
+
+
+_EIGHT_BIT = (0, 19)
+"""The release of vLLM from which on scripts ask for a KV cache in 8 bit."""
 
 
 def _framework(row: Record) -> str:

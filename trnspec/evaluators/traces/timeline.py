@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.result import Evaluation
     from trnspec.perf.training.estimator import Estimator
-    from trnspec.perf.training.timeline import Timeline
+    from trnspec.perf.training.timeline import Passes, Timeline
     from trnspec.perf.work.layout import Layout
 
 LABELS = {
@@ -57,18 +58,24 @@ def trace(catalog: Catalog, question: TrainingQuestion) -> dict[str, Any]:
     Raises:
         RefusalError: There is no step time, or its schedule has no event schedule.
     """
+    evaluation, estimator, layout, passes = step_passes(catalog, question)
+    drawn = timeline(passes, evaluation.number("step_time"))
+    return {
+        "displayTimeUnit": "ms",
+        "otherData": {"title": evaluation.title, "step_time_s": drawn.total, "trnspec": evaluation.evaluator},
+        "traceEvents": [*_named(layout), *_events(drawn), *_memory(drawn, estimator, layout)],
+    }
+
+
+def step_passes(catalog: Catalog, question: TrainingQuestion) -> tuple[Evaluation, Estimator, Layout, Passes]:
+    """The evaluation of a step, its estimator and layout, and the passes that the step consists of."""
     evaluation = run(catalog, question)
     q, estimator = prepared(catalog, question)
     layout = q.layout(int(estimator.system.ranks), calibrated=bool(estimator.calibration.name))
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
     plan, machine = layout.plan(), estimator.machine
     of = costs(terms(estimator.model, machine), plan, links(plan, machine))
-    drawn = timeline(passes_of(parts, layout, of, _longest(estimator, layout)), evaluation.number("step_time"))
-    return {
-        "displayTimeUnit": "ms",
-        "otherData": {"title": evaluation.title, "step_time_s": drawn.total, "trnspec": evaluation.evaluator},
-        "traceEvents": [*_named(layout), *_events(drawn), *_memory(drawn, estimator, layout)],
-    }
+    return evaluation, estimator, layout, passes_of(parts, layout, of, _longest(estimator, layout))
 
 
 def _longest(estimator: Estimator, layout: Layout) -> int:

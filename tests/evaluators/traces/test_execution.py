@@ -1,0 +1,88 @@
+"""Execution traces of a training step: the files of every rank, their groups, and the network."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import trnspec
+from trnspec.evaluation.result import RefusalError
+from trnspec.evaluators.traces.execution import execution
+from trnspec.evaluators.training import TrainingQuestion
+from trnspec.output.chakra import parsed
+from trnspec.yaml import read_text
+
+pytest.importorskip("google.protobuf", reason="protobuf is not installed")
+
+CATALOG = trnspec.load()
+GIVEN: dict[str, Any] = {
+    "model": "llama-3.1-8b", "on": "trn1.32xlarge", "seq": 4096, "global_batch": 8, "tp": 8, "pp": 2, "must_fit": False,
+    "calibration": "none", "sequence_parallel": False,
+}  # fmt: skip
+
+
+def files(**more: Any) -> dict[str, bytes]:
+    return execution(CATALOG, TrainingQuestion(**(GIVEN | more)))
+
+
+def attributes(node: Any) -> dict[str, Any]:
+    return {a.name: getattr(a, a.WhichOneof("value")) for a in node.attr}
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, bytes]:
+    return files()
+
+
+def test_every_rank_has_a_file(found) -> None:
+    assert {*(f"{rank}.et" for rank in range(32)), "groups.json", "network.yml", "system.json"} == set(found)
+
+
+def test_computation_is_that_of_the_evaluation(found) -> None:
+    """Within half a us, although every duration is a whole number of them."""
+    evaluation = trnspec.evaluate("training", CATALOG, **GIVEN)
+    parts = {p.name: p.value for p in evaluation.parts if p.of == "step_time"}
+    computed = [1e-6 * sum(n.duration_micros for n in parsed(found[f"{rank}.et"])) for rank in (0, 31)]
+
+    assert parts["compute"] + parts["optimizer"] == pytest.approx(computed[0], abs=5e-7)
+    assert parts["compute"] + parts["optimizer"] + parts["head"] == pytest.approx(computed[1], abs=5e-7)
+
+
+def test_all_reduces_are_those_of_the_layers(found) -> None:
+    """Four of 4096 tokens of 4096 elements of 2 B in each of 16 layers, for each of 4 microbatches."""
+    sizes = [
+        a["comm_size"]
+        for a in map(attributes, parsed(found["5.et"]))
+        if a.get("comm_type") == 0 and a["pg_name"] != "0"
+    ]
+    groups = json.loads(found["groups.json"])
+    of_layers = [size for size in sizes if size == 4096 * 4096 * 2]
+
+    assert 4 * 16 * 4 == len(of_layers)
+    assert [0, 1, 2, 3, 4, 5, 6, 7] in groups.values()
+    assert [5, 13] in groups.values()
+
+
+def test_messages_have_two_sides(found) -> None:
+    sent, received = ({tuple(sorted(attributes(n).items())) for r in ranks for n in parsed(found[f"{r}.et"]) if n.type == kind}
+                      for ranks, kind in ((range(16), 5), (range(16, 32), 6)))  # fmt: skip
+
+    assert sent
+    assert received == sent
+
+
+def test_network_is_that_of_the_levels(found) -> None:
+    network = read_text(found["network.yml"]).data
+
+    assert ["Switch", "Switch"] == network["topology"]
+    assert [2, 16] == network["npus_count"]
+    assert json.loads(found["system.json"])["all-reduce-implementation"] == ["ring", "ring"]
+
+
+def test_refused() -> None:
+    with pytest.raises(RefusalError) as many:
+        files(on="trn1.32xlarge*64", tp=1, pp=1, global_batch=2**20)
+
+    assert many.value.reason == "too-many-events"

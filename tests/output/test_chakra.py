@@ -1,0 +1,46 @@
+"""Traces in the format of Chakra, as its own schema reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from trnspec.output.chakra import Node, parsed, trace
+
+pytest.importorskip("google.protobuf", reason="protobuf is not installed")
+
+NODES = [
+    Node(id=0, name="forward", operation="compute", micros=17),
+    Node(id=1, name="sum", operation="all-reduce", size=2**33, group=3, after=(0,)),
+    Node(id=2, name="gather", operation="all-gather", size=5, group=4, after=(0, 1)),
+    Node(id=3, name="send", operation="send", size=300, source=2, target=5, tag=9, after=(2,)),
+    Node(id=4, name="receive", operation="receive", size=300, source=5, target=2, tag=10),
+]
+
+
+def test_what_is_written_is_read() -> None:
+    found = parsed(trace(NODES))
+    attributes = [{a.name: getattr(a, a.WhichOneof("value")) for a in node.attr} for node in found]
+
+    assert [(n.id, n.name, n.micros, n.after) for n in NODES] == [
+        (n.id, n.name, n.duration_micros, tuple(n.data_deps)) for n in found
+    ]
+    # COMP_NODE, COMM_COLL_NODE, COMM_SEND_NODE and COMM_RECV_NODE.
+    assert [4, 7, 7, 5, 6] == [n.type for n in found]
+    assert [
+        {"is_cpu_op": False},
+        {"is_cpu_op": False, "comm_type": 0, "comm_size": 2**33, "pg_name": "3"},
+        {"is_cpu_op": False, "comm_type": 2, "comm_size": 5, "pg_name": "4"},
+        {"is_cpu_op": False, "comm_src": 2, "comm_dst": 5, "comm_tag": 9, "comm_size": 300},
+        {"is_cpu_op": False, "comm_src": 5, "comm_dst": 2, "comm_tag": 10, "comm_size": 300},
+    ] == attributes
+
+
+def test_bytes() -> None:
+    """The encoding of Protocol Buffers, by hand: a length, then fields by number and type."""
+    metadata = b"\x07\x0a\x050.0.4"
+    attribute = b"\x52\x0e\x0a\x09is_cpu_op\xd8\x01\x00"
+    node = b"\x08\x01\x12\x01a\x18\x04\x2a\x01\x07\x38\x05" + attribute
+
+    assert metadata + bytes([len(node)]) + node == trace(
+        [Node(id=1, name="a", operation="compute", micros=5, after=(7,))]
+    )

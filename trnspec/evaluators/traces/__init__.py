@@ -1,0 +1,1 @@
+"""Traces of a training step: its timeline, and execution traces of its ranks."""

@@ -1,0 +1,186 @@
+"""Execution traces of a training step by Chakra, with what astra-sim needs to run them: groups, network, system.
+
+A trace has the computation of each rank with the durations of the evaluation, and its collectives and messages by their
+bytes; a simulator computes how long those take. The network is that of the evaluation: one dimension per level of the
+system, with the rate and the latency of a rank.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.evaluation.result import RefusalError
+from trnspec.evaluators.traces.timeline import step_passes
+from trnspec.evaluators.training import TrainingQuestion  # noqa: TC001  # the annotation is read at run time
+from trnspec.output.chakra import Node, trace
+from trnspec.perf.training.tasks import Traffic, tasks
+from trnspec.perf.work.stages import stage_layers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.perf.lowering.system import System
+    from trnspec.perf.training.estimator import Estimator
+    from trnspec.perf.training.tasks import Task
+    from trnspec.perf.work.layout import Layout
+
+MOST = 2_000_000
+"""The most nodes of all ranks."""
+_GIB = 2**30
+
+
+def execution(catalog: Catalog, question: TrainingQuestion) -> dict[str, bytes]:
+    """The files of a trace by what follows the stem of their names: ``0.et`` of rank 0, ``groups.json``, ``network.yml``.
+
+    Args:
+        catalog: The catalog.
+        question: The inputs of the evaluator ``training``.
+
+    Raises:
+        RefusalError: There is no step time, or its schedule has no order of passes; ``too-many-events``;
+            ``unknown-figure``: the rate of a level that ranks communicate over is not published.
+    """
+    _, estimator, layout, passes = step_passes(catalog, question)
+    stages = tasks(passes, _traffic(estimator, layout))
+    ranks = layout.tp * layout.cp * layout.dp
+    if (count := sum(map(len, stages)) * ranks) > MOST:
+        raise RefusalError(
+            "too-many-events",
+            f"the tasks of {ranks * len(stages):,} ranks are {count:,}, more than {MOST:,}",
+            place="global_batch",
+            hint="choose fewer microbatches, or fewer ranks",
+        )
+    groups = _Groups({}, ranks, _groups(layout))
+    files = {
+        f"{rank}.et": trace(_nodes(stage, rank, groups))
+        for number, stage in enumerate(stages)
+        for rank in range(number * ranks, (number + 1) * ranks)
+    }
+    members = {str(number): list(ranks) for ranks, number in groups.numbers.items()}
+    dimensions = list(_dimensions(estimator.system))
+    files["groups.json"] = json.dumps(members).encode()
+    files["network.yml"] = _network(dimensions).encode()
+    files["system.json"] = json.dumps(_system(len(dimensions)), indent=2).encode()
+    return files
+
+
+def _groups(layout: Layout) -> dict[str, tuple[int, int]]:
+    """Number and distance of the ranks of each group: tensor first, then context, data and pipeline."""
+    tp, cp, dp, ep = layout.tp, layout.cp, layout.dp, layout.ep
+    split = int(float(layout.plan().expert_split))
+    return {
+        "tensor": (tp, 1),
+        "context": (cp, tp),
+        "experts": (ep, split),
+        "replicas": (dp * cp, tp),
+        "expert-replicas": (dp * cp * tp // (ep * split), ep * split),
+    }
+
+
+def _traffic(estimator: Estimator, layout: Layout) -> Traffic:
+    model, plan = estimator.model, layout.plan()
+    tokens = layout.microbatch * layout.seq / layout.cp
+    split = layout.split()
+    layers = tuple(sum(map(float, stage_layers(estimator.dims, split, float(s)))) for s in range(layout.pp))
+    hidden = tokens * float(model.hidden) * float(plan.activation_bytes)
+    size, output = float(plan.weight_bytes) / layout.tp, float(model.output) * (1.0 - float(model.tied))
+    return Traffic(
+        groups=_groups(layout),
+        layers=layers,
+        hidden=hidden,
+        results=float(model.results) + float(model.shared) + float(model.moe),
+        keys=tokens * float(model.kv_elements) * float(plan.activation_bytes) / min(layout.tp, float(model.kv_heads)),
+        copies=float(model.active) * float(model.moe) * float(model.inner) * float(plan.sent) * hidden / layout.tp,
+        weights=(
+            (float(model.whole) + float(model.small)) * size,
+            float(model.routed) * float(plan.weight_bytes) / (layout.ep * float(plan.expert_split)),
+        ),
+        ends=(float(model.embedding) * size, (output if layout.pp == 1 else float(model.output)) * size),
+        gradient=float(plan.gradient_bytes) / float(plan.weight_bytes),
+        again=float(plan.full),
+        sequence=bool(plan.sequence),
+        zero=layout.zero,
+    )
+
+
+@frozen
+class _Groups:
+    """The numbers of the groups of ranks; 0 is that of all in the format."""
+
+    numbers: dict[tuple[int, ...], int]
+    ranks: int
+    degrees: dict[str, tuple[int, int]]
+
+    def of(self, name: str, rank: int) -> int:
+        """The number of the group of a rank."""
+        size, stride = self.degrees[name]
+        inside = rank % self.ranks
+        first = rank - (inside // stride % size) * stride
+        return self.numbers.setdefault(tuple(first + i * stride for i in range(size)), len(self.numbers) + 1)
+
+
+def _nodes(stage: Sequence[Task], rank: int, groups: _Groups) -> Iterator[Node]:
+    """The nodes of a rank.  Durations are whole us, of which the sum is rounded."""
+    seconds, micros = 0.0, 0
+    for number, task in enumerate(stage):
+        seconds += task.seconds
+        duration = round(seconds * 1e6) - micros
+        micros += duration
+        peer = task.peer * groups.ranks + rank % groups.ranks
+        source, target = (peer, rank) if task.operation == "receive" else (rank, peer)
+        yield Node(
+            id=number,
+            name=task.name,
+            operation=task.operation,
+            micros=duration,
+            after=task.after,
+            size=round(task.size),
+            group=groups.of(task.group, rank) if task.group else 0,
+            source=source,
+            target=target,
+            tag=task.tag,
+        )
+
+
+def _dimensions(system: System) -> Iterator[tuple[str, int, float, float]]:
+    """The name of each level, its units within the next, and rate [B/s] and latency [s] of a rank."""
+    inside = 1.0
+    for level in system.levels:
+        # The outermost level has no limit of its own.
+        within = min(level.ranks, system.ranks)
+        count, inside = round(within / inside), within
+        if count == 1:
+            continue
+        if not level.rate:
+            raise RefusalError(
+                "unknown-figure", f"the rate of the level {level.name} is not published", place=level.place
+            )
+        yield level.name, count, level.rate, level.latency
+
+
+def _network(dimensions: Sequence[tuple[str, int, float, float]]) -> str:
+    """The network for astra-sim's analytical backends, whose GB/s are GiB/s."""
+    lines = [
+        f"# levels: {', '.join(name for name, *_ in dimensions)}; rates in GiB/s per rank and direction, latencies in ns"
+    ]
+    lines.append(f"topology: [{', '.join('Switch' for _ in dimensions)}]")
+    lines.append(f"npus_count: [{', '.join(str(count) for _, count, *_ in dimensions)}]")
+    lines.append(f"bandwidth: [{', '.join(f'{rate / _GIB:.6g}' for *_, rate, _ in dimensions)}]")
+    lines.append(f"latency: [{', '.join(f'{1e9 * latency:.6g}' for *_, latency in dimensions)}]")
+    return "\n".join(lines) + "\n"
+
+
+def _system(dimensions: int) -> dict[str, object]:
+    """A system for astra-sim with ring collectives in every dimension and no delays but those of the network."""
+    rings = {f"{name}-implementation": ["ring"] * dimensions
+             for name in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")}  # fmt: skip
+    delays: Counter[str] = Counter(
+        {"endpoint-delay": 0, "active-chunks-per-dimension": 1, "preferred-dataset-splits": 1}
+    )
+    return {"scheduling-policy": "FIFO", **delays, **rings, "collective-optimization": "localBWAware",
+            "local-mem-bw": 1_000_000, "boost-mode": 0}  # fmt: skip
