@@ -153,7 +153,10 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     links = Links(system.levels, e)
     weight, gradient, state = BYTES[x.optimizer]
     wide_type = dtype if dtype in {"fp64", "fp32", "tf32", "bf16", "fp16"} else "bf16"
-    rate, score_rate = system.rates[dtype] * e.matmul, system.rates[wide_type] * e.attention
+    # A share of their own where a calibration has one: of 4 bit, else of 8 bit, else of 16 bit.
+    own = {"4": (e.matmul_fp4, e.matmul_fp8), "8": (e.matmul_fp8,)}.get(dtype[-1], ())
+    share = next((each for each in own if each is not None), e.matmul)
+    rate, score_rate = system.rates[dtype] * share, system.rates[wide_type] * e.attention
     head_rate = system.rates[wide_type] * e.matmul
     memory = system.bandwidth * e.memory
     full, selective, operators = (x.recompute == word for word in ("full", "selective", "operators"))
