@@ -1,14 +1,15 @@
 """The share of small changes to the code that the tests detect, over a seeded sample.
 
-    python benchmarks/mutants.py [--mutants 60] [--seed 1] [--each 4] [--only perf/work] [--minutes 20]
+    python benchmarks/mutants.py [--mutants 60] [--seed 1] [--each 4] [--only perf/work] [--minutes 20] [--kept FOLDER]
 
 Draws modules of the measured packages at random, in proportion to their lines, and mutants of each from the operators of
-cosmic-ray.  Each mutant is applied in a copy of the repository and run against the tests of its module,
-``tests/PACKAGE/test_MODULE*.py``; if these pass, against the tests of its package.  A mutant survives if all of them
-pass.  Annotations are not mutated, as they are not evaluated.  The same seed draws the same mutants of the same code.
+cosmic-ray.  Each mutant is applied in a copy of the repository.  The tests of its package run once with coverage, so that
+a mutant meets the tests that execute its line first: those of its module, ``tests/PACKAGE/test_MODULE*.py``, then the
+others.  If these pass, all tests of the package run, as results may be shared between tests.  A mutant survives if all of
+them pass.  Annotations are not mutated, as they are not evaluated.  The same seed draws the same mutants of the same code.
 
 Prints a table by package and the difference of every survivor.  A survivor is a missing test or an equivalent mutant;
-which of them it is, somebody has to read.
+which of them it is, somebody has to read.  ``--kept`` keeps the coverage between runs.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from pathlib import Path
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
+from coverage import CoverageData
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quantities", "yaml", "graph", "checks", "catalog", "perf", "evaluators")
@@ -119,26 +121,35 @@ def parses(code: str) -> bool:
     return True
 
 
-def tests_of(module: str) -> list[list[str]]:
-    """The tests of a module, then those of its package, as arguments of pytest."""
-    path = Path(module).relative_to("trnspec")
-    folder = Path("tests") / path.parent
-    own = sorted(str(f.relative_to(ROOT)) for f in (ROOT / folder).glob(f"test_{path.stem}*.py"))
-    return [stage for stage in (own, [str(folder)] if (ROOT / folder).is_dir() else []) if stage]
+def package_of(module: str) -> str:
+    """The folder of the tests of a module's package."""
+    return f"tests/{module.split('/')[1]}"
+
+
+def executing(kept: Path, module: str, line: int) -> list[str]:
+    """The tests of a package that execute a line, those of its module first; none of what runs at import only."""
+    data = CoverageData(str(kept))
+    data.read()
+    measured = next((f for f in data.measured_files() if f.endswith(f"/{module}")), None)
+    contexts = data.contexts_by_lineno(measured).get(line, []) if measured else []
+    own = str(Path("tests") / Path(module).relative_to("trnspec").parent / f"test_{Path(module).stem}")
+    tests = {context.rpartition("|")[0] for context in contexts} - {""}
+    return sorted(tests, key=lambda test: (not test.startswith(own), test))
 
 
 class Copy:
     """A copy of the repository in which the tests run."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, kept: Path) -> None:
+        self.folder, self.kept = folder, kept
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
         for name in filter(None, listed.split("\0")):
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if (ROOT / name).is_file():
                 shutil.copy2(ROOT / name, target)
-        self._sound: dict[tuple[str, ...], float] = {}
+        self.printed = ""
+        self._sound: dict[str, float] = {}
 
     def run(self, tests: list[str], limit: float) -> tuple[bool, float]:
         """Whether tests pass, and the seconds they take; more than the limit counts as a failure."""
@@ -147,43 +158,59 @@ class Copy:
             "HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / ".hypothesis"),
         }
         env.pop("PYTHONDONTWRITEBYTECODE", None)
+        arguments = self.folder / ".arguments"
+        arguments.write_text("\n".join(tests), "utf-8")
         start = time.monotonic()
         try:
             done = subprocess.run(
-                [*PYTEST, *tests], cwd=self.folder, env=env, capture_output=True, check=False, timeout=limit
+                [*PYTEST, f"@{arguments}"],
+                cwd=self.folder,
+                env=env,
+                capture_output=True,
+                check=False,
+                timeout=limit,
+                text=True,
             )
         except subprocess.TimeoutExpired:
             return False, limit
+        self.printed = done.stdout
         return done.returncode in (PASSED, NONE_COLLECTED), time.monotonic() - start
 
-    def sound(self, tests: list[str]) -> float:
-        """The seconds that tests take on unchanged code, where they must pass."""
-        key = tuple(tests)
-        if key not in self._sound:
-            passed, seconds = self.run(tests, 1800.0)
+    def coverage(self, package: str) -> Path:
+        """Which tests of a package execute which lines; the tests must pass."""
+        kept = self.kept / f"{package.rpartition('/')[2]}.coverage"
+        if not kept.exists():
+            passed, _ = self.run(
+                [package, "--cov=trnspec", "--cov-context=test", "--cov-report=", "--cov-fail-under=0"], 3600.0
+            )
             if not passed:
-                sys.exit(f"the tests fail without a mutation: pytest {' '.join(tests)}")
-            self._sound[key] = seconds
-        return self._sound[key]
+                sys.exit(f"the tests fail without a mutation: pytest {package}\n{self.printed}")
+            shutil.move(self.folder / ".coverage", kept)
+        return kept
+
+    def sound(self, package: str) -> float:
+        """The seconds that the tests of a package take on unchanged code, where they must pass."""
+        if package not in self._sound:
+            passed, self._sound[package] = self.run([package], 3600.0)
+            if not passed:
+                sys.exit(f"the tests fail without a mutation: pytest {package}\n{self.printed}")
+        return self._sound[package]
 
     def survives(self, mutant: Mutant) -> bool:
-        """Whether the tests of the module and of its package pass in spite of a mutant."""
+        """Whether the tests of the package of a mutant pass in spite of it."""
         file = self.folder / mutant.module
         original = file.read_text("utf-8")
+        package = package_of(mutant.module)
+        limit = 60.0 + 4.0 * self.sound(package)
+        executed = executing(self.coverage(package), mutant.module, mutant.line)
         try:
-            for tests in tests_of(mutant.module):
-                limit = 30.0 + 4.0 * self.sound(tests)
-                file.write_text(mutant.code, "utf-8")
-                # The compiled module has the time of the source in seconds, which may not have changed.
-                Path(cache_from_source(str(file))).unlink(missing_ok=True)
-                passed, _ = self.run(tests, limit)
-                file.write_text(original, "utf-8")
-                Path(cache_from_source(str(file))).unlink(missing_ok=True)
-                if not passed:
-                    return False
+            file.write_text(mutant.code, "utf-8")
+            # The compiled module has the time of the source in seconds, which may not have changed.
+            Path(cache_from_source(str(file))).unlink(missing_ok=True)
+            return all(self.run(tests, limit)[0] for tests in (executed, [package]) if tests)
         finally:
             file.write_text(original, "utf-8")
-        return True
+            Path(cache_from_source(str(file))).unlink(missing_ok=True)
 
 
 def difference(mutant: Mutant) -> str:
@@ -216,13 +243,16 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--only", default="", help="a package or module below trnspec/, such as perf/work")
     options.add_argument("--minutes", type=float, default=1e9, help="start no mutant after this time")
+    options.add_argument("--kept", type=Path, help="a folder that keeps the coverage; remove it when the code changes")
     given = options.parse_args()
     sample = drawn(given.only, given.seed, given.mutants, given.each)
     end = time.monotonic() + 60 * given.minutes
     run: Counter[str] = Counter()
     killed: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        copy = Copy(Path(folder))
+        kept = (given.kept or Path(folder, ".kept")).resolve()
+        kept.mkdir(parents=True, exist_ok=True)
+        copy = Copy(Path(folder), kept)
         for mutant in sample:
             if time.monotonic() > end:
                 break

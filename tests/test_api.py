@@ -214,7 +214,7 @@ def test_stdin_alone_has_no_targets() -> None:
 
 
 def test_hidden_and_strange_neighbours_are_no_context(tmp_path: Path) -> None:
-    """Beside a named file only regular files count, and those that cannot be read harm nobody."""
+    """Beside a named file only regular files count, and those that cannot be read harm nothing."""
     text = "api_version: trnspec/v1\nkind: Link\nmetadata: {name: mine, title: T}\nspec: {connects: chips}\n"
     (tmp_path / "mine.yaml").write_text(text)
     (tmp_path / ".mine.yaml").write_text(text)

@@ -29,7 +29,7 @@ def test_files_and_folders(tmp_path) -> None:
 
 @pytest.mark.parametrize("blocked", ["folder", "old/new"])
 def test_none_where_one_cannot_be(tmp_path, blocked) -> None:
-    """The last file cannot be written: a folder has its name, or a file stands where its folder should."""
+    """The last file cannot be written: a folder has its name, or a file is where its folder should."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "old").write_bytes(b"before")
     with pytest.raises(OSError, match=r"folder|old"):

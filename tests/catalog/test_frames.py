@@ -47,7 +47,7 @@ def test_metadata() -> None:
     assert pa.list_(pa.field("element", pa.int64())) == ARROW["servers"].schema.field("fabric.topology.dimensions").type
 
 
-def test_the_date_is_told() -> None:
+def test_the_date_is_reported() -> None:
     early = trnspec.load(as_of="2023-03")
 
     assert early.to_arrow()["chips"].schema.metadata[b"as_of"] == b"2023-03"
@@ -117,7 +117,7 @@ def test_sql(text, rows) -> None:
     assert rows == CAT.sql(text).to_pylist()
 
 
-def test_sql_tells_what_there_is() -> None:
+def test_sql_reports_what_there_is() -> None:
     assert sorted(TABLES) == sorted(r["name"] for r in CAT.sql("SHOW TABLES").to_pylist())
     described = CAT.sql("DESCRIBE chips").to_pylist()
     assert [c.name for c in TABLES["chips"].columns] == [r["column_name"] for r in described]

@@ -156,7 +156,7 @@ def shipped():
 
 
 def test_csv(shipped, tmp_path) -> None:
-    """Numbers come back as they were, to the last digit; gaps are empty; the other file tells the units."""
+    """Numbers come back as they were, to the last digit; gaps are empty; the other file reports the units."""
     shipped.write_csv(tmp_path / "out")
     told = json.loads((tmp_path / "out" / "tables.json").read_text(encoding="utf-8"))["tables"]
 

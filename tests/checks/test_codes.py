@@ -117,7 +117,7 @@ def test_codes_are_sorted_and_unique() -> None:
 
 
 def test_names_are_unique_words_joined_by_hyphens() -> None:
-    """A name is typed on command lines and stands for one code only."""
+    """A name is typed on command lines and represents one code only."""
     names = [code.name for code in ALL]
     assert sorted(set(names)) == sorted(names)
     assert [n for n in names if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", n)] == []

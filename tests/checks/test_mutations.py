@@ -123,7 +123,7 @@ def test_every_kind_of_change_is_made(by_kind: dict[str, list[Change]]) -> None:
 
 
 def test_share_without_a_rival(graph: Graph, tell) -> None:
-    """Tells how many figures nothing determines; a catalog in which most stand alone would check little."""
+    """Reports how many figures nothing determines; a catalog in which most stand alone would check little."""
     known = determined(graph)
     reported: list[str] = []
     alone, every, how = Counter[str](), Counter[str](), Counter[str]()

@@ -8,7 +8,7 @@ from pathlib import Path
 from trnspec.api import validate
 from trnspec.loading.files import shipped
 
-# file, what stands there, what is written instead, the code, and what the place of the finding begins with
+# file, what is there, what is written instead, the code, and what the place of the finding begins with
 MISTAKES = [
     ("chips/trainium3.yaml", "memory:\n    capacity:", "memory:\n    capacty:", "TRN101", "capacty"),
     ("chips/trainium3.yaml", "memory:\n    capacity:", "memory:\n    capacty:", "TRN102", "memory"),

@@ -1,4 +1,4 @@
-"""Every fact that the five documents print is in the catalog; of all other sources it is told how many are."""
+"""Every fact that the five documents print is in the catalog; of all other sources it is reported how many are."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_what_is_not_printed_is_not_found(graph, change) -> None:
 
 
 def test_coverage_of_all_other_rows(graph, tell) -> None:
-    """Tells how many of the other facts the catalog has; the attributes it knows best must be nearly complete."""
+    """Reports how many of the other facts the catalog has; the attributes it knows best must be nearly complete."""
     others = [f for f in FACTS if not f.of_the_five]
     about = [f for f in others if documents(f, graph) and f.source]
     found = {f.row: place(f, graph) for f in about}

@@ -71,7 +71,7 @@ def test_markdown(here, copy) -> None:
 
 
 def test_what_changed_between_two_dates(here) -> None:
-    """A document that only the later one knows is told with the reason."""
+    """A document that only the later one knows is reported with the reason."""
     result = here("diff", "as-of:2023-03", "as-of:2024-03", "--name", "trn1n.32xlarge")
 
     assert result.status == 1

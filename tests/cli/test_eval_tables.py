@@ -85,7 +85,7 @@ def test_refused_rows_have_a_hint(here, tmp_path) -> None:
     assert hint.endswith("; or add it")
 
 
-def test_what_was_left_to_the_evaluator_is_not_told_where_it_refused(here) -> None:
+def test_what_was_left_to_the_evaluator_is_not_reported_where_it_refused(here) -> None:
     first, second = rows(here(*TRAINING, "--tp", "24,32", "--format", "csv").out)
     reversed_ = rows(here(*TRAINING, "--tp", "32,24", "--format", "csv").out)
 
@@ -164,7 +164,7 @@ def test_a_search_is_its_table(here) -> None:
 
 @pytest.mark.parametrize("more", [(), ("--calibration", "none", "--no-flash", "--dtype", "fp32")])
 def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
-    """The lines of the page, joined as a shell does, give the time that the search told."""
+    """The lines of the page, joined as a shell does, give the time that the search reported."""
     printed = here(*SEARCH, "--top", "1", *more).out
     monkeypatch.setenv("COLUMNS", "300")
     data = json.loads(here(*SEARCH, "--top", "1", *more, "--format", "json").out)

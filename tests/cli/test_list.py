@@ -93,7 +93,7 @@ def test_hidden_by_the_date(here) -> None:
 
 
 def test_gap(here) -> None:
-    """Nobody prints what the link of generation 2 carries in one direction."""
+    """No source prints what the link of generation 2 carries in one direction."""
     rows = json.loads(here("list", "links", "--format", "json").out)["rows"]
 
     assert next(r for r in rows if r["name"] == "neuronlink-v2")["per direction"] is None

@@ -36,6 +36,13 @@ def test_a_sweep_is_one_chart(here) -> None:
     assert (here.folder / "memory.png").read_bytes() == (here.folder / "again.png").read_bytes()
 
 
+def test_the_path_of_a_figure_may_be_an_argument(here) -> None:
+    for words, file in ((["trainium2.memory.bandwidth"], "one.svg"), (["trainium2", "memory.bandwidth"], "two.svg")):
+        assert 0 == here("plot", "history", *words, "--output", file).status
+
+    assert (here.folder / "one.svg").read_bytes() == (here.folder / "two.svg").read_bytes()
+
+
 def test_several_files(here) -> None:
     """The answers of a sweep, and one from standard input or another file, are bars of one chart."""
     file = DATA / "plots" / "training.json"

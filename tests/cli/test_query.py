@@ -46,7 +46,7 @@ def test_the_same_as_in_python(here) -> None:
 
 
 def test_json(here) -> None:
-    """Numbers in base units, the units beside them, and what nobody can tell."""
+    """Numbers in base units, the units beside them, and what nothing can tell."""
     result = here(
         "query", "chip where peak.sparse.fp8 > 1 PFLOPS", "--columns", "name,memory.capacity,dies", "--format", "json"
     )

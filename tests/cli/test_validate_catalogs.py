@@ -55,7 +55,7 @@ def test_with_files_they_alone_are_checked(here) -> None:
     assert (0, "1 document checked, no findings.\n", "") == (result.status, result.out, result.err)
 
 
-def test_a_catalog_stands_in_for_the_shipped_one(here) -> None:
+def test_a_catalog_replaces_the_shipped_one(here) -> None:
     """A document of its own under a shipped name is not a second one; two in one catalog are."""
     text = (ROOT / "catalog" / "links" / "efa.yaml").read_text()
     folder = catalog_of(here.folder / "mine", SOUND)

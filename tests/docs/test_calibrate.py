@@ -1,4 +1,4 @@
-"""docs/reference/calibrate.md does what it says, and tells every column that is read and every field that is written."""
+"""docs/reference/calibrate.md does what it says, and reports every column that is read and every field that is written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def section(title: str) -> str:
 
 
 def words(title: str) -> set[str]:
-    """What stands in backquotes in the section of that title."""
+    """What is in backquotes in the section of that title."""
     return set(re.findall(r"`-{0,2}([\w-]+)[^`]*`", section(title)))
 
 

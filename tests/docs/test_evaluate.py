@@ -1,4 +1,4 @@
-"""docs/tutorial/write-an-evaluator.md does what it says, block by block; docs/reference/evaluate.md tells all there is."""
+"""docs/tutorial/write-an-evaluator.md does what it says, block by block; docs/reference/evaluate.md reports all there is."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ REFUSING = (
 """The modules that refuse questions about training, memory and serving, and analyses."""
 
 
-def test_reference_tells_every_reason() -> None:
+def test_reference_reports_every_reason() -> None:
     calls = [
         node
         for module in REFUSING
@@ -94,7 +94,7 @@ def test_reference_tells_every_reason() -> None:
     assert given == {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)}
 
 
-def test_reference_tells_every_field() -> None:
+def test_reference_reports_every_field() -> None:
     told = set(re.findall(r"`(\w+)`", REFERENCE.read_text(encoding="utf-8")))
 
     for kind in (Evaluation, Answer, Part, Assumption, UsedFigure, Table):

@@ -43,12 +43,12 @@ def test_a_catalog_of_ones_own() -> None:
     assert trnspec.evaluate("sweep", changed, chip="trainium2")["time"] == pytest.approx(96 * 2**30 / 5.8e12)
 
 
-def test_edition_is_told() -> None:
+def test_edition_is_reported() -> None:
     assert "2026.11" == trnspec.evaluate("sweep", trnspec.load(edition="2026.11"), chip="trainium2").edition
     assert "" == sweep(chip="trainium2").edition
 
 
-def test_a_question_that_is_not_told_is_filled_in() -> None:
+def test_a_question_that_is_not_reported_is_filled_in() -> None:
     assert {} == dict(trnspec.evaluate("bare", CATALOG).inputs)
 
 

@@ -91,13 +91,13 @@ def test_it_is_a_bound_from_the_digits():
     found = ideal(CAT, kind="all-gather", size="1 GiB", on="trn1.2xlarge")
     answer, rate = found.answer("time"), found.answer("bus_bandwidth")
 
-    # 820 GB/s is between 815 and 825, or 819.5 and 820.5; how much of it is lost nobody knows.
+    # 820 GB/s is between 815 and 825, or 819.5 and 820.5; how much of it is lost no source knows.
     assert pytest.approx(GIB / 2 / 205e9, rel=1e-12) == answer.value
     assert (pytest.approx(answer.value * 820 / 820.5, rel=1e-12), None) == (answer.low, answer.high)
     assert (None, pytest.approx(rate.value * 820.5 / 820, rel=1e-12)) == (rate.low, rate.high)
 
 
-def test_all_algorithms_are_told_the_fastest_first():
+def test_all_algorithms_are_reported_the_fastest_first():
     (table,) = ideal(CAT, kind="all-reduce", size="1 GiB", on="trn2.48xlarge", ranks=16, stride=4).tables
     rows = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
     times = [row[1] for row in table.rows]
@@ -115,7 +115,7 @@ def test_all_algorithms_are_told_the_fastest_first():
     assert all(row["share_of_bound"] <= 100 * (1 + 1e-12) for row in rows.values())
 
 
-def test_what_is_assumed_is_told():
+def test_what_is_assumed_is_reported():
     found = ideal(CAT, kind="all-to-all", size="1 GiB", on="trn3-gen2-ultraserver")
 
     assert {"calibration", "groups_at_once", "latency", "lnc", "routing", "exchange_in_a_chip", "size"} == {
@@ -124,7 +124,7 @@ def test_what_is_assumed_is_told():
     assert "non-blocking" in next(a.why for a in found.assumptions if a.name == "routing")
 
 
-def test_the_question_is_told_with_its_defaults():
+def test_the_question_is_reported_with_its_defaults():
     found = run(CAT, kind="send", size="1 MiB", on="trn2.48xlarge", lnc=1)
 
     assert {
@@ -167,7 +167,7 @@ def test_a_size_is_a_quantity_of_information():
 
 
 @pytest.mark.parametrize("size", ["64MiB", "64", "", "64 GB/s"])
-def test_what_is_no_size_is_told_with_its_place_and_an_example(size):
+def test_what_is_no_size_is_reported_with_its_place_and_an_example(size):
     with pytest.raises(QuantityError, match=r"^size: .*; write it such as 64 MiB"):
         run(CAT, kind="broadcast", size=size, on="trn2.48xlarge")
 
@@ -181,12 +181,12 @@ def test_what_may_be_many_sizes_is_refused(size):
 
 
 @pytest.mark.parametrize(("ranks", "words"), [(1, "among 1 rank of"), (2, "among 2 ranks of")])
-def test_one_rank_is_told_in_the_singular(ranks, words):
+def test_one_rank_is_reported_in_the_singular(ranks, words):
     assert words in run(CAT, kind="broadcast", size="0 MiB", on="trn2.48xlarge", ranks=ranks).title
 
 
 @pytest.mark.parametrize(("kind", "told"), [("broadcast", "scatters"), ("send", "gathers"), ("all-reduce", "")])
-def test_a_buffer_that_is_spread_on_the_way_is_told(kind, told):
+def test_a_buffer_that_is_spread_on_the_way_is_reported(kind, told):
     found = ideal(CAT, kind=kind, size="1 GiB", on="trn2.48xlarge*4")
     whole = ideal(CAT, kind=kind, size="1 GiB", on="trn2.48xlarge*4", ranks=64)
 

@@ -1,4 +1,4 @@
-"""Questions about serving: what cannot be is refused at the input at fault, and what is of no use is told."""
+"""Questions about serving: what cannot be is refused at the input at fault, and what is of no use is reported."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ IDLE = [
 
 
 @pytest.mark.parametrize(("given", "expected"), IDLE, ids=lambda x: str(x)[:60])
-def test_ranks_that_no_replica_has_are_told(given, expected):
+def test_ranks_that_no_replica_has_are_reported(given, expected):
     found = list(idle(prepared(**LLAMA | given)))
     assert expected == {a.name: a.value for a in found}
     assert all("tp" in a.why for a in found)

@@ -94,7 +94,7 @@ def test_the_loss_of_operators_one_after_the_other():
     }
 
 
-def test_a_fused_loss_and_more_recomputing_are_told_as_ways():
+def test_a_fused_loss_and_more_recomputing_are_reported_as_ways():
     question = {**LLAMA, "tp": 4, "zero": 3, "sequence_parallel": False}
     found = asked(**question, microbatch=4, recompute="full", fused_loss=False)
     fused = asked(**question, microbatch=4, recompute="full")
@@ -221,7 +221,7 @@ def test_refusals(question, reason, place):
     assert (reason, place) == (caught.value.reason, caught.value.place), caught.value
 
 
-def test_what_was_taken_for_something_else_is_told():
+def test_what_was_taken_for_something_else_is_reported():
     def told(**question):
         names = ("context", "schedule", "not_used")
         return {a.name: (a.value, a.why) for a in asked(**{**LLAMA, **question}).assumptions if a.name in names}
@@ -241,7 +241,7 @@ def test_what_was_taken_for_something_else_is_told():
 
 
 def test_a_capacity_of_nothing_is_refused():
-    # A chip always states its memory; what stands for an unknown figure in numbers is 0.
+    # A chip always states its memory; what represents an unknown figure in numbers is 0.
     empty = CATALOG.replace("trainium2", {"memory.capacity": "0 GiB"})
     with pytest.raises(RefusalError) as caught:
         run(empty, **LLAMA)

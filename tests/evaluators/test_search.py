@@ -1,4 +1,4 @@
-"""The search for layouts: what it tells is what the training evaluator says of each, and nothing faster was missed."""
+"""The search for layouts: what it reports is what the training evaluator says of each, and nothing faster was missed."""
 
 from __future__ import annotations
 

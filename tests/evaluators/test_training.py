@@ -99,7 +99,7 @@ def test_without_a_calibration_it_is_a_bound():
     assert "ideal (no losses): lower bound on time" == bound.answer("step_time").note
     assert bound["step_time"] < found["step_time"]
     assert bound["mfu"] < 100.0
-    # How much longer it takes nobody knows.
+    # How much longer it takes no source knows.
     ends = {a.name: (a.low is None, a.high is None) for a in bound.answers if (a.low, a.high) != (None, None)}
     rates = ("throughput", "throughput_per_chip", "mfu", "hfu")
     assert {"step_time": (False, True), **dict.fromkeys(rates, (True, False))} == ends
@@ -161,7 +161,7 @@ def test_the_framework_chooses_the_calibration():
     assert "unstated; calibrated on LLM Foundry: adam, 16-bit gradients, flash attention" == software
 
 
-def test_what_was_taken_for_something_else_is_told():
+def test_what_was_taken_for_something_else_is_reported():
     names = ("context", "schedule", "update", "host_link")
 
     def told(**question):
@@ -377,7 +377,7 @@ def test_less_is_never_slower():
     assert asked(**{**ISSUE, "global_batch": 2048})["step_time"] > 1.9 * time
 
 
-def test_a_rate_that_nobody_publishes_is_not_called_published():
+def test_a_rate_without_a_source_is_not_called_published():
     """MFU is then of the tensor engine's rate, and says so."""
     without = shipped().replace("trainium1", {"peak.dense.bf16": None})
     found = asked(without, **SMALL)
@@ -387,7 +387,7 @@ def test_a_rate_that_nobody_publishes_is_not_called_published():
 
 
 def test_as_of():
-    """In March 2023 a chip had 210 TFLOPS, and nobody had said what its tensor engines do."""
+    """In March 2023 a chip had 210 TFLOPS, and nothing had said what its tensor engines do."""
     then = trnspec.load(as_of="2023-03")
     found, now = asked(then, **SMALL, calibration="none"), asked(**SMALL, calibration="none")
     assert ("2023-03", "") == (found.as_of, now.as_of)

@@ -90,3 +90,11 @@ def test_documents() -> None:
     assert "memory.bandwidth" not in chip.unknown
     assert {"host", "network", "fabric"} <= set(server.unknown)
     assert not [path for path in server.unknown if path.startswith("host.")]
+
+
+def test_unknown_attributes_of_a_stated_part() -> None:
+    """The other direction of a link, which its siblings state."""
+    unknown = {c.name: c.unknown for c in currencies(GRAPH, "2026-11")}
+
+    assert [path for path in unknown["efa"] if path.startswith("bandwidth")] == ["bandwidth.both"]
+    assert [path for path in unknown["neuronlink-v2"] if path.startswith("bandwidth")] == ["bandwidth.per_direction"]

@@ -51,14 +51,14 @@ def test_list_of_counts_is_one_fact() -> None:
 
 
 def test_nothing_adopted() -> None:
-    """Rivals of a figure that nobody is believed about stand under a gap."""
+    """Conflicting values of a figure that is not adopted are below a gap."""
     found = of("trn2-ultraserver")["stated.peak.dense.bf16"]
 
     assert (found.value, found.text, found.verdict) == (None, None, "-")
     assert {r.says for r in found.conflicting} == {"40 PFLOPS", "42.8 PFLOPS"}
 
 
-def test_derived_figure_is_nobodys() -> None:
+def test_derived_figure_has_no_source() -> None:
     found = of("trainium2")["tensor_peak.dense.bf16"]
 
     assert (found.verdict, found.source, found.as_of) == ("derived", "", "")
@@ -66,7 +66,7 @@ def test_derived_figure_is_nobodys() -> None:
 
 
 def test_printed_ratio_has_its_own_source_and_verdict() -> None:
-    """The source stands beside the ratio, and may be another than the document's."""
+    """The source is beside the ratio, and may be another than the document's."""
     node = GRAPH.named("trainium2")
     ratios = [f for f in facts(GRAPH, node) if f.at.startswith("ratios.")]
 
@@ -78,7 +78,7 @@ def test_printed_ratio_has_its_own_source_and_verdict() -> None:
 
 
 def test_groups() -> None:
-    """What belongs to none comes first; a group stands together where it first appeared."""
+    """What belongs to none comes first; a group is together where it first appeared."""
     assert in_groups(["b.x", "a", "c.d.x", "b.y", "a", "c.e"]) == ["a", "b.x", "b.y", "c.d.x", "c.e"]
     assert (group("a"), group("a.b.c")) == ("", "a.b")
 

@@ -235,8 +235,16 @@ def test_an_alias_that_is_a_name_and_a_name_that_is_an_alias():
     assert graph.named("one") is named
     assert told(problems) == {("two", "TRN204", 3, 43, "the name 'one' is taken by another document", UNIQUE)}
     graph, problems = build([aliased, named])
-    assert graph.named("one") is aliased
-    assert told(problems) == {("one", "TRN204", 3, 18, "the name 'one' is taken by another document", UNIQUE)}
+    assert graph.named("one") is named
+    assert told(problems) == {("two", "TRN204", 3, 43, "the name 'one' is taken by another document", UNIQUE)}
+
+
+def test_an_alias_of_a_document_that_is_checked_is_reported():
+    """The other document, of the shipped catalog, is as it was."""
+    mine, shipped = chip("one", ", aliases: [both]"), evolve(chip("two", ", aliases: [both]"), target=False)
+    _, problems = build([mine, shipped])
+
+    assert told(problems) == {("one", "TRN204", 3, 43, "the name 'both' is taken by another document", UNIQUE)}
 
 
 def test_of_two_that_share_an_alias_the_first_has_it():
@@ -255,7 +263,7 @@ def test_a_document_that_gives_itself_a_name_twice(aliases, name, column):
     assert len(graph) == 1
 
 
-def test_the_references_of_a_document_that_was_left_out_are_not_told():
+def test_the_references_of_a_document_that_was_left_out_are_not_reported():
     graph, problems = build([server("box", of="one"), server("box", of="none"), chip()])
     assert [p.problem.code for p in problems] == ["TRN204"]
     assert [n.name for n in graph] == ["box", "one"]
@@ -276,3 +284,36 @@ def test_references_of_all_documents_are_checked_unless_only_targets_are_wanted(
         [p.problem.code for p in build([context], **given)[1]]
         for given in ({}, {"targets_only": False}, {"targets_only": True})
     ]
+
+
+def test_documents_that_use_others():
+    """Directly, through another, and in a chain of three; the given ones are among them."""
+    graph, _ = build(
+        [
+            source(),
+            chip("one"),
+            chip("two"),
+            server("box", "one"),
+            server("case", "two"),
+            node("UltraServer", "rack", "{servers: {server: box, count: 4}}"),
+        ]
+    )
+
+    assert graph.using(["one"]) == {"one", "box", "rack"}
+    assert graph.using(["two", "box"]) == {"two", "case", "box", "rack"}
+    assert graph.using(["rack"]) == {"rack"}
+    assert graph.users == {"one": {"box"}, "two": {"case"}, "box": {"rack"}}
+
+
+def test_focus():
+    """Rules ask for the documents of a kind, of several, or of any; without a focus all documents are in it."""
+    graph, _ = build([source(), chip("one"), chip("two"), server("box", "one"), server("case", "two")])
+    mine = graph.focused_on(["one", "case"])
+
+    assert [n.name for n in mine.focused()] == ["one", "case"]
+    assert [n.name for n in mine.focused(Chip)] == ["one"]
+    assert [n.name for n in mine.focused(Chip, Server)] == ["one", "case"]
+    assert mine.scope == {"one", "box", "case"}
+    assert [n.name for n in graph.focused(Chip)] == ["one", "two"]
+    assert len(graph.focused()) == 5
+    assert graph.scope is None

@@ -111,7 +111,7 @@ def test_no_totals_of_what_is_no_system(spec) -> None:
 
 
 def test_every_figure_of_the_catalog_is_found_at_its_path() -> None:
-    """All that a document states, a printed ratio apart, stands where its path says, with the same value."""
+    """All that a document states, a printed ratio apart, is where its path says, with the same value."""
     cat = trnspec.load()
     seen = 0
     for bound in cat:
@@ -128,7 +128,7 @@ def test_every_figure_of_the_catalog_is_found_at_its_path() -> None:
     assert seen > 100
 
 
-def test_a_total_keeps_what_stands_before_the_number() -> None:
+def test_a_total_keeps_what_is_before_the_number() -> None:
     found = place(GRAPH, Server, "memory.bandwidth")
 
     assert found is not None
@@ -139,7 +139,7 @@ def test_a_total_keeps_what_stands_before_the_number() -> None:
 
 
 def test_parts_that_are_missing() -> None:
-    """A reference that leads nowhere, or to another kind, makes figures unknown; it is reported where it stands."""
+    """A reference that leads nowhere, or to another kind, makes figures unknown; it is reported where it is."""
     box = GRAPH.named("box")
     for name in ("nothing", "wire"):
         spec = evolve(box.spec, chips=evolve(box.spec.chips, chip=Ref(name)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+from pathlib import Path
 
 import pytest
 from catalogs import KNOWN, document, source
@@ -167,15 +168,43 @@ def test_documents_with_references_to_other_kinds_are_shown(tmp_path, monkeypatc
     assert {} == json.loads(here("export", "json", "odd", "--catalog", ".").out)["sources"]
 
 
-def test_a_name_of_another_kind_stops_no_rule(tmp_path) -> None:
-    """A chip takes the name of a shipped server: the rules over the graph still check everything else."""
-    (tmp_path / "chip.yaml").write_text(HEAD.replace("part", "trn3-gen1-server").replace("page", "llama-3.1-8b") + SPEC)
+def test_names_of_shipped_documents_of_another_kind(tmp_path) -> None:
+    """A chip takes the name of a shipped server, and another the name of a chip as an alias: one finding each."""
+    text = HEAD.replace("page", "neuron-trn1-2026-08") + SPEC
+    (tmp_path / "chip.yaml").write_text(text.replace("part", "trn3-gen1-server"))
+    (tmp_path / "other.yaml").write_text(text.replace("part", "other\n  aliases: [trainium2]"))
+    found = [
+        (d.code, d.where.path, Path(d.see[0].file).stem)
+        for d in validate([str(tmp_path)]).report.diagnostics
+        if d.code.startswith("TRN2") and d.code != "TRN205"
+    ]
+
+    assert found == [
+        ("TRN204", ("metadata", "name"), "trn3-gen1-server"),
+        ("TRN204", ("metadata", "aliases", 0), "trainium2"),
+    ]
+
+
+def test_rules_after_a_name_of_another_kind(tmp_path) -> None:
+    """The rules over the graph check everything else."""
+    (tmp_path / "chip.yaml").write_text(HEAD.replace("part", "trn3-gen1-server") + SPEC)
     (tmp_path / "two.yaml").write_text(
         (HEAD + SPEC + CLAIM % "spec.memory.capacity")
         .replace("page", "neuron-trn1-2026-08")
         .replace("says: 32", "says: 33")
     )
-    lines = validate([str(tmp_path)]).report.lines()
+    codes = {code for code, _ in validate([str(tmp_path)]).report.lines()}
 
-    assert {code for code, _ in lines} >= {"TRN202", "TRN303"}
-    assert "TRN900" not in {code for code, _ in lines}
+    assert codes >= {"TRN204", "TRN303"}
+    assert "TRN900" not in codes
+
+
+def test_many_unknown_keys(tmp_path) -> None:
+    """The first hundred are listed; the search for similar names takes no quadratic time."""
+    keys = ", ".join(f"k{i}: 1" for i in range(3_000))
+    (tmp_path / "part.yaml").write_text(HEAD + SPEC.replace("{peak", "{" + keys + ", peak"))
+    found = validate([str(tmp_path / "part.yaml")]).report.diagnostics
+    unknown = [d.message for d in found if d.code == "TRN101"]
+
+    assert unknown[:2] == ["unknown key 'k0' in spec", "unknown key 'k1' in spec"]
+    assert unknown[100:] == ["at least 900 more problems of this kind follow from here"]

@@ -97,7 +97,7 @@ def test_near_kind_is_named() -> None:
 
 
 def test_sound_rest_is_used() -> None:
-    """A mistake in one place does not hide what stands elsewhere, nor make the document unusable."""
+    """A mistake in one place does not hide what is elsewhere, nor make the document unusable."""
     wrong = chip().replace("capacity: 32 GiB", "capacity: 32 GiB, bandwith: 1 TB/s")
     checked = run({"one.yaml": wrong, "box.yaml": server()})
 
@@ -119,8 +119,8 @@ def test_two_targets_of_one_name() -> None:
     ]
 
 
-def test_target_stands_in_for_the_context() -> None:
-    """Others then see the target, and nobody is reported."""
+def test_target_replaces_the_context() -> None:
+    """Others then see the target, and nothing is reported."""
     checked = run({"mine.yaml": chip(bf16="191 TFLOPS")}, {"theirs.yaml": chip(), "box.yaml": server()})
     seen = checked.graph[checked.graph.named("box").spec.chips.chip]
 
@@ -273,7 +273,7 @@ def test_waiver(metadata, codes, waived) -> None:
     assert (codes, waived) == ({d.code for d in report.diagnostics}, report.waived)
 
 
-def test_waivers_of_the_context_are_not_told() -> None:
+def test_waivers_of_the_context_are_not_reported() -> None:
     """Neither those that accept something nor those that do not."""
     context = {"box.yaml": server(metadata=WAIVED), "bag.yaml": server("bag", metadata=WAIVED.replace("01", "09"))}
     report = run({"one.yaml": chip()}, context, with_rules(each_server)).report

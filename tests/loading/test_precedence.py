@@ -127,7 +127,7 @@ def test_between_plugins_the_first_keeps_the_name(site) -> None:
     assert "64 GiB" in site.run("show", "acme-1").out
 
 
-def test_a_file_of_the_user_stands_in_as_ever(site) -> None:
+def test_a_file_of_the_user_replaces_as_before(site) -> None:
     """Overrides bind plugins; what a user checks by name is the user's."""
     site.catalog("acme", ACME)
     (site.folder / "acme-1.yaml").write_text(CHIP.replace("64 GiB", "32 GiB"))

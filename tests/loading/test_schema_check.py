@@ -27,7 +27,7 @@ def found(text: str) -> list[Found]:
 
 
 @pytest.mark.parametrize(("text", "reported"), [t[1:] for t in TABLE], ids=[t[0] for t in TABLE])
-def test_what_is_told(text, reported):
+def test_what_is_reported(text, reported):
     assert found(NAMED + text + "\n") == reported
 
 
@@ -130,7 +130,7 @@ def test_the_mistakes_of_metadata():
     text = HEAD + "metadata:\n  name: Example\n  aliases: example-link\n  allow: [{code: trn402, reason: x}]\n"
     assert found(text + "spec: {connects: chips}\n") == [
         ("TRN102", 3, 1, "metadata has no 'title'", "add title: The title."),
-        ("TRN105", 4, 9, f"'Example' at metadata.name is not {NAME}", ""),
+        ("TRN105", 4, 9, f"'Example' at metadata.name is not {NAME}", "write 'example'"),
         (
             "TRN103",
             5,
@@ -138,7 +138,13 @@ def test_the_mistakes_of_metadata():
             "'example-link' at metadata.aliases is not a list",
             "write a list in brackets, also with one item",
         ),
-        ("TRN105", 6, 18, "'trn402' at metadata.allow.0.code is not a code such as TRN402", ""),
+        (
+            "TRN105",
+            6,
+            18,
+            "'trn402' at metadata.allow.0.code is not a code such as TRN402",
+            "write a code such as TRN402",
+        ),
     ]
 
 
@@ -147,7 +153,7 @@ def test_every_code_of_the_form_is_in_the_tables():
     assert reported == {c for c in KNOWN.codes if "TRN101" <= c <= "TRN113"}
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
+def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file():
     text = (
         "spec:\n  lanes: {count: 0}\n  latency: 15\n  connects: chip\nclaims:\n  - x\n  - {at: y, says: 1, source: z}\n"
     )
@@ -192,29 +198,29 @@ def told_of_sampler(spec: dict[str, Any]) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     ("spec", "reported"),
     [
-        ({"maybe": "yes"}, ("TRN103", "'yes' at spec.maybe is not true or false", "write it without quotes")),
-        ({"maybe": 1}, ("TRN103", "1 at spec.maybe is not true or false", "")),
-        ({"share": True}, ("TRN103", "true at spec.share is not a number", "")),
+        ({"maybe": "yes"}, ("TRN103", "'yes' at spec.maybe is not true or false", "write true or false")),
+        ({"maybe": 1}, ("TRN103", "1 at spec.maybe is not true or false", "write true or false")),
+        ({"share": True}, ("TRN103", "true at spec.share is not a number", "write a number")),
         ({"shares": 1.5}, ("TRN103", "1.5 at spec.shares is not a list", "write a list in brackets, also with one item")),
         ({"least": 8.0}, ("TRN103", "8.0 at spec.least is not a whole number", "write 8")),
-        ({"least": 3.9}, ("TRN103", "3.9 at spec.least is not a whole number", "")),
-        ({"least": -4}, ("TRN106", "-4 at spec.least is not at least -3", "")),
-        ({"nested": [[1], [0]]}, ("TRN106", "0 at spec.nested.1.0 is not at least 1", "")),
+        ({"least": 3.9}, ("TRN103", "3.9 at spec.least is not a whole number", "write a whole number")),
+        ({"least": -4}, ("TRN106", "-4 at spec.least is not at least -3", "write a number of at least -3")),
+        ({"nested": [[1], [0]]}, ("TRN106", "0 at spec.nested.1.0 is not at least 1", "write a number of at least 1")),
         ({"names": {"value": 5}}, ("TRN103", "5 at spec.names.value is not the name of a Source", "write it in quotes")),
-        ({"names": {"value": "X"}}, ("TRN105", f"'X' at spec.names.value is not {NAME}", "")),
+        ({"names": {"value": "X"}}, ("TRN105", f"'X' at spec.names.value is not {NAME}", "write 'x'")),
         ({"part": {"inner": {}, "size": 1}}, ("TRN102", "spec.part.inner has no 'size'", "add size: How large it is.")),
-        ({"either": [1]}, ("TRN103", "a list at spec.either is not a whole number or a text", "")),
+        ({"either": [1]}, ("TRN103", "a list at spec.either is not a whole number or a text", "write a whole number or a text")),
         ({"figures": ["5 GB/s", "5 s"]}, ("TRN112", None, "units of bandwidth: GB/s, B/s, kB/s, MB/s, TB/s, PB/s, EB/s, KiB/s, ...")),
         ({"by_name": {"value": 5}}, ("TRN103", "5 at spec.by_name.value is not a mapping", "write keys such as inner:, size:")),
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_told_of_shapes_that_only_plugins_use(spec, reported):
+def test_what_is_reported_shapes_that_only_plugins_use(spec, reported):
     ((code, message, hint),) = told_of_sampler(spec)
     assert (code, message if reported[1] else None, hint) == reported
 
 
-def test_what_makes_no_mapping_is_told_at_the_top():
+def test_what_makes_no_mapping_is_reported_at_the_top():
     (unsound,) = check("Link", Link, unplaced([]), [])  # type: ignore[arg-type]  # what is tested
     assert (unsound.problem.code, unsound.problem.message) == ("TRN103", "the document is not a mapping")
 

@@ -76,8 +76,8 @@ def test_schema_and_classes_agree_on_damaged_documents(kind, data):
 @EACH
 @settings(quick, max_examples=60)
 @given(data=st.data())
-def test_a_damaged_document_is_told_of_and_its_rest_is_sound(kind, data):
-    """No mistake is told in the words of the classes (TRN190), none goes unsaid, and what is left can be used."""
+def test_a_damaged_document_is_reported_and_its_rest_is_sound(kind, data):
+    """No mistake is reported in the words of the classes (TRN190), none goes unsaid, and what is left can be used."""
     document = upgrade_data(KINDS[kind], data.draw(damaged(kind)))
     found = faults(kind, document)
     rest, positions = prune(KINDS[kind], document, [u.drop for u in found])

@@ -117,7 +117,7 @@ def test_what_cannot_be_done_without_takes_the_document_with_it(old, new):
 
 
 def test_claims_keep_the_positions_that_they_have_in_the_file():
-    """So that a finding on a claim points at the line on which it stands."""
+    """So that a finding on a claim points at the line on which it is."""
     text = CHIP.replace("says: 0.8 TB/s, ", "")
     node = reading(text).node
     assert node is not None

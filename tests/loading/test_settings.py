@@ -179,3 +179,9 @@ def test_settings_that_are_not_text(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match=r"trnspec\.toml"):
         find(tmp_path)
+
+
+def test_an_empty_code_is_not_a_prefix_of_all() -> None:
+    """``ignore = [""]`` would pass every catalog."""
+    with pytest.raises(UsageError, match="no code is or begins with ''"):
+        Settings(ignore=("",)).verify(["TRN402"])

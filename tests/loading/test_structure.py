@@ -144,7 +144,7 @@ def test_what_is_refused_and_where(spec, path):
     assert {p for p, _ in refused(sampler, **spec)} == {f"spec.{path}"}
 
 
-def test_every_refusal_is_told_in_one_go():
+def test_every_refusal_is_reported_in_one_go():
     claim = {"at": "spec.latency", "says": None, "source": "page", "x": 1}
     found = refused(link, {"connects": "chip", "lanes": {}, "latency": "15 GB", "x": 1}, claims=[claim, 3], more={})
     assert {path for path, _ in found} == {
@@ -201,7 +201,7 @@ def test_plain_leaves_out_what_says_nothing():
 
 
 def test_plain_keeps_an_empty_mapping_with_known_keys():
-    """A Core must have engines, also when none is told of."""
+    """A Core must have engines, also when none is reported."""
     node = sampler(rates={"a": {}})
     assert plain(node)["spec"] == {"flag": True, "figure": "5 GB/s", "rates": {"a": {}}}
 

@@ -64,7 +64,7 @@ def test_ids_are_unique():
 
 @pytest.mark.parametrize("file", CATALOG, ids=lambda f: f.stem)
 def test_every_catalog_file_is_valid_under_its_committed_schema(file):
-    """With plain jsonschema, as any other program would do it, and as the first line tells editors."""
+    """With plain jsonschema, as any other program would do it, and as the first line says to editors."""
     document = read_file(file)
     assert document.data is not None
     schema = committed(str(document.data["kind"]))

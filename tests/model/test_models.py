@@ -99,7 +99,7 @@ def test_active_parameters():
 
 
 def test_what_is_stated_is_printed_by_somebody():
-    """A total stands in a document only where a source prints it; a claim that is of something else is not adopted."""
+    """A total is in a document only where a source prints it; a claim that is of something else is not adopted."""
     own = {"llm-foundry-benchmarking", "nxd-inference-mistral-dense-2026-04"}
     for model in CATALOG.models.values():
         stated = model.node.spec.parameters

@@ -1,4 +1,4 @@
-"""trnspec.model.reflection: what annotations say, what stands at a path, and that every attribute is explained."""
+"""trnspec.model.reflection: what annotations say, what is at a path, and that every attribute is explained."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_the_shape_in_a_document():
 
 
 @given(st.data())
-def test_every_leaf_stands_where_its_path_says(data):
+def test_every_leaf_is_where_its_path_says(data):
     """The walk over values, the shape at a path and the value at a path are three views of one thing."""
     document = data.draw(documents("Sampler"))
     spec = structure("Sampler", Sampler, unplaced(document), document).spec
@@ -205,7 +205,7 @@ def test_leaves_come_in_the_order_of_the_class_and_a_figure_is_one():
         "connects.0",
     ],
 )
-def test_nothing_stands_where_no_document_has_a_place(path):
+def test_nothing_is_where_no_document_has_a_place(path):
     rate = Figure(value=parse("5 GB/s"))
     link = Link(connects="chips", lanes=Lanes(count=3, rate=rate), version="v1")
     assert value_at(link, spread(path)[0]) is None
@@ -309,7 +309,7 @@ def test_every_class_has_a_summary_is_frozen_and_takes_only_keywords(cls):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_example_is_valid(kind):
-    """What the docstrings give as an example is accepted where it stands."""
+    """What the docstrings give as an example is accepted where it is."""
     schema = document_schema(kind, KINDS[kind])
     found = 0
     for name, definition in schema["$defs"].items():
@@ -323,7 +323,7 @@ def test_every_example_is_valid(kind):
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != "Sampler"])
 def test_every_figure_and_count_has_an_example(kind):
-    """A bare number tells little without one."""
+    """A bare number says little without one."""
     without = {
         (name, key)
         for name, definition in document_schema(kind, KINDS[kind])["$defs"].items()

@@ -100,7 +100,7 @@ def test_pp5_one_stage_has_no_bubble(schedule) -> None:
     found = step(alone.model, layout.plan(), alone.machine)
 
     assert found.bubble == found.pipeline == 0.0
-    # So that a schedule is of no use there, and whoever asks for one is told.
+    # So that a schedule is of no use there, and a question for one is rejected.
     if schedule != "1f1b":
         with pytest.raises(RefusalError, match="one stage"):
             alone.step(layout)

@@ -136,7 +136,7 @@ def test_between_plugins_the_first_by_name_wins(site) -> None:
 
 
 def test_two_distributions_with_one_plugin(site) -> None:
-    """By its name it could not be told from itself, so the message names the other distribution."""
+    """By its name it could not be distinguished from itself, so the message names the other distribution."""
     site.plugin("acme")
     module = site.add("other", (site.folder / "trnspec_acme.py").read_text())
     points = site.folder / f"{module.stem}-1.0.dist-info" / "entry_points.txt"

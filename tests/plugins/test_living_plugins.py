@@ -56,7 +56,7 @@ def test_the_engine_scores_measurements_on_their_chips(elsewhere):
     rows = {row[0]: row for row in summary["rows"]}
 
     assert 102 == rows["training_mpt"][2]
-    # The calibrations were fitted on these rows, so this tells that they are found and used, not how good they are.
+    # The calibrations were fitted on these rows, so this shows that they are found and used, not how good they are.
     assert 0.0 < rows["training_mpt"][3] < 10.0
 
 

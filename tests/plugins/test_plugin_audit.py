@@ -47,7 +47,7 @@ def site(tmp_path) -> Site:
 
 
 def causes(site, *before) -> dict[str, list[str]]:
-    """What an audit of the catalog tells of each disagreement."""
+    """What an audit of the catalog reports of each disagreement."""
     done = site.run(*before, "audit", "acme-server", "--catalog", "catalog", "--format", "json")
     found = json.loads(done.out)["disagreements"]
 
@@ -55,7 +55,7 @@ def causes(site, *before) -> dict[str, list[str]]:
     return {d["at"]: [c["sentence"] for c in d["causes"]] for d in found}
 
 
-def test_explanations_are_told(site) -> None:
+def test_explanations_are_reported(site) -> None:
     at = "spec.stated.memory.capacity"
 
     assert {at: ["the moon was full"]} == causes(site)

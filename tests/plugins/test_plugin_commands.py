@@ -192,7 +192,7 @@ def test_a_broken_plugin_is_named_where_its_command_is_missed(site) -> None:
 
 @pytest.mark.parametrize("args", [["--version"], ["audit", "--help"], ["explain", "TRN402"], ["completion", "bash"]])
 def test_what_needs_no_plugin_looks_for_none(site, args) -> None:
-    """A plugin whose import fails would be told of."""
+    """A plugin whose import fails would be reported."""
     site.add("bad", "raise ValueError")
     done = site.run(*args)
 
@@ -206,7 +206,7 @@ def test_a_shell_that_completes_waits_for_none(site) -> None:
     assert (0, "") == (done.status, done.err)
 
 
-def test_trnspec_tells_its_own_commands_as_a_plugin_does() -> None:
+def test_trnspec_reports_its_own_commands_as_a_plugin_does() -> None:
     from trnspec.builtin import plugin
 
     assert [("audit", COMMANDS["audit"])] == [(c.name, c.summary) for c in plugin.commands if c.name == "audit"]

@@ -1,4 +1,4 @@
-"""What a plugin or a catalog adds and cannot be used: it is told, by whom it comes, and nothing else is lost."""
+"""What a plugin or a catalog adds and cannot be used: it is reported, by whom it comes, and nothing else is lost."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize("args", ASKED, ids=lambda a: a[0])
-def test_a_broken_document_of_a_plugin_is_told(site, args) -> None:
+def test_a_broken_document_of_a_plugin_is_reported(site, args) -> None:
     """Once, with file, line, column, code and distribution, and as a warning that precedes whatever else is said."""
     folder = site.catalog("acme", BROKEN)
     lines = site.run(*args).err.splitlines()
@@ -70,7 +70,7 @@ def test_the_rest_of_a_document_is_used(site) -> None:
     assert f"; the rest of the document is used ({ACME_IS})" in done.err
 
 
-def test_one_that_is_refused_is_told(site) -> None:
+def test_one_that_is_refused_is_reported(site) -> None:
     """The shipped document stays."""
     site.catalog("acme", {**ACME, "chips/trainium2.yaml": CHIP.replace("acme-1", "trainium2").replace("[acme]", "[]")})
     done = site.run("list", "chips")
@@ -81,7 +81,7 @@ def test_one_that_is_refused_is_told(site) -> None:
     assert f"the document is left out ({ACME_IS})" in done.err
 
 
-def test_who_refers_to_a_broken_document_is_not_told_of(site) -> None:
+def test_who_refers_to_a_broken_document_is_not_reported(site) -> None:
     site.catalog("acme", {**BROKEN, "servers/acme-server.yaml": SERVER})
 
     assert ["chips/acme-1.yaml"] == [
@@ -149,7 +149,7 @@ def test_a_broken_document_does_not_hide_the_shipped_one(site, options) -> None:
         assert err.endswith("ov)\n")
 
 
-def test_a_sound_document_stands_in_for_the_shipped_one(site, options) -> None:
+def test_a_sound_document_replaces_the_shipped_one(site, options) -> None:
     """Whatever asks finds the same one, and it is not a second one of its name."""
     own(site, OWN)
     shown, all_ = site.run("show", "trainium2", *options), site.run("list", "chips", *options)
@@ -348,7 +348,7 @@ def test_a_list_imports_what_is_used_only(functions) -> None:
     ],
 )
 @pytest.mark.parametrize("options", [(), ("--help",)])
-def test_an_evaluator_that_cannot_be_used_is_told_with_its_distribution(functions, run, told, options) -> None:
+def test_an_evaluator_that_cannot_be_used_is_reported_with_its_distribution(functions, run, told, options) -> None:
     functions.plugin("one", f"evaluators=(Evaluator('a', 'A.', {run!r}),)")
     done = functions.run("eval", "a", *options)
     if run == "fns:sound" and options:

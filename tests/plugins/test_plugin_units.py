@@ -60,7 +60,7 @@ def test_documents_are_written_in_them() -> None:
         assert {("chips/wordy.yaml", "TRN111", 7)} == diagnose(FILES, registry=WITHOUT)
 
 
-def test_a_claim_in_them_is_understood() -> None:
+def test_a_claim_in_them_is_underwas() -> None:
     """A claim that says something else is a finding, so the unit was read."""
     wrong = {**FILES, "chips/wordy.yaml": CHIP.replace('"8,000 Mwords"', '"9,000 Mwords"')}
 
@@ -68,7 +68,7 @@ def test_a_claim_in_them_is_understood() -> None:
     assert expected == diagnose(wrong, registry=WITH)
 
 
-def test_a_formula_in_them_is_understood() -> None:
+def test_a_formula_in_them_is_underwas() -> None:
     for formula, found in (("4 x 2,000 Mword", set()), ("3 x 2,000 Mword", {("chips/wordy.yaml", "TRN404", 7)})):
         text = CHIP.replace("8,000 Mword\n", f'{{value: "8,000 Mword", derived: "{formula}"}}\n').partition("claims")[0]
 

@@ -136,6 +136,8 @@ def test_interval(
 
 
 NO_UNIT = "use a unit such as GB, GB/s, TFLOPS, TOPS, GHz, us"
+GROUPS = "commas separate groups of three digits"
+POINT = "one point is followed by the decimals; commas separate groups of three digits, as in 1,299"
 COMMAS = "commas separate groups of three digits, as in 1,299 or 13,120, or are omitted; decimals follow a point"
 DIGITS = "a number has no leading zeros, at most 18 digits before the point and 15 after it"
 EXPONENT = "an exponent is a whole number from -30 to 30, as in 1.5e3"
@@ -157,14 +159,24 @@ FORM = 'write one number, one space and a unit, such as "820 GB/s"'
         ("   ", "malformed", FORM),
         ("GB", "malformed", FORM),
         ("-5 GB", "malformed", FORM),
-        ("+5 GB", "malformed", FORM),
+        ("+5 GB", "malformed", 'write "5 GB"'),
+        ("\uff15 GB", "malformed", 'write "5 GB"'),
+        ("667 000 GB", "malformed", f'write "667,000 GB": {GROUPS}'),
+        ("~1'299 GB", "malformed", f'write "~1,299 GB": {GROUPS}'),
+        ("6 + 7 GB", "malformed", FORM),
+        ("6 ± 1 GB", "malformed", FORM),
+        ("600 to 667 GB", "malformed", FORM),
+        ("2 x 100 GB", "malformed", FORM),
+        ("0x29B GB", "malformed", "write the number in decimal digits"),
+        ("1.000.000 GB", "malformed", POINT),
+        ("667. GB", "malformed", POINT),
         ("inf GB", "malformed", FORM),
         ("nan", "malformed", FORM),
         ("١٢ GB", "malformed", FORM),
         ("1-2 us", "malformed", FORM),
         ("3.125 / 12.5 Gbps", "malformed", FORM),
         (".5 GB", "malformed", 'write "0.5 GB"'),
-        ("5. GB", "malformed", DIGITS),
+        ("5. GB", "malformed", POINT),
         ("007 GB", "malformed", DIGITS),
         ("1234567890123456789 B", "malformed", DIGITS),
         ("0.1234567890123456 B", "malformed", DIGITS),
@@ -172,7 +184,7 @@ FORM = 'write one number, one space and a unit, such as "820 GB/s"'
         ("1,2345 GB", "malformed", COMMAS),
         ("1234,567 GB", "malformed", COMMAS),
         ("0,500 GB", "malformed", COMMAS),
-        ("1_000 GB", "malformed", COMMAS),
+        ("1_000 GB", "malformed", f'write "1,000 GB": {GROUPS}'),
         ("1e31 GB", "malformed", EXPONENT),
         ("1e-31 GB", "malformed", EXPONENT),
         ("1e999999999 GB", "malformed", EXPONENT),
@@ -245,7 +257,7 @@ def test_wrong_dimension(text: str, dimension: Dimension, hint: str) -> None:
     ],
 )
 def test_not_a_text(value: object, reason: str) -> None:
-    """A YAML number is told to take a unit, and any other value to be a text."""
+    """The error of a YAML number names a unit, that of any other value a text."""
     with pytest.raises(QuantityError) as caught:
         parse(value)  # type: ignore[arg-type]
     assert caught.value.reason == reason

@@ -2,7 +2,7 @@
 
 A python block is an interpreter session (``>>>``) or plain code, and all of them share one namespace.  A console block
 has commands after ``$``, each followed by what it prints; ``trnspec`` runs in this process, and an exit status other
-than 0 is shown as a last line ``[exit 1]``.  A line of three dots stands for any lines.
+than 0 is shown as a last line ``[exit 1]``.  A line of three dots represents any lines.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """True when a text is the one that is shown; a line of three dots stands for any lines, or none."""
+    """True when a text is the one that is shown; a line of three dots represents any lines, or none."""
     parts = re.split(r"^\.\.\.\n", shown.rstrip("\n") + "\n", flags=re.MULTILINE)
     pattern = r"(?:.*\n)*?".join(map(re.escape, parts))
     return re.fullmatch(pattern, printed.rstrip("\n") + "\n") is not None

@@ -2,7 +2,7 @@
 
 Blocks of a language with a file before them (a line that ends in "`PATH`:") are written there.  Commands of console
 blocks are run one after the other by a shell that remembers its folder, and must print what is shown; a line of three
-dots stands for any lines, and how long something took, or how many hundred documents there are, is not compared.  An
+dots represents any lines, and how long something took, or how many hundred documents there are, is not compared.  An
 exit status other than 0 is shown as a last line ``[exit 1]``.
 """
 
@@ -49,7 +49,7 @@ class Session:
         return count
 
     def _run(self, page: Path, command: str, shown: str) -> None:
-        # pytest and others print more, and in longer lines, where CI or BUILD_NUMBER tells them that nobody watches.
+        # pytest and others print more, and in longer lines, where CI or BUILD_NUMBER is set.
         hidden = (
             "PYTHON",
             "VIRTUAL_ENV",

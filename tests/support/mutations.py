@@ -57,7 +57,7 @@ class Change:
         kind: One of :data:`KINDS`.
         name: The document that is changed.
         edits: What is written instead, by path: a figure as printed, a count, or a list.
-        before: What stood there.
+        before: What was there.
         beyond: Whether the new value differs from the old one by more than rounding.
     """
 
@@ -102,7 +102,7 @@ def sites(node: Node[Any]) -> dict[Path, Figure | int]:
 
 
 def _stated(node: Node[Any], path: Path) -> bool:
-    """Whether it stands in the file; what is left out there has the value of its class."""
+    """Whether it is in the file; what is left out there has the value of its class."""
     return path in node.document.places
 
 
@@ -323,9 +323,9 @@ def changed(graph: Graph, change: Change) -> Graph:
 
 
 def claimed(graph: Graph, change: Change) -> Graph | None:
-    """The catalog with nothing adopted where a change is made: what stood there and what is written are claims.
+    """The catalog with nothing adopted where a change is made: what was there and what is written are claims.
 
-    ``None`` where a document cannot do without a figure, or where what stood there has no source.
+    ``None`` where a document cannot do without a figure, or where what was there has no source.
     """
     node = graph.named(change.name)
     ((path, said),) = change.edits
@@ -371,8 +371,8 @@ class Outcome:
     Attributes:
         change: The change.
         reported: Something was found; in the unchanged catalog nothing is.
-        laid: A finding stands at what was changed.
-        named: A finding stands there or names it as another place.
+        laid: A finding is at what was changed.
+        named: A finding is there or names it as another place.
     """
 
     change: Change

@@ -52,7 +52,7 @@ class Fact:
         unit: As printed.
         source: The name of the source in the catalog, or an empty text.
         line: The line in the source, where it has lines.
-        of_the_five: Whether it stands in the very files that must be covered in full.
+        of_the_five: Whether it is in the very files that must be covered in full.
     """
 
     row: int
@@ -160,7 +160,7 @@ def _named(match: re.Match[str], name: str) -> str:
     return name.replace(r"\1", match[1] or "").replace(r"\2", match.group(2) or "") if "\\" in name else name
 
 
-# By attribute and kind of document; "{rate}" stands for the data types of the qualifier.
+# By attribute and kind of document; "{rate}" represents the data types of the qualifier.
 PATHS: dict[str, dict[str, tuple[str, ...]]] = {
     "chip_count": {"Server": ("spec.chips.count",), "UltraServer": ("spec.stated.chips",), "Cluster": ("spec.chips",)},
     "scale_up_domain": {"UltraServer": ("spec.stated.chips",)},
@@ -356,7 +356,7 @@ def _stands_at(line: int, where: str) -> bool:
 
 
 def noted(fact: Fact, graph: Graph) -> bool:
-    """Whether a note of the right document tells the number of a fact and the line where it stands."""
+    """Whether a note of the right document reports the number of a fact and the line where it is."""
     words = re.findall(r"\d[\d,.]*\d|\d", fact.value)
     for name in documents(fact, graph):
         if name not in graph:

@@ -1,4 +1,4 @@
-"""The time and the memory of a training step once more, in plain Python, as the documentation of the formulas tells them.
+"""The time and the memory of a training step once more, in plain Python, as the documentation of the formulas has them.
 
 Loops over layers, levels, stages and chunks; no arrays, and none of the engine's formulas.
 """
@@ -274,17 +274,6 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         backward - weight_pass + again + reduced_backward + passed_backward + exchanged - exchanged_forward,
         weight_pass,
     )
-    # The other stages are as long as their mean.
-    others = (d.layers - layers) / (x.pp - 1) if x.pp > 1 else layers
-    on_stage = others * per_layer[0] + sent / 2, others * per_layer[1] + sent / 2, others * per_layer[2]
-
-    def waiting(moved: float) -> float:
-        return idle(x, m, on_stage[0] - moved, on_stage[1] + moved, on_stage[2])
-
-    bubble = waited = waiting(0.0)
-    if x.schedule in FOLDED and x.expert_overlap and exchanged and x.pp > 1:
-        # Exposed exchanges are in that pass in which they cost less.
-        bubble = waited = lowest(waiting, others * exchanged)
     # Embedding and output exchange their ends of the stream on the stage with the output; so does multi-token prediction.
     at_ends = (2 if x.pp == 1 or x.schedule in FOLDED else 1) * all_reduce * (1 + d.mtp_layers)
     head = tokens / x.tp * d.vocabulary * (6 * d.hidden / head_rate + 4 * e.head_passes / memory) * (1 + d.mtp_layers)
@@ -294,8 +283,22 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     layer = sum(per_layer)
     ahead = (with_output + d.mtp_layers - layers) * layer + head + at_ends
     longer = max(0, ahead)
-    relative = 0 if x.schedule in ZERO_BUBBLE else FACTOR.get(x.schedule, 1)
-    bubble += relative / x.interleave * (d.mtp_layers * layer + head + at_ends - longer)
+
+    def waiting(moved: float) -> float:
+        """Idle time of the slowest stage, where some of the exposed exchange of each layer is in the backward pass."""
+        one = per_layer[0] - moved, per_layer[1] + moved, per_layer[2]
+        if not uneven(x, int(d.layers), d.mtp_layers):
+            return idle(x, m, *(layers * time + sent / 2 * (i < 2) for i, time in enumerate(one)))
+        passed_by = executed(
+            x, m, int(d.layers), d.mtp_layers, one, sent, (head / 3 + at_ends / 2, head * 2 / 3 + at_ends / 2)
+        )
+        return max(0, passed_by - m * (layers * layer + sent + longer))
+
+    bubble = waiting(0.0)
+    if x.expert_overlap and exchanged and x.pp > 1 and (x.schedule in FOLDED or uneven(x, int(d.layers), d.mtp_layers)):
+        # Exposed exchanges are in that pass in which they cost less.
+        bubble = lowest(waiting, exchanged)
+    waited = bubble
     head, at_ends = longer - min(at_ends, longer), min(at_ends, longer)
 
     # Gradients, sharded weights, the optimizer.
@@ -355,6 +358,42 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         "pipeline": m * sent, "bubble": bubble, "data": data, "optimizer": update, "fixed": e.step,
     }  # fmt: skip
     return found | {"total": sum(found.values())}
+
+
+def uneven(x: Any, layers: int, mtp: float) -> bool:
+    """Whether the chunks of the pipeline differ in more than the output."""
+    return mtp > 0 or len({len(part) for stage in range(x.pp) for part in chunks(x, stage, layers, mtp)}) > 1
+
+
+def executed(  # the passes of a pipeline
+    x: Any, m: int, layers: int, mtp: float, layer: tuple[float, ...], sent: float, output: tuple[float, float]
+) -> float:
+    """The time of all passes, executed with the layers of each chunk and with the output in the last one."""
+    p, folded = x.pp, x.schedule in FOLDED
+    parts = [list(map(len, chunks(x, stage, layers, mtp))) for stage in range(p)]
+    sizes = {(stage, i): n for stage, own in enumerate(parts) for i, n in enumerate(own)}
+    last = (0, 1) if folded else (p - 1, x.interleave - 1)
+    split = folded or x.schedule in ZERO_BUBBLE
+    forward, inputs, weights = layer
+    by_kind = {"F": forward, "B": inputs if split else inputs + weights, "W": weights}
+    outputs = {"F": output[0], "B": output[1], "W": 0.0}
+
+    def lasting(one: Any) -> float:
+        kind, _, chunk, stage = one
+        end = (stage, chunk) == last
+        message = 0.0 if kind == "W" else sent / 2 / len(parts[stage])
+        return (sizes[stage, chunk] + mtp * end) * by_kind[kind] + outputs[kind] * end + message
+
+    def taking(count: int) -> float:
+        if folded:
+            orders = v_shaped(p, count, x.schedule)
+        elif split:
+            orders = zero_bubble(p, count, ZERO_BUBBLE[x.schedule])
+        else:
+            orders = one_forward_one_backward(p, count, x.interleave)
+        return span(orders, {}, folded=folded, lasting=lasting)
+
+    return m * taking(1) if p == 1 else taking(m)
 
 
 def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float:

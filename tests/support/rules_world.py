@@ -113,7 +113,7 @@ def interval(low: str, high: str | None = None) -> Interval:
 
 
 def causes(text: str, *wanted: Interval | str, at: tuple[str, str] | Site | None = None, **more: Any) -> dict[str, str]:
-    """What is told of a figure that should have agreed with others: sentences by explanation."""
+    """What is reported about a figure that should have agreed with others: sentences by explanation."""
     graph = more.pop("graph", Graph({}))
     site = at if isinstance(at, Site) else sites(bare(), *(at or ("trainium1", "memory.stacks.capacity")))[0]
     expected = tuple(w if isinstance(w, Interval) else parse(w).interval for w in wanted)

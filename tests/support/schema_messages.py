@@ -1,4 +1,4 @@
-"""What is told of small unsound documents: the table of ``test_schema_check``."""
+"""What is reported about small unsound documents: the table of ``test_schema_check``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Found = tuple[str, int, int, str, str]
 NAME = "a name of lower-case letters, digits, '.' and '-', such as trn2.48xlarge"
 PATH = "a path such as spec.memory.bandwidth or spec.peak.dense.{bf16,fp16}"
 
-# After the first three lines: what the fourth line says, and what is told of it.
+# After the first three lines: what the fourth line says, and what is reported about it.
 TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "unknown key with a near one",
@@ -106,7 +106,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "mapping for a list",
         "spec: {connects: chips}\nclaims: {at: spec.latency}",
-        [("TRN103", 5, 9, "a mapping at claims is not a list", "")],
+        [("TRN103", 5, 9, "a mapping at claims is not a list", "write a list")],
     ),
     (
         "text for a mapping in a list",
@@ -116,7 +116,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "text for a mapping of names",
         "spec: {connects: chips, other: none}",
-        [("TRN103", 4, 32, "'none' at spec.other is not a mapping", "")],
+        [("TRN103", 4, 32, "'none' at spec.other is not a mapping", "write a mapping")],
     ),
     (
         "number for a text",
@@ -136,7 +136,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "flag for a count",
         "spec: {connects: chips, lanes: {count: true}}",
-        [("TRN103", 4, 40, "true at spec.lanes.count is not a whole number", "")],
+        [("TRN103", 4, 40, "true at spec.lanes.count is not a whole number", "write a whole number")],
     ),
     (
         "number for a name",
@@ -172,7 +172,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "neither a count nor a text",
         "spec: {connects: chips}\nclaims: [{at: spec.latency, says: 3.5, source: x}]",
-        [("TRN103", 5, 35, "3.5 at claims.0.says is not a whole number or a text", "")],
+        [("TRN103", 5, 35, "3.5 at claims.0.says is not a whole number or a text", "write a whole number or a text")],
     ),
     (
         "a long text",
@@ -187,37 +187,37 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     (
         "word far from every one",
         "spec: {connects: everything}",
-        [("TRN104", 4, 18, "'everything' at spec.connects is not one of chips, servers", "")],
+        [("TRN104", 4, 18, "'everything' at spec.connects is not one of chips, servers", "known: chips, servers")],
     ),
     (
         "number for a word",
         "spec: {connects: 5}",
-        [("TRN104", 4, 18, "5 at spec.connects is not one of chips, servers", "")],
+        [("TRN104", 4, 18, "5 at spec.connects is not one of chips, servers", "write one of chips, servers")],
     ),
     (
         "malformed name",
         "spec: {connects: chips, latency: {value: 15 us, source: Neuron_Page}}",
-        [("TRN105", 4, 57, f"'Neuron_Page' at spec.latency.source is not {NAME}", "")],
+        [("TRN105", 4, 57, f"'Neuron_Page' at spec.latency.source is not {NAME}", "write 'neuron-page'")],
     ),
     (
         "empty text",
         'spec: {connects: chips, note: " "}',
-        [("TRN105", 4, 31, "' ' at spec.note is not a text that is not empty", "")],
+        [("TRN105", 4, 31, "' ' at spec.note is not a text that is not empty", "write a text that is not empty")],
     ),
     (
         "malformed path",
         "spec: {connects: chips}\nclaims: [{at: latency, says: 3 us, source: x}]",
-        [("TRN105", 5, 15, f"'latency' at claims.0.at is not {PATH}", "")],
+        [("TRN105", 5, 15, f"'latency' at claims.0.at is not {PATH}", f"write {PATH}")],
     ),
     (
         "a line break after a name",
         'spec: {connects: chips, latency: {value: 15 us, source: "x\\n"}}',
-        [("TRN105", 4, 57, rf"'x\n' at spec.latency.source is not {NAME}", "")],
+        [("TRN105", 4, 57, rf"'x\n' at spec.latency.source is not {NAME}", "write 'x'")],
     ),
     (
         "count below the least",
         "spec: {connects: chips, lanes: {count: 0}}",
-        [("TRN106", 4, 40, "0 at spec.lanes.count is not at least 1", "")],
+        [("TRN106", 4, 40, "0 at spec.lanes.count is not at least 1", "write a number of at least 1")],
     ),
     (
         "figure without a unit, a number",

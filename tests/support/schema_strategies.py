@@ -181,7 +181,7 @@ class _Made:
 
 @functools.cache
 def texts(pattern: str) -> st.SearchStrategy[str]:
-    """Texts that match as JSON Schema means it: ``$`` is the end, also where a last line break stands before it."""
+    """Texts that match as JSON Schema means it: ``$`` is the end, also where a last line break is before it."""
     alphabet = st.characters(codec="utf-8")
     if pattern.startswith("^") and pattern.endswith("$"):
         whole = st.from_regex(pattern[1:-1], fullmatch=True, alphabet=alphabet)

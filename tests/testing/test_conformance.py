@@ -146,7 +146,7 @@ def test_it_fails_without_such_an_evaluator() -> None:
         type("Under", (EvaluatorConformance,), {"plugin": samples, "name": "nothing"})().evaluator  # noqa: B018  # it raises
 
 
-def test_dimensionless_names_can_be_told() -> None:
+def test_dimensionless_names_can_be_reported() -> None:
     made = conformance(bare)
     type(made).dimensionless = ("time",)
 

@@ -35,7 +35,7 @@ def fence(text: str) -> str:
 
 
 def code(example: str = MARKED, instead: str = SOUND, without: str = "", more: str = "") -> Code:
-    """An explanation that tells the truth, unless it is given something else to say."""
+    """An explanation that reports the truth, unless it is given something else to say."""
     doc = (
         "A number that is too small.\n\n"
         f"Why:\n    It counts nothing.\n\nExample:\n{fence(example)}{more}\nInstead:\n{fence(instead)}\n"
@@ -71,7 +71,7 @@ def test_missing_section(heading: str) -> None:
     ids=["not marked", "not found", "another code", "one too many", "another line"],
 )
 def test_lying_example(example: str, marked: str, found: str) -> None:
-    """Marks and findings are compared by code and line, and both are told."""
+    """Marks and findings are compared by code and line, and both are reported."""
     with pytest.raises(AssertionError, match=f"TRN106, Example: {marked} is marked, {found} is reported"):
         check_code(code(example), registry=KNOWN)
 
@@ -122,7 +122,7 @@ def test_split_names_files() -> None:
 
 
 def test_expected_reads_marks() -> None:
-    """A mark stands at the end of its line and names one code or several; the line of a file's name does not count."""
+    """A mark is at the end of its line and names one code or several; the line of a file's name does not count."""
     text = (
         "# file: one.yaml\na: 1  #! TRN101\nb: 2  #! TRN102, TRN103\n# file: two.yaml\nc: 3  #! TRN104 not at the end\n"
     )
@@ -131,7 +131,7 @@ def test_expected_reads_marks() -> None:
 
 
 def test_diagnose_resolves_against_the_shipped_catalog() -> None:
-    """A reference to a shipped source resolves, and findings in other files are not told."""
+    """A reference to a shipped source resolves, and findings in other files are not reported."""
     sourced = SOUND.replace("Example}", "Example, source: neuron-trainium-2024-02}")
     assert set() == diagnose(sourced, registry=KNOWN)
     assert {("links/example.yaml", "TRN201", 3)} == diagnose(sourced.replace("2024-02", "2024-32"), registry=KNOWN)

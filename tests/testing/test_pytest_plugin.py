@@ -163,7 +163,7 @@ def test_settings_of_the_project_count(project) -> None:
     assert "4 passed" in project.run("--trnspec", "catalog")
 
 
-def test_settings_that_are_wrong_are_told(project) -> None:
+def test_settings_that_are_wrong_are_reported(project) -> None:
     project.write("trnspec.toml", 'ignored = ["TRN402"]\n')
     told = project.run("--trnspec", "catalog", status=1)
 
@@ -177,7 +177,7 @@ def test_no_such_folder(project) -> None:
     assert re.search(r"ERROR: trnspec: the catalog .*/catalogue is not a folder", told)
 
 
-def test_what_lies_in_no_file_is_told_of_the_first(tmp_path) -> None:
+def test_what_lies_in_no_file_is_reported_the_first(tmp_path) -> None:
     """A rule that fails on the whole graph names no document, and is not lost."""
     from trnspec.diagnostics import Diagnostic, Location, Severity
     from trnspec.testing.pytest_plugin import _Root

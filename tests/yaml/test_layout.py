@@ -75,6 +75,7 @@ CASES = {
     "comment of the key below a list": ("a:\n- 1\n# of b\nb: 2\n", "a:\n  - 1\n# of b\nb: 2\n"),
     "comment between key and value": ("a: # x\n  1\n", "# x\na: 1\n"),
     "item with a comment": ("a:\n  -\n    # x\n    c: 1\n    b: 2\n", "a:\n  # x\n  - b: 2\n    c: 1\n"),
+    "item without a value after a mapping": ("a:\n - b: 1\n - # x\n", "a:\n  - b: 1\n  -  # x\n"),
     "folded text": ("a:\n    b: >-\n       x\n         y\n\n       z\n", "a:\n  b: >-\n    x\n      y\n\n    z\n"),
     "explicit indentation": ("a: |4\n      x\n", "a: |2\n    x\n"),
     "kept line ends": ("b: |+\n    x\n\n\na: 1\n", "a: 1\nb: |+\n  x\n\n\n"),

@@ -1,4 +1,4 @@
-"""trnspec.yaml: what is read, where it stands, and what is refused."""
+"""trnspec.yaml: what is read, where it is, and what is refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from runaway import stopped_after
 
-from trnspec.yaml import Document, Json, Limits, Path, Place, read_file, read_text
+from trnspec.yaml import Document, Json, Limits, Path, Place, Problem, read_file, read_text
 from trnspec.yaml.reader import c_parser, pure_parser
 
 if TYPE_CHECKING:
@@ -83,6 +83,34 @@ def test_corpus(name: str) -> None:
     assert {tuple(e) for e in EXPECT[name]} == found(document)
     assert all(p.message.isprintable() and p.message.endswith(".") and len(p.message) < 200 for p in document.problems)
     assert all(p.hint for p in document.problems if "more problems of this kind" not in p.message)
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (b"\x7fELF\x02\x01\x01", "a program"),
+        (b"\x1f\x8b\x08\x00", "compressed (gzip)"),
+        (b"PK\x03\x04", "an archive (zip)"),
+        (b"\x89PNG\r\n\x1a\n", "an image (PNG)"),
+        (b"SQLite format 3\x00", "a database (SQLite)"),
+        (b"\x01\x02", "binary"),
+        (b"\x00\x00\x00", "binary"),
+    ],
+)
+def test_a_file_that_is_not_text_is_one_problem(start: bytes, kind: str) -> None:
+    rest = bytes(range(32)) * 20 if any(start) else bytes(100)
+
+    assert read_text(start + rest).problems == (
+        Problem("TRN002", f"The file is {kind}, not text.", Place(1, 1), "check a file of text in UTF-8"),
+    )
+
+
+def test_a_text_with_a_few_control_characters_is_text() -> None:
+    """Each is reported; a colored log has escapes."""
+    raw = b"\x1b[31ma: 1\x1b[0m\n" * 20 + b"\x01\x02\x03\n"
+
+    assert {p.code for p in read_text(raw).problems} >= {"TRN003"}
+    assert "TRN002" not in {p.code for p in read_text(raw).problems}
 
 
 @pytest.mark.parametrize("name", sorted(EXPECT))

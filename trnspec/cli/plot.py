@@ -268,19 +268,21 @@ def timeline(file: str, output: FilePath, *, dark: bool) -> None:
     ),
 )
 @click.argument("figure", shell_complete=figure_of_document)
+@click.argument("path", required=False)
 @_output
 @catalog_options
-def history(figure: str, output: FilePath, *, dark: bool, **options: Any) -> None:
+def history(figure: str, path: str | None, output: FilePath, *, dark: bool, **options: Any) -> None:
     """Values of a FIGURE by source and date, a marker for each verdict.
 
-    FIGURE is a document and a path, such as trainium2.memory.bandwidth.
+    FIGURE is a document and a path, such as trainium2.memory.bandwidth; PATH may be an argument of its own, as for trnspec
+    source.
     """
     from trnspec.catalog.charts import history as drawn
     from trnspec.evaluation.figure_path import figure_path
 
     def make() -> Chart:
         graph = load_catalog(**options).graph
-        place = figure_path(graph, figure)
+        place = figure_path(graph, figure if path is None else f"{figure}.{path}")
         return drawn(graph, place.node, place.at)
 
     _write(make, output, dark=dark)

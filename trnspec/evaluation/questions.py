@@ -15,7 +15,8 @@ the fields. ``slots=False`` lets a class have several bases.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from copy import copy
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import attrs
 from attrs import field, frozen
@@ -85,6 +86,13 @@ class Question:
         cls: Any = type(self)
         values = {one.name: getattr(self, one.name) for one in fields_of(cls)}
         return {n: ",".join(map(str, v)) if isinstance(v, tuple) else v for n, v in values.items()}
+
+    def changed(self, **values: Any) -> Self:
+        """The question with other values, which are known to be valid and are not checked."""
+        other = copy(self)
+        for name, value in values.items():
+            object.__setattr__(other, name, value)
+        return other
 
     def given(self, always: tuple[str, ...] = ()) -> dict[str, Any]:
         """The values that differ from their defaults, and some in any case."""

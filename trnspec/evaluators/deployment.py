@@ -30,9 +30,10 @@ from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import Level, System
+from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
 from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.frameworks import FRAMEWORKS
-from trnspec.perf.serving.memory import capacity, held
+from trnspec.perf.serving.memory import capacity, held, invalid_layouts
 from trnspec.perf.serving.request import Speculation
 from trnspec.perf.serving.static_graphs import all_experts_from, compiled
 from trnspec.perf.work import frameworks
@@ -40,7 +41,7 @@ from trnspec.perf.work.layout import check_context
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from trnspec.graph.graph import Graph
@@ -95,6 +96,7 @@ class Pool:
         ends: The same at the slow and at the fast end of the published figures.
         known: The calibration.
         network: The network level between servers: nominal, slow end, fast end; empty if nothing is sent to another pool.
+        tile: Columns of a tile of the tensor engine; ``None`` if narrow shards are not counted.
     """
 
     system: System = field(repr=False)
@@ -103,21 +105,22 @@ class Pool:
     ends: tuple[Machine, Machine] = field(repr=False)
     known: Calibrated
     network: tuple[Level, ...] = ()
+    tile: int | None = None
 
     @property
-    def ranks(self) -> float:
+    def ranks(self) -> Number:
         """Ranks of one replica."""
-        return float(self.plan.tp * self.plan.pp)
+        return self.plan.tp * self.plan.pp
 
     @property
-    def capacity(self) -> float:
+    def capacity(self) -> Number:
         """Device memory that a rank reaches [B]."""
-        return capacity(self.system, float(self.ranks * self.plan.dp))
+        return capacity(self.system, self.ranks * self.plan.dp)
 
     @property
-    def chips(self) -> float:
+    def chips(self) -> Number:
         """Chips used by the replicas."""
-        return float(self.ranks * self.plan.dp / self.system.ranks_per_chip)
+        return self.ranks * self.plan.dp / self.system.ranks_per_chip
 
 
 @frozen
@@ -150,23 +153,48 @@ class Setup:
         return None if self.drafting is None else self.drafting[0]
 
     @property
-    def in_flight(self) -> bool:
+    def in_flight(self) -> Number:
         """Whether times are those of a server on GPUs that a client keeps a number of requests in flight with.
 
         Calibrations of GPUs are fitted to such times.  Ideal times are those of :func:`~trnspec.perf.serving.request.serve`.
         """
-        q = self.question
-        alone = self.before is None and self.drafting is None and q.pp == 1 and q.output > 1
-        return alone and q.batching == "continuous" and on_gpu(q) and bool(self.pool.known.name)
+        q, plan = self.question, self.pool.plan
+        alone = self.before is None and self.drafting is None
+        if not (alone and q.batching == "continuous" and on_gpu(q) and self.pool.known.name):
+            return False
+        return both(plan.pp == 1.0, plan.output > 1.0)
 
     def with_batch(self, batch: int) -> Setup:
         """The same deployment with another batch size, which a compiled graph must hold."""
+        plan = self._batched(self.pool.plan, float(batch))
+        return evolve(self, question=self.question.changed(batch=batch), pool=evolve(self.pool, plan=plan))
+
+    def _batched(self, plan: Deployment, batch: Number) -> Deployment:
         q = self.question
-        together = min(q.prefill_batch or batch, batch) if q.batching == "static" else 1
-        rounds = -(-batch // together) if q.batching == "static" else 1
-        plan = evolve(self.pool.plan, batch=float(batch), prompts=float(together), rounds=float(rounds))
-        plan = compiled(self.model, plan, q.context_buckets or (), self.software.batches)
-        return evolve(self, question=evolve(q, batch=batch), pool=evolve(self.pool, plan=plan))
+        if q.batching == "static":
+            together = smaller(float(q.prefill_batch), batch) if q.prefill_batch else batch
+            plan = evolve(plan, batch=batch, prompts=together, rounds=ceil(batch / together))
+        else:
+            plan = evolve(plan, batch=batch, prompts=1.0, rounds=1.0)
+        return compiled(self.model, plan, q.context_buckets or (), self.software.batches)
+
+    def of(self, numbers: Mapping[str, Number]) -> Setup:
+        """The deployment with other numbers in place of inputs; they may be arrays, or expressions.
+
+        Args:
+            numbers: Any of ``tp``, ``pp``, ``dp``, ``ep``, ``batch``, ``prompt``, ``output``, ``chunk`` (0 for whole
+                prompts), ``weight_bytes`` and ``cache_bytes``; ``before_tp`` and ``before_dp`` of the pool that prefills.
+        """
+        q, pool, before = self.question, self.pool, self.before
+        own = {name: number for name, number in numbers.items() if not name.startswith("before_")}
+        plan = _plan(q, self.dims, self.model, pool.system, pool.tile, {"tp": pool.plan.tp, "dp": pool.plan.dp} | own)
+        pool = evolve(pool, plan=self._batched(plan, numbers.get("batch", pool.plan.batch)))
+        if before is not None:
+            other = {"tp": before.plan.tp, "dp": before.plan.dp}
+            other |= {name: numbers[f"before_{name}"] for name in other if f"before_{name}" in numbers}
+            plan = _plan(q, self.dims, self.model, before.system, before.tile, own | other | {"ep": 1.0})
+            before = evolve(before, plan=compiled(self.model, plan, q.context_buckets or ()))
+        return evolve(self, pool=pool, before=before)
 
 
 def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewhere: Calibrated | None = None) -> Setup:
@@ -200,25 +228,25 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
         raise RefusalError("not-a-decoder", f"{node.name} is not a decoder: it generates no tokens", place="model")
     check_context(question.prompt, dims, "prompt")
     check_context(question.prompt + question.output, dims, "output")
-    tp = question.tp or default_tp(int(dims.heads), domain(system), int(system.ranks) // question.pp)
-    dp = question.dp or max(1, int(system.ranks) // (tp * question.pp))
+    tp, dp = default_degrees(dims, system, question.pp, question.tp)
+    dp = question.dp or dp
     resolved = evolve(frameworks.resolved(question), model=node.name, on=system.name, tp=tp, dp=dp)
     check(resolved, dims, int(system.ranks))
     network = () if question.prefill_on is None else _network(graph, system, question.on)
     model = transformer(dims)
     tile = software.tile(graph, system.chip)
     resolved = evolve(resolved, tile=tile)
-    pool = _pool(system, narrowed(dims, model, _plan(resolved, dims, tp, dp), tile), resolved, known, network)
+    plan = _plan(resolved, dims, model, system, tile, {"tp": float(tp), "dp": float(dp)})
+    pool = _pool(system, plan, resolved, known, network, tile)
     before = None
     if question.prefill_on is not None:
         other = lower(graph, question.prefill_on)
-        wide = default_tp(int(dims.heads), domain(other), int(other.ranks) // question.pp)
-        copies = max(1, int(other.ranks) // (wide * question.pp))
+        tile = software.tile(graph, other.chip)
+        wide, copies = default_degrees(dims, other, resolved.pp)
         check(evolve(resolved, tp=wide, dp=copies, ep=1), dims, int(other.ranks), "prefill_on")
-        plan = evolve(_plan(resolved, dims, wide, copies), ep=1.0)
-        plan = narrowed(dims, model, plan, software.tile(graph, other.chip))
+        plan = _plan(resolved, dims, model, other, tile, {"tp": float(wide), "dp": float(copies), "ep": 1.0})
         plan = compiled(model, plan, resolved.context_buckets or ())
-        before = _pool(other, plan, resolved, elsewhere or known, _network(graph, other, question.prefill_on))
+        before = _pool(other, plan, resolved, elsewhere or known, _network(graph, other, question.prefill_on), tile)
     drafting = None
     if question.draft is not None:
         small = dimensions(model_named(graph, question.draft).spec)
@@ -262,38 +290,42 @@ def default_tp(heads: int, ranks: int, most: int) -> int:
     return max(t for t in range(1, max(1, min(ranks, heads, most)) + 1) if heads % t == 0 and ranks % t == 0)
 
 
-def check(question: InferenceQuestion, d: Dimensions, ranks: int, where: str = "") -> None:
+def default_degrees(d: Dimensions, system: System, pp: int, tp: int | None = None) -> tuple[int, int]:
+    """The tensor-parallel degree, by default that of :func:`default_tp`, and the replicas on the ranks of a system."""
+    ranks = int(system.ranks)
+    tp = tp or default_tp(int(d.heads), domain(system), ranks // pp)
+    return tp, max(1, ranks // (tp * pp))
+
+
+def check(question: InferenceQuestion, d: Dimensions, ranks: int, where_: str = "") -> None:
     """Checks a layout for a model and a number of ranks.
 
     Args:
         question: The inputs, with tp and dp resolved.
         d: The model.
         ranks: Ranks of the system.
-        where: The input at fault, if it is not the degree itself.
+        where_: The input at fault, if it is not the degree itself.
 
     Raises:
         RefusalError: The layout is invalid, with the reason and the input at fault.
     """
     tp, dp = question.tp or 1, question.dp or 1
     pp, ep = question.pp, question.ep
-    if tp * pp * dp > ranks:
-        # The first degree with which there are too many ranks.
-        name, before = ("tp", 1) if tp > ranks else ("pp", tp) if tp * pp > ranks else ("dp", tp * pp)
-        raise RefusalError(
-            "rank-count", f"tp {tp} x pp {pp} x dp {dp} is {tp * pp * dp:,} ranks; the system has {ranks:,}",
-            place=where or name, hint=f"{name} up to {ranks // before}",
-        )  # fmt: skip
-    if tp > d.heads:
-        raise RefusalError("heads-not-divisible", f"tp {tp} is more than the {d.heads:g} heads", place=where or "tp")
-    if d.layers % pp:
-        raise RefusalError(
-            "layers-not-divisible", f"{d.layers:g} layers are not divisible by pp {pp}", place=where or "pp"
-        )
-    if ep > 1 and (not d.experts or d.experts % ep):
-        text = f"{d.experts:g} experts are not divisible by ep {ep}" if d.experts else "the model has no experts"
-        raise RefusalError("experts-not-divisible", text, place="ep")
-    if dp % ep:
-        raise RefusalError("experts-not-divisible", f"dp {dp} is not divisible by ep {ep}", place="ep")
+    for reason, name, invalid in invalid_layouts(d, ranks, *(float(n) for n in (tp, pp, dp, ep))):
+        if not invalid:
+            continue
+        if reason == "rank-count":
+            # The first degree with which there are too many ranks.
+            first, before = ("tp", 1) if tp > ranks else ("pp", tp) if tp * pp > ranks else ("dp", tp * pp)
+            text = f"tp {tp} x pp {pp} x dp {dp} is {tp * pp * dp:,} ranks; the system has {ranks:,}"
+            raise RefusalError(reason, text, place=where_ or first, hint=f"{first} up to {ranks // before}")
+        text = {
+            "tp": f"tp {tp} is more than the {d.heads:g} heads",
+            "pp": f"{d.layers:g} layers are not divisible by pp {pp}",
+            "ep": f"{d.experts:g} experts are not divisible by ep {ep}" if d.experts else "the model has no experts",
+            "dp": f"dp {dp} is not divisible by ep {ep}",
+        }[name]
+        raise RefusalError(reason, text, place=(where_ or name) if name in ("tp", "pp") else "ep")
 
 
 def on_gpu(question: InferenceQuestion) -> bool:
@@ -301,48 +333,62 @@ def on_gpu(question: InferenceQuestion) -> bool:
     return question.framework is not None and not FRAMEWORKS[question.framework].neuron
 
 
-def _plan(question: InferenceQuestion, d: Dimensions, tp: int, dp: int) -> Deployment:
+def _plan(  # what a layout is computed from
+    question: InferenceQuestion,
+    d: Dimensions,
+    model: Transformer,
+    system: System,
+    tile: int | None,
+    numbers: Mapping[str, Number],
+) -> Deployment:
+    """The layout on the ranks of a system; for the numbers see :meth:`Setup.of`."""
+    q = question
+    given: dict[str, Number] = {
+        name: float(getattr(q, name) or 0) for name in ("pp", "ep", "prompt", "output", "chunk")
+    }
+    given["weight_bytes"] = ELEMENT_BYTES[q.weight_dtype or q.dtype]
+    given["cache_bytes"] = ELEMENT_BYTES[q.kv_dtype or q.dtype]
+    given |= numbers
     # At least one token of a prompt is computed: the first token of the output follows from it.
-    cached = min(int(question.prompt * question.prefix_hit), question.prompt - 1)
-    computed = question.prompt - cached
-    chunk = min(question.chunk or computed, computed)
-    weight = ELEMENT_BYTES[question.weight_dtype or question.dtype]
+    cached = smaller(floor(given["prompt"] * q.prefix_hit), given["prompt"] - 1.0)
+    computed = given["prompt"] - cached
+    chunk = where(given["chunk"] > 0.0, smaller(given["chunk"], computed), computed)
     # Checkpoints for GPUs have the output matrix in 16 bit, and with experts in 4 bit all else.
-    head = max(weight, 2.0) if on_gpu(question) else 0.0
-    narrow = head > 0.0 and d.experts > 0 and weight < 1.0
-    return Deployment(
-        tp=float(tp),
-        pp=float(question.pp),
-        dp=float(dp),
-        ep=float(question.ep),
-        per_node=float(question.dispatch != "per-copy"),
-        sent=SENT[question.dispatch_dtype],
-        node_limit=float(question.node_limit),
-        prompt=float(question.prompt),
-        output=float(question.output),
-        passes=float(-(-computed // chunk)),
-        cached=float(cached),
-        all_experts_from=all_experts_from(question.experts, d),
-        flash=float(question.prefill_attention == "flash"),
-        materialized=float(question.prefill_attention == "materialized"),
-        weight_bytes=weight,
-        whole_bytes=2.0 if narrow else 0.0,
-        head_bytes=head,
-        cache_bytes=ELEMENT_BYTES[question.kv_dtype or question.dtype],
+    weight, gpu = given["weight_bytes"], on_gpu(q)
+    narrow = both(gpu and d.experts > 0, weight < 1.0)
+    plan = Deployment(
+        **{name: given[name] for name in ("tp", "pp", "dp", "ep", "prompt", "output", "weight_bytes", "cache_bytes")},
+        per_node=float(q.dispatch != "per-copy"),
+        sent=SENT[q.dispatch_dtype],
+        node_limit=float(q.node_limit),
+        passes=ceil(computed / where(chunk > 0.0, chunk, 1.0)),
+        cached=cached,
+        all_experts_from=all_experts_from(q.experts, d),
+        flash=float(q.prefill_attention == "flash"),
+        materialized=float(q.prefill_attention == "materialized"),
+        single_core=float(system.sharing > 1.0),
+        whole_bytes=where(narrow, 2.0, 0.0),
+        head_bytes=larger(weight, 2.0) if gpu else 0.0,
         # Activations are in 16 bit if weights are narrower.
-        activation_bytes=max(ELEMENT_BYTES[question.dtype], 2.0),
+        activation_bytes=max(ELEMENT_BYTES[q.dtype], 2.0),
     )
+    plan = narrowed(d, model, plan, tile)
+    if narrow is False:
+        return plan
+    return evolve(plan, narrow_whole=where(narrow, system.rate(q.dtype) / system.rate("bf16") - 1.0, plan.narrow_whole))
 
 
-def _pool(
-    system: System, plan: Deployment, question: InferenceQuestion, known: Calibrated, network: tuple[Level, ...]
+def _pool(  # the parts of a pool
+    system: System,
+    plan: Deployment,
+    question: InferenceQuestion,
+    known: Calibrated,
+    network: tuple[Level, ...],
+    tile: int | None,
 ) -> Pool:
     assert system.ends is not None
-    plan = evolve(plan, single_core=float(system.sharing > 1.0))
-    if plan.whole_bytes > 0.0:
-        plan = evolve(plan, narrow_whole=system.rate(question.dtype) / system.rate("bf16") - 1.0)
     slow, fast = (machine(end, known.efficiency, question.dtype) for end in system.ends)
-    return Pool(system, plan, machine(system, known.efficiency, question.dtype), (slow, fast), known, network)
+    return Pool(system, plan, machine(system, known.efficiency, question.dtype), (slow, fast), known, network, tile)
 
 
 def _network(graph: Graph, system: System, on: str) -> tuple[Level, ...]:
@@ -363,14 +409,16 @@ def memory(setup: Setup, pool: Pool) -> Memory:
     plan = pool.plan
     decodes = pool is setup.pool
     drafted = setup.speculation.drafted if decodes and setup.speculation is not None else 0.0
-    computed = plan.compiled_tokens or (plan.prompt - plan.cached) / plan.passes
+    computed = where(plan.compiled_tokens > 0.0, plan.compiled_tokens, (plan.prompt - plan.cached) / plan.passes)
     chunk = plan.prompts * computed if not decodes or setup.before is None else 0.0
-    tokens = (plan.compiled_batch or plan.batch) * (drafted + 1.0) if decodes else 0.0
-    # Whole prompts and decode steps take turns; chunks share a step with decoded tokens.
-    at_once = tokens + chunk if plan.passes > 1.0 and decodes else max(tokens, chunk)
-    context = plan.compiled_context or plan.prompt + plan.output
-    if not decodes:
-        context = plan.compiled_prompt or plan.prompt
+    tokens = where(plan.compiled_batch > 0.0, plan.compiled_batch, plan.batch) * (drafted + 1.0) if decodes else 0.0
+    at_once = larger(tokens, chunk)
+    if decodes:
+        # Whole prompts and decode steps take turns; chunks share a step with decoded tokens.
+        at_once = where(plan.passes > 1.0, tokens + chunk, at_once)
+        context = where(plan.compiled_context > 0.0, plan.compiled_context, plan.prompt + plan.output)
+    else:
+        context = where(plan.compiled_prompt > 0.0, plan.compiled_prompt, plan.prompt)
     total = evolve(
         held(setup.dims, plan, context, at_once),
         reserve=frameworks.runtime(pool.capacity, reserve=setup.question.reserve).reserve,

@@ -16,10 +16,11 @@ from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
+from trnspec.perf.ops import Number, smaller, where
 from trnspec.perf.serving.forward_pass import PARTS, Serving, attended, cache_bytes, cache_share, head_share
 from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.in_flight import in_flight, most_running
-from trnspec.perf.serving.request import Served, serve, transfer_time
+from trnspec.perf.serving.request import Served, chosen, serve, transfer_time
 from trnspec.perf.training.step import UNUSED
 
 if TYPE_CHECKING:
@@ -57,12 +58,14 @@ class _Case:
         first: TTFT by parts, the KV-cache transfer included.
         token: TPOT by parts.
         values: The answers that are numbers.
+        unknown: For each pool a number above 0 where a link is used whose rate is not published.
     """
 
     served: Served
-    first: dict[str, float]
-    token: dict[str, float]
-    values: dict[str, float]
+    first: dict[str, Number]
+    token: dict[str, Number]
+    values: dict[str, Number]
+    unknown: tuple[tuple[Number, Pool], ...] = ()
 
 
 def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
@@ -203,61 +206,75 @@ def _fields(held: Memory) -> list[str]:
 
 
 def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
-    """The numbers of a case: at one end of the intervals of the figures, or nominal."""
+    """The numbers of a case: at one end of the intervals of the figures, or nominal.
+
+    Raises:
+        RefusalError: The layout needs a link whose rate is not published.
+    """
+    case = _case_numbers(setup, serving, end)
+    for unknown, pool in case.unknown:
+        _known(unknown, pool)
+    first, token, values = (
+        {name: float(number) for name, number in numbers.items()} for numbers in (case.first, case.token, case.values)
+    )
+    return _Case(case.served, first, token, values)
+
+
+def _case_numbers(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
+    """The same with floats, arrays, or expressions."""
     pool, before = setup.pool, setup.before
     q = setup.question
     served = serve(
         setup.model, pool.plan, _numbers(pool, end), serving,
         schedule="separate" if before is not None else q.batching or "continuous", speculation=setup.speculation,
     )  # fmt: skip
-    waits: dict[str, float] = {}
-    if setup.in_flight:
-        served, waits = _in_flight(setup, serving, _numbers(pool, end))
-    _known(served, pool)
-    given, replicas = served.throughput, float(pool.plan.dp)
-    first, sent, chips, rate = served.prefill, 0.0, pool.chips, float(given * replicas)
-    extra: dict[str, float] = {}
+    waits: dict[str, Number] = {}
+    flying = setup.in_flight
+    if flying is not False:
+        alone, waits = _in_flight(setup, serving, _numbers(pool, end))
+        served = chosen(flying, alone, served)
+        waits = {name: where(flying, wait, 0.0) for name, wait in waits.items()}
+    unknown = [(served.unknown, pool)]
+    given, replicas = served.throughput, pool.plan.dp
+    first, sent, chips, rate = served.prefill, 0.0, pool.chips, given * replicas
+    extra: dict[str, Number] = {}
     if before is not None:
         other = serve(setup.model, before.plan, _numbers(before, end), serving_of(before.known), schedule="static")
-        _known(other, before)
+        unknown.append((other.unknown, before))
         first, sent = other.prefill, transfer(setup, before, end)
-        chips += before.chips
+        chips = chips + before.chips
         prompts = other.prefill_rate * before.plan.dp
         finished = served.decode_rate * replicas
-        rate = min(prompts, finished) * q.output
+        rate = smaller(prompts, finished) * pool.plan.output
         extra = {"transfer_time": sent, "prefill_decode_ratio": finished / prompts}
-    parts = {name: float(getattr(first, name)) for name in PARTS} | {"transfer": sent} | waits
-    token = {name: float(getattr(served.token, name)) for name in PARTS}
-    token |= {"draft": float(served.draft), "prefill_interference": float(served.prefill_interference)}
-    until = float(first.total) + sent + sum(waits.values())
-    latency = until + (q.output - 1.0) * float(served.time_per_token)
-    return _Case(
-        served,
-        parts,
-        token,
-        {
-            "time_to_first_token": until,
-            "time_per_output_token": float(served.time_per_token),
-            "latency": latency,
-            "throughput": rate,
-            "throughput_per_chip": rate / chips,
-            "step_at_first": float(served.token_time_at_start),
-            "step_at_last": float(served.token_time_at_end),
-            **extra,
-        },
-    )
+    parts = {name: getattr(first, name) for name in PARTS} | {"transfer": sent} | waits
+    token = {name: getattr(served.token, name) for name in PARTS}
+    token |= {"draft": served.draft, "prefill_interference": served.prefill_interference}
+    until = first.total + sent + sum(waits.values(), 0.0)
+    values = {
+        "time_to_first_token": until,
+        "time_per_output_token": served.time_per_token,
+        "latency": until + (pool.plan.output - 1.0) * served.time_per_token,
+        "throughput": rate,
+        "throughput_per_chip": rate / chips,
+        "step_at_first": served.token_time_at_start,
+        "step_at_last": served.token_time_at_end,
+        **extra,
+    }
+    return _Case(served, parts, token, values, tuple(unknown))
 
 
-def case_values(setup: Setup) -> dict[str, float]:
-    """The answers that are numbers, by name, with the calibration of a deployment.
+def case_numbers(setup: Setup) -> tuple[dict[str, Number], Number]:
+    """The answers that are numbers, by name, with the calibration of a deployment, and above 0 where a link is unknown.
 
-    Raises:
-        RefusalError: The layout needs a link whose rate is not published.
+    Args:
+        setup: The deployment, of floats, arrays, or expressions; see :meth:`~trnspec.evaluators.deployment.Setup.of`.
     """
-    return _case(setup, serving_of(setup.pool.known)).values
+    case = _case_numbers(setup, serving_of(setup.pool.known))
+    return case.values, sum((unknown for unknown, _ in case.unknown), 0.0)
 
 
-def _in_flight(setup: Setup, serving: Serving, numbers: Machine) -> tuple[Served, dict[str, float]]:
+def _in_flight(setup: Setup, serving: Serving, numbers: Machine) -> tuple[Served, dict[str, Number]]:
     """A server whose clients keep ``batch`` requests in flight, and the other parts of TTFT than prefill [s]."""
     plan, q = setup.pool.plan, setup.question
     assert q.framework is not None
@@ -273,16 +290,16 @@ def _in_flight(setup: Setup, serving: Serving, numbers: Machine) -> tuple[Served
         throughput=flight.throughput,
         latency=flight.ttft + (plan.output - 1.0) * flight.tpot,
     )
-    response = float(serving.response)
-    return served, {"queueing": float(flight.ttft - alone.prefill.total) - response, "response": response}
+    response = serving.response
+    return served, {"queueing": flight.ttft - alone.prefill.total - response, "response": response}
 
 
 def _numbers(pool: Pool, end: int | None) -> Machine:
     return pool.numbers if end is None else pool.ends[end]
 
 
-def _known(served: Served, pool: Pool) -> None:
-    if served.unknown > UNUSED:
+def _known(unknown: float, pool: Pool) -> None:
+    if unknown > UNUSED:
         missing = next((level for level in pool.system.levels if not level.rate), None)
         link = "a link between servers" if missing is None else f"the links of the level {missing.name}"
         raise RefusalError(
@@ -292,7 +309,7 @@ def _known(served: Served, pool: Pool) -> None:
         )
 
 
-def transfer(setup: Setup, before: Pool, end: int | None = None) -> float:
+def transfer(setup: Setup, before: Pool, end: int | None = None) -> Number:
     """The time to send the KV cache of one prompt from a pool that prefills [s]; at one end of the figures, or nominal."""
     size = (
         setup.model.layers
@@ -303,7 +320,7 @@ def transfer(setup: Setup, before: Pool, end: int | None = None) -> float:
     which = 0 if end is None else end + 1
     levels = [pool.network[which] for pool in (before, setup.pool)]
     sending, receiving = (level.rate * pool.ranks for level, pool in zip(levels, (before, setup.pool), strict=True))
-    return float(transfer_time(size, sending, receiving, max(level.latency for level in levels)))
+    return transfer_time(size, sending, receiving, max(level.latency for level in levels))
 
 
 _ANSWER_NOTES = {

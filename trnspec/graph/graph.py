@@ -234,6 +234,8 @@ def build(
             continue
         kept[node.name] = node
         taken[node.name] = (node, name_path)
+    # A name is stronger than an alias, and the alias of a document that is not checked is not to blame.
+    for node in sorted(kept.values(), key=lambda n: n.target):
         for index, alias in enumerate(node.aliases):
             path: Path = ("metadata", "aliases", index)
             if alias in taken:

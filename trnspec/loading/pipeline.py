@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.diagnostics import Diagnostic, Location, Severity, did_you_mean
-from trnspec.graph.graph import Graph, NodeProblem, build
+from trnspec.graph.graph import Graph, NodeProblem, at, build
 from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, structure
 from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Node
@@ -20,7 +20,7 @@ from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Place, Problem
 from trnspec.yaml.reader import compact
-from trnspec.yaml.text import BIDI, name_of, unsafe_texts
+from trnspec.yaml.text import BIDI, foreign, name_of, unsafe_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -165,6 +165,7 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
             place = document.place(())
             return None, Problem("TRN102", f"the document has no {key!r}", place, f"add {key}: {expected}", ())
         hint = did_you_mean(value, known) if key == "kind" and isinstance(value, str) else ""
+        hint += foreign(str(value)) if hint else ""
         hint = hint or (f"known: {expected.removeprefix('one of ')}" if key == "kind" else f"write {expected}")
         return None, Problem(code, f"{value!r} at {key} is not {expected}", document.place((key,)), hint, (key,))
     return registry.kinds[str(data["kind"])], None
@@ -264,13 +265,17 @@ def link(
     every = list(readings)
     readings, rejected = apply_precedence(every)
     nodes: list[Node[Any]] = []
-    targets = {r.node.name for r in readings if r.node is not None and r.target}
+    clashes = list(_kind_clashes(readings))
+    clashing = {id(problem.node) for problem in clashes}
+    targets = {r.node.name for r in readings if r.node is not None and r.target and id(r.node) not in clashing}
     broken: dict[str, str] = {}
     nearest: dict[str, int] = {}
     for reading in readings:
         node = reading.node
         if node is None:
             broken.setdefault(reading.name, reading.document.file)
+        elif id(node) in clashing:
+            continue
         elif nearest.setdefault(node.name, reading.layer) == reading.layer and (
             reading.target or not ((shadow_broken and node.name in broken) or targets & {node.name, *node.aliases})
         ):
@@ -281,11 +286,25 @@ def link(
     diagnostics = [_diagnostic(p, r.document) for r in every for p in r.problems]
     diagnostics += [
         evolve(_diagnostic(p.problem, p.node.document), see=p.see)
-        for p in (*rejected, *problems)
+        for p in (*rejected, *clashes, *problems)
         # The author of a broken document does not need a list of the documents that refer to it.
         if p.node.target or p.problem.code != "TRN203"
     ]
     return graph, diagnostics
+
+
+def _kind_clashes(readings: Iterable[Reading]) -> Iterator[NodeProblem]:
+    """Targets with the name of a document of another kind: replacing it would break every reference to it."""
+    context = {r.node.name: r.node for r in readings if r.node is not None and not r.target}
+    path: Path = ("metadata", "name")
+    for reading in readings:
+        node = reading.node
+        other = context.get(node.name) if node is not None and reading.target else None
+        if node is not None and other is not None and other.kind != node.kind:
+            message = f"the name {node.name!r} is that of a {other.kind}"
+            hint = "a document replaces one of its own kind only; choose another name"
+            see = (at(other, path, text=f"{other.kind} {other.name}"),)
+            yield NodeProblem(node, Problem("TRN204", message, node.document.place(path), hint, path), see)
 
 
 _REPEATED = ("TRN005", "TRN055")

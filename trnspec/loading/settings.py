@@ -67,7 +67,7 @@ class Settings:
         """
         for name, entries in (("select", self.select), ("ignore", self.ignore), ("severity", self.severity)):
             for entry in entries:
-                if not any(code.startswith(entry) for code in codes):
+                if not entry or not any(code.startswith(entry) for code in codes):
                     hint = did_you_mean(entry, codes) or "trnspec explain lists them"
                     raise UsageError(f"{name}: no code is or begins with {entry!r}; {hint}")
 

@@ -68,6 +68,11 @@ NAME_PATTERN = Pattern(
 Name = Annotated[str, NAME_PATTERN]
 """The name of a document."""
 
+Address = Annotated[
+    str, Pattern(r"^https?://[^\s<>\"]+$", "an address such as https://github.com/aws-neuron/aws-neuron-sdk")
+]
+"""The address of a page; it is shown as a link."""
+
 Text = Annotated[str, Pattern(r"\S", "a text that is not empty")]
 """A sentence or a title."""
 

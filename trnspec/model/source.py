@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from attrs import frozen
 
-from trnspec.model.annotations import Date, Text
+from trnspec.model.annotations import Address, Date, Text
 from trnspec.short_repr import short_repr
 
 Rank = Literal[
@@ -46,6 +46,6 @@ class Source:
     as_of: Date
     dating: Literal["exact", "not-before"] = "exact"
     rank: Rank
-    address: Text | None = None
+    address: Address | None = None
     version: Text | None = None
     note: Text | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from trnspec.errors import QuantityError
 from trnspec.quantities.units import Dimension, UnitTable
@@ -32,6 +33,9 @@ def form(dimension: Dimension | None) -> str:
         example = "6.7x"
     return f'write one number, one space and a unit, such as "{example}"'
 
+
+_GROUPS = re.compile(r"[1-9][0-9]{0,2}(?:[ '_\u00a0\u2009\u202f\u2019][0-9]{3})+(?![0-9])")
+"""Groups of three digits that are not separated by commas."""
 
 _PLAUSIBLE = 10**6
 """More than any figure in its usual unit: a larger number is in base units, or in none."""
@@ -73,6 +77,10 @@ def no_number(text: str, dimension: Dimension | None) -> QuantityError:
         message, hint = f"{quoted(text)} starts with a space", f'write "{stripped}"'
     elif re.match(r"[-−][0-9.]", stripped):
         message = f"{quoted(text)} is negative; quantities are not"
+    elif stripped.startswith("+") and PARTS.match(stripped[1:].lstrip()):
+        message, hint = f"{quoted(text)} has a sign; quantities have none", f'write "{stripped[1:].lstrip()}"'
+    elif PARTS.match(plain := unicodedata.normalize("NFKC", stripped)):
+        message, hint = f"{quoted(text)} has digits other than 0 to 9", f'write "{plain}"'
     elif re.match(r"\.[0-9]", stripped):
         message, hint = f"{quoted(text)} starts with a point", f'write "0{stripped}"'
     else:
@@ -97,9 +105,15 @@ def no_unit(text: str, match: re.Match[str], dimension: Dimension | None, table:
         return QuantityError(
             "malformed", f"{quoted(text)}: exactly one space is expected between number and unit", f'write "{fixed}"'
         )
-    if re.match(r"[-–/]\s*[0-9]", bare):
+    if grouped := _GROUPS.match(text, match.start(2)):
+        commas = re.sub(r"[^0-9]", ",", grouped[0])
+        hint = (
+            f'write "{text[: match.start(2)]}{commas}{text[grouped.end() :]}": commas separate groups of three digits'
+        )
+        return QuantityError("malformed", f"{quoted(text)}: malformed number", hint)
+    if re.match(r"(?:[-–/+±×x*]|\.\.+|to\b)?\s*[0-9]", bare) and (match[5] or bare[0] in "-–/±×+*"):
         return QuantityError("malformed", f"{quoted(text)}: more than one number", form(dimension))
-    if not match[5] and re.match(r"[0-9.,+_'eE*^-]", spelling):
+    if not match[5] and re.match(r"[0-9.,+_'eE*^-]|[xob][0-9a-fA-F]", spelling):
         return QuantityError("malformed", f"{quoted(text)}: malformed number", _number_hint(text))
     message = f"{quoted(text)}: unknown unit {quoted(bare)}"
     return QuantityError("unknown-unit", message, table.suggest(bare, dimension), bare)
@@ -109,6 +123,10 @@ def _number_hint(text: str) -> str:
     """The rule that a malformed number violates."""
     if "," in text or "_" in text or "'" in text:
         return "commas separate groups of three digits, as in 1,299 or 13,120, or are omitted; decimals follow a point"
-    if re.search(r"[eE]", text):
+    if re.match(r"[^0-9]*0[xob]", text):
+        return "write the number in decimal digits"
+    if re.search(r"[0-9]\.(?:[^0-9]|$)|\.[0-9]+\.", text):
+        return "one point is followed by the decimals; commas separate groups of three digits, as in 1,299"
+    if re.search(r"[0-9][eE]", text):
         return "an exponent is a whole number from -30 to 30, as in 1.5e3"
     return "a number has no leading zeros, at most 18 digits before the point and 15 after it"

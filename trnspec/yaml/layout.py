@@ -196,8 +196,8 @@ class _Tree:
             begin = self.text.rfind("\n", 0, at) + 1
             match = _COMMENT.search(self.text, at, at + len(line))
             if match is not None:
-                if match.start() - begin < column:
-                    break
+                if match.start() - begin < column or (column and at > first and self.text[at : match.start()].strip()):
+                    break  # of what is further out, or of an item without a value
                 lines.append(match.group().rstrip())
                 taken = len(lines)
                 self._at = at + len(line)

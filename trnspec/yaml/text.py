@@ -52,15 +52,53 @@ def name_of(character: str) -> str:
     return f"U+{ord(character):04X}" + (f" ({name})" if name else "")
 
 
+def foreign(name: str) -> str:
+    """The first character of a name that is not ASCII, as the end of a hint; it may look like a letter that is."""
+    return next((f" (it contains {name_of(c)})" for c in name if not c.isascii()), "")
+
+
 def decode(raw: bytes, problems: Problems) -> str:
     """The text of ``raw`` without its byte order mark; bytes that are not UTF-8 are reported and become U+FFFD."""
     for mark, name in _MARKS:
         if raw.startswith(mark):
             return _wide(raw, name, problems)
-    if raw.count(0) * 4 > len(raw):
+    if raw.count(0) * 4 > len(raw) and not _binary(raw):
         return _wide(raw, "UTF-16 or UTF-32", problems)
+    if wrong := _binary(raw):
+        problems.add("TRN002", f"The file is {wrong}, not text.", Lines("").place(0), "check a file of text in UTF-8")
+        return ""
     # surrogateescape keeps one character for each bad byte, so that all errors are found in one pass.
     return clean(raw.decode("utf-8", "surrogateescape"), problems)
+
+
+_MAGIC = {
+    b"\x7fELF": "a program",
+    b"MZ\x90\0": "a program",
+    b"\x1f\x8b": "compressed (gzip)",
+    b"PK\x03\x04": "an archive (zip)",
+    b"BZh": "compressed (bzip2)",
+    b"\xfd7zXZ\0": "compressed (xz)",
+    b"\x28\xb5\x2f\xfd": "compressed (zstd)",
+    b"\x89PNG\r\n": "an image (PNG)",
+    b"\xff\xd8\xff": "an image (JPEG)",
+    b"GIF8": "an image (GIF)",
+    b"%PDF-": "a document (PDF)",
+    b"SQLite format 3\0": "a database (SQLite)",
+}
+"""How files that are not text begin."""
+
+_CONTROLS = bytes({*range(1, 32)} - {*b"\t\n\r\x1b"})
+
+
+def _binary(raw: bytes) -> str:
+    """What a file is instead of text; empty if it may be text."""
+    for start, name in _MAGIC.items():
+        if raw.startswith(start):
+            return name
+    sample = raw[:4096]
+    # A text has hardly any. Zero bytes do not count: UTF-16 has one in each character of ASCII.
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    return "binary" if controls > max(8, len(sample) // 20) or (raw and not any(raw)) else ""
 
 
 def _wide(raw: bytes, name: str, problems: Problems) -> str:

@@ -54,7 +54,7 @@ def installed() -> dict[str, Any]:
 
 
 def put(data: Any, path: str, value: Any) -> Any:
-    """Change the value at a path such as ``Gpus[0].Count``; returns what stood there."""
+    """Change the value at a path such as ``Gpus[0].Count``; returns what was there."""
     *steps, last = [int(s) if s.isdigit() else s for s in re.findall(r"[^.\[\]]+", path)]
     for step in steps:
         data = data[step]

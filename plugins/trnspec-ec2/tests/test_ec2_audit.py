@@ -118,7 +118,7 @@ def test_a_figure_without_an_adopted_value_is_recorded_as_a_claim() -> None:
 
 
 @pytest.mark.parametrize(("path", "says", "figure"), [(ONE, 224, "224 MiB"), (ALL, 16 * 224, "16 x 224 MiB")])
-def test_another_figure_of_the_chip_is_told_by_its_path(path, says, figure) -> None:
+def test_another_figure_of_the_chip_is_reported_by_its_path(path, says, figure) -> None:
     """As such, and times how many chips there are."""
     changed = record("trn2.48xlarge")
     put(changed, ONE, 98304)

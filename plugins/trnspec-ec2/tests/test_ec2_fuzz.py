@@ -84,7 +84,7 @@ def test_any_records(found) -> None:
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=30, deadline=None)
 @given(st.sampled_from(sorted(_kept())), st.data(), JSON)
 def test_any_value_at_any_place_of_a_real_record(name, data, value) -> None:
-    """What stands anywhere in a record is replaced by anything."""
+    """What is anywhere in a record is replaced by anything."""
     changed = record(name)
     where: Any = changed
     while True:

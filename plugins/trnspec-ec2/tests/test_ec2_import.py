@@ -72,7 +72,7 @@ def drafted(*data, args=DAY, out="drafts", types=()):
 
 
 def test_a_draft(tmp_path) -> None:
-    """With what the record says; the memory, which it says wrong, is told and left out."""
+    """With what the record says; the memory, which it says wrong, is reported and left out."""
     done = drafted(record("trn2.48xlarge"), types=["trn2.48xlarge"])
 
     assert (0, "") == (done.status, done.err)
@@ -102,7 +102,7 @@ def test_drafts_of_every_type_are_sound_and_say_what_the_records_say(tmp_path) -
 
 @pytest.mark.slow
 def test_each_draft_is_sound_by_itself(tmp_path) -> None:
-    """Also those of types that the catalog has: the draft stands in for its document."""
+    """Also those of types that the catalog has: the draft replaces its document."""
     names = [r["InstanceType"] for r in json.loads(FILE.read_text())["InstanceTypes"] if "NeuronInfo" in r]
     for name in names:
         done = drafted(record(name), types=[name], out=name)
@@ -111,7 +111,7 @@ def test_each_draft_is_sound_by_itself(tmp_path) -> None:
 
 
 def test_a_chip_that_the_catalog_lacks(tmp_path) -> None:
-    """Its core is that of the catalog; nobody knows its rates."""
+    """Its core is that of the catalog; no source knows its rates."""
     one = record("trn2.48xlarge")
     put(one, "InstanceType", "trn9.48xlarge")
     put(one, "NeuronInfo.NeuronDevices[0].Name", "Trainium9")
@@ -136,7 +136,7 @@ def test_a_chip_that_the_catalog_lacks(tmp_path) -> None:
         ("NeuronInfo.NeuronDevices", [], "its record lists no accelerator"),
     ],
 )
-def test_what_is_not_known_is_told_and_not_invented(path, value, reason, tmp_path) -> None:
+def test_what_is_not_known_is_reported_and_not_invented(path, value, reason, tmp_path) -> None:
     one = record("trn2.48xlarge")
     put(one, "InstanceType", "trn9.48xlarge")
     put(one, "NeuronInfo.NeuronDevices[0].Name", "Trainium9")

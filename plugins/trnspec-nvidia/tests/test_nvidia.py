@@ -142,7 +142,7 @@ def test_every_source_is_used():
 
 
 def test_what_is_waived():
-    """Memory of which nobody prints the bytes, and nothing else."""
+    """Memory of which no source prints the bytes, and nothing else."""
     waived = {(n.name, w.code, w.at) for n in catalog() if n.target for w in n.metadata.allow}
 
     assert waived == {
@@ -199,7 +199,7 @@ def test_links_of_a_chip(name):
 
 
 @pytest.mark.parametrize("name", sorted({*EIGHT, *TRAYS.values()} - {"hgx-b200", "hgx-h100"}))
-def test_between_servers_one_attribute_tells(name):
+def test_between_servers_one_attribute_reports(name):
     """NICs times the rate of one; the technology is that of the link, where the page names it."""
     network = catalog().named(name).spec.network
     nic = catalog().find(network.link).spec

@@ -51,7 +51,7 @@ ULTRA = {("b300", "fp4"), ("gb300", "fp4")}
 
 
 def test_sparsity_doubles_the_rate():
-    """Structured sparsity doubles the rate of a tensor core: both are told apart, and agree within their digits."""
+    """Structured sparsity doubles the rate of a tensor core: both are distinguished, and agree within their digits."""
     checked = set()
     for node in (n for n in catalog() if n.target and n.kind == "Chip"):
         figures = catalog().figures(node)

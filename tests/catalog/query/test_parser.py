@@ -160,7 +160,7 @@ def test_the_line_of_the_mistake() -> None:
 
 
 def test_wide_characters_move_the_mark() -> None:
-    """The mark stands below the place on a terminal, where some characters take two columns."""
+    """The mark is below the place on a terminal, where some characters take two columns."""
     assert "  " + " " * 15 + "^" == shown("c where a='日' ?")[2]
 
 

@@ -122,7 +122,7 @@ def test_found(text, found) -> None:
     ],
 )
 def test_not_known(text, found, undecided) -> None:
-    """A comparison with what nobody published is neither true nor false."""
+    """A comparison with what nothing published is neither true nor false."""
     result = CAT.query(f"chip where {text}")
 
     assert (found, undecided) == ([b.name for b in result], [b.name for b in result.undecided])
@@ -214,7 +214,7 @@ def test_the_same_as_plain_python(condition) -> None:
     assert {n for n, a in answers.items() if a is None} == {b.name for b in result.undecided}
 
 
-# The page that tells the language.
+# The page that explains the language.
 
 PAGE = (ROOT / "docs" / "reference" / "query.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)

@@ -148,11 +148,11 @@ def test_the_place_of_the_claim_comes_with_it() -> None:
     assert ("p", "2023-04") == (figure.where, figure.as_of)
 
 
-# What nobody adopts today.
+# What nothing adopts today.
 
 
 def test_a_figure_that_was_taken_back() -> None:
-    """It stands again until the page appeared that the document is of."""
+    """It is adopted again until the page appeared that the document is of."""
     more = {"spec": "{connects: chips}", "metadata": "source: new"}
 
     assert ("7 us", "mid") == at("2024-05", claim("mid", "7 us", "superseded"), **more)
@@ -233,7 +233,7 @@ def test_an_optional_part_is_left_out() -> None:
     assert "box" in made
 
 
-def test_a_document_on_nobodys_word() -> None:
+def test_a_document_without_a_source() -> None:
     _, unknown = as_of(graph(document("Link", "wire", "spec: {connects: chips}")), "2023-05")
 
     assert {"wire": "nothing in it has a source, so its date is unknown"} == unknown

@@ -24,7 +24,7 @@ def test_totals_follow(catalog) -> None:
     )
 
 
-def test_an_assumed_figure_is_nobodys_word(catalog) -> None:
+def test_an_assumed_figure_has_no_source(catalog) -> None:
     figure = catalog.replace("part", {"memory.capacity": "~64 GiB"})["part"].figure("memory.capacity")
 
     assert ("", "64 GiB", "assumed, instead of 32 GiB") == (figure.source_name, figure.derived, figure.note)

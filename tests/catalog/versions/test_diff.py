@@ -118,7 +118,7 @@ def test_another_dimension_has_no_ratio() -> None:
 
 
 def test_text() -> None:
-    """Four data types that changed alike are told once; no line is longer than a terminal."""
+    """Four data types that changed alike are reported once; no line is longer than a terminal."""
     text = str(found())
 
     assert "  peak.dense.{bf16,fp16}: 210 TFLOPS -> 190 TFLOPS  x 0.9048\n" in text
@@ -169,7 +169,7 @@ def test_a_document_that_neither_date_knows_may_be_named() -> None:
 
 @settings(max_examples=10)
 @given(st.randoms(use_true_random=False), st.data())
-def test_exactly_what_was_changed_is_told(chance: random.Random, data) -> None:
+def test_exactly_what_was_changed_is_reported(chance: random.Random, data) -> None:
     """Figures anywhere in the catalog, in whatever order its documents come."""
     # Entries of lists, such as ratios.0.says, are not replaced by path.
     fields = [(b.name, at, f.value.value) for b in whole() for at, f in b.figures.items()]

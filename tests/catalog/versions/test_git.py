@@ -40,7 +40,7 @@ def test_each_revision_has_its_bytes(repository) -> None:
 
 
 def test_from_a_folder_inside(repository) -> None:
-    """The folder is named from the top of the repository, wherever in it one stands."""
+    """The folder is named from the top of the repository, wherever in it one is."""
     assert {"one.yaml", "empty file.yaml"} == set(files("HEAD~1", "catalog/chips", repository / "catalog"))
 
 

@@ -120,7 +120,7 @@ def test_nothing_that_holds_is_shown(shown: Audit) -> None:
     assert not holding & {(d.name, r.says) for d in shown.disagreements for r in d.conflicting}
 
 
-def test_an_outdated_page_that_closes_is_told_from_one_that_contradicts_itself(shown: Audit) -> None:
+def test_an_outdated_page_that_closes_is_distinguished_from_one_that_contradicts_itself(shown: Audit) -> None:
     views = {v.source: v for v in shown.views}
 
     assert views["neuron-trn1-2023-02"].closing > 0

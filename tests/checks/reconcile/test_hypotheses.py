@@ -171,7 +171,7 @@ def test_no_other_unit_was_meant(printed, wanted, cause):
     assert cause not in causes(printed, wanted)
 
 
-def test_a_decimal_and_a_binary_unit_are_told_apart_by_precision():
+def test_a_decimal_and_a_binary_unit_are_distinguished_by_precision():
     """Three digits decide between GB and GiB; one digit does not, and then rounding alone explains it."""
     assert {"decimal-unit"} == set(causes("512 GB", "512 GiB"))
     assert "decimal-unit" not in causes("9 TB", "9 TiB")
@@ -280,7 +280,7 @@ def test_the_figure_of_one_group():
     assert explanations["part-for-whole"] == "the figure of one group, 16 x 667 TFLOPS, was used for the whole"
 
 
-def test_one_part_by_two_relations_is_told_once():
+def test_one_part_by_two_relations_is_reported_once():
     """One server of four is sixteen chips of 64: the totals of both disagree for one reason."""
     by_server = term(bare(), ("trn2u.48xlarge", "stated.peak.dense.bf16"), ("trn2-ultraserver", "servers.count"))
     case = Case(
@@ -309,7 +309,7 @@ def test_a_part_is_not_named_where_its_total_would_not_do_either():
     assert explanations == {}
 
 
-def test_the_total_stands_for_one_part():
+def test_the_total_represents_one_part():
     share = (Fraction(16), parse("3,040 TFLOPS"))
     explanations = causes("3,040 TFLOPS", interval("3,040 TFLOPS").scaled(Fraction(1, 16)), at=PEAK, shares=[share])
 
@@ -361,7 +361,7 @@ def test_a_slip_of_the_unit_is_no_wrong_count():
 
 
 def test_memory_is_not_rounded_before_it_is_multiplied():
-    """16 x 30 GiB are 480 GiB, but nobody rounds 32 GiB."""
+    """16 x 30 GiB are 480 GiB, but nothing rounds 32 GiB."""
     part = of_server(part="memory.capacity")
     explanations = causes("480 GiB", part.interval, at=("trn1.32xlarge", "stated.memory.capacity"), terms=[part])
 

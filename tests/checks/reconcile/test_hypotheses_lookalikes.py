@@ -23,13 +23,13 @@ from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import parse
 
 
-def test_the_dense_rate_stands_for_the_sparse_one():
+def test_the_dense_rate_represents_the_sparse_one():
     explanations = causes("667 TFLOPS", "2,563 TFLOPS", at=("trainium2", "peak.sparse.bf16"), graph=bare())
 
     assert explanations["dense-sparse"] == "this is the dense rate of bf16: 667 TFLOPS"
 
 
-def test_the_sparse_total_stands_for_the_dense_one():
+def test_the_sparse_total_represents_the_dense_one():
     part = of_server(server="trn2.48xlarge")
     site = sites(bare(), "trn2.48xlarge", "stated.peak.dense.bf16")[0]
     explanations = explain_case(Case(site, parse("41.0 PFLOPS"), (part.interval,), (part,), (), bare()))
@@ -67,7 +67,7 @@ def test_the_figure_of_another_row():
     assert explanations["swapped-row"] == "this is the figure of fp32: 47.5 TFLOPS"
 
 
-def test_rows_that_share_a_figure_are_told_together():
+def test_rows_that_share_a_figure_are_reported_together():
     explanations = [
         e.sentence for e in explain_case(_case(bare(), FP32, "190 TFLOPS", "47.5 TFLOPS")) if e.id == "swapped-row"
     ]
@@ -117,7 +117,7 @@ def test_an_older_claim():
     )
 
 
-def test_sources_that_print_the_same_are_told_together():
+def test_sources_that_print_the_same_are_reported_together():
     graph = bare()
     for source in ("neuron-trn1-2023-02", "neuron-trn1-2022-10", "neuron-trainium-2023-04"):
         graph = claim(graph, "trainium1", "spec.peak.dense.bf16", "210 TFLOPS", source=source, verdict="superseded")

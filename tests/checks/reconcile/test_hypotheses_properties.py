@@ -76,7 +76,7 @@ Bounds = tuple[Fraction, Fraction]
 
 @frozen
 class Facts:
-    """All numbers of a case, in base units: what is printed, what it stands for, what is wanted, the parts."""
+    """All numbers of a case, in base units: what is printed, what it represents, what is wanted, the parts."""
 
     printed: Quantity
     mine: Bounds
@@ -107,7 +107,7 @@ def meet(a: Bounds, b: Bounds) -> bool:
 
 @settings(max_examples=150, deadline=None)
 @given(totals())
-def test_whatever_is_told_closes_the_gap(drawn):
+def test_whatever_is_reported_closes_the_gap(drawn):
     """Each sentence is read again, and what it says is computed by plain arithmetic on the digits."""
     servers, chips, part, text, how = drawn
     try:

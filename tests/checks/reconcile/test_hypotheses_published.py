@@ -70,7 +70,7 @@ def test_a_published_figure_as_one_more_claim(name, at, says, expected):
     ],
 )
 def test_a_published_total_against_its_parts(name, at, says, expected):
-    """The figure stands as adopted, without any claims that could tell on it."""
+    """The figure is as adopted, without any claims that could tell on it."""
     graph = bare()
     steps = at.split(".")
     if graph.named(name).spec.stated is None or _missing(graph, name, steps):

@@ -1,4 +1,4 @@
-"""trnspec.checks.reconcile.sites: what stands at a site, and what a relation expects of each of its sides."""
+"""trnspec.checks.reconcile.sites: what is at a site, and what a relation expects of each of its sides."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_figure_and_claim_are_two_sites_in_two_places():
     assert str(said) == "peak.dense.bf16 of trainium1, says neuron-trn1-2023-02,"
 
 
-def test_the_location_says_what_stands_there():
+def test_the_location_says_what_is_there():
     (site,) = sites(shipped(), "trainium1", "memory.capacity")
 
     assert site.location.file.endswith("trainium1.yaml")

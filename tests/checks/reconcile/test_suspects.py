@@ -26,7 +26,7 @@ def test_the_shipped_catalog_has_no_suspect():
     assert blamed(shipped()) == []
 
 
-def test_nothing_fails_nobody_is_blamed():
+def test_nothing_fails_nothing_is_blamed():
     assert suspects([]) == []
     assert suspects(r for r in relations(bare()) if r.holds) == []
 
@@ -95,7 +95,7 @@ def test_a_wrong_claim():
 
 
 def test_totals_and_claims_together():
-    """Totals and claims are told apart in the failing relations, sums first."""
+    """Totals and claims are distinguished in the failing relations, sums first."""
     graph = put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS")
     (suspect,) = suspects(relations(graph))
     order = [r.is_claim for r in suspect.failing]

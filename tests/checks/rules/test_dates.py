@@ -81,6 +81,8 @@ def test_date_in_words(text, expected):
         (PAGE, "2025", "not-before", False),
         (PAGE, "2027", "not-before", True),
         ("thirdparty-trainium-overview", "9999-01-01", "exact", True),
+        ("thirdparty-trainium-overview", "1990", "exact", False),
+        ("thirdparty-trainium-overview", "1989-12-31", "exact", True),
     ],
 )
 def test_date_and_name_of_a_source(name, as_of, dating, reported):

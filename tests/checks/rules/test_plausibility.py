@@ -16,7 +16,7 @@ CODES = ["TRN602", "TRN603", "TRN604", "TRN605", "TRN607", "TRN608", "TRN609", "
 
 
 def chip(**values: str):
-    """Trainium2 with other figures; ``peak__dense__bf16`` stands for the path."""
+    """Trainium2 with other figures; ``peak__dense__bf16`` represents the path."""
     return functools.reduce(lambda g, kv: put(g, "trainium2", kv[0].replace("__", "."), kv[1]), values.items(), bare())
 
 

@@ -138,3 +138,13 @@ def test_likely_cause_is_named(graph) -> None:
         hints = [d.hint for d in findings(changed(graph, one), RULES) if d.where.path == path]
 
         assert any(hint in h for h in hints), hints
+
+
+def test_a_wrong_server_is_not_reported_at_its_prices(graph) -> None:
+    """667 chips instead of 16 make every price per chip implausible."""
+    node = graph.named("trn2.48xlarge")
+    spec = evolve(node.spec, chips=evolve(node.spec.chips, count=667))
+    wrong = graph.replace(node.name, spec)
+
+    assert [one for one in market(wrong).contradictions if one.code == "TRN805"]
+    assert [] == [d for d in findings(wrong, RULES) if d.code == "TRN805"]

@@ -107,7 +107,7 @@ def test_a_conflict_without_a_verdict(verdict):
     assert finding.hint.startswith("add a verdict and a reason; ")
 
 
-def test_the_likely_cause_of_a_conflict_is_told():
+def test_the_likely_cause_of_a_conflict_is_reported():
     graph = claim(shipped(), "trainium1", "spec.memory.bandwidth", "820 GiB/s")
     (finding,) = findings("TRN303", graph)
 
@@ -278,7 +278,7 @@ def test_what_a_sum_reports_is_not_reported_again():
     assert set() == found("TRN303", graph)
 
 
-def test_an_adopted_figure_stands_between_claims():
+def test_an_adopted_figure_is_between_claims():
     """Each is compared with it alone: they differ from each other, and not from it."""
     graph = put(bare(), "trainium1", "memory.stacks.capacity", "~17 GiB")
     graph = claim(graph, "trainium1", STACK, "16.5 GiB", source=OLD)

@@ -127,11 +127,11 @@ def test_another_count_of_chips_is_another_size():
         ("trn1.32xlarge", Topology(shape="ring"), 2, False),
         ("trn1.32xlarge", Topology(shape="chain"), 2, False),
         ("trn1.32xlarge", Topology(shape="fully-connected"), 15, False),
-        ("trn1.32xlarge", Topology(shape="torus"), 4, False),  # TRN501 tells that it cannot be built
+        ("trn1.32xlarge", Topology(shape="torus"), 4, False),  # TRN501 reports that it cannot be built
         (ULTRA, torus(4, 4, 4), 4, False),
         (ULTRA, torus(4, 4, 4), 6, True),
         (ULTRA, torus(4, 16), 4, True),
-        (ULTRA, torus(100_000, 100_000), 4, False),  # TRN501 tells how large it is
+        (ULTRA, torus(100_000, 100_000), 4, False),  # TRN501 reports how large it is
         (GEN1, switched((2, 32), direct=1), 7, False),
     ],
 )
@@ -141,7 +141,7 @@ def test_the_links_of_a_chip(name, topology, links, reported):
     assert ({(name, "spec.fabric.links_per_chip")} if reported else set()) == found("TRN502", graph)
 
 
-def test_links_in_and_between_servers_are_told_apart():
+def test_links_in_and_between_servers_are_distinguished():
     (finding,) = findings("TRN502", put(bare(), ULTRA, "between_servers.links_per_chip", 4))
 
     assert f"a chip of {ULTRA} has 4 + 4 links, but 6 in the topology" == finding.message
@@ -225,7 +225,7 @@ def test_words_that_were_judged(verdict):
     assert findings("TRN503", graph) == []
 
 
-def test_a_wrong_size_is_told_once():
+def test_a_wrong_size_is_reported_once():
     """Where the declaration has another number of chips than the system, words are not held against it."""
     graph = claim(wired("trn1.32xlarge", torus(4, 8)), "trn1.32xlarge", "spec.fabric.topology", "2D Torus")
 

@@ -1,4 +1,4 @@
-"""trnspec.checks.rules.totals: how a total that does not add up is told."""
+"""trnspec.checks.rules.totals: how a total that does not add up is reported."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_efa_of_an_ultraserver(wrong, hint):
         assert hint in told[0].hint
 
 
-def test_several_causes_are_told_as_several():
+def test_several_causes_are_reported_as_several():
     """A total of half the size is eight chips, or one direction."""
     told = one(put(bare(), "trn1.32xlarge", "network.bandwidth", "400.0 Gbps"))
 

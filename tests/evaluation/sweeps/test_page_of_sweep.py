@@ -34,6 +34,18 @@ def test_a_bound_does_not_look_like_an_estimate() -> None:
     assert f"{BOUNDS} {IDEAL}" == sweep_note(SOME)
 
 
+def test_long_reasons_are_printed_once_below_the_table() -> None:
+    """The rows refer to them by number; short ones remain in their cells."""
+    long, other = (RefusalError("no-plan", f"{word * 30}here") for word in ("why ", "how "))
+    rows = [*SOME, ({"on": "d"}, long), ({"on": "e"}, other), ({"on": "f"}, long)]
+    cells = [row.rpartition("  ")[2] for row in lines(sweep_table(rows), 80)[4:]]
+    _, _, *notes, _ = sweep_page(rows, "x", 200)
+
+    assert cells == ["no: never", "no-plan [1]", "no-plan [2]", "no-plan [1]"]
+    assert notes == [f"[1] {long}", f"[2] {other}"]
+    assert sweep_markdown(rows, "x").count(str(long)) == 1
+
+
 def test_columns_are_added_only_where_they_differ() -> None:
     both = [({"on": "a"}, estimate(2.0)), ({"on": "b"}, estimate(1.0))]
 

@@ -254,10 +254,61 @@ def test_a_prefix_cache_shortens_the_first_token() -> None:
     assert half.number("median_ttft") < plain.number("median_ttft")
 
 
-def test_experts_are_split_over_all_replicas_of_a_system() -> None:
-    question = {**QUESTION, "model": "qwen3-30b-a3b", "tp": (8,), "top": 20}
+def test_experts_are_split_over_replicas_of_one_system_and_of_several() -> None:
+    """All replicas of one, two or four systems, and a quarter of them; attention is data-parallel over them."""
+    question = {**QUESTION, "model": "qwen3-30b-a3b", "tp": (8,), "top": 30}
+    found = rows(plan(CAT, **question))
 
-    assert {row["ep"] for row in rows(plan(CAT, **question))} == {1, 8}
+    assert {row["ep"] for row in found} == {1, 2, 8, 16, 32}
+    for row in found:
+        assert int(row["system"].partition("*")[2]) % max(1, row["ep"] // 8) == 0
+    assert len({(row["system"], row["tp"], row["ep"], row["pools"]) for row in found}) == len(found)
+
+
+def test_the_launch_of_an_expert_parallel_group() -> None:
+    found = plan(CAT, **{**QUESTION, "model": "qwen3-30b-a3b", "tp": (8,), "ep": (8,)})
+
+    assert "--data-parallel-size 8 --enable-expert-parallel" in str(found["launch"])
+    assert "attention dp 8" in found.answer("replicas").note
+
+
+def test_energy_is_that_of_the_chips_at_their_power(tmp_path: Path) -> None:
+    overlay = tmp_path / "power.yaml"
+    overlay.write_text(
+        "add:\n"
+        "  - {api_version: trnspec/v1, kind: Source, metadata: {name: sheet, title: Sheet},"
+        " spec: {publisher: Example, as_of: 2026-01, rank: vendor-chip-page}}\n"
+        "  - {api_version: trnspec/v1, kind: Power, metadata: {name: trainium2-tdp, title: Power, source: sheet},"
+        " spec: {of: trainium2, type: tdp, power: 450 W}}\n"
+    )
+    unknown, found = (plan(cat, **QUESTION, objective="energy") for cat in (CAT, CAT.overlay(overlay)))
+    best = rows(found)[0]
+
+    assert best["power"] == 450 * best["chips"]
+    assert best["million_tokens_energy"] == pytest.approx(best["power"] / (20.0 * 256) * 1e6)
+    assert found["million_tokens_energy"] == best["million_tokens_energy"]
+    assert best["million_tokens_energy"] == min(
+        row["million_tokens_energy"] for row in rows(found) if row["kind"] == best["kind"]
+    )
+    assert {a.name: a.value for a in unknown.assumptions}["energy"] == "unknown"
+    assert rows(unknown)[0]["million_tokens_energy"] is None
+
+
+def test_dtypes_of_weights_and_cache_are_evaluated_together() -> None:
+    found = rows(plan(CAT, **{**QUESTION, "tp": (8,)}, weight_dtype=("bf16", "fp8"), kv_dtype=("bf16", "fp8"), top=30))
+
+    assert {(row["weight_dtype"], row["kv_dtype"]) for row in found} == {*itertools.product(("bf16", "fp8"), repeat=2)}
+
+
+def test_every_system_is_listed() -> None:
+    """The best plan of each, as far as they fit; the order remains that of the ranking."""
+    question = {**QUESTION, "on": ("trn2.48xlarge", "trn1.32xlarge"), "tp": None, "top": 3}
+    found = rows(plan(CAT, **question))
+    everything = rows(plan(CAT, **question | {"top": 100}))
+
+    assert {row["system"].partition("*")[0] for row in found} == {"trn2.48xlarge", "trn1.32xlarge"}
+    assert len(found) == 3
+    assert [row for row in everything if row in found] == found
 
 
 def test_a_model_that_does_not_fit_on_one_system_is_split_over_several() -> None:

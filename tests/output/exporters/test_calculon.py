@@ -95,7 +95,7 @@ def test_a_ring_sends_what_a_ring_sends() -> None:
     ]
 
 
-def test_a_type_without_a_rate_is_left_out_and_told() -> None:
+def test_a_type_without_a_rate_is_left_out_and_reported() -> None:
     made = CAT["trn3-gen1-ultraserver"].export("calculon")
 
     assert "float8" not in json.loads(made.text)["matrix"]

@@ -80,7 +80,7 @@ def test_links_have_the_rate_of_their_class() -> None:
     assert {"within": "128 GB/s", "between": "64 GB/s"} == labels
 
 
-def test_a_switched_fabric_tells_the_rate_of_a_link() -> None:
+def test_a_switched_fabric_reports_the_rate_of_a_link() -> None:
     text = CAT["trn3-gen2-ultraserver"].export("dot").text
 
     assert 3 == text.count('label="64 GB/s a link"')

@@ -49,7 +49,7 @@ def test_what_is_uncertain_is_assumed() -> None:
     } == {a.field: a.says for a in account.assumptions}
 
 
-def test_an_unresolved_rival_is_told() -> None:
+def test_an_unresolved_rival_is_reported() -> None:
     chip = document(
         "Chip",
         "torn",

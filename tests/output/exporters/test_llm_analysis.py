@@ -111,7 +111,7 @@ print(json.dumps(found))
 
 @pytest.mark.slow
 def test_the_package_reads_it_and_calculates_with_it(package, tmp_path) -> None:
-    """Its loader takes every key as it stands, its analysis gives times, and no default of its own slips in."""
+    """Its loader takes every key as it is, its analysis gives times, and no default of its own slips in."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | {"PYTHONPATH": str(package)}
     args = [sys.executable, "-c", ASK, *FABRICS, *WHOLE, *GPUS]
     done = subprocess.run(args, cwd=tmp_path, env=env, capture_output=True, check=False, text=True)

@@ -106,7 +106,7 @@ def test_every_value_is_what_is_printed(everything) -> None:
         assert high is None or figure["value"] <= high, at
 
 
-def test_every_source_that_is_named_is_told(everything) -> None:
+def test_every_source_that_is_named_is_reported(everything) -> None:
     """Once, under its own name, with its date."""
 
     def named(value: object):
@@ -124,7 +124,7 @@ def test_every_source_that_is_named_is_told(everything) -> None:
     assert all(as_of in (None, everything["sources"][name]["as_of"]) for name, as_of in cited)
 
 
-def test_one_document_tells_only_its_own_sources() -> None:
+def test_one_document_reports_only_its_own_sources() -> None:
     made = json.loads(SMALL["box"].export("json").text)
 
     assert {"page", "old"} == set(made["sources"])

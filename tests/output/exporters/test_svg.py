@@ -41,7 +41,7 @@ def links(root: ET.Element) -> Counter[str]:
     return Counter(e.get("class", "").split()[1] for e in of_class(picture, "link"))
 
 
-def test_it_tells_what_it_shows_to_those_who_cannot_see_it() -> None:
+def test_it_reports_what_it_shows_to_those_who_cannot_see_it() -> None:
     root = drawn("trn2-ultraserver")
 
     assert "img" == root.get("role")
@@ -192,7 +192,7 @@ def boxes(root: ET.Element) -> list[tuple[float, float, float, float]]:
 @given(TOPOLOGIES)
 @settings(max_examples=40, deadline=None)
 def test_any_fabric(topology) -> None:
-    """All chips, every link drawn or told, and no chip on top of another."""
+    """All chips, every link drawn or reported, and no chip on top of another."""
     changed = with_topology(*topology)
     root = drawn("trn1.32xlarge", changed)
     fabric = changed["trn1.32xlarge"].topology

@@ -87,7 +87,7 @@ def test_out_of_a_chip_agrees_with_what_is_printed() -> None:
         assert CAT[name].figure("fabric.bandwidth.both").value.value == 2 * out_of_a_chip(ledger(name), "x")
 
 
-def test_what_is_not_known_of_the_way_between_servers_is_told() -> None:
+def test_what_is_not_known_of_the_way_between_servers_is_reported() -> None:
     account = ledger("trn3-gen2-ultraserver")
     out_of_a_chip(account, "bandwidth")
 

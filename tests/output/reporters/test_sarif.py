@@ -108,7 +108,7 @@ class TestSarif:
             fingerprints(evolve(report, diagnostics=tuple(map(moved, report.diagnostics))))
         )
 
-    def test_fingerprint_tells_apart(self) -> None:
+    def test_fingerprint_distinguishes(self) -> None:
         """Code, file and path each make another fingerprint."""
         where = Location("f", Place(1, 1), ("a",))
         found = Diagnostic("TRN001", Severity.ERROR, "m", where)

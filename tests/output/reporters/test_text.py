@@ -19,7 +19,7 @@ from trnspec.yaml import Place
 
 class TestText:
     def test_golden(self) -> None:
-        """Every part of a finding stands in its place, and the last line counts."""
+        """Every part of a finding is in its place, and the last line counts."""
         expected = f"""\
 {CHIP}: info TRN950 few-dates: 50% of the figures have a date
 
@@ -67,7 +67,7 @@ class TestText:
         ],
     )
     def test_caret(self, line: str, column: int, text: str, shown: str, caret: str) -> None:
-        """The caret stands below the character, however many columns the ones before it take."""
+        """The caret is below the character, however many columns the ones before it take."""
         report = one(Location("f", Place(2, column), text=text))
         expected = f"    2 | {shown}\n      | {caret}\n\n"
         assert expected in render(report, "text", texts={"f": f"x: 1\r\n{line}\r\ny: 2"})
@@ -75,7 +75,7 @@ class TestText:
     @pytest.mark.parametrize("column", [1, 40, 500, 995, 1000])
     @pytest.mark.parametrize("char", ["x", "漢", "\t", "\x1b"])
     def test_long_line(self, column: int, char: str) -> None:
-        """A long line is cut to the width, around a caret that still stands below its character."""
+        """A long line is cut to the width, around a caret that still is below its character."""
         line = char * (column - 1) + "!" + char * (1000 - column) + "."
         shown = render(one(Location("f", Place(1, column))), "text", width=60, texts={"f": line}).split("\n")
         columns = [c for c in shown[1] for _ in range(1 + (unicodedata.east_asian_width(c) == "W"))]

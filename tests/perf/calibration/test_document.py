@@ -93,8 +93,8 @@ def test_it_is_sound(tmp_path, monkeypatch, capsys):
     assert "no findings" in done.out
 
 
-def test_only_what_was_fitted_is_told():
-    """What was not free to move is left out, and so read as ideal; causality is always told."""
+def test_only_what_was_fitted_is_reported():
+    """What was not free to move is left out, and so read as ideal; causality is always reported."""
     found = achieved(fitted(names=("matmul", "step")).efficiency, ("matmul", "step"))
     assert {"matmul": "0.72x", "step": "2 ms", "causal": "1x"} == found
     stated = {*NAMES, "causal"} - {"matmul_fp8", "matmul_fp4"}

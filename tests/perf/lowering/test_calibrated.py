@@ -209,7 +209,7 @@ def test_what_a_calibration_leaves_out_is_ideal():
     assert stated.ultraserver is stated.score_passes is None
 
 
-def test_that_of_another_chip_is_told():
+def test_that_of_another_chip_is_reported():
     found = calibrated(everything(), "trainium2", "training", "a100-80gb-megatron-2021")
     assert "fitted on a100-80gb, not on trainium2" in found.description
     assert found.efficiency == calibrated(everything(), "a100-80gb", "training", "a100-80gb-megatron-2021").efficiency

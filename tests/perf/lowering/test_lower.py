@@ -108,7 +108,7 @@ def test_every_server(name, count):
     ordered(system.ends[0], system, system.ends[1])
 
 
-def test_rates_that_nobody_has_published():
+def test_rates_that_are_not_published():
     """They are unknown and not those of something else; the place is where the figure would stand."""
     found = {
         (name, level.name, level.place)
@@ -301,6 +301,6 @@ def test_memory_of_the_host():
     assert UNKNOWN == lower(everything(), "trainium2").host_memory
 
 
-def test_elastic_fabric_stands_before_the_network_of_the_instance():
+def test_elastic_fabric_is_before_the_network_of_the_instance():
     slower = shipped().replace("trn1.32xlarge", {"network.peak": "100 Gbps"}).graph
     assert levels(lower(everything(), "trn1.32xlarge*2")) == levels(lower(slower, "trn1.32xlarge*2"))

@@ -114,7 +114,7 @@ def unknown_server() -> Machine:
      (64, 1, True)],
 )  # fmt: skip
 def test_an_unknown_link_is_counted_where_it_is_used(n, stride, used):
-    """Between the chips of this server nobody has published a rate; within a chip, and by the network, they have."""
+    """Between the chips of this server no source has published a rate; within a chip, and by the network, they have."""
     assert used == (group(unknown_server(), float(n), float(stride)).unknown > 1e-12)
 
 
@@ -138,7 +138,7 @@ def test_numbers_of_one_rank():
     assert [1.0 / (level.rate * share) for level, share in each] == [
         found.byte_1, found.byte_2, found.byte_3, found.byte_4,
     ]  # fmt: skip
-    # A published latency stands before the fitted one; none is published within a chip.
+    # A published latency is before the fitted one; none is published within a chip.
     assert (3e-6, 1.5e-6, 1.5e-6, 1.5e-5) == (found.hop_1, found.hop_2, found.hop_3, found.hop_4)
     assert (3e-6, 3e-6, 3e-6, 2.2e-5) == (found.step_1, found.step_2, found.step_3, found.step_4)
     assert [0.0] * 4 == [getattr(found, f"unknown_{i}") for i in range(1, 5)]

@@ -385,7 +385,7 @@ def test_sequences_longer_than_the_positions() -> None:
     assert [REASONS.index("context") if s > 4096 else 0 for s in many] == code.tolist()
 
 
-def test_a_context_is_told_before_a_figure_that_is_missing() -> None:
+def test_a_context_is_reported_before_a_figure_that_is_missing() -> None:
     on = system((("chip", 2.0, 2e11, 0.0), ("server", 32.0, 0.0, 0.0)), 32)
     e, layout = estimator("encoder", on), Layout(dp=32, seq=8192, global_batch=32)
     assert ("context", 0.0, 0.0) == single(e, layout)

@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pipeline_simulation import folded_inputs
+from pipeline_simulation import folded_inputs, one_forward_one_backward, span, v_shaped, zero_bubble
 
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.training.timeline import (
@@ -177,22 +177,32 @@ def test_the_first_stage_of_a_v_has_the_output(schedule) -> None:
 
 
 @given(
-    schedule=st.sampled_from(V_SHAPED), p=st.integers(2, 5), m=st.integers(1, 12), w=st.floats(0.1, 1.0),
-    f=st.floats(1.0, 3.0), b=st.floats(1.0, 3.0), others=st.floats(0.2, 1.0), data=st.data(),
+    schedule=st.sampled_from(["1f1b", "interleaved", "zb1p", "zb2p", *V_SHAPED]), p=st.integers(2, 5), rounds=st.integers(1, 4),
+    w=st.floats(0.1, 1.0), f=st.floats(1.0, 3.0), b=st.floats(1.0, 3.0), head=st.floats(0.0, 3.0), data=st.data(),
 )  # fmt: skip
-@settings(max_examples=40)
-def test_a_slower_stage_adds_no_more_than_its_passes(schedule, p, m, w, f, b, others, data) -> None:
-    """A path has each pass once, so the closed form of equal stages and what one has in addition is enough."""
-    slowest = data.draw(st.integers(0, p - 1))
-    times = f / 2, b / 2, w / 2
-    total = m * (f + b + w)
-    total += v_shaped_bubble(V_SHAPED.index(schedule) + 1.0, float(p), float(m), *(others * time for time in times))
-    drawn = timeline(evolve(passes(schedule, p, m, 2, f=f, b=b, w=w), others=others, slowest=slowest), total)
+@settings(max_examples=60)
+def test_chunks_have_their_own_layers(schedule, p, rounds, w, f, b, head, data) -> None:
+    """The events take as long as an execution of their own, in which each chunk takes its own time."""
+    fused, folded = schedule in ("1f1b", "interleaved"), schedule in V_SHAPED
+    v, m = 2 if folded or schedule == "interleaved" else 1, p * rounds
+    shares = data.draw(st.lists(st.floats(0.1, 1.0), min_size=p * v, max_size=p * v))
+    times = {"F": f, "B": b, "W": 0.0 if fused else w}
+
+    def lasting(one: tuple[str, int, int, int]) -> float:
+        kind, _, c, r = one
+        chunk = (2 * p - 1 - r if c else r) if folded else c * p + r
+        last = {"F": head / 3, "B": 2 * head / 3, "W": 0.0}[kind] if chunk == p * v - 1 else 0.0
+        return times[kind] * shares[chunk] + last
+
+    if folded:
+        orders = v_shaped(p, m, schedule)
+    else:
+        orders = one_forward_one_backward(p, m, v) if fused else zero_bubble(p, m, int(schedule[2]))
+    total = span(orders, {}, folded=folded, lasting=lasting)
+    drawn = timeline(evolve(passes(schedule, p, m, v, f=f, b=b, w=times["W"], head=head), shares=shares), total)
 
     check(drawn, total)
-    for stage in range(p):
-        share = math.fsum(e.duration for e in drawn.of(stage) if e.work is not None) / (m * (f + b + w))
-        assert (1.0 if stage == slowest else others) == pytest.approx(share, rel=1e-9)
+    assert not [e for e in drawn.events if e.name == SLACK]
 
 
 def test_interleaved_needs_whole_rounds() -> None:

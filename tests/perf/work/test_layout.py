@@ -179,7 +179,7 @@ def test_the_hint_of_a_count_that_does_not_come_out():
         assert hint == refused.value.hint
 
 
-def test_where_the_sequence_is_split_when_nobody_says():
+def test_where_the_sequence_is_split_by_default():
     assert [True, False, False, True, False] == [
         splits_sequence(8192, 8, 2, wanted=None),
         splits_sequence(8192, 1, 1, wanted=None),

@@ -54,9 +54,13 @@ def date_of(text: str) -> str:
     return "-".join(part for part in (year, month, day if month else "") if part) if year else ""
 
 
+_EARLIEST = "1990"
+"""No page has an earlier version: the web began then."""
+
+
 @rule("TRN307", "date-out-of-range", over=Source, local=True)
 def date_out_of_range(source: Node[Source], graph: Graph) -> Iterator[Finding]:
-    """A source that is dated in the future, or whose name has another date.
+    """A source that is dated in the future or before 1990, or whose name has another date.
 
     Why:
         Conflicts between sources are resolved by date, so a wrong date makes an outdated figure the adopted one. The
@@ -87,6 +91,8 @@ def date_out_of_range(source: Node[Source], graph: Graph) -> Iterator[Finding]:
         yield Finding(
             path, f"{stated} is in the future; today is {today}", "a source is dated by the day of its version"
         )
+    if stated < _EARLIEST:
+        yield Finding(path, f"{stated} is before {_EARLIEST}", "a source is dated by the day of its version")
     match = _DATED_NAME.search(source.name)
     order = 0 if match is None else compared(match[1], stated)
     # A date "not before" is a lower bound; the name may have a later year.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trnspec.checks.reconcile.prices import likely_cause, market
+from trnspec.checks.reconcile.suspects import blamed
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at
 from trnspec.graph.prices import region_of
@@ -80,7 +81,7 @@ def price_not_of_its_server(price: Node[Price], graph: Graph) -> Iterator[Findin
 
 def _violations(graph: Graph, code: str) -> Iterator[Finding]:
     for one in market(graph).contradictions if graph.focused(Price, Server) else ():
-        if one.code != code:
+        if one.code != code or (one.other is None and _contradicted(one.one.server, graph)):
             continue
         offer, other = one.one, one.other
         cause = likely_cause(one, market(graph).offers)
@@ -95,6 +96,13 @@ def _violations(graph: Graph, code: str) -> Iterator[Finding]:
             message = f"{offer} does not agree with {other}: {bounds}, by {one.why}"
             see = (other.site.location,)
         yield Finding(offer.site.place, message, f"likely cause: {cause}" if cause else "", see, offer.document)
+
+
+def _contradicted(server: Node[Server], graph: Graph) -> bool:
+    """Whether a figure of the server or of its chip is reported, so that the rate which a price is compared with is wrong."""
+    suspects = {s.site.node.name for s in blamed(graph) if not s.is_claim}
+    chip = graph.find(server.spec.chips.chip)
+    return server.name in suspects or (chip is not None and chip.name in suspects)
 
 
 @rule("TRN802", "price-out-of-proportion")

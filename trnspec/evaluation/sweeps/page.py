@@ -24,10 +24,15 @@ Row = tuple["Mapping[str, Value | None]", "Evaluation | RefusalError"]
 
 _COMPARED = ("step_time", "mfu", "time_to_first_token", "time_per_output_token", "throughput")
 """The answers that people compare; they are the last to be hidden."""
+_PLANNED = ("system", "run_time", "run_cost", "million_tokens", "in_time", "probability")
+"""The answers of plans, which are shown before those."""
 MIXED = (
     "The rows have different kinds of evidence. Ideal rows are bounds, which are not comparable with the others: "
     "they are ranked by themselves, last."
 )
+_LONGEST = 80
+"""The most characters of the message of a refusal in a cell."""
+_MOST_NOTES = 10
 _SHORT = {"time_to_first_token": "TTFT", "time_per_output_token": "TPOT"}
 
 
@@ -64,8 +69,9 @@ def sweep_table(rows: Sequence[Row]) -> Table:
             row.append(_cell(given.get(name), unit, within))
     if refused:
         columns.append(Column("refused", wrap=True, keep=True))
+        numbers = _long_refusals(rows)
         for row, (_, result) in zip(cells, rows, strict=True):
-            row.append(f"{result.reason}: {escape(str(result))}" if isinstance(result, Exception) else "")
+            row.append(_refused(result, numbers) if isinstance(result, Exception) else "")
     return table(columns, cells, "--columns")
 
 
@@ -85,15 +91,15 @@ def sweep_page(
         UsageError: There is no column of such a name.
     """
     shown = _ranked(rows, sort).selected(columns)
-    note = sweep_note(rows)
-    return [wrapped("", head, width), shown, *([wrapped("", note, width)] if note else [])]
+    notes = [*_refusal_notes(rows), sweep_note(rows)]
+    return [wrapped("", head, width), shown, *(wrapped("", note, width) for note in notes if note)]
 
 
 def sweep_markdown(rows: Sequence[Row], head: str, *, columns: str | None = None, sort: str | None = None) -> str:
     """The same page in Markdown."""
-    note = sweep_note(rows)
+    notes = [*map(escape, _refusal_notes(rows)), sweep_note(rows)]
     shown = _ranked(rows, sort).selected(columns)
-    return f"{head}\n\n{markdown(shown)}" + (f"\n{note}\n" if note else "")
+    return f"{head}\n\n{markdown(shown)}" + "".join(f"\n{note}\n" for note in notes if note)
 
 
 def sweep_html(rows: Sequence[Row], head: str) -> str:
@@ -101,9 +107,28 @@ def sweep_html(rows: Sequence[Row], head: str) -> str:
     parts = [
         f"<p>{in_html(head)}</p>",
         html(_ranked(rows, None)) if rows else "",
-        f"<p>{in_html(sweep_note(rows))}</p>",
+        *(f"<p>{in_html(note)}</p>" for note in (*_refusal_notes(rows), sweep_note(rows))),
     ]
     return "\n".join(part for part in parts if part not in ("", "<p></p>"))
+
+
+def _refused(refusal: RefusalError, numbers: Mapping[str, int]) -> str:
+    """The reason of a refusal with its message, or with the number of the note that has it."""
+    message = str(refusal)
+    return f"{refusal.reason} [{numbers[message]}]" if message in numbers else f"{refusal.reason}: {escape(message)}"
+
+
+def _long_refusals(rows: Sequence[Row]) -> dict[str, int]:
+    """The messages of refusals that would take several lines of a cell, numbered."""
+    messages = [str(result) for _, result in rows if isinstance(result, Exception)]
+    return {m: n for n, m in enumerate(dict.fromkeys(m for m in messages if len(m) > _LONGEST), 1)}
+
+
+def _refusal_notes(rows: Sequence[Row]) -> list[str]:
+    """The long messages of refusals, each once."""
+    notes = [f"[{number}] {message}" for message, number in _long_refusals(rows).items()]
+    more = len(notes) - _MOST_NOTES
+    return [*notes[:_MOST_NOTES], f"{more} more are in --format json."] if more > 0 else notes
 
 
 def sweep_note(rows: Sequence[Row]) -> str:
@@ -133,7 +158,8 @@ def _column(name: str, values: Sequence[Value | None], within: tuple[float, str]
     head = _SHORT.get(name, label(name))
     unit = f" [{within[1]}]" if within is not None and within[1] else ""
     right = any(map(is_number, values))
-    return Column(f"{head}{unit}", right=right, importance=2 if name in _COMPARED else 0, key=name)
+    importance = 3 if name in _PLANNED else 2 if name in _COMPARED else 0
+    return Column(f"{head}{unit}", right=right, importance=importance, key=name)
 
 
 def _cell(answer: Answer | None, unit: str, within: tuple[float, str] | None) -> Cell:

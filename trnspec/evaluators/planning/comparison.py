@@ -65,3 +65,20 @@ def pareto(plan: P, plans: Sequence[P], costs: Callable[[P], Costs]) -> bool:
     """
     alike = [other for other in plans if evidence_class(other) == evidence_class(plan)]
     return not any(dominates(costs(other), costs(plan)) for other in alike)
+
+
+def listed(ranked: Sequence[P], most: int, system: Callable[[P], str]) -> list[P]:
+    """The first of some plans, in their order, with the best of every system as far as they fit.
+
+    Args:
+        ranked: All plans, the best first.
+        most: How many.
+        system: The system of a plan, without its count.
+    """
+    first: dict[str, P] = {}
+    for plan in ranked:
+        first.setdefault(system(plan), plan)
+    best = list(first.values())[:most]
+    others = [plan for plan in ranked if not any(plan is one for one in best)]
+    chosen = [*best, *others[: most - len(best)]]
+    return [plan for plan in ranked if any(plan is one for one in chosen)]

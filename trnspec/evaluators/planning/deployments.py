@@ -1,4 +1,4 @@
-"""The deployments of a model on one kind of system, and the fleets of them that meet limits under a load."""
+"""The deployments of a model on one kind of system, with the times of a replica."""
 
 from __future__ import annotations
 
@@ -9,21 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
 
-from trnspec.evaluation.evidence import Evidence, weakest
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, prepare
-from trnspec.evaluators.inference import transfer
-from trnspec.evaluators.planning.system_cost import Rent, rent
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
-from trnspec.perf.calibration.nearest import nearest_row
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.decode import decode, mean_context, speculate
 from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.in_flight import in_flight
-from trnspec.perf.serving.load import MOST_UTILIZED, Replica
-from trnspec.perf.serving.pools import Fleet, State, least
+from trnspec.perf.serving.load import Replica
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.training.step import UNUSED
 
@@ -36,47 +31,13 @@ if TYPE_CHECKING:
 
 Pools = Literal["aggregated", "disaggregated"]
 """Whether the same replicas compute prompts and decode."""
-
 MOST_RUNNING = 256
 """The most requests that a replica runs where none is given: max_num_seqs of vLLM."""
-MOST_SYSTEMS = 1 << 20
-"""The most systems, and replicas of a pool, of a plan."""
 UNFIT = "does not fit in memory"
 """How the reason of a deployment that is too large ends."""
-UNITS = (2, 4, 8)
-"""Systems that one replica is split over, by pipeline parallelism if layers allow, where it does not fit on one."""
-_PREFILLS = 3
-"""Prefill deployments with which decode deployments are combined: those with the least chip time per prompt."""
+_FEWER = (4, 16)
+"""The parts of the largest expert-parallel degree that are evaluated too."""
 _NORMAL_90 = NormalDist().inv_cdf(0.9)
-_RELAXED = 0.25
-"""The share of saturation of the limits that a deployment is said to meet."""
-_IDLE = 1e-3
-"""The share of saturation at which requests do not meet each other."""
-
-
-@frozen(kw_only=True)
-class Limits:
-    """What requests must meet.
-
-    Attributes:
-        ttft: Limit of the time to first token [s].
-        tpot: Limit of the time per output token [s].
-        percentile: Of both, from 0 to 100.
-    """
-
-    ttft: float
-    tpot: float
-    percentile: float
-
-    def met(self, state: State | None) -> bool:
-        """Whether a fleet at some load meets the limits."""
-        if state is None:
-            return False
-        return state.tpot(self.percentile) <= self.tpot and state.ttft(self.percentile) <= self.ttft
-
-    def excess(self, state: State) -> float:
-        """By which factor the limit that is missed most is exceeded."""
-        return max(state.ttft(self.percentile) / self.ttft, state.tpot(self.percentile) / self.tpot)
 
 
 @frozen
@@ -131,141 +92,7 @@ class Deployed:
         )
 
 
-@frozen(kw_only=True)
-class FleetPlan:
-    """A fleet that meets the limits.
-
-    Attributes:
-        pools: The systems of each pool and how many: of the one that decodes, and of the one that prefills if it is apart.
-        chips: Chips of all systems.
-        decode: The deployment that decodes, and prefills unless another does.
-        before: The deployment that prefills, if it is another.
-        fleet: The replicas.
-        state: The fleet under its load.
-        spread: The errors of times; ``None`` for bounds.
-        evidence: What the times are based on.
-        rents: The price of the systems of each pool; empty if one is not known.
-    """
-
-    pools: tuple[tuple[str, int], ...]
-    chips: float
-    decode: Deployed = field(repr=False)
-    before: Deployed | None = field(repr=False)
-    fleet: Fleet = field(repr=False)
-    state: State = field(repr=False)
-    spread: Spread | None
-    evidence: Evidence
-    rents: tuple[Rent, ...]
-
-    @property
-    def systems(self) -> str:
-        """Such as ``trn2.48xlarge*3`` or ``trn2.48xlarge*3 + trn1.32xlarge*2``."""
-        return " + ".join(_times(on, count) for on, count in self.pools)
-
-    @property
-    def one_rate(self) -> float:
-        """Requests per second of one replica that decodes."""
-        return self.state.rate / self.fleet.replicas
-
-    @property
-    def hourly(self) -> float | None:
-        """The price of all systems per hour [USD]."""
-        return sum(rent.hourly for rent in self.rents) if self.rents else None
-
-    def million_tokens(self, output: int) -> float | None:
-        """The price of a million output tokens [USD]; ``None`` without a price."""
-        return None if self.hourly is None else self.hourly / (self.state.rate * output * 3600.0) * 1e6
-
-    def slower(self, quantile: float) -> State | None:
-        """The fleet with times that are longer by a quantile of their errors; ``None`` where it is saturated."""
-        assert self.spread is not None
-        return self.fleet.slower(*self.spread.factors(quantile)).at(self.state.rate)
-
-    def risk(self, limits: Limits) -> float:
-        """By which factor limits are exceeded with times one standard deviation longer: infinite where it is saturated."""
-        state = self.state if self.spread is None else self.slower(1.0)
-        return math.inf if state is None else limits.excess(state)
-
-    def probability(self, limits: Limits) -> float | None:
-        """The probability of meeting the limits, from the errors of times; ``None`` for a bound."""
-        if self.spread is None:
-            return None
-        low, high = -_FAR, _FAR
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if limits.met(self.slower(middle)) else (low, middle)
-        return NormalDist().cdf(0.5 * (low + high))
-
-
-_FAR, _HALVINGS = 4.0, 10
-
-
-def _times(on: str, count: int) -> str:
-    name, _, own = on.partition("*")
-    return f"{name}*{int(own or 1) * count}"
-
-
-@frozen(kw_only=True)
-class Missed:
-    """A deployment that cannot meet the limits, whatever the number of systems.
-
-    Attributes:
-        deployed: The deployment.
-        state: The fleet almost without load, with times as long as the confidence demands.
-        relaxed: The same at a quarter of its saturation: limits that it would meet.
-    """
-
-    deployed: Deployed = field(repr=False)
-    state: State = field(repr=False)
-    relaxed: State | None = field(repr=False)
-
-
-@frozen(kw_only=True)
-class Offers:
-    """What one kind of system offers.
-
-    Attributes:
-        plans: The fleets that meet the limits.
-        missed: The deployments that cannot.
-        reasons: Why other deployments are invalid.
-    """
-
-    plans: list[FleetPlan] = field(factory=list)
-    missed: list[Missed] = field(factory=list)
-    reasons: list[str] = field(factory=list)
-
-
-def offers(catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths) -> Offers:
-    """The fleets on one kind of system; where a model does not fit on one, on several with pipeline parallelism.
-
-    Raises:
-        RefusalError: No deployment is valid, or a figure is not published.
-    """
-    found = _offers(catalog, q, on, limits, lengths)
-    for unit in UNITS if not (found.plans or found.missed) and "*" not in on and q.pp == (1,) else ():
-        # Layers that cannot be divided into stages, such as 61, leave tensor and expert parallelism.
-        for pp in (unit, 1):
-            larger = _offers(catalog, evolve(q, pp=(pp,)), f"{on}*{unit}", limits, lengths)
-            if larger.plans or larger.missed:
-                return larger
-    return found
-
-
-def _offers(catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths) -> Offers:
-    offer = Offers()
-    decoding = list(_deployed(catalog, q, on, lengths, offer.reasons))
-    if "aggregated" in q.pools:
-        for one in decoding:
-            _aggregated(catalog, q, one, limits, lengths, offer)
-    if "disaggregated" in q.pools:
-        _disaggregated(catalog, q, on, limits, lengths, offer)
-    return offer
-
-
-# Deployments.
-
-
-def _deployed(
+def deployed(
     catalog: Catalog,
     q: PlanServingQuestion,
     on: str,
@@ -273,8 +100,9 @@ def _deployed(
     reasons: list[str],
     *,
     part: Literal["all", "prefill", "decode"] = "all",
+    wide: bool = False,
 ) -> Iterator[Deployed]:
-    """The valid deployments on a system that fit in memory."""
+    """The valid deployments on a system that fit in memory; of wide ones those that need more than half of its ranks."""
     graph = catalog.graph
     dims = model_named(graph, q.model).spec
     system = lower(graph, on, lnc=q.lnc)
@@ -286,13 +114,15 @@ def _deployed(
     tps = q.tp or [1 << i for i in range(ranks.bit_length()) if ranks % (1 << i) == 0]
     chunks = q.chunk if q.chunk and part == "all" else (None,)
     experts = int(dims.experts.count) if dims.experts is not None else 0
-    combinations = itertools.product(q.dtype, q.weight_dtype or (None,), chunks, q.pp, tps)
-    for dtype, weight_dtype, chunk, pp, tp, ep in (
+    combinations = itertools.product(q.dtype, q.weight_dtype or (None,), q.kv_dtype or (None,), chunks, q.pp, tps)
+    for dtype, weight_dtype, kv_dtype, chunk, pp, tp, ep in (
         (*one, ep) for one in combinations for ep in q.ep or _expert_degrees(experts, ranks // (one[-1] * one[-2]))
     ):
+        if wide and 2 * tp * pp * ep <= ranks:
+            continue
         inputs = InferenceQuestion(
             model=q.model, on=on, lnc=q.lnc, tp=tp, pp=pp, dp=ep, ep=ep, dtype=dtype, weight_dtype=weight_dtype,
-            kv_dtype=q.kv_dtype, prompt=lengths.isl, output=lengths.osl, calibration=q.calibration, era=q.era,
+            kv_dtype=kv_dtype, prompt=lengths.isl, output=lengths.osl, calibration=q.calibration, era=q.era,
             framework=q.framework, reserve=q.reserve, prefix_hit=q.prefix_hit, chunk=chunk,
             draft=None if part == "prefill" else q.draft, acceptance=q.acceptance, speculate=q.speculate,
             prefill_on=(q.prefill_on or on) if part == "decode" else None,
@@ -307,7 +137,7 @@ def _deployed(
                 continue
             where = setup.pool.system
             at = known.at(
-                _fit_inputs(setup, most, part), dtype, scale=scale_of(where, setup.pool.ranks),
+                fit_inputs(setup, most, part), dtype, scale=scale_of(where, setup.pool.ranks),
                 experts=setup.dims.experts > 0,
             )  # fmt: skip
             replica = _replica(setup, at, most, lengths, part)
@@ -320,15 +150,16 @@ def _deployed(
         )
 
 
-def _fit_inputs(setup: Setup, most: int, part: str = "all") -> dict[str, float]:
+def fit_inputs(setup: Setup, most: int, part: str = "all") -> dict[str, float]:
     """The inputs of a replica that runs 1 to ``most`` requests: the batch in the middle; without one if it only prefills."""
     inputs = serving_inputs(setup.dims, setup.pool.plan) | {"batch": float(round(math.sqrt(most)))}
     return {name: value for name, value in inputs.items() if name != "batch" or part != "prefill"}
 
 
 def _expert_degrees(experts: int, replicas: int) -> tuple[int, ...]:
-    """The expert-parallel degrees to evaluate: none, and over all replicas of a system."""
-    return (1, replicas) if experts and replicas > 1 and experts % replicas == 0 else (1,)
+    """The expert-parallel degrees to evaluate: none, over as many replicas of a system as divide the experts, and less."""
+    most = math.gcd(experts, replicas) if experts else 1
+    return tuple(sorted({1, most, *(most // part for part in _FEWER if most % part == 0)}))
 
 
 def _replica(setup: Setup, known: Calibrated, most: int, lengths: Lengths, part: str) -> Replica:
@@ -389,7 +220,7 @@ def _known(unknown: float, setup: Setup) -> None:
 
 def _prompt(setup: Setup, prompt: int, numbers: Any, serving: Any, *, mixes: bool) -> float:
     """The time for which one prompt keeps a replica busy, or prolongs the decode steps that it shares [s]."""
-    one = evolve(setup, question=evolve(setup.question, prompt=prompt))
+    one = evolve(setup, question=setup.question.changed(prompt=prompt))
     cached = min(float(int(prompt * setup.question.prefix_hit)), prompt - 1.0)
     chunk = setup.question.chunk or prompt
     plan = evolve(one.pool.plan, prompt=float(prompt), cached=cached, passes=float(-(-(prompt - cached) // chunk)))
@@ -400,186 +231,3 @@ def _prompt(setup: Setup, prompt: int, numbers: Any, serving: Any, *, mixes: boo
     if setup.in_flight:
         return float(in_flight(one.model, plan, numbers, serving, requests=2.0, most=2.0, mixed=0.0).prompt)
     return float(prefill(one.model, plan, numbers, serving).total)
-
-
-# Fleets.
-
-
-def _careful(q: PlanServingQuestion, spread: Spread | None) -> tuple[float, float]:
-    """Factors of the times with which limits must be met: those of the confidence, and the computed times in any case."""
-    if spread is None:
-        return 1.0, 1.0
-    prompts, steps = spread.factors(NormalDist().inv_cdf(q.confidence))
-    return max(1.0, prompts), max(1.0, steps)
-
-
-def _aggregated(
-    catalog: Catalog, q: PlanServingQuestion, one: Deployed, limits: Limits, lengths: Lengths, offer: Offers
-) -> None:
-    """Adds the smallest fleet of a deployment that meets the limits, or why there is none."""
-    careful = Fleet(replica=one.replica, replicas=1).slower(*_careful(q, one.spread))
-    rate = lengths.rate
-    idle = careful.at(_IDLE * careful.saturation)
-    if not limits.met(idle):
-        assert idle is not None
-        offer.missed.append(Missed(deployed=one, state=idle, relaxed=careful.at(_RELAXED * careful.saturation)))
-        return
-
-    def met(systems: int) -> bool:
-        replicas = systems * one.per_system
-        share = rate / replicas
-        return share <= MOST_UTILIZED * careful.saturation and limits.met(evolve(careful, replicas=replicas).at(rate))
-
-    low = math.ceil(rate / (MOST_UTILIZED * careful.saturation * one.per_system))
-    systems = least(met, max(1, low), MOST_SYSTEMS)
-    if systems is None:
-        offer.reasons.append(f"{one.on}: more than {MOST_SYSTEMS:,} systems")
-        return
-    fleet = Fleet(replica=one.replica, replicas=systems * one.per_system)
-    offer.plans.append(_plan(catalog, q, one, None, fleet, ((one.on, systems),), rate))
-
-
-def larger_plan(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, systems: int) -> FleetPlan:
-    """A plan with more systems of the pool that decodes, and others and prefill replicas in proportion.
-
-    Args:
-        catalog: The catalog.
-        q: The inputs.
-        plan: The plan.
-        systems: The number of systems.
-    """
-    (on, count), *others = plan.pools
-    pools = ((on, systems), *((other, -(-n * systems // count)) for other, n in others))
-    fleet = evolve(plan.fleet, replicas=plan.fleet.replicas * systems // count)
-    if plan.before is not None:
-        fleet = evolve(fleet, prefills=plan.fleet.prefills * systems // count)
-    return _plan(catalog, q, plan.decode, plan.before, fleet, pools, plan.state.rate)
-
-
-def _disaggregated(
-    catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths, offer: Offers
-) -> None:
-    """Adds the smallest fleet of each deployment that decodes, with the best pool that computes its prompts."""
-    rate, place = lengths.rate, q.prefill_on or on
-    reasons: list[str] = []
-    computing = list(_deployed(catalog, evolve(q, ep=(1,)), place, lengths, reasons, part="prefill"))
-    computing.sort(key=lambda one: one.replica.prompt * one.ranks / one.setup.pool.system.ranks)
-    quick = []
-    for one in computing:
-        longest = one.replica.slower(*_careful(q, one.spread))
-        if longest.prompt + longest.first <= limits.ttft:
-            quick.append(one)
-    for decoding in _deployed(catalog, q, on, lengths, reasons, part="decode"):
-        slow = Fleet(replica=decoding.replica, replicas=1).slower(*_careful(q, decoding.spread))
-
-        def decodes(replicas: int, slow: Fleet = slow) -> bool:
-            state = evolve(slow, replicas=replicas).at(rate)
-            return (
-                state is not None
-                and state.utilization <= MOST_UTILIZED
-                and state.tpot(limits.percentile) <= limits.tpot
-            )
-
-        name = f"tp {decoding.setup.question.tp}"
-        alone = slow.at(_IDLE * slow.saturation)
-        if alone is None or alone.tpot(limits.percentile) > limits.tpot:
-            reasons.append(f"{name}: decodes slower than tpot")
-            continue
-        replicas = least(decodes, max(1, math.ceil(rate / (MOST_UTILIZED * slow.saturation))), MOST_SYSTEMS)
-        if replicas is None:
-            continue
-        plans = []
-        same = [one for one in quick if one.setup.question.dtype == decoding.setup.question.dtype]
-        for computing_one in same[:_PREFILLS]:
-            plan = _with_prefill(catalog, q, decoding, replicas, computing_one, limits, rate)
-            if plan is not None:
-                plans.append(plan)
-        if not plans:
-            reasons.append(f"{name}: no prefill deployment computes a prompt and sends it within ttft")
-        else:
-            offer.plans.append(min(plans, key=lambda p: (p.hourly is None, p.hourly or 0.0, p.chips, p.risk(limits))))
-    offer.reasons.extend(f"disaggregated: {reason}" for reason in reasons)
-
-
-def _with_prefill(  # noqa: PLR0917  # what a pool depends on
-    catalog: Catalog,
-    q: PlanServingQuestion,
-    decoding: Deployed,
-    replicas: int,
-    before: Deployed,
-    limits: Limits,
-    rate: float,
-) -> FleetPlan | None:
-    """The smallest pool that computes prompts within the limit of TTFT for some replicas that decode."""
-    setup = decoding.setup
-    assert setup.before is not None
-    sender = evolve(setup.before, plan=before.setup.pool.plan, system=before.setup.pool.system)
-    sent = transfer(evolve(setup, before=sender), sender)
-    prompts = _careful(q, before.spread)[0]
-    slow = Fleet(
-        replica=decoding.replica.slower(1.0, _careful(q, decoding.spread)[1]), replicas=replicas,
-        prefill=before.replica.slower(prompts, 1.0), prefills=1, transfer=sent,
-    )  # fmt: skip
-    assert slow.prefill is not None
-    load = rate * slow.prefill.prompt
-
-    def computes(prefills: int) -> bool:
-        state = evolve(slow, prefills=prefills).at(rate)
-        return state is not None and load <= MOST_UTILIZED * prefills and limits.met(state)
-
-    prefills = least(computes, max(1, math.ceil(load / MOST_UTILIZED)), max(4, math.ceil(4 * load)))
-    if prefills is None:
-        return None
-    pools: tuple[tuple[str, int], ...]
-    if before.on != decoding.on:
-        pools = ((decoding.on, -(-replicas // decoding.per_system)), (before.on, -(-prefills // before.per_system)))
-        replicas, prefills = pools[0][1] * decoding.per_system, pools[1][1] * before.per_system
-    else:
-        ranks = float(setup.pool.system.ranks)
-        systems = math.ceil((replicas * decoding.ranks + prefills * before.ranks) / ranks)
-        # What is left of the systems decodes.
-        replicas = int((systems * ranks - prefills * before.ranks) // decoding.ranks)
-        pools = ((decoding.on, systems),)
-    fleet = Fleet(replica=decoding.replica, replicas=replicas, prefill=before.replica, prefills=prefills, transfer=sent)
-    return _plan(catalog, q, decoding, before, fleet, pools, rate)
-
-
-def _plan(  # noqa: PLR0917  # the parts of a plan
-    catalog: Catalog,
-    q: PlanServingQuestion,
-    decoding: Deployed,
-    before: Deployed | None,
-    fleet: Fleet,
-    pools: tuple[tuple[str, int], ...],
-    rate: float,
-) -> FleetPlan:
-    state = fleet.at(rate)
-    assert state is not None
-    rents = [rent(catalog, _times(on, n), type=q.price_type, region=q.region, price=q.price) for on, n in pools]
-    known = [r for r in rents if r is not None]
-    both = [decoding] if before is None else [decoding, before]
-    spreads = [one.spread for one in both]
-    spread = spreads[0]
-    if before is not None and spread is not None:
-        spread = None if spreads[1] is None else Spread(spreads[1].prompts, spread.steps)
-    return FleetPlan(
-        pools=pools,
-        chips=sum(float(lower(catalog.graph, on, lnc=q.lnc).chips) * n for on, n in pools),
-        decode=decoding,
-        before=before,
-        fleet=fleet,
-        state=state,
-        spread=spread,
-        evidence=weakest([one.known.evidence for one in both]),
-        rents=tuple(known) if len(known) == len(rents) else (),
-    )
-
-
-def with_nearest_row(catalog: Catalog, plan: FleetPlan) -> Evidence:
-    """The evidence of a plan, with the measured row that is nearest to it."""
-    setup, known = plan.decode.setup, plan.decode.known
-    if plan.evidence is not known.evidence:
-        return plan.evidence
-    inputs = _fit_inputs(setup, plan.fleet.replica.most)
-    row = nearest_row(catalog.graph, known.name, inputs, setup.name)
-    return with_nearest(known, row).evidence

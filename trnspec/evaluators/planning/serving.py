@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.amounts import duration
+from trnspec.evaluation.measures import measure
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     Confidence,
@@ -28,16 +29,8 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.planning.comparison import evidence_class
-from trnspec.evaluators.planning.deployments import (
-    MOST_RUNNING,
-    UNFIT,
-    FleetPlan,
-    Limits,
-    Missed,
-    Pools,
-    larger_plan,
-    offers,
-)
+from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools
+from trnspec.evaluators.planning.fleets import FleetPlan, Limits, Missed, larger_plan, offers
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
 from trnspec.evaluators.planning.serving_page import page, simulated
 from trnspec.model.price import PriceType
@@ -46,7 +39,7 @@ from trnspec.perf import frameworks
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
 
-Objective = Literal["cost", "chips"]
+Objective = Literal["cost", "chips", "energy"]
 """What is smallest in the best plan."""
 
 _GROWTH = 1.1
@@ -98,7 +91,8 @@ class PlanServingQuestion(Confidence, Listed):
         ),
     )
     objective: Objective = field(
-        default="cost", metadata=axis("What is smallest in the best plan: USD per token, or chips.", group="Goal")
+        default="cost",
+        metadata=axis("What is smallest in the best plan: USD per token, chips, or energy per token.", group="Goal"),
     )
     on: tuple[str, ...] = field(metadata=like(System, "on"))
     prefill_on: str | None = field(
@@ -118,7 +112,7 @@ class PlanServingQuestion(Confidence, Listed):
     )
     pp: tuple[int, ...] = field(default=(1,), metadata=like(Degrees, "pp"))
     ep: tuple[int, ...] | None = field(
-        default=None, metadata=like(Degrees, "ep", unset="1; with experts also all replicas of a system")
+        default=None, metadata=like(Degrees, "ep", unset="1; with experts also replicas of a system")
     )
     pools: tuple[Pools, ...] = field(
         default=("aggregated", "disaggregated"),
@@ -140,7 +134,7 @@ class PlanServingQuestion(Confidence, Listed):
     speculate: int = field(default=4, metadata=like(InferenceQuestion, "speculate"))
     dtype: tuple[str, ...] = field(default=("bf16",), metadata=like(Precision, "dtype"))
     weight_dtype: tuple[str, ...] | None = field(default=None, metadata=like(ServingPrecision, "weight_dtype"))
-    kv_dtype: str | None = field(default=None, metadata=like(InferenceQuestion, "kv_dtype"))
+    kv_dtype: tuple[str, ...] | None = field(default=None, metadata=like(InferenceQuestion, "kv_dtype"))
     reserve: str | None = field(default=None, metadata=like(InferenceQuestion, "reserve"))
 
 
@@ -206,7 +200,7 @@ def _lengths(q: PlanServingQuestion) -> Lengths:
         UsageError: The rate is missing or 0, or the file has no lengths.
     """
     if q.rate is not None and q.rate <= 0:
-        raise UsageError(f"rate: more than 0 requests per second are expected, not {q.rate:g}")
+        raise UsageError(f"rate: more than 0 requests/s are expected, not {q.rate:g}")
     if q.lengths is not None:
         return lengths_of(q.lengths, q.rate)
     if q.rate is None:
@@ -216,9 +210,10 @@ def _lengths(q: PlanServingQuestion) -> Lengths:
 
 def rank(plan: FleetPlan, objective: Objective, limits: Limits, lengths: Lengths) -> tuple[Any, ...]:
     """The order of plans: by kind of evidence, then the objective where it is known; of equal ones the simpler and safer."""
-    cost = plan.million_tokens(lengths.osl)
+    cost, energy = plan.million_tokens(lengths.osl), plan.million_tokens_energy(lengths.osl)
     by_cost = (cost is None, cost or 0.0, plan.chips)
-    first = by_cost if objective == "cost" else (plan.chips, *by_cost)
+    orders = {"cost": by_cost, "chips": (plan.chips, *by_cost), "energy": (energy is None, energy or 0.0, *by_cost)}
+    first = orders[objective]
     return (evidence_class(plan), *first, plan.before is not None, plan.risk(limits))
 
 
@@ -270,7 +265,7 @@ def _nearest(missed: list[Missed], limits: Limits) -> str:
     q, state, which = nearest.deployed.setup.question, nearest.state, limits.percentile
     times = (("TTFT", state.ttft(which), limits.ttft), ("TPOT", state.tpot(which), limits.tpot))
     texts = [
-        f"{name} {_time(value)}, {'within' if value <= limit else 'above'} {_time(limit)}"
+        f"{name} {measure(value, 's')}, {'within' if value <= limit else 'above'} {measure(limit, 's')}"
         for name, value, limit in times
     ]
     degrees = f"tp {q.tp}" + (f" pp {q.pp}" if q.pp > 1 else "") + (f" ep {q.ep}" if q.ep > 1 else "")
@@ -296,7 +291,7 @@ def _no_plan(
             )
             if value > limit
         }
-        text = " and ".join(f"{name} {value}" for name, value in needed.items())
+        text = " and ".join(f"{name.upper()} {measure(duration(value, name), 's')}" for name, value in needed.items())
         hint = f"{nearest.deployed.on} meets {text}"
         suggestions = (Suggestion("plan-serve", q.given() | needed, f"{text} can be met"),)
     return RefusalError(
@@ -315,7 +310,7 @@ def _up(seconds: float) -> float:
 
 
 def _time(seconds: float) -> str:
-    """Such as ``1.2s`` or ``30ms``: a duration as an input."""
+    """Such as ``1.2s`` or ``30ms``: a duration as an input, which needs no quotes."""
     return f"{seconds:.3g}s" if seconds >= 1.0 else f"{1e3 * seconds:.3g}ms"
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
-from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, pareto, percent
-from trnspec.evaluators.planning.deployments import with_nearest_row
+from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent
+from trnspec.evaluators.planning.fleets import with_nearest_row
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.serving.frameworks import FRAMEWORKS
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import UsedFigure, Value
-    from trnspec.evaluators.planning.deployments import Deployed, FleetPlan, Limits
+    from trnspec.evaluators.planning.deployments import Deployed
+    from trnspec.evaluators.planning.fleets import FleetPlan, Limits
     from trnspec.evaluators.planning.requests import Lengths
     from trnspec.evaluators.planning.serving import PlanServingQuestion
     from trnspec.perf.serving.pools import State
@@ -44,8 +46,11 @@ COLUMNS = {
     "tpot_low": "s",
     "tpot_high": "s",
     "pareto": "",
+    "million_tokens_energy": "J",
     "hourly": "USD",
+    "power": "W",
     "weight_dtype": "",
+    "kv_dtype": "",
     "pp": "",
     "ep": "",
     "chunk": "",
@@ -92,7 +97,7 @@ def page(
     q = question
     best = ranked[0]
     kinds = best_of_kinds(ranked)
-    shown = list(ranked[: q.top])
+    shown = listed(ranked, q.top, lambda plan: plan.pools[0][0].partition("*")[0])
     rows = [_row(plan, ranked, limits, lengths) for plan in shown]
     tables = [Table("Plans", tuple(COLUMNS), tuple(tuple(r.values()) for r in rows), tuple(COLUMNS.values()))]
     if len(kinds) > 1:
@@ -170,9 +175,16 @@ def _row(plan: FleetPlan, plans: Sequence[FleetPlan], limits: Limits, lengths: L
         "ttft_high": ttft[2],
         "tpot_low": tpot[1],
         "tpot_high": tpot[2],
-        "pareto": pareto(plan, plans, lambda one: (_tpot(one, limits), one.million_tokens(lengths.osl) or one.chips)),
+        "pareto": pareto(
+            plan,
+            [one for one in plans if plan.rents or one.chip == plan.chip],
+            lambda one: one.costs(limits.percentile, lengths.osl),
+        ),
+        "million_tokens_energy": plan.million_tokens_energy(lengths.osl),
         "hourly": plan.hourly,
+        "power": plan.watts,
         "weight_dtype": q.weight_dtype or q.dtype,
+        "kv_dtype": q.kv_dtype or q.dtype,
         "pp": q.pp,
         "ep": q.ep,
         "chunk": q.chunk,
@@ -204,10 +216,6 @@ def _purchases(
             yield plan.systems, quote.type, hourly, tokens, quote.place, quote.figure.as_of, term
 
 
-def _tpot(plan: FleetPlan, limits: Limits) -> float:
-    return plan.state.tpot(limits.percentile)
-
-
 def _pools(plan: FleetPlan) -> str:
     """Such as ``6P:10D``, the replicas that prefill and that decode."""
     return f"{plan.fleet.prefills}P:{plan.fleet.replicas}D" if plan.before is not None else "aggregated"
@@ -235,6 +243,11 @@ def _answers(
         prices = " + ".join(map(str, best.rents))
         yield Answer("million_tokens", cost, "USD", note=f"per million output tokens; {prices}")
         yield Answer("hourly", best.hourly or 0.0, "USD", note="all systems, per hour")
+    energy = best.million_tokens_energy(lengths.osl)
+    if energy is not None:
+        note = " + ".join(map(str, best.powers))
+        yield Answer("million_tokens_energy", energy, "J", note=f"per million output tokens; {note}")
+        yield Answer("power", best.watts or 0.0, "W", note="all chips")
     chance = best.probability(limits)
     if chance is not None:
         yield Answer("probability", percent(chance) or 0, "%", note="that both limits are met, from the intervals")
@@ -259,30 +272,38 @@ def _answers(
     yield from _comparison(kinds, q, lengths)
     if best.before is not None:
         yield Answer("launch_prefill", _launch(catalog, q, best.before, best, lengths), note="one prefill replica")
-    yield Answer("launch", _launch(catalog, q, best.decode, best, lengths), note="one replica")
+    launch = _launch(catalog, q, best.decode, best, lengths)
+    one = "one replica" if best.decode.setup.question.ep == 1 else "one group of replicas"
+    unnamed = "; MODEL is the name or folder of the weights" if " MODEL " in launch else ""
+    yield Answer("launch", launch, note=f"{one}{unnamed}")
 
 
 def _comparison(kinds: Sequence[FleetPlan], q: PlanServingQuestion, lengths: Lengths) -> Iterator[Answer]:
     """A plan of weaker evidence that would be better."""
+    units = {"cost": "USD", "energy": "J", "chips": ""}
 
-    def measure(plan: FleetPlan) -> float | None:
-        return plan.million_tokens(lengths.osl) if q.objective == "cost" else plan.chips
+    def value_of(plan: FleetPlan) -> float | None:
+        values = {"cost": plan.million_tokens, "energy": plan.million_tokens_energy}
+        return plan.chips if q.objective == "chips" else values[q.objective](lengths.osl)
 
     best, *others = kinds
     for plan in others:
-        mine, value = measure(best), measure(plan)
+        mine, value = value_of(best), value_of(plan)
         if plan.evidence.kind != "ideal" and mine is not None and value is not None and value < mine:
-            text = f"{value:,.3g} USD per million tokens" if q.objective == "cost" else f"{value:,.0f} chips"
+            text = f"{measure(value, units[q.objective])} {'chips' if q.objective == 'chips' else 'per million tokens'}"
             yield Answer("alternative", f"{plan.systems}: {text} ({plan.evidence.kind})",
                          note="better by its computed times, on weaker evidence: not ranked with the best plan")  # fmt: skip
             return
 
 
 def _deployment(one: Deployed) -> str:
-    """Such as ``tp 8 pp 2, bf16 with fp8 weights, chunks of 512 tokens``."""
+    """Such as ``tp 8 pp 2, bf16 with fp8 weights, chunks of 512 tokens``, or ``tp 2 ep 8, attention dp 8, bf16``."""
     q = one.setup.question
     degrees = " ".join(f"{n} {getattr(q, n)}" for n in ("tp", "pp", "ep") if n == "tp" or getattr(q, n) > 1)
-    weights = f" with {q.weight_dtype} weights" if q.weight_dtype and q.weight_dtype != q.dtype else ""
+    degrees += f", attention dp {q.ep}" if q.ep > 1 else ""
+    narrow = {"weights": q.weight_dtype, "KV cache": q.kv_dtype}
+    stored = " and ".join(f"{dtype} {name}" for name, dtype in narrow.items() if dtype not in (None, q.dtype))
+    weights = f" with {stored}" if stored else ""
     chunks = f", chunks of {q.chunk:,} tokens" if q.chunk else ""
     draft = f", draft {q.draft}" if q.draft else ""
     return f"{degrees}, {q.dtype}{weights}{chunks}{draft}"
@@ -368,6 +389,8 @@ def _assumptions(
     yield Assumption("calibration", best.evidence.calibration or "none", best.evidence.reason)
     if q.draft is not None:
         yield Assumption("acceptance", f"{q.acceptance:g}", "probability that a draft token is accepted")
+    if not best.powers:
+        yield Assumption("energy", "unknown", "no power of the chip is published")
     if not best.rents:
         yield Assumption("cost", "unknown", "the catalog has no price of this server; give price")
     yield Assumption("excluded", "not counted", "load balancers, idle time, start-up, data transfer, taxes, failures")
@@ -379,7 +402,10 @@ def _figures_used(plan: FleetPlan) -> tuple[UsedFigure, ...]:
     systems = [one.setup.pool.system for one in (plan.decode, plan.before) if one is not None]
     wanted = f".{plan.decode.setup.question.dtype}"
     read = [b for system in systems for b in system.figures_used if ".dense." not in b.at or b.at.endswith(wanted)]
-    return tuple(dict.fromkeys((*read, *(figure for rent in plan.rents for figure in rent.figures_used))))
+    bought = [f for rent in plan.rents for f in rent.figures_used] + [
+        f for power in plan.powers for f in power.figures_used
+    ]
+    return tuple(dict.fromkeys((*read, *bought)))
 
 
 def _inference_inputs(question: PlanServingQuestion, plan: FleetPlan) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.catalog.catalog import Catalog
+    from trnspec.graph.graph import Graph
     from trnspec.graph.prices import Quote
     from trnspec.model.document import Node
     from trnspec.model.price import PriceType
@@ -115,14 +117,19 @@ def rent(
         UsageError: The price is not one.
     """
     found = rented(catalog, on)
-    if found is None:
-        return None
-    number, server = found
+    quote = None if found is None else _price(catalog.graph, found[1].name, type, region, price)
+    return None if found is None or quote is None else Rent(found[0], quote)
+
+
+@lru_cache(64)
+def _price(
+    graph: Graph, server: str, type: PriceType | None, region: str | None, price: str | None
+) -> HourlyPrice | None:
+    """The price of a server; the same for any number of them."""
+    node: Node[Server] = graph.nodes[server]
     for kind in (type,) if type else PREFERRED:
         try:
-            return Rent(
-                number, hourly_price(catalog.graph, server, Prices(price=price, price_type=kind, region=region))
-            )
+            return hourly_price(graph, node, Prices(price=price, price_type=kind, region=region))
         except RefusalError:
             # Another type may be known.
             continue

@@ -375,11 +375,16 @@ def _layout(q: PlanTrainingQuestion, estimator: Estimator, seq: int, tokens: flo
     found = fastest(estimator, q, seq=seq, global_batch=batch)
     if found.layouts:
         return found.layouts[0][2]
+    unfit = found.rejected["does-not-fit"]
     raise RefusalError(
         "no-layout",
-        f"no layout of {estimator.name} on {estimator.system.name} is feasible: {found.reasons()}",
+        f"none of {unfit:,} layouts of {estimator.name} fits in the memory of {estimator.system.name}"
+        if unfit
+        else f"no layout of {estimator.name} on {estimator.system.name} is valid: {found.reasons()}",
         place="on",
-        hint="more chips, another global_batch, or fewer fixed degrees",
+        hint="more chips; without a count the plan finds how many"
+        if unfit
+        else "another global_batch, or fewer fixed degrees",
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
-from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, pareto, percent
+from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent
 from trnspec.evaluators.planning.run import HOUR
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.evaluators.search import LAYOUT, training_question
@@ -87,8 +87,11 @@ def page(
     """
     best = ranked[0]
     rows = [_row(plan, ranked, goals) for plan in ranked]
+    shown = listed(ranked, question.top, lambda plan: plan.on.partition("*")[0])
     kinds = best_of_kinds(ranked)
-    tables = [_table("Plans", COLUMNS, rows[: question.top])]
+    tables = [
+        _table("Plans", COLUMNS, [rows[at] for at, plan in enumerate(ranked) if any(plan is one for one in shown)])
+    ]
     if len(kinds) > 1:
         units = {name: COLUMNS[name] for name in OF_KINDS}
         chosen = [row for plan in kinds for other, row in zip(ranked, rows, strict=True) if other is plan]

@@ -116,9 +116,9 @@ def _deployment(catalog: Catalog, piece: ServingPiece, number: int) -> Listed:
             values[name] = (ends[0], ends[1], ends[2])
     own = piece.inputs(number)
     resolved = {name: evaluation.inputs.get(name) for name in DEPLOYMENT}
-    texts = {**resolved, "system": piece.base.on}
+    texts = {**resolved, "system": piece.on}
     always = tuple(name for name in DEPLOYMENT if own[name] is not None)
-    return Listed(evaluation, question.given(always=always), piece.base.on, values, texts)
+    return Listed(evaluation, question.given(always=always), piece.on, values, texts)
 
 
 def _answered(evaluation: Evaluation) -> dict[str, tuple[float, float | None, float | None]]:

@@ -139,8 +139,10 @@ def search_of(catalog: Catalog, question: SearchQuestion) -> Search:
     front = tuple(goal(name, mode, "pareto") for name in q.pareto or ())
     _fronts(q.pareto)
     names = () if test is None else tuple(dict.fromkeys(n for n in test.names() if not _worded(n, mode)))
-    pieces = training_pieces(catalog, q) if mode == "training" else serving_pieces(catalog, q)
-    return Search(q, catalog.edition or "", tuple(pieces), Selection(best, q.top, front, test, names))
+    selection = Selection(best, q.top, front, test, names)
+    wanted = (*selection.columns, *(() if test is None else test.names()))
+    pieces = training_pieces(catalog, q) if mode == "training" else serving_pieces(catalog, q, wanted)
+    return Search(q, catalog.edition or "", tuple(pieces), selection)
 
 
 def _worded(name: str, mode: Any) -> bool:

@@ -13,7 +13,7 @@ from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import stage_memory
 from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, passes_of, timeline
-from trnspec.perf.work.stages import in_flight, stage_layers
+from trnspec.perf.work.stages import in_flight
 from trnspec.perf.work.terms import terms
 
 if TYPE_CHECKING:
@@ -75,14 +75,7 @@ def step_passes(catalog: Catalog, question: TrainingQuestion) -> tuple[Evaluatio
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
     plan, machine = layout.plan(), estimator.machine
     of = costs(terms(estimator.model, machine), plan, links(plan, machine))
-    return evaluation, estimator, layout, passes_of(parts, layout, of, _longest(estimator, layout))
-
-
-def _longest(estimator: Estimator, layout: Layout) -> int:
-    """The first stage with the most layers."""
-    split = layout.split()
-    layers = [sum(map(float, stage_layers(estimator.dims, split, float(stage)))) for stage in range(layout.pp)]
-    return layers.index(max(layers))
+    return evaluation, estimator, layout, passes_of(parts, layout, of)
 
 
 def _named(layout: Layout) -> Iterator[dict[str, Any]]:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.validators import extend
 
@@ -40,8 +42,10 @@ from trnspec.model.reflection import (
 from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable
-from trnspec.yaml import Document, Path, Place, Problem
+from trnspec.yaml import Document, Limits, Path, Place, Problem
+from trnspec.yaml.document import Lines
 from trnspec.yaml.edits import quoting, renaming, replacement
+from trnspec.yaml.text import foreign
 
 if TYPE_CHECKING:
     from trnspec.quantities.units import Dimension
@@ -76,13 +80,40 @@ def check(
     """
     schema = validator(kind, spec, units)
     errors = (e for e in schema.iter_errors(data) if tuple(e.absolute_path) not in document.rejected)
-    unsound = [u for error in errors for u in _translate(error, spec, document, units)]
-    return sorted(unsound, key=_position)
+    unsound = (u for error in errors for u in _translate(error, spec, document, units))
+    found = list(islice(unsound, _MOST))
+    if next(unsound, None) is not None:
+        # What was not translated cannot be removed, so nothing of the document can be used.
+        found.append(Unsound(None, ()))
+    return _listed(sorted(found, key=_position))
+
+
+_MOST = 1_000
+"""How many errors of a document are looked at. Each takes a search for similar names."""
 
 
 def _position(unsound: Unsound) -> tuple[int, int]:
     place = unsound.problem.place if unsound.problem is not None else None
     return (place.line, place.column) if place is not None else (0, 0)
+
+
+def _listed(unsound: list[Unsound]) -> list[Unsound]:
+    """The first problems of each code; a last one counts the others, as in reading a file."""
+    most, count, more = Limits().problems, Counter[str](), "at least " if len(unsound) > _MOST else ""
+    result: list[Unsound] = []
+    beyond: dict[str, Problem] = {}
+    for one in unsound:
+        problem = one.problem
+        if problem is not None:
+            count[problem.code] += 1
+            if count[problem.code] > most:
+                beyond.setdefault(problem.code, problem)
+                one = evolve(one, problem=None)  # noqa: PLW2901  # its part is still removed
+        result.append(one)
+    for code, problem in beyond.items():
+        message = f"{more}{count[code] - most:,} more problems of this kind follow from here"
+        result.append(Unsound(Problem(code, message, problem.place, "", problem.path), problem.path))
+    return result
 
 
 def _pattern(_: Any, regex: str, instance: Any, __: Any) -> Iterator[ValidationError]:
@@ -159,6 +190,7 @@ def _unknown_key(document: Document, path: Path, key: str, known: list[str]) -> 
     if _cut_number(document, place):
         return Unsound(None, (*path, key))
     hint = did_you_mean(key, known) or ("one of " + ", ".join(known) if known else "this mapping takes no keys")
+    hint += foreign(key)
     message = f"unknown key {key!r} in {_name(path)}"
     edit = renaming(document, (*path, key), _meant(key, known, document, path))
     return Unsound(Problem("TRN101", message, place, hint, (*path, key), edit=edit), (*path, key))
@@ -194,7 +226,8 @@ def _missing(
         value = API_VERSION if (*path, key) == ("api_version",) else rule.get("const") or rule.get("description", "")
         hint = f"add {key}: {value}" if value else f"add {key}"
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
-        if any(did_you_mean(other, [key]) for other in instance if other not in schema["properties"]):
+        unknown = islice((k for k in instance if k not in schema["properties"]), Limits().problems)
+        if any(did_you_mean(other, [key]) for other in unknown):
             # It is there under a misspelt key.
             continue
         below = shape_in_document(spec, (*path, key))
@@ -267,11 +300,22 @@ def _cut_number(document: Document, place: Place | None) -> str:
 
     In a flow mapping, ``{bandwidth: 4,800 Gbps}``, the comma ends the value 4, and "800 Gbps" is the next key.
     """
-    lines = document.text.splitlines()
-    if place is None or place.line > len(lines):
+    if place is None:
         return ""
-    matches = _CUT_NUMBER.finditer(lines[place.line - 1])
-    return next((m[0] for m in matches if m.start() < place.column <= m.end()), "")
+    # Only around the position: a line may hold all of a document.
+    offset = _lines(document.text).offset(place)
+    start = max(offset - _AROUND, document.text.rfind("\n", 0, offset) + 1)
+    matches = _CUT_NUMBER.finditer(document.text, start, offset + _AROUND)
+    return next((m[0] for m in matches if m.start() <= offset < m.end()), "")
+
+
+_AROUND = 80
+"""How far a number reaches, in characters."""
+
+
+@functools.lru_cache(maxsize=1)
+def _lines(text: str) -> Lines:
+    return Lines(text)
 
 
 _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TRN111", "dimension": "TRN112"}
@@ -281,9 +325,13 @@ def _bad_value(document: Document, path: Path, shape: Shape | None, error: Valid
     value = error.instance
     code = _VALUE_CODES.get(str(error.validator), "TRN103")
     expected = _expected(shape, error)
-    hint = _type_hint(shape, value) if code == "TRN103" else ""
+    hint = _type_hint(shape, value, expected) if code == "TRN103" else f"write {expected}" if path else ""
+    if code == "TRN106":
+        hint = f"write a number of {expected}"
+    elif expected == NAME_PATTERN.words and (name := re.sub(r"[^a-z0-9.-]+", "-", str(value).casefold()).strip("-.")):
+        hint = f"write {name!r}"
     if code == "TRN104" and isinstance(value, str):
-        hint = did_you_mean(value, _choices(error))
+        hint = did_you_mean(value, _choices(error)) or f"known: {', '.join(_choices(error))}"
     message = f"{_show(value)} at {dotted(path)} is not {expected}" if path else f"the document is not {expected}"
     return Unsound(Problem(code, message, document.place(path), hint, path), path)
 
@@ -298,7 +346,7 @@ _VALUE_CODES = {
 }
 
 
-def _type_hint(shape: Shape | None, value: Any) -> str:
+def _type_hint(shape: Shape | None, value: Any, expected: str) -> str:
     hint = ""
     if value is None:
         hint = "null is not a value: write one, or leave the key out"
@@ -310,12 +358,14 @@ def _type_hint(shape: Shape | None, value: Any) -> str:
         hint = f"write {int(value)}"
     elif isinstance(shape, NumberShape) and shape.rounded:
         hint = "write the digits, or the rounded number with K, M, B or T"
-    elif isinstance(shape, (NumberShape, FlagShape)) and isinstance(value, str):
-        hint = "write it without quotes"
+    elif isinstance(shape, NumberShape) and isinstance(value, str):
+        hint = "write it without quotes" if value.isascii() and value.isdigit() else "write the digits only, such as 16"
+    elif isinstance(shape, FlagShape):
+        hint = "write it without quotes" if value in ("true", "false") else "write true or false"
     elif isinstance(shape, ObjectShape) and not isinstance(value, dict):
         keys = ", ".join(f"{name}:" for name in list(shape.fields)[:_KEYS])
         hint = f"write keys such as {keys}" + (", without '-'" if isinstance(value, list) else "")
-    return hint
+    return hint or f"write {expected}"
 
 
 _KEYS = 3

@@ -17,6 +17,7 @@ Times are in s, rates in requests/s.
 from __future__ import annotations
 
 import math
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -164,7 +165,12 @@ class Loaded:
         """
         if len(self.replica.lengths) == 1:
             return float(self.own[0] + self.waits(np.array([percentile / 100.0]))[0])
-        return float(np.quantile(np.add.outer(self.waits(POINTS), self.own), percentile / 100.0))
+        return float(np.quantile(np.add.outer(self.typical_waits, self.own), percentile / 100.0))
+
+    @cached_property
+    def typical_waits(self) -> Any:
+        """The waits at :data:`POINTS` [s]."""
+        return self.waits(POINTS)
 
     @property
     def own(self) -> Any:
@@ -259,8 +265,11 @@ def _gamma_quantiles(mean: float, deviation: float, shares: Any) -> Any:
     return mean * np.maximum(1.0 - ninth + normal * math.sqrt(ninth), 0.0) ** 3
 
 
+@lru_cache(256)
 def loaded(replica: Replica, rate: float) -> Loaded | None:
     """A replica in the steady state at a request rate; ``None`` at or beyond saturation.
+
+    The same object for the same replica: with several sizes of a prefill pool the pool that decodes is computed once.
 
     Args:
         replica: The replica.

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from attrs import evolve
+
+from trnspec.perf.ops import Number, larger, smaller, where
 from trnspec.perf.work.memory import inference_memory
 from trnspec.perf.work.stages import Split, peak_stages
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.lowering.system import System
     from trnspec.perf.serving.forward_pass import Deployment
     from trnspec.perf.work.memory import Memory
 
 
-def capacity(system: System, ranks: float) -> float:
+def capacity(system: System, ranks: Number) -> Number:
     """Device memory that each of some ranks reaches [B].
 
     Ranks that share a memory stack divide it; one that is alone on its stack has all of it (AWS Neuron documentation,
@@ -24,10 +29,10 @@ def capacity(system: System, ranks: float) -> float:
         system: The system.
         ranks: Ranks in use, next to each other.
     """
-    return system.capacity * system.sharing / min(system.sharing, max(ranks, 1.0))
+    return system.capacity * system.sharing / smaller(system.sharing, larger(ranks, 1.0))
 
 
-def held(d: Dimensions, plan: Deployment, context: float, at_once: float) -> Memory:
+def held(d: Dimensions, plan: Deployment, context: Number, at_once: Number) -> Memory:
     """The memory of the rank that needs most, without a reserve.
 
     Args:
@@ -39,9 +44,36 @@ def held(d: Dimensions, plan: Deployment, context: float, at_once: float) -> Mem
     split = Split(tp=plan.tp, pp=plan.pp, dp=plan.dp, ep=plan.ep)
     stages = [
         inference_memory(
-            d, split, context=context, batch=(plan.compiled_batch or plan.batch) * plan.dp, step_tokens=at_once, stage=stage,
-            weight_bytes=plan.weight_bytes, kv_bytes=plan.cache_bytes, activation_bytes=plan.activation_bytes,
+            d, split, context=context, batch=where(plan.compiled_batch > 0.0, plan.compiled_batch, plan.batch) * plan.dp,
+            step_tokens=at_once, stage=stage, weight_bytes=plan.weight_bytes, kv_bytes=plan.cache_bytes,
+            activation_bytes=plan.activation_bytes,
         )
         for stage in dict.fromkeys(peak_stages(d, split))
     ]  # fmt: skip
-    return max(stages, key=lambda m: float(m.total))
+    most, *others = stages
+    for other in others:
+        # Stages differ in their weights and in the logits, since layers are divisible by pp.
+        more = other.weights + other.embeddings_and_logits > most.weights + most.embeddings_and_logits
+        differing = {n: where(more, getattr(other, n), getattr(most, n)) for n in ("weights", "embeddings_and_logits")}
+        most = evolve(most, **differing)
+    return most
+
+
+def invalid_layouts(
+    d: Dimensions, ranks: float, tp: Number, pp: Number, dp: Number, ep: Number
+) -> Iterator[tuple[str, str, Number]]:
+    """Why layouts are invalid: a reason, the degree at fault, and where it holds; the first that holds is reported.
+
+    Args:
+        d: The model.
+        ranks: Ranks of the system.
+        tp: Tensor-parallel degree.
+        pp: Pipeline-parallel degree.
+        dp: Replicas.
+        ep: Expert-parallel degree.
+    """
+    yield "rank-count", "", tp * pp * dp > ranks
+    yield "heads-not-divisible", "tp", tp > d.heads
+    yield "layers-not-divisible", "pp", d.layers % pp > 0.0
+    yield "experts-not-divisible", "ep", d.experts % ep > 0.0 if d.experts else ep > 1.0
+    yield "experts-not-divisible", "dp", dp % ep > 0.0

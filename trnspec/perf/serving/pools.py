@@ -86,7 +86,7 @@ class State:
         if before is None:
             return self.one.ttft(percentile)
         # The waits for a prefill replica and for a place in a decode step are taken as independent.
-        waits = np.add.outer(self._prefill_waits(before), self.one.waits(POINTS))
+        waits = np.add.outer(self._prefill_waits(before), self.one.typical_waits)
         own = before.prompt * np.array(before.lengths) + (before.first + self.fleet.transfer + float(self.one.own[0]))
         return float(np.quantile(np.add.outer(waits, own), percentile / 100.0))
 

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import evolve, frozen
+from attrs import evolve, fields, frozen
 
-from trnspec.perf.ops import Number, larger, smaller, where
+from trnspec.perf.ops import Number, both, larger, smaller, where
 from trnspec.perf.serving.decode import contexts_of_ends, decode, mean_context, speculate, token_load
-from trnspec.perf.serving.forward_pass import PARTS, Deployment, Pass, Serving, run_forward
+from trnspec.perf.serving.forward_pass import Deployment, Pass, Serving, run_forward
 from trnspec.perf.serving.prefill import prefill, prompt_load, repeat
 from trnspec.perf.work.transformer import Transformer
 
@@ -118,7 +118,7 @@ def serve(
         added = plan.passes * larger(mixed.total - decode_only.total, 0.0) + serving.request
         chunked = plan.passes > 1.0
         interruption = where(chunked, added, interruption)
-        prefilled = _where_both(chunked, plan.batch > 1.0, repeat(mixed, plan.passes, serving.request), prefilled)
+        prefilled = chosen(both(chunked, plan.batch > 1.0), repeat(mixed, plan.passes, serving.request), prefilled)
     # A prompt occupies one stage at a time; the others continue.
     delay = (plan.batch - 1.0) * interruption / plan.pp
     interference = where(has_decode, delay / steps, 0.0) if schedule == "continuous" else 0.0 * own_time
@@ -143,11 +143,18 @@ def serve(
     )
 
 
-def _where_both(first: Number, second: Number, then: Pass, otherwise: Pass) -> Pass:
-    """``then`` where both conditions hold, else ``otherwise``, part by part."""
-    names = ("total", *PARTS, "reading", "unknown")
-    chosen = {n: where(second, getattr(then, n), getattr(otherwise, n)) for n in names}
-    return Pass(**{n: where(first, chosen[n], getattr(otherwise, n)) for n in names})
+R = TypeVar("R", Pass, Served)
+
+
+def chosen(condition: Number, then: R, otherwise: R) -> R:
+    """``then`` where a condition holds, else ``otherwise``, number by number."""
+    if condition is True or condition is False:
+        return then if condition else otherwise
+    numbers: dict[str, Any] = {}
+    for one in fields(type(then)):
+        a, b = getattr(then, one.name), getattr(otherwise, one.name)
+        numbers[one.name] = chosen(condition, a, b) if isinstance(a, Pass) else where(condition, a, b)
+    return type(then)(**numbers)
 
 
 def _token(

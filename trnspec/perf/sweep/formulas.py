@@ -124,7 +124,7 @@ FEATURES: dict[str, tuple[str, ...]] = {
     "stages": ("fill", "bubble_microbatches", "send_each", "send_token"),
     "split": ("fill", "deferred"),
     "v_shaped": ("v_shape",),
-    "unequal": ("shorter", "missing_layers", "mtp"),
+    "unequal": ("unequal", "shorter", "missing_layers", "mtp"),
     "experts": ("expert_each", "expert_token"),
     "scattered": ("scattered", "gathered"),
 }

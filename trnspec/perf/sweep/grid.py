@@ -267,7 +267,7 @@ def _blocks(
         at = sums(region.places)
         codes = np.broadcast_to(region.code, region.shape).reshape(-1)
         for name, column in times.items():
-            values = np.broadcast_to(getattr(region.step, name), region.shape).reshape(-1)
+            values = np.broadcast_to(region.part(name), region.shape).reshape(-1)
             column[at] = np.where(codes == 0, values, 0.0)
         if memory:
             values = np.broadcast_to(region.memory, region.shape).reshape(-1)

@@ -135,14 +135,14 @@ class Top:
 
     def take_region(self, region: Region) -> None:
         """The same of a region."""
-        close = region.step.total <= self._limit
+        close = region.time <= self._limit
         if not np.any(close):
             return
         close = (region.code == 0) & close
         if 0 < self.count < np.count_nonzero(close):
             # An element may be that of several configurations: no more than this many elements are among the fastest.
-            times = np.broadcast_to(region.step.total, close.shape)[close]
-            close &= region.step.total <= np.partition(times, self.count - 1)[self.count - 1]
+            times = np.broadcast_to(region.time, close.shape)[close]
+            close &= region.time <= np.partition(times, self.count - 1)[self.count - 1]
         self._keep(_of_region(region, close))
 
     def _keep(self, candidates: Kept) -> None:
@@ -243,7 +243,7 @@ class Pareto:
         possible: Any = np.True_
         for i in np.unique(np.linspace(0, costs.shape[1] - 1, _RULING).astype(np.intp)):
             time, memory = costs[:, i]
-            possible = possible & ((region.step.total <= time) | (region.memory <= memory))
+            possible = possible & ((region.time <= time) | (region.memory <= memory))
         return possible
 
     def _keep(self, candidates: Kept, costs: NDArray[np.float64]) -> None:

@@ -8,6 +8,8 @@ valid in none of the rows of a region.  The coefficients of times are computed o
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +97,38 @@ def _number(name: str, value: Any) -> float:
     return 0 if value is None else value + 0
 
 
+def start_of(axes: Iterable[Axis]) -> int:
+    """Number of the first combination of some axes."""
+    return sum(int(axis.places[0]) for axis in axes)
+
+
+def within(axes: tuple[Axis, ...], first: int, end: int, most: int) -> Iterator[tuple[Axis, ...]]:
+    """Some values of axes, with consecutive numbers in order, that together are the combinations with some numbers.
+
+    Args:
+        axes: The axes of a grid, in the order in which combinations are numbered.
+        first: The first number.
+        end: The number after the last.
+        most: Combinations of each, about.
+    """
+    start, size = start_of(axes), math.prod(map(len, axes))
+    if first <= start and start + size <= end and size <= most:
+        yield axes
+        return
+    axis = next((axis for axis in axes if len(axis) > 1), None)
+    if axis is None or end <= start or start + size <= first:
+        return
+    of_value = size // len(axis)
+    at_once = max(1, most // of_value)
+    # Values of which all combinations are included, and one on either side of which some are.
+    low, high = max(0, -((start - first) // of_value)), min(len(axis), (end - start) // of_value)
+    cuts = [max(0, low - 1), *range(low, high, at_once), max(low, high), min(len(axis), max(low, high) + 1)]
+    for begin, until in pairwise(cuts):
+        if begin < until:
+            some = tuple(a.some(slice(begin, until)) if a is axis else a for a in axes)
+            yield from within(some, first, end, most)
+
+
 @frozen
 class Region:
     """Evaluated combinations; arrays broadcast to an axis for each varying axis of the grid, the last one for rows.
@@ -102,16 +136,18 @@ class Region:
     Attributes:
         which: Position of the estimator.
         places: For each axis what its positions add to the number of a combination.
-        code: Codes of :data:`~trnspec.perf.sweep.columns.REASONS`, 0 where there is a time.
-        step: Times [s], also where the code is not 0.
+        code: Codes of reasons such as :data:`~trnspec.perf.sweep.columns.REASONS`, 0 where there is a time.
+        time: Time of a step [s], or what else is to be small, also where the code is not 0.
         memory: Memory of the rank that needs the most [B]; ``None`` where it was not computed.
+        part: A part of the time, or another measure, by its name.
     """
 
     which: int
     places: tuple[NDArray[np.int64], ...]
     code: NDArray[np.uint8]
-    step: Step
+    time: Number
     memory: Number
+    part: Callable[[str], Number]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -121,9 +157,9 @@ class Region:
     def selected(self, mask: NDArray[np.bool_]) -> list[NDArray[Any]]:
         """Numbers, times and memory of the combinations at which a mask holds, which broadcasts as well."""
         memory = 0.0 if self.memory is None else self.memory
-        shape = np.broadcast_shapes(np.shape(mask), np.shape(self.step.total), np.shape(memory))
+        shape = np.broadcast_shapes(np.shape(mask), np.shape(self.time), np.shape(memory))
         at = np.nonzero(np.broadcast_to(mask, shape))
-        time, needs = (np.broadcast_to(number, shape)[at] for number in (self.step.total, memory))
+        time, needs = (np.broadcast_to(number, shape)[at] for number in (self.time, memory))
         number = np.zeros(len(time), dtype=np.int64)
         for places, size, positions in zip(self.places, shape, at, strict=True):
             if size > 1 or len(places) == 1:
@@ -160,7 +196,7 @@ class Part:
     @property
     def start(self) -> int:
         """Number of the first combination."""
-        return sum(int(axis.places[0]) for axis in self.axes)
+        return start_of(self.axes)
 
     def within(self, first: int, end: int, most: int) -> Iterator[Part]:
         """Parts with consecutive numbers in order, together the combinations with some numbers.
@@ -170,22 +206,8 @@ class Part:
             end: The number after the last.
             most: Combinations of a part, about.
         """
-        start, size = self.start, self.size
-        if first <= start and start + size <= end and size <= most:
-            yield self
-            return
-        axis = next((axis for axis in self.axes if len(axis) > 1), None)
-        if axis is None or end <= start or start + size <= first:
-            return
-        of_value = size // len(axis)
-        at_once = max(1, most // of_value)
-        # Values of which all combinations are included, and one on either side of which some are.
-        low, high = max(0, -((start - first) // of_value)), min(len(axis), (end - start) // of_value)
-        cuts = [max(0, low - 1), *range(low, high, at_once), max(low, high), min(len(axis), max(low, high) + 1)]
-        for begin, until in pairwise(cuts):
-            if begin < until:
-                axes = tuple(a.some(slice(begin, until)) if a is axis else a for a in self.axes)
-                yield from Part(self.estimator, self.which, axes).within(first, end, most)
+        for axes in within(self.axes, first, end, most):
+            yield Part(self.estimator, self.which, axes)
 
     def regions(
         self, counts: NDArray[np.int64], *, memory: bool, block: int, codes: NDArray[np.uint8] | None = None
@@ -378,7 +400,15 @@ class _Rows:
             for within in product(*_pieces(others, boxes, (rows.stop - rows.start), block)):
                 some = [_slice(box[x], len(axis)) for box, x, axis in zip(boxes, within, others, strict=True)]
                 of_region = (*(of_axis[x] for of_axis, x in zip(places, within, strict=False)), of_rows.places)
-                yield Region(self.part.which, of_region, _at(code, within), of_rows.step(some), _at(needs, within))
+                step = of_rows.step(some)
+                yield Region(
+                    self.part.which,
+                    of_region,
+                    _at(code, within),
+                    step.total,
+                    _at(needs, within),
+                    partial(getattr, step),
+                )
 
     def _of_these(self, rows: slice) -> _Rows:
         """Some of the rows."""

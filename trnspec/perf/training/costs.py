@@ -13,7 +13,7 @@ from attrs import define
 from trnspec.perf.experts import byte_time, copies, reach
 from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, ceil, floor, larger, smaller
-from trnspec.perf.work.stages import extreme_layers
+from trnspec.perf.work.stages import dealt_with_mtp, extreme_layers
 from trnspec.perf.work.terms import context
 
 if TYPE_CHECKING:
@@ -54,7 +54,11 @@ class Costs:
         deferred: Weight-gradient passes that fill the bubble, at most.
         v_shape: Number of the V-shaped schedule, from 1; 0 for others.
         bubble: Least pipeline bubble relative to 1F1B.
+        stages: Pipeline stages.
+        chunks: Model chunks per stage of the interleaved schedule, else 1.
+        layers: Layers of the model.
         stage_layers: Layers of the stage with the most.
+        unequal: 1 where chunks of the model differ in layers, or the last one has multi-token prediction; else 0.
         shorter: Layers that the other stages have fewer, on average.
         missing_layers: Layers that the stage with the output has fewer, without multi-token prediction.
         mtp: Modules of multi-token prediction, each a further layer of the stage with the output.
@@ -101,7 +105,11 @@ class Costs:
     deferred: Number
     v_shape: Number
     bubble: Number
+    stages: Number
+    chunks: Number
+    layers: Number
     stage_layers: Number
+    unequal: Number
     shorter: Number
     missing_layers: Number
     mtp: Number
@@ -306,8 +314,13 @@ def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
 def _stages(terms: Terms, plan: Plan) -> dict[str, Number]:
     """Layers of the stages, which decide how long a microbatch takes on each."""
     most, last = extreme_layers(terms.layers, plan.pp, plan.chunks, plan.folded, terms.mtp)
+    deal, _ = dealt_with_mtp(terms.layers, plan.pp, plan.chunks, plan.folded, terms.mtp)
     return {
+        "stages": plan.pp,
+        "chunks": plan.chunks,
+        "layers": terms.layers,
         "stage_layers": most,
+        "unequal": smaller(deal.end - deal.begin + terms.mtp, 1.0),
         "shorter": (plan.pp * most - terms.layers) / larger(plan.pp - 1.0, 1.0),
         "missing_layers": most - last,
         "mtp": terms.mtp,

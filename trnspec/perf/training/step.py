@@ -15,6 +15,7 @@ from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, everywhere, larger, smaller, where
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
+from trnspec.perf.training.unequal import Pipeline, Times, unequal_span
 from trnspec.perf.training.v_shaped import recorded_bubble
 from trnspec.perf.work.terms import terms
 
@@ -139,21 +140,20 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     whole = rest + expert
     layer = Stage(on_forward, whole, weights, either)
     head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
-    shorter, predicted = costs.shorter, costs.mtp
-    if always_zero(shorter) and always_zero(predicted):
+    predicted = costs.mtp
+    if always_zero(costs.unequal):
         idle = bubble(costs, fill, microbatches, layer.times(stages), pipeline)
         (data,) = _data(costs, microbatches, split, layer, idle, stages)
     else:
-        others, missing, ends = stages - shorter, costs.missing_layers, (1.0 + predicted) * ends
+        missing, ends = costs.missing_layers, (1.0 + predicted) * ends
         # The stage with the output is the slowest where the output takes longer than the layers that it has fewer.
-        last = predicted * whole + head + ends
         hidden = (missing - predicted) * whole
-        idle = bubble(costs, fill, microbatches, layer.times(others), pipeline)
+        later = head + ends - hidden
+        idle = _unequal_bubble(costs, fill, microbatches, layer, split, pipeline, (head, ends), larger(later, 0.0))
         longest, outputs = _data(costs, microbatches, split, layer, idle, stages, stages - missing + predicted)
         # A stage that is not the slowest also exchanges gradients in the time by which it is shorter.
-        later = microbatches * (head + ends - hidden)
+        later = microbatches * later
         data = larger(longest - larger(later, 0.0), outputs + smaller(later, 0.0))
-        idle = idle + costs.bubble * smaller(missing * whole, last)
         head, ends = larger(head - hidden, 0.0), larger(ends - larger(hidden - head, 0.0), 0.0)
 
     passes = microbatches * stages
@@ -264,6 +264,53 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     filled = smaller(microbatches - 1.0, costs.deferred) * weights
     idle = larger(costs.bubble_microbatches * whole, fill * (whole - weights) - filled)
     return idle if always_zero(v_shape) else where(v_shape > 0.0, recorded, idle)
+
+
+def _unequal_bubble(  # noqa: PLR0917  # parts of a step
+    costs: Costs,
+    fill: Number,
+    microbatches: Number,
+    layer: Stage,
+    split: Number,
+    pipeline: Number,
+    output: tuple[Number, Number],
+    later: Number,
+) -> Number:
+    """The time that the slowest stage is idle [s], where stages are unequal; else that of :func:`bubble`.
+
+    Args:
+        costs: The coefficients.
+        fill: That of ``costs``.
+        microbatches: Microbatches per step and replica.
+        layer: A microbatch in a layer.
+        split: 1 where the backward pass is split.
+        pipeline: Messages of a microbatch on a stage.
+        output: The output, and its tensor-parallel collectives.
+        later: By how much the output makes the last stage slower than that with the most layers.
+    """
+    stages, predicted = costs.stage_layers, costs.mtp
+    weights = split * layer.weights
+    inputs = layer.whole - layer.forward - weights
+    # The head has one product forward and two backward.
+    (head, ends), third = output, 1.0 / 3.0
+    passes = third * head + 0.5 * ends, (2.0 * third) * head + 0.5 * ends
+    times = Times(layer.forward, inputs, weights, layer.either, pipeline, *passes)
+    span = unequal_span(pipeline_of(costs, microbatches), times)
+    idle = larger(span - microbatches * (stages * layer.whole + pipeline + later), 0.0)
+    known = span > 0.0
+    if everywhere(known):
+        return idle
+    # Equal stages, or more than are executed: then those of the mean length of the others.
+    others = bubble(costs, fill, microbatches, layer.times(stages - costs.shorter), pipeline)
+    last = predicted * layer.whole + head + ends
+    others = others + costs.bubble * smaller(costs.missing_layers * layer.whole, last)
+    return where(known, idle, others)
+
+
+def pipeline_of(costs: Costs, microbatches: Number) -> Pipeline:
+    """The schedule, and how layers are dealt to stages."""
+    schedule = costs.stages, costs.chunks, costs.v_shape, costs.deferred
+    return Pipeline(*schedule, costs.layers, costs.mtp, microbatches)
 
 
 def _data(

@@ -5,11 +5,9 @@ is computation, then the communication that is exposed; communication behind com
 together at the end of a step follows. The time that remains of the step is a bubble, so that the events of every stage sum
 to the step time.
 
-- 1F1B and interleaved 1F1B: Narayanan et al. 2021, section 2.2, in the order of Megatron-LM. Their closed form equals the
-  events: the last stage, which has the head, is never idle between its first and its last pass.
-- ZB-H1 and ZB-H2 (``zb1p``, ``zb2p``): Qi et al. 2023, section 3. Stages begin a step one after the other, as they ended
-  the step before, since the optimizer does not synchronize them; the step of a stage begins with its first pass.
-- V-shaped schedules: :mod:`trnspec.perf.training.v_shaped`. The first stage has the output, in its second chunk.
+Orders are those of :mod:`trnspec.perf.training.pass_order`. Stages of zero-bubble and V-shaped schedules begin a step one after
+the other, as they ended the step before, since the optimizer does not synchronize them (Qi et al. 2023, section 4); the step of
+a stage begins with its first pass. In V-shaped schedules the first stage has the output, in its second chunk.
 """
 
 from __future__ import annotations
@@ -19,13 +17,16 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.training import v_shaped_order
-from trnspec.perf.training.step import passes_of_layer
+from trnspec.perf.training import pass_order
+from trnspec.perf.training.pass_order import FUSED, ORDERED
+from trnspec.perf.training.step import passes_of_layer, pipeline_of
+from trnspec.perf.training.unequal import Times, unequal_span
 from trnspec.perf.training.v_shaped import v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED
+from trnspec.perf.work.stages import dealt_with_mtp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,10 +46,6 @@ MOST = 2_000_000
 _ROUNDING = 1e-14
 """A gap that is shorter, relative to the step time, is rounding and not a bubble."""
 
-SPLIT = {"zb1p": 1, "zb2p": 2}
-"""Schedules whose backward pass is split: how far gradients of weights fall behind, in microbatches per stage."""
-FUSED = ("1f1b", "interleaved")
-"""Schedules with whole backward passes."""
 _TWICE = 2
 """Chunks of a stage in a V-shaped schedule."""
 
@@ -156,8 +153,7 @@ class Passes:
         parts: The parts of each kind of pass on the slowest stage.
         last: Further parts on the stage with the output, in its last chunk.
         end: What all stages do at the end of the step.
-        others: Layers of the other stages, relative to those of the slowest one.
-        slowest: The slowest stage; ``None`` for that with the output.
+        shares: For each chunk of the model its layers, relative to those that the parts are of; equal chunks by default.
     """
 
     schedule: str
@@ -167,8 +163,7 @@ class Passes:
     parts: Mapping[str, Sequence[Work]]
     last: Mapping[str, Sequence[Work]] = field(factory=dict)
     end: Sequence[Work] = ()
-    others: float = 1.0
-    slowest: int | None = None
+    shares: Sequence[float] = ()
 
     @property
     def folded(self) -> bool:
@@ -182,12 +177,15 @@ class Passes:
 
     def work(self, one: Pass) -> Iterator[Work]:
         """The parts of a pass."""
-        output = 0 if self.folded else self.stages - 1
-        layers = 1.0 if one.stage == (output if self.slowest is None else self.slowest) else self.others
+        if self.folded:
+            at = 2 * self.stages - 1 - one.stage if one.chunk else one.stage
+        else:
+            at = one.chunk * self.stages + one.stage
+        share = self.shares[at] if self.shares else 1.0 / self.chunks
         for thread, name, duration in self.parts.get(one.kind, ()):
-            # A message is as long on any stage.
-            yield thread, name, duration * (1.0 if name == "pipeline" else layers) / self.chunks
-        if one.stage == output and one.chunk == self.chunks - 1:
+            # A message is as long in any chunk.
+            yield thread, name, duration * (1.0 / self.chunks if name == "pipeline" else share)
+        if at == self.stages * self.chunks - 1:
             yield from self.last.get(one.kind, ())
 
 
@@ -252,67 +250,31 @@ def _complete(events: Sequence[Event], start: float, common: float, total: float
 def orders(passes: Passes) -> list[list[Pass]]:
     """The passes of every stage in the order of their execution."""
     p, m, v = passes.stages, passes.microbatches, passes.chunks
-    if passes.schedule in SPLIT and v == 1:
-        return [list(_split(p, m, SPLIT[passes.schedule], stage)) for stage in range(p)]
-    if passes.folded and v == _TWICE:
-        orders = v_shaped_order.order(passes.schedule, p, m)
-        return [[Pass(k, i, c, stage) for k, c, i in order] for stage, order in enumerate(orders)]
-    if passes.schedule not in FUSED:
+    if passes.schedule not in ORDERED:
         raise RefusalError(
             "no-event-schedule",
             f"the passes of {passes.schedule} have no published order",
             place="schedule",
-            hint=f"schedules with a timeline: {', '.join((*FUSED, *SPLIT, *V_SHAPED))}",
+            hint=f"schedules with a timeline: {', '.join(ORDERED)}",
         )
-    if v > 1 and m % p:
+    if passes.schedule in FUSED and v > 1 and m % p:
         raise RefusalError(
             "no-event-schedule",
             f"interleaved stages take {p} microbatches in turn, and {m} are not a multiple of it",
             place="global_batch",
         )
-    return [list(_fused(p, m, v, stage)) for stage in range(p)]
-
-
-def _fused(p: int, m: int, v: int, stage: int) -> Iterator[Pass]:
-    """1F1B; with several chunks, ``p`` microbatches pass one chunk after the other."""
-    turn = [(k // (p * v) * p + k % p, k % (p * v) // p) if v > 1 else (k, 0) for k in range(m * v)]
-    ahead = min(m * v, p - 1 - stage if v == 1 else 2 * (p - 1 - stage) + (v - 1) * p)
-    for microbatch, chunk in turn[:ahead]:
-        yield Pass("F", microbatch, chunk, stage)
-    for k, (microbatch, chunk) in enumerate(turn):
-        if ahead + k < m * v:
-            yield Pass("F", *turn[ahead + k], stage)
-        yield Pass("B", microbatch, v - 1 - chunk, stage)
-
-
-def _split(p: int, m: int, behind: int, stage: int) -> Iterator[Pass]:
-    """ZB-H1 and ZB-H2: gradients of weights fall behind by some microbatches, more on later stages."""
-    begun = min(m, p - stage if behind == 1 else 2 * (p - stage) - 1)
-    late = behind * stage
-    for i in range(begun):
-        yield Pass("F", i, 0, stage)
-    for i in range(m):
-        yield Pass("B", i, 0, stage)
-        if i >= late:
-            yield Pass("W", i - late, 0, stage)
-        if begun + i < m:
-            yield Pass("F", begun + i, 0, stage)
-    for i in range(max(0, m - late), m):
-        yield Pass("W", i, 0, stage)
+    ordered = pass_order.order(passes.schedule, p, m, v)
+    return [[Pass(kind, i, chunk, stage) for kind, chunk, i in one] for stage, one in enumerate(ordered)]
 
 
 def needed(one: Pass, passes: Passes) -> Pass | None:
-    """The pass whose result a pass needs: chunk c of stage s is the ``c p + s``-th part of the model, if not V-shaped."""
-    p, v = passes.stages, passes.chunks
-    if passes.folded:
-        others = v_shaped_order.needed((one.kind, one.chunk, one.microbatch), one.stage, p)
-        return next((Pass(kind, i, chunk, stage) for stage, (kind, chunk, i) in others), None)
-    part = one.chunk * p + one.stage
-    if one.kind == "F" and part:
-        return Pass("F", one.microbatch, *divmod(part - 1, p))
-    if one.kind == "B" and part + 1 < p * v:
-        return Pass("B", one.microbatch, *divmod(part + 1, p))
-    return None
+    """The pass whose result a pass needs."""
+    slot = one.kind, one.chunk, one.microbatch
+    found = pass_order.needed(slot, one.stage, passes.stages, passes.chunks, folded=passes.folded)
+    if found is None:
+        return None
+    stage, (kind, chunk, i) = found
+    return Pass(kind, i, chunk, stage)
 
 
 def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Event]]:
@@ -324,9 +286,9 @@ def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Eve
     open_ = sum(map(len, orders))
     while open_:
         before = open_
-        for stage, order in enumerate(orders):
-            while position[stage] < len(order):
-                one = order[position[stage]]
+        for stage, own in enumerate(orders):
+            while position[stage] < len(own):
+                one = own[position[stage]]
                 before_it = needed(one, passes)
                 if before_it is not None and before_it not in done:
                     break
@@ -345,16 +307,13 @@ def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Eve
 # The parts of the passes of a step.
 
 
-def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs, longest: int) -> Passes:
+def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs) -> Passes:
     """The passes of a step from the parts of its time.
-
-    Of unequal stages the slowest one has its own length, and the others that which the closed form counts: their mean.
 
     Args:
         parts: The parts of the step time [s]; all but the bubble are those of the slowest stage.
         layout: The layout.
         costs: The coefficients that the parts were computed from.
-        longest: The slowest stage where that is not the one with the output.
     """
     stages, m, fused = layout.pp, float(layout.microbatches), layout.schedule in FUSED
     each = {name: parts.get(name, 0.0) / m for name in (*_OF_LAYERS, "pipeline", "bubble", "head")}
@@ -367,13 +326,10 @@ def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs, longest:
     redone = full * forward + float(costs.selective) * scores
     on_forward = tensor - min(tensor, overlap * forward)
     on_backward = (1.0 + full) * tensor - min((1.0 + full) * tensor, overlap * (backward + redone - weights))
-    # Those of embedding and output are on one stage only.
-    ends = max(0.0, each["tensor"] - on_forward - on_backward)
-    each["tensor"] -= ends
-    whole = math.fsum(each[name] for name in _OF_LAYERS)
-    others = (layers - float(costs.shorter)) / layers
-    if fused and stages > 1:
-        others = (each["bubble"] * m * layout.interleave / (stages - 1) - each["pipeline"]) / whole
+    each["tensor"] = on_forward + on_backward
+    # The output is in the last chunk only, also where that is not on the slowest stage.
+    outputs = 1.0 + float(costs.mtp)
+    head, ends = tokens * float(costs.head), outputs * float(costs.ends_each + tokens * costs.ends_token)
     # What of an all-to-all does not overlap with the other pass may be in either pass.
     either = float(costs.expert_overlap) * each["expert"]
     early = {
@@ -381,9 +337,14 @@ def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs, longest:
         "expert": either + (each["expert"] - either) / (2.0 + full),
         "tensor": on_forward,
     }
-    if layout.v_shape and either:
-        times = forward + math.fsum(early.values()), whole, weights, either
-        early["expert"] -= either * _moved(layout, each["pipeline"], *(others * time for time in times))
+    whole = math.fsum(each[name] for name in _OF_LAYERS)
+    shares = _shares(layout, costs)
+    if either and stages > 1 and (layout.v_shape or costs.unequal):
+        first = forward + math.fsum(early.values())
+        forward_, inputs_, weights_, either_ = (x / layers for x in (first, whole - weights - first, weights, either))
+        output = head / 3.0 + 0.5 * ends, head * 2.0 / 3.0 + 0.5 * ends
+        times = Times(forward_, inputs_, weights_, either_, each["pipeline"], *output)
+        early["expert"] -= either * _moved(layout, costs, times)
     sent: Work = (COMMUNICATION, "pipeline", 0.5 * each["pipeline"])
     return Passes(
         schedule=layout.schedule,
@@ -401,12 +362,11 @@ def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs, longest:
             "W": [(COMPUTE, "weight gradients", weights)],
         },
         last={
-            "F": [(COMPUTE, "head", each["head"] / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
-            "B": [(COMPUTE, "head", each["head"] * 2.0 / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
+            "F": [(COMPUTE, "head", head / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
+            "B": [(COMPUTE, "head", head * 2.0 / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
         },
         end=[(_THREADS.get(n, COMPUTE), n, value) for n, value in parts.items() if n not in each and value],
-        others=others,
-        slowest=longest if costs.shorter > 0.0 and each["head"] + ends <= CLOSE * whole else None,
+        shares=shares,
     )
 
 
@@ -416,27 +376,37 @@ _THREADS = {"data": COMMUNICATION, "offload": COMMUNICATION}
 _STEPS = 100
 
 
-def _moved(layout: Layout, pipeline: float, forward: float, whole: float, weights: float, either: float) -> float:
-    """The share of what may be in either pass that is in the backward pass: that with the shortest bubble, by bisection.
+def _shares(layout: Layout, costs: Costs) -> list[float]:
+    """For each chunk of the model its layers, multi-token prediction included, relative to those of the slowest stage."""
+    deal, counted = dealt_with_mtp(
+        float(costs.layers), float(layout.pp), float(layout.interleave), layout.folded, float(costs.mtp)
+    )
+    layers = [deal.short + (1.0 if deal.begin <= chunk < deal.end else 0.0) for chunk in range(int(deal.chunks))]
+    layers[-1] += float(costs.mtp) - counted
+    return [number / float(costs.stage_layers) for number in layers]
+
+
+def _moved(layout: Layout, costs: Costs, times: Times) -> float:
+    """The share of what may be in either pass that is in the backward pass: that with the shortest step, by bisection.
 
     Args:
-        layout: The layout, of a V-shaped schedule.
-        pipeline: Messages of a microbatch on a stage [s].
-        forward: The forward pass with all that may be in it [s].
-        whole: All passes, without messages [s].
-        weights: The pass for gradients of weights [s].
-        either: What may be in either pass [s].
+        layout: The layout.
+        costs: The coefficients.
+        times: The times of its passes, with all of that in the forward pass.
     """
-    shape = float(layout.v_shape), float(layout.pp), float(layout.microbatches)
+    one, either = pipeline_of(costs, float(layout.microbatches)), times.either
 
-    def bubble(share: float) -> float:
-        first = forward - share * either
-        passes = first + 0.5 * pipeline, whole - weights - first + 0.5 * pipeline, weights
-        return float(v_shaped_bubble(*shape, *(0.5 * one for one in passes)))
+    def span(share: float) -> float:
+        now = evolve(times, forward=times.forward - share * either, inputs=times.inputs + share * either, either=0.0)
+        if costs.unequal:
+            return float(unequal_span(one, now))
+        layers, sent = 0.5 * float(costs.stage_layers), 0.25 * now.send
+        passes = layers * now.forward + sent, layers * now.inputs + sent, layers * now.weights
+        return float(v_shaped_bubble(one.v_shape, one.stages, one.microbatches, *passes))
 
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
-        # The bubble is a convex function of the share.
-        one, two = (2.0 * low + high) / 3.0, (low + 2.0 * high) / 3.0
-        low, high = (low, two) if bubble(one) <= bubble(two) else (one, high)
-    return min((low, high, 0.0, 1.0), key=bubble)
+        # The time is a convex function of the share.
+        first, second = (2.0 * low + high) / 3.0, (low + 2.0 * high) / 3.0
+        low, high = (low, second) if span(first) <= span(second) else (first, high)
+    return min((low, high, 0.0, 1.0), key=span)

@@ -170,7 +170,7 @@ def dealt(layers: Number, pp: Number, interleave: Number = 1.0, folded: Number =
     return Deal(chunks, short, begin, begin + long)
 
 
-def _dealt(layers: Number, pp: Number, interleave: Number, folded: Number, mtp: Number) -> tuple[Deal, Number]:
+def dealt_with_mtp(layers: Number, pp: Number, interleave: Number, folded: Number, mtp: Number) -> tuple[Deal, Number]:
     """How layers and modules of multi-token prediction are dealt, and the layers that those count as.
 
     A module is a layer and an output.  With the output of the model one module counts as three layers of the last chunk, at most
@@ -191,7 +191,7 @@ def stage_layers(d: Dimensions, split: Split, stage: Number) -> tuple[Number, Nu
     ``(2 p - 1 - k)``-th.  See :func:`dealt` for their layers.  Modules of multi-token prediction count as layers of the
     stage with the output, of the kind of the last layer.
     """
-    deal, counted = _dealt(d.layers, split.pp, split.interleave, split.folded, d.mtp_layers)
+    deal, counted = dealt_with_mtp(d.layers, split.pp, split.interleave, split.folded, d.mtp_layers)
     folded, unequal = split.folded > 0.0, deal.unequal
     mirrored = deal.chunks - 1.0 - stage if somewhere(folded) else None
 
@@ -236,7 +236,7 @@ def extreme_layers(
 
     Arguments are those of :func:`dealt`, and the modules of multi-token prediction.
     """
-    deal, counted = _dealt(layers, pp, interleave, folded, mtp)
+    deal, counted = dealt_with_mtp(layers, pp, interleave, folded, mtp)
     even = deal.short * where(folded > 0.0, 2.0, interleave)
     long = deal.end - deal.begin
     # In a V-shaped schedule the last stage has the two chunks in the middle, and the first one the outermost, of which the
@@ -261,7 +261,7 @@ def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
     stores the most.
     """
     last = split.pp - 1.0
-    deal, _ = _dealt(d.layers, split.pp, split.interleave, split.folded, d.mtp_layers)
+    deal, _ = dealt_with_mtp(d.layers, split.pp, split.interleave, split.folded, d.mtp_layers)
     folded = split.folded > 0.0
     stages: tuple[Number, ...] = (0.0 * last, last)
     # Layers of one kind have no first MoE layer within.

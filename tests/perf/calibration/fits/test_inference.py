@@ -102,7 +102,7 @@ def test_what_was_put_in_is_found_again(vendor):
 
     # Compiled graphs read whole buckets; of 24 and 32 ranks, none with a stack of memory in common, layers wait for calls.
     assert {*TOKEN, *FIRST} - {"sample", "padding", "launch", "single_core"} == set(found.names)
-    # Nothing but what keeps numbers near the usual stands between them.
+    # Nothing but what keeps numbers near the usual is between them.
     assert max(found.summary(held_out=False)) < 0.02
     mean, _, worst = found.ttft.summary(held_out=False)
     assert (mean < 0.02, worst < 0.06) == (True, True)
@@ -111,7 +111,7 @@ def test_what_was_put_in_is_found_again(vendor):
         assert getattr(TRUE, name) == pytest.approx(getattr(found.serving, name), rel=0.15)
 
 
-def test_picking_tokens_on_the_host_is_told_from_the_rest(cases):
+def test_picking_tokens_on_the_host_is_distinguished_from_the_rest(cases):
     found = fitted(runs(computed(cases))).serving
     assert TRUE.sample == pytest.approx(found.sample, rel=0.02)
 
@@ -231,7 +231,7 @@ def test_training_reads_none_of_it():
         calibrated(everything(), "trainium1", "training", f"trainium1-{NAME}")
 
 
-def test_what_is_told(found):
+def test_what_is_reported(found):
     names = {
         "matmul",
         "attention",

@@ -171,7 +171,7 @@ def test_what_a_fit_says_of_a_chip_it_has_not_seen():
     assert 0 < own.sum() < len(some)
     found = fit(some, "chip")
     assert found.efficiency == fit(some).efficiency
-    # Both achieve the same, so that either tells the other.
+    # Both achieve the same, so that one determines the other.
     assert found.summary(held_out=True)[0] < 0.05
     slower = [evolve(c, seconds=1.5 * c.seconds) if o else c for c, o in zip(some, own, strict=True)]
     again = fit(slower, "chip")

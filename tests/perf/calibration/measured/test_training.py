@@ -155,7 +155,7 @@ def test_tokens_a_second_give_the_time():
     assert 8192 * 1024 / (1000 * 512) == case.seconds
 
 
-def test_what_a_row_leaves_open_is_told():
+def test_what_a_row_leaves_open_is_reported():
     assert ("recompute: none, the default of most frameworks",) == one().assumptions
     assert () == one(recompute="none").assumptions
     stated = one(zero="", microbatch="", vocab="", model="mine", hardware="trn1.32xlarge/trn1n.32xlarge").assumptions

@@ -1,0 +1,216 @@
+"""Grids of deployments: each has the numbers of the evaluator of one, bit for bit, however the grid is cut."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+from engine_catalogs import FOLDERS, shipped
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trnspec.api import load
+from trnspec.errors import UsageError
+from trnspec.evaluation.result import RefusalError
+from trnspec.evaluators.deployment_grid import AXES, grids, sweep
+from trnspec.evaluators.inference import run
+from trnspec.perf.sweep import recorded
+from trnspec.perf.sweep.recorded import blocks
+from trnspec.perf.sweep.reductions import Best, Pareto, Top
+
+ANSWERS = {
+    "ttft": "time_to_first_token", "tpot": "time_per_output_token", "latency": "latency", "tokens_per_s": "throughput",
+    "tokens_per_s_per_chip": "throughput_per_chip", "memory": "memory", "capacity": "capacity",
+}  # fmt: skip
+GRIDS = {
+    "dense": {
+        "model": "llama-3.1-8b", "on": "trn2.48xlarge", "prompt": [100, 1000], "output": [1, 2, 300], "tp": [1, 3, 8, 33],
+        "pp": [1, 2, 3, 4], "ep": [1, 2], "dp": [None, 2], "batch": [1, 3, 700], "chunk": [None, 64, 512],
+        "kv_dtype": [None, "fp8"],
+    },
+    "experts": {
+        "model": "gpt-oss-20b", "on": "trn2.48xlarge", "prompt": [1000, 5000], "output": [64], "tp": [1, 4, 8], "pp": [1, 2],
+        "ep": [1, 2, 3, 4], "batch": [1, 3, 64], "chunk": [None, 512], "weight_dtype": [None, "fp8"],
+    },
+    "compiled": {
+        "model": "mixtral-8x7b", "on": "trn1.32xlarge", "framework": "nxd-inference", "prompt": [100, 129, 4000],
+        "output": [2, 100], "tp": [3, 8, 32], "pp": [1], "batch": [1, 3, 16, 100],
+    },
+    "static, with a draft": {
+        "model": "llama-3.1-8b", "on": "trn1.32xlarge", "draft": "llama-3.2-1b", "batching": "static", "prefill_batch": 2,
+        "reserve": "5%", "tp": [2, 8], "pp": [1, 2], "batch": [1, 2, 5, 64], "prefix_hit": 0.3,
+    },
+    "two pools": {
+        "model": "llama-3.1-8b", "on": "trn2.3xlarge", "prefill_on": "trn1.2xlarge", "tp": [1, 4], "pp": [1, 2, 4],
+        "batch": [1, 8, 4000], "output": [1, 64], "weight_dtype": ["fp8", None],
+    },
+    "servers on GPUs": {
+        "model": "gpt-oss-120b", "on": "p5.48xlarge", "framework": "vllm", "tp": [1, 8], "pp": [1, 2], "ep": [1, 4],
+        "batch": [1, 64, 2000], "output": [1, 300], "weight_dtype": [None, "mxfp4"],
+    },
+}  # fmt: skip
+
+
+EVERYTHING = load(FOLDERS)
+
+
+def prepared(name: str):
+    (one,) = grids(EVERYTHING, **GRIDS[name])
+    return one
+
+
+def columns(grid, first: int, end: int, measures=tuple(ANSWERS)):
+    """Reasons and measures of some deployments, in order."""
+    formulas = grid.recorded.formulas
+    found = list(blocks(formulas, grid.recorded.axes, first, end, measures if formulas.measures else ()))
+    assert [start for start, *_ in found] == sorted(start for start, *_ in found)
+    codes = np.concatenate([codes for _, codes, _ in found])
+    names = found[0][2]
+    return [grid.recorded.reasons[c] for c in codes], {n: np.concatenate([c[n] for *_, c in found]) for n in names}
+
+
+@functools.cache
+def whole(name: str):
+    """A grid with all reasons and measures."""
+    grid = prepared(name)
+    return grid, *columns(grid, 0, grid.size)
+
+
+@pytest.mark.parametrize("name", GRIDS)
+@settings(max_examples=15)
+@given(share=st.floats(0, 1, exclude_max=True))
+def test_each_is_the_single_call(name, share) -> None:
+    grid, reasons, values = whole(name)
+    number = int(share * grid.size)
+    try:
+        one, reason = run(EVERYTHING, grid.question(number)), ""
+    except RefusalError as refusal:
+        one, reason = None, refusal.reason
+
+    assert reason == reasons[number]
+    if one is not None:
+        assert {n: one[answer] for n, answer in ANSWERS.items()} == {n: c[number] for n, c in values.items()}
+
+
+def test_reasons() -> None:
+    """Grids have all reasons for which a deployment may be invalid, and valid ones."""
+    found = {name: set(whole(name)[1]) for name in GRIDS}
+
+    assert all("" in reasons for reasons in found.values())
+    assert {
+        "", "rank-count", "heads-not-divisible", "layers-not-divisible", "experts-not-divisible", "does-not-fit",
+    } == set().union(*found.values())  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GRIDS)
+@settings(max_examples=4)
+@given(data=st.data())
+def test_cuts_change_nothing(name, data) -> None:
+    grid, reasons, values = whole(name)
+    limits = {n: data.draw(st.integers(1, 60)) for n in ("_REGION", "_AT_ONCE", "_ROWS")}
+    first, end = sorted(data.draw(st.tuples(*[st.integers(0, min(grid.size, 150))] * 2)))
+    with pytest.MonkeyPatch.context() as patch:
+        for limit, value in {**limits, "_CONSECUTIVE": 100}.items():
+            patch.setattr(recorded, limit, value)
+        if first == end:
+            assert not list(blocks(grid.recorded.formulas, grid.recorded.axes, first, end, ()))
+            return
+        some, of_some = columns(grid, first, end)
+
+    valid = [i for i, reason in enumerate(some) if not reason]
+    assert reasons[first:end] == some
+    assert {n: c[first:end][valid].tolist() for n, c in values.items()} == {
+        n: c[valid].tolist() for n, c in of_some.items()
+    }
+
+
+@pytest.mark.parametrize("region", [700, 1 << 17])
+def test_reductions(region, monkeypatch) -> None:
+    """The fastest, the fastest of each grid, and the front are those of all deployments."""
+    monkeypatch.setattr(recorded, "_REGION", region)
+    names = ("dense", "experts")
+    prepared = [whole(name)[0] for name in names]
+    rows = [
+        (cost, i, number, memory)
+        for i, name in enumerate(names)
+        for number, (reason, cost, memory) in enumerate(
+            zip(whole(name)[1], whole(name)[2]["tpot"].tolist(), whole(name)[2]["memory"].tolist(), strict=True)
+        )
+        if not reason
+    ]
+
+    def found(keep):
+        kept = sweep(prepared, keep=keep, goal="tpot").result
+        return list(zip(kept.which.tolist(), kept.number.tolist(), strict=True))
+
+    assert [(i, n) for _, i, n, _ in sorted(rows)[:7]] == found(Top(7))
+    assert [(i, n) for j in (0, 1) for _, i, n, _ in sorted(r for r in rows if r[1] == j)[:3]] == found(Best(3))
+    front, least = [], float("inf")
+    for _, i, n, memory in sorted(rows, key=lambda r: (r[0], r[3], r[1], r[2])):
+        if memory < least:
+            least = memory
+            front.append((i, n))
+    assert front == found(Pareto())
+
+
+def test_a_goal_that_is_to_be_large() -> None:
+    grid, reasons, values = whole("dense")
+    result = sweep([grid], keep=Top(3), goal="tokens_per_s_per_chip")
+    rates = values["tokens_per_s_per_chip"]
+
+    assert sorted(rates.tolist())[:-4:-1] == [-t for t in result.result.time.tolist()]
+    assert (grid.size, {r: n for r in set(reasons) - {""} if (n := reasons.count(r))}) == (
+        result.evaluated,
+        result.rejected,
+    )
+    best = result.records()[0]
+    assert {
+        **{n: grid.inputs(int(result.result.number[0]))[n] for n in AXES},
+        "model": "llama-3.1-8b",
+    }.items() <= best.items()
+    assert best["tokens_per_s_per_chip"] == max(rates)
+
+
+def test_nothing_is_valid() -> None:
+    (grid,) = grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge", dtype="fp64", tp=[1, 999])
+    result = sweep([grid], keep=Top(3))
+
+    assert (0, 2) == (len(result.result), result.evaluated)
+    assert {"rank-count": 1, "unknown-type": 1} == result.rejected
+
+
+def test_an_unknown_type_is_a_reason() -> None:
+    (grid,) = grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge", weight_dtype=["nonsense", "fp8"], tp=[1, 999])
+    result = sweep([grid], keep=Top(3))
+
+    assert {"rank-count": 2, "unknown-type": 1} == result.rejected
+    assert ["fp8"] == [record["weight_dtype"] for record in result.records()]
+
+
+def test_misuse() -> None:
+    with pytest.raises(UsageError, match="'zero' is not an input"):
+        grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge", zero=1)
+    with pytest.raises(UsageError, match="tp has no values"):
+        grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge", tp=[])
+    (one,) = grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge")
+    with pytest.raises(UsageError, match="'speed' is not a goal"):
+        sweep([one], keep=Top(1), goal="speed")
+
+
+def test_defaults() -> None:
+    """What is not given has one value, that of the evaluator of one deployment."""
+    assert all(
+        len(v) == 1
+        for (one,) in [grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge")]
+        for v in one.axes.values()
+    )
+    several = grids(
+        shipped(), model=["llama-3.1-8b", "llama-3.2-1b"], on=["trn2.48xlarge", "trn1.32xlarge"], dtype=["bf16", "fp8"]
+    )
+
+    keys = [(one.base.model, one.base.on, one.base.dtype) for one in several]
+    assert [
+        *itertools.product(["llama-3.1-8b", "llama-3.2-1b"], ["trn2.48xlarge", "trn1.32xlarge"], ["bf16", "fp8"])
+    ] == keys

@@ -1,0 +1,394 @@
+"""Deployments of a model on one system: every combination of some values, evaluated together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from attrs import evolve, field, fields, frozen
+
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import UsageError
+from trnspec.evaluation.result import RefusalError
+from trnspec.evaluators.data_types import ELEMENT_BYTES
+from trnspec.evaluators.deployment import InferenceQuestion, Setup, check, default_degrees, memory, prepare
+from trnspec.evaluators.inference import case_numbers
+from trnspec.graph.graph import Graph
+from trnspec.model.transformers.counting import dimensions
+from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated
+from trnspec.perf.lowering.lookup import model_named
+from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.system import System
+from trnspec.perf.ops import Number, floor, larger, where
+from trnspec.perf.serving.memory import invalid_layouts
+from trnspec.perf.serving.static_graphs import powers_of_two
+from trnspec.perf.sweep.expressions import Recording
+from trnspec.perf.sweep.recorded import Formulas, axes_of, reduce, taken
+from trnspec.perf.sweep.regions import Axis
+from trnspec.perf.training.step import UNUSED
+from trnspec.perf.work.layout import longest
+from trnspec.short_repr import short_repr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.perf.sweep.reductions import Kept, Reduction
+
+R = TypeVar("R")
+
+UNFIT = "does-not-fit"
+"""The reason of a deployment that does not fit in memory."""
+AXES = ("prompt", "output", "weight_dtype", "kv_dtype", "chunk", "tp", "pp", "ep", "dp", "batch")
+"""The axes in the order in which deployments are numbered, the last one fastest."""
+_ROWS = ("tp", "pp", "ep", "dp")
+
+
+@frozen(kw_only=True)
+class DeploymentGrid:
+    """Every combination of some values, for a model on one system with one compute dtype.
+
+    Attributes:
+        graph: The documents from which deployments are computed.
+        base: The inputs that all have.
+        axes: The values of the axes, each with at least one; ``None`` for the default of an input.
+        system: The system.
+        dims: The model.
+        known: The calibration.
+        elsewhere: The calibration of the system that prefills, if it is another.
+    """
+
+    graph: Graph = field(repr=False, eq=False)
+    base: InferenceQuestion
+    axes: dict[str, tuple[Any, ...]]
+    system: System = field(repr=False)
+    dims: Dimensions = field(repr=False)
+    known: Calibrated
+    elsewhere: Calibrated | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of deployments."""
+        return math.prod(map(len, self.axes.values()))
+
+    def inputs(self, number: int) -> dict[str, Any]:
+        """The inputs of the evaluator inference that a deployment has of its own."""
+        values: dict[str, Any] = {}
+        for name in reversed(AXES):
+            number, position = divmod(number, len(self.axes[name]))
+            values[name] = self.axes[name][position]
+        return values
+
+    def question(self, number: int) -> InferenceQuestion:
+        """The question of the evaluator inference about a deployment."""
+        return evolve(self.base, **self.inputs(number))
+
+    def values(self, axis: str, numbers: Any) -> Any:
+        """The values of an axis of data types, by the numbers of deployments."""
+        after = AXES[AXES.index(axis) + 1 :]
+        positions = numbers // math.prod(len(self.axes[name]) for name in after) % len(self.axes[axis])
+        return taken([value or self.base.dtype for value in self.axes[axis]], positions)
+
+    @cached_property
+    def recorded(self) -> Recorded:
+        """The formulas of the grid."""
+        return _Recorder(self).recorded()
+
+
+def grids(catalog: Catalog, **inputs: Any) -> tuple[DeploymentGrid, ...]:
+    """Every combination of some inputs of the evaluator inference: a grid for each model, system and compute dtype, in this order.
+
+    Args:
+        catalog: The catalog.
+        inputs: Inputs by name; ``model``, ``on``, ``dtype`` and those of :data:`AXES` have one value or several. ``dp`` is by
+            default what the other degrees leave.
+
+    Raises:
+        UsageError: An input is unknown, or an axis has no values.
+        RefusalError: A figure is not published.
+    """
+    names = {one.name for one in fields(InferenceQuestion)}
+    for name, value in inputs.items():
+        if name not in names:
+            raise UsageError(f"{name!r} is not an input of the evaluator inference; {did_you_mean(name, names)}")
+        if name in (*_SEVERAL, *AXES) and not _values(value):
+            raise UsageError(f"{name} has no values")
+    base = {name: value for name, value in inputs.items() if name not in (*_SEVERAL, *AXES)}
+    default = {one.name: one.default for one in fields(InferenceQuestion)}
+    axes = {name: _values(inputs.get(name, default[name])) for name in AXES}
+    several = itertools.product(*(_values(inputs.get(name, default[name])) for name in _SEVERAL))
+    return tuple(
+        grid_of(catalog.graph, InferenceQuestion(model=model, on=on, dtype=dtype, **base), axes)
+        for model, on, dtype in several
+    )
+
+
+_SEVERAL = ("model", "on", "dtype")
+
+
+def _values(value: Any) -> tuple[Any, ...]:
+    """The different values of an input that has one or several."""
+    return tuple(dict.fromkeys(value if isinstance(value, (list, range, tuple)) else (value,)))
+
+
+def grid_of(graph: Graph, base: InferenceQuestion, axes: Mapping[str, tuple[Any, ...]]) -> DeploymentGrid:
+    """The grid of some axes.
+
+    Args:
+        graph: The catalog.
+        base: The inputs that all deployments have.
+        axes: The values of each of :data:`AXES`.
+
+    Raises:
+        RefusalError: A figure is not published.
+    """
+    dims = dimensions(model_named(graph, base.model).spec)
+
+    def known(chip: str) -> Calibrated:
+        of = base.framework or "", base.era or ""
+        return calibrated(graph, chip, "inference", base.calibration, *of, experts=dims.experts > 0)
+
+    system = lower(graph, base.on, lnc=base.lnc, chips=base.chips)
+    elsewhere = None if base.prefill_on is None else known(lower(graph, base.prefill_on).chip)
+    return DeploymentGrid(
+        graph=graph, base=base, axes={name: axes[name] for name in AXES}, system=system, dims=dims,
+        known=known(system.chip), elsewhere=elsewhere,
+    )  # fmt: skip
+
+
+GOALS = {
+    "ttft": 1.0,
+    "tpot": 1.0,
+    "latency": 1.0,
+    "tokens_per_s": -1.0,
+    "tokens_per_s_per_chip": -1.0,
+    "memory": 1.0,
+    "chips": 1.0,
+}
+"""What may be small, with 1.0, or large, with -1.0, in the best deployments."""
+
+
+@frozen
+class GridResult(Generic[R]):
+    """The result of a sweep over deployments.
+
+    Attributes:
+        grids: The grids; results refer to them by position.
+        goal: What is small, or large, in the best ones.
+        result: The result of the reduction; the time of a deployment is the goal, negative where it is to be large.
+        evaluated: Number of deployments.
+        rejected: Number of invalid ones, by reason.
+    """
+
+    grids: tuple[DeploymentGrid, ...]
+    goal: str
+    result: R
+    evaluated: int
+    rejected: dict[str, int]
+
+    __repr__ = short_repr
+
+    def records(self: GridResult[Kept]) -> list[dict[str, Any]]:
+        """For each kept deployment a mapping with ``model``, ``on``, ``dtype``, its own inputs, the goal, and ``memory`` [B]."""
+        kept = self.result
+        return [
+            {
+                **{name: getattr(self.grids[which].base, name) for name in _SEVERAL},
+                **self.grids[which].inputs(number),
+                "memory": memory,
+                self.goal: GOALS[self.goal] * time,
+            }
+            for which, number, time, memory in zip(
+                kept.which.tolist(), kept.number.tolist(), kept.time.tolist(), kept.memory.tolist(), strict=True
+            )
+        ]
+
+
+def sweep(
+    grids: Sequence[DeploymentGrid],
+    *,
+    keep: Reduction[R],
+    goal: str = "tokens_per_s_per_chip",
+    memory: bool = True,
+    numbers: tuple[int, int] | None = None,
+) -> GridResult[R]:
+    """Evaluate every deployment of some grids; each has the numbers of the evaluator of one, bit for bit.
+
+    Args:
+        grids: The grids.
+        keep: What is kept: ``Top``, ``Best`` or ``Pareto`` of :mod:`trnspec.perf.sweep.batch`.
+        goal: One of :data:`GOALS`.
+        memory: Whether memory is kept as well.
+        numbers: The first number, and that after the last, of each grid; by default all.
+
+    Raises:
+        UsageError: There is no such goal.
+    """
+    if goal not in GOALS:
+        raise UsageError(f"{goal!r} is not a goal; expected one of {', '.join(GOALS)}")
+    rejected: Counter[str] = Counter()
+    for which, grid in enumerate(grids):
+        of = grid.recorded
+        ends = numbers or (0, grid.size)
+        found = reduce(
+            of.formulas,
+            of.axes,
+            keep,
+            goal,
+            sign=GOALS[goal],
+            memory="memory" if memory else "",
+            which=which,
+            ends=ends,
+        )
+        rejected.update({of.reasons[code]: number for code, number in found.items()})
+    evaluated = sum(rejected.values())
+    rejected.pop("", None)
+    return GridResult(tuple(grids), goal, keep.result(), evaluated, dict(rejected))
+
+
+@frozen(eq=False)
+class Recorded:
+    """The formulas of a grid, and its axes as arrays.
+
+    Attributes:
+        axes: The axes.
+        formulas: The formulas: ``ttft``, ``tpot``, ``latency``, ``tokens_per_s``, ``tokens_per_s_per_chip``, ``chips``,
+            ``memory``, ``capacity``, ``excess`` (of memory over capacity), and the degrees.
+        reasons: The reason of each code.
+        setup: One of the deployments; ``None`` if none is valid.
+    """
+
+    axes: tuple[Axis, ...]
+    formulas: Formulas
+    reasons: tuple[str, ...]
+    setup: Setup | None
+
+
+class _Recorder:
+    """Records the formulas of a grid."""
+
+    def __init__(self, grid: DeploymentGrid) -> None:
+        self.grid = grid
+        self.reasons = [""]
+        self.setup, self.refused = self._setup()
+
+    def code(self, reason: str) -> int:
+        """The code of a reason."""
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        return self.reasons.index(reason)
+
+    def recorded(self) -> Recorded:
+        """The formulas."""
+        grid = self.grid
+        setup = self.setup
+        axes = axes_of({name: self._columns(name) for name in AXES})
+        recording = Recording()
+        numbers: dict[str, Number] = {
+            name: recording.column(name, axis=axis.name) if len(set(column.tolist())) > 1 else float(column[0])
+            for axis in axes
+            for name, column in axis.columns.items()
+        }
+        ranks = float(grid.system.ranks)
+        rest = larger(1.0, floor(ranks / (numbers["tp"] * numbers["pp"])))
+        numbers["dp"] = where(numbers["dp"] > 0.0, numbers["dp"], rest)
+        invalid: list[tuple[int, Number]] = [
+            (self.code(reason), condition)
+            for reason, _, condition in invalid_layouts(
+                grid.dims, ranks, numbers["tp"], numbers["pp"], numbers["dp"], numbers["ep"]
+            )
+        ]
+        refused_before = numbers.pop("before_refused")
+        invalid += [(code, refused_before == float(code)) for code in self._refused_codes]
+        invalid += [(self.code("unknown-type"), numbers[name] == 0.0) for name in ("weight_bytes", "cache_bytes")]
+        if setup is None:
+            invalid.append((self.code(self.refused), True))
+            return Recorded(axes, Formulas(_ROWS, tuple(invalid), {}), tuple(self.reasons), None)
+        invalid += self._lengths(setup, numbers)
+        if buckets := setup.software.batches:
+            invalid.append((self.code("no-bucket"), numbers["batch"] > float(buckets[-1])))
+        one = setup.of(numbers)
+        excess: Number = 0.0
+        for pool in filter(None, (one.pool, one.before)):
+            held = memory(one, pool).total
+            invalid.append((self.code(UNFIT), held > pool.capacity))
+            excess = larger(excess, held / pool.capacity)
+        values, unknown = case_numbers(one)
+        invalid.append((self.code("unknown-figure"), unknown > UNUSED))
+        measures = {
+            **{name: numbers[name] for name in (*_ROWS, "batch", "prompt", "output")},
+            "chunk": where(numbers["chunk"] > 0.0, numbers["chunk"], numbers["prompt"]),
+            "ttft": values["time_to_first_token"],
+            "tpot": values["time_per_output_token"],
+            "latency": values["latency"],
+            "tokens_per_s": values["throughput"],
+            "tokens_per_s_per_chip": values["throughput_per_chip"],
+            "memory": memory(one, one.pool).total,
+            "capacity": one.pool.capacity,
+            "chips": one.pool.chips if one.before is None else one.pool.chips + one.before.chips,
+            "excess": excess,
+        }
+        return Recorded(axes, Formulas(_ROWS, tuple(invalid), measures), tuple(self.reasons), setup)
+
+    def _setup(self) -> tuple[Setup | None, str]:
+        """A deployment whose layout is valid, or why all others are invalid."""
+        grid = self.grid
+        least: dict[str, Any] = {"tp": 1, "pp": 1, "ep": 1, "dp": 1} | {
+            name: min(v for v in grid.axes[name] if v is not None) for name in ("prompt", "output", "batch")
+        }
+        sizes: dict[str, Any] = {
+            name: next((v for v in grid.axes[name] if v is None or v in ELEMENT_BYTES), None)
+            for name in ("weight_dtype", "kv_dtype")
+        }
+        question = evolve(grid.base, **least, **sizes, chunk=grid.axes["chunk"][0])
+        try:
+            setup = prepare(grid.graph, question, grid.known, grid.elsewhere)
+        except RefusalError as refusal:
+            return None, refusal.reason
+        if "context_buckets" in setup.software.settings:
+            # A longer request has more buckets, of which a shorter one uses none.
+            total = max(grid.axes["prompt"]) + max(grid.axes["output"])
+            buckets = powers_of_two(int(setup.software.settings["context_buckets"].value), total)
+            setup = evolve(setup, question=evolve(setup.question, context_buckets=buckets))
+        return setup, ""
+
+    def _columns(self, name: str) -> dict[str, list[float]]:
+        """The columns of an axis."""
+        values, dtype = self.grid.axes[name], self.grid.base.dtype
+        if name == "weight_dtype":
+            return {"weight_bytes": [ELEMENT_BYTES.get(value or dtype, 0.0) for value in values]}
+        if name == "kv_dtype":
+            return {"cache_bytes": [ELEMENT_BYTES.get(value or dtype, 0.0) for value in values]}
+        columns = {name: [float(value or 0) for value in values]}
+        return columns | self._before(values) if name == "pp" else columns
+
+    def _before(self, stages: tuple[int, ...]) -> dict[str, list[float]]:
+        """The degrees of the pool that prefills, by pipeline stages, and codes of reasons."""
+        grid, self._refused_codes = self.grid, list[int]()
+        columns: dict[str, list[float]] = {"before_tp": [], "before_dp": [], "before_refused": []}
+        setup = self.setup
+        for pp in stages:
+            tp, dp, code = 1, 1, 0
+            if setup is not None and setup.before is not None:
+                other = setup.before.system
+                try:
+                    tp, dp = default_degrees(grid.dims, other, pp)
+                    check(evolve(setup.question, tp=tp, pp=pp, dp=dp, ep=1), grid.dims, int(other.ranks), "prefill_on")
+                except RefusalError as refusal:
+                    code = self.code(refusal.reason)
+            for column, value in zip(columns.values(), (tp, dp, code), strict=True):
+                column.append(float(value))
+        self._refused_codes = sorted({int(code) for code in columns["before_refused"]} - {0})
+        return columns
+
+    def _lengths(self, setup: Setup, numbers: Mapping[str, Number]) -> Iterator[tuple[int, Number]]:
+        """Prompts and outputs that no bucket holds, or that have no position."""
+        total = numbers["prompt"] + numbers["output"]
+        if buckets := setup.question.context_buckets:
+            yield self.code("no-bucket"), total > float(buckets[-1])
+        for dims in (setup.dims, *(() if setup.drafting is None else (setup.drafting[1],))):
+            yield self.code("context"), total > float(longest(dims))

@@ -1,0 +1,423 @@
+"""The fleets of a kind of system that meet limits under a load."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from attrs import evolve, field, frozen
+
+from trnspec.evaluation.evidence import Evidence, weakest
+from trnspec.evaluators.inference import transfer
+from trnspec.evaluators.planning.deployments import Deployed, Spread, deployed, fit_inputs
+from trnspec.evaluators.planning.system_cost import ChipPower, Rent, chip_power, rent
+from trnspec.perf.calibration.nearest import nearest_row
+from trnspec.perf.lowering.calibrated import with_nearest
+from trnspec.perf.lowering.lookup import model_named
+from trnspec.perf.lowering.lower import lower
+from trnspec.perf.serving.load import MOST_UTILIZED
+from trnspec.perf.serving.pools import Fleet, State, least
+
+if TYPE_CHECKING:
+    from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluators.planning.requests import Lengths
+    from trnspec.evaluators.planning.serving import PlanServingQuestion
+
+MOST_SYSTEMS = 1 << 20
+"""The most systems, and replicas of a pool, of a plan."""
+UNITS = (2, 4, 8)
+"""Systems that one replica is split over, by pipeline parallelism if layers allow, where it does not fit on one."""
+WIDE = (2, 4)
+"""Systems that the experts of a replica group are split over, if the model has experts."""
+_PREFILLS = 3
+"""Prefill deployments with which decode deployments are combined: those with the least chip time per prompt."""
+_RELAXED = 0.25
+"""The share of saturation of the limits that a deployment is said to meet."""
+_IDLE = 1e-3
+"""The share of saturation at which requests do not meet each other."""
+
+
+@frozen(kw_only=True)
+class Limits:
+    """What requests must meet.
+
+    Attributes:
+        ttft: Limit of the time to first token [s].
+        tpot: Limit of the time per output token [s].
+        percentile: Of both, from 0 to 100.
+    """
+
+    ttft: float
+    tpot: float
+    percentile: float
+
+    def met(self, state: State | None) -> bool:
+        """Whether a fleet at some load meets the limits."""
+        if state is None:
+            return False
+        return state.tpot(self.percentile) <= self.tpot and state.ttft(self.percentile) <= self.ttft
+
+    def excess(self, state: State) -> float:
+        """By which factor the limit that is missed most is exceeded."""
+        return max(state.ttft(self.percentile) / self.ttft, state.tpot(self.percentile) / self.tpot)
+
+
+@frozen(kw_only=True)
+class FleetPlan:
+    """A fleet that meets the limits.
+
+    Attributes:
+        pools: The systems of each pool and how many: of the one that decodes, and of the one that prefills if it is apart.
+        chips: Chips of all systems.
+        decode: The deployment that decodes, and prefills unless another does.
+        before: The deployment that prefills, if it is another.
+        fleet: The replicas.
+        state: The fleet under its load.
+        spread: The errors of times; ``None`` for bounds.
+        evidence: What the times are based on.
+        rents: The price of the systems of each pool; empty if one is not known.
+        powers: The power of the chips of each pool; empty if one is not known.
+    """
+
+    pools: tuple[tuple[str, int], ...]
+    chips: float
+    decode: Deployed = field(repr=False)
+    before: Deployed | None = field(repr=False)
+    fleet: Fleet = field(repr=False)
+    state: State = field(repr=False)
+    spread: Spread | None
+    evidence: Evidence
+    rents: tuple[Rent, ...]
+    powers: tuple[ChipPower, ...] = ()
+
+    @property
+    def systems(self) -> str:
+        """Such as ``trn2.48xlarge*3`` or ``trn2.48xlarge*3 + trn1.32xlarge*2``."""
+        return " + ".join(_times(on, count) for on, count in self.pools)
+
+    @property
+    def chip(self) -> str:
+        """The name of the chip that decodes."""
+        return self.decode.setup.pool.system.chip
+
+    @property
+    def one_rate(self) -> float:
+        """Requests per second of one replica that decodes."""
+        return self.state.rate / self.fleet.replicas
+
+    @property
+    def hourly(self) -> float | None:
+        """The price of all systems per hour [USD]."""
+        return sum(rent.hourly for rent in self.rents) if self.rents else None
+
+    def million_tokens(self, output: int) -> float | None:
+        """The price of a million output tokens [USD]; ``None`` without a price."""
+        return None if self.hourly is None else self.hourly / (self.state.rate * output * 3600.0) * 1e6
+
+    @property
+    def watts(self) -> float | None:
+        """The power of all chips [W]; ``None`` if it is not published."""
+        return sum(power.watts for power in self.powers) if self.powers else None
+
+    def million_tokens_energy(self, output: int) -> float | None:
+        """The energy of the chips for a million output tokens [J]; ``None`` if their power is not published."""
+        return None if self.watts is None else self.watts / (self.state.rate * output) * 1e6
+
+    def costs(self, which: float, output: int) -> tuple[float | None, ...]:
+        """What a Pareto front compares: TPOT, cost and energy; without a price chips, with others of the chip only.
+
+        Args:
+            which: The percentile of TPOT.
+            output: Output length [tokens].
+        """
+        cost, energy = self.million_tokens(output), self.million_tokens_energy(output)
+        return self.state.tpot(which), cost, energy, self.chips if cost is None else None
+
+    def slower(self, quantile: float) -> State | None:
+        """The fleet with times that are longer by a quantile of their errors; ``None`` where it is saturated."""
+        assert self.spread is not None
+        return self.fleet.slower(*self.spread.factors(quantile)).at(self.state.rate)
+
+    def risk(self, limits: Limits) -> float:
+        """By which factor limits are exceeded with times one standard deviation longer: infinite where it is saturated."""
+        state = self.state if self.spread is None else self.slower(1.0)
+        return math.inf if state is None else limits.excess(state)
+
+    def probability(self, limits: Limits) -> float | None:
+        """The probability of meeting the limits, from the errors of times; ``None`` for a bound."""
+        if self.spread is None:
+            return None
+        low, high = -_FAR, _FAR
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if limits.met(self.slower(middle)) else (low, middle)
+        return NormalDist().cdf(0.5 * (low + high))
+
+
+_FAR, _HALVINGS = 4.0, 10
+
+
+def _times(on: str, count: int) -> str:
+    name, _, own = on.partition("*")
+    return f"{name}*{int(own or 1) * count}"
+
+
+@frozen(kw_only=True)
+class Missed:
+    """A deployment that cannot meet the limits, whatever the number of systems.
+
+    Attributes:
+        deployed: The deployment.
+        state: The fleet almost without load, with times as long as the confidence demands.
+        relaxed: The same at a quarter of its saturation: limits that it would meet.
+    """
+
+    deployed: Deployed = field(repr=False)
+    state: State = field(repr=False)
+    relaxed: State | None = field(repr=False)
+
+
+@frozen(kw_only=True)
+class Offers:
+    """What one kind of system offers.
+
+    Attributes:
+        plans: The fleets that meet the limits.
+        missed: The deployments that cannot.
+        reasons: Why other deployments are invalid.
+    """
+
+    plans: list[FleetPlan] = field(factory=list)
+    missed: list[Missed] = field(factory=list)
+    reasons: list[str] = field(factory=list)
+
+
+def offers(catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths) -> Offers:
+    """The fleets on one kind of system; several of them where a model does not fit on one, or may split its experts.
+
+    Raises:
+        RefusalError: No deployment is valid, or a figure is not published.
+    """
+    found = _offers(catalog, q, on, limits, lengths)
+    if "*" in on or q.pp != (1,):
+        return found
+    for unit in UNITS if not (found.plans or found.missed) else ():
+        # Layers that cannot be divided into stages, such as 61, leave tensor and expert parallelism.
+        for pp in (unit, 1):
+            larger = _offers(catalog, evolve(q, pp=(pp,)), f"{on}*{unit}", limits, lengths)
+            if larger.plans or larger.missed:
+                return larger
+    for unit in WIDE if model_named(catalog.graph, q.model).spec.experts is not None else ():
+        wide = _offers(catalog, q, f"{on}*{unit}", limits, lengths, wide=True)
+        found.plans.extend(wide.plans)
+        found.missed.extend(wide.missed)
+    return found
+
+
+def _offers(  # the parts of a question
+    catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths, *, wide: bool = False
+) -> Offers:
+    offer = Offers()
+    decoding = list(deployed(catalog, q, on, lengths, offer.reasons, wide=wide))
+    if "aggregated" in q.pools:
+        for one in decoding:
+            _aggregated(catalog, q, one, limits, lengths, offer)
+    if "disaggregated" in q.pools:
+        _disaggregated(catalog, q, on, limits, lengths, offer, wide=wide)
+    return offer
+
+
+def _careful(q: PlanServingQuestion, spread: Spread | None) -> tuple[float, float]:
+    """Factors of the times with which limits must be met: those of the confidence, and the computed times in any case."""
+    if spread is None:
+        return 1.0, 1.0
+    prompts, steps = spread.factors(NormalDist().inv_cdf(q.confidence))
+    return max(1.0, prompts), max(1.0, steps)
+
+
+def _aggregated(
+    catalog: Catalog, q: PlanServingQuestion, one: Deployed, limits: Limits, lengths: Lengths, offer: Offers
+) -> None:
+    """Adds the smallest fleet of a deployment that meets the limits, or why there is none."""
+    careful = Fleet(replica=one.replica, replicas=1).slower(*_careful(q, one.spread))
+    rate = lengths.rate
+    idle = careful.at(_IDLE * careful.saturation)
+    if not limits.met(idle):
+        assert idle is not None
+        offer.missed.append(Missed(deployed=one, state=idle, relaxed=careful.at(_RELAXED * careful.saturation)))
+        return
+
+    def met(systems: int) -> bool:
+        replicas = systems * one.per_system
+        share = rate / replicas
+        return share <= MOST_UTILIZED * careful.saturation and limits.met(evolve(careful, replicas=replicas).at(rate))
+
+    low = math.ceil(rate / (MOST_UTILIZED * careful.saturation * one.per_system))
+    systems = least(met, max(1, low), MOST_SYSTEMS)
+    if systems is None:
+        offer.reasons.append(f"{one.on}: more than {MOST_SYSTEMS:,} systems")
+        return
+    fleet = Fleet(replica=one.replica, replicas=systems * one.per_system)
+    offer.plans.append(_plan(catalog, q, one, None, fleet, ((one.on, systems),), rate))
+
+
+def larger_plan(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, systems: int) -> FleetPlan:
+    """A plan with more systems of the pool that decodes, and others and prefill replicas in proportion.
+
+    Args:
+        catalog: The catalog.
+        q: The inputs.
+        plan: The plan.
+        systems: The number of systems.
+    """
+    (on, count), *others = plan.pools
+    pools = ((on, systems), *((other, -(-n * systems // count)) for other, n in others))
+    fleet = evolve(plan.fleet, replicas=plan.fleet.replicas * systems // count)
+    if plan.before is not None:
+        fleet = evolve(fleet, prefills=plan.fleet.prefills * systems // count)
+    return _plan(catalog, q, plan.decode, plan.before, fleet, pools, plan.state.rate)
+
+
+def _disaggregated(  # the parts of a question
+    catalog: Catalog,
+    q: PlanServingQuestion,
+    on: str,
+    limits: Limits,
+    lengths: Lengths,
+    offer: Offers,
+    *,
+    wide: bool,
+) -> None:
+    """Adds the smallest fleet of each deployment that decodes, with the best pool that computes its prompts."""
+    rate, place = lengths.rate, q.prefill_on or on
+    reasons: list[str] = []
+    computing = list(deployed(catalog, evolve(q, ep=(1,)), place, lengths, reasons, part="prefill"))
+    computing.sort(key=lambda one: one.replica.prompt * one.ranks / one.setup.pool.system.ranks)
+    quick = []
+    for one in computing:
+        longest = one.replica.slower(*_careful(q, one.spread))
+        if longest.prompt + longest.first <= limits.ttft:
+            quick.append(one)
+    for decoding in deployed(catalog, q, on, lengths, reasons, part="decode", wide=wide):
+        slow = Fleet(replica=decoding.replica, replicas=1).slower(*_careful(q, decoding.spread))
+
+        def decodes(replicas: int, slow: Fleet = slow) -> bool:
+            state = evolve(slow, replicas=replicas).at(rate)
+            return (
+                state is not None
+                and state.utilization <= MOST_UTILIZED
+                and state.tpot(limits.percentile) <= limits.tpot
+            )
+
+        name = f"tp {decoding.setup.question.tp}"
+        alone = slow.at(_IDLE * slow.saturation)
+        if alone is None or alone.tpot(limits.percentile) > limits.tpot:
+            reasons.append(f"{name}: decodes slower than tpot")
+            continue
+        replicas = least(decodes, max(1, math.ceil(rate / (MOST_UTILIZED * slow.saturation))), MOST_SYSTEMS)
+        if replicas is None:
+            continue
+        plans = []
+        same = [one for one in quick if _dtypes(one) == _dtypes(decoding)]
+        for computing_one in same[:_PREFILLS]:
+            plan = _with_prefill(catalog, q, decoding, replicas, computing_one, limits, rate)
+            if plan is not None:
+                plans.append(plan)
+        if not plans:
+            reasons.append(f"{name}: no prefill deployment computes a prompt and sends it within ttft")
+        else:
+            offer.plans.append(min(plans, key=lambda p: (p.hourly is None, p.hourly or 0.0, p.chips, p.risk(limits))))
+    offer.reasons.extend(f"disaggregated: {reason}" for reason in reasons)
+
+
+def _dtypes(one: Deployed) -> tuple[str | None, ...]:
+    """Compute, weights and KV cache, which both pools share."""
+    q = one.setup.question
+    return q.dtype, q.weight_dtype, q.kv_dtype
+
+
+def _with_prefill(  # noqa: PLR0917  # what a pool depends on
+    catalog: Catalog,
+    q: PlanServingQuestion,
+    decoding: Deployed,
+    replicas: int,
+    before: Deployed,
+    limits: Limits,
+    rate: float,
+) -> FleetPlan | None:
+    """The smallest pool that computes prompts within the limit of TTFT for some replicas that decode."""
+    setup = decoding.setup
+    assert setup.before is not None
+    sender = evolve(setup.before, plan=before.setup.pool.plan, system=before.setup.pool.system)
+    sent = transfer(evolve(setup, before=sender), sender)
+    prompts = _careful(q, before.spread)[0]
+    slow = Fleet(
+        replica=decoding.replica.slower(1.0, _careful(q, decoding.spread)[1]), replicas=replicas,
+        prefill=before.replica.slower(prompts, 1.0), prefills=1, transfer=sent,
+    )  # fmt: skip
+    assert slow.prefill is not None
+    load = rate * slow.prefill.prompt
+
+    def computes(prefills: int) -> bool:
+        state = evolve(slow, prefills=prefills).at(rate)
+        return state is not None and load <= MOST_UTILIZED * prefills and limits.met(state)
+
+    prefills = least(computes, max(1, math.ceil(load / MOST_UTILIZED)), max(4, math.ceil(4 * load)))
+    if prefills is None:
+        return None
+    pools: tuple[tuple[str, int], ...]
+    if before.on != decoding.on:
+        pools = ((decoding.on, -(-replicas // decoding.per_system)), (before.on, -(-prefills // before.per_system)))
+        replicas, prefills = pools[0][1] * decoding.per_system, pools[1][1] * before.per_system
+    else:
+        ranks = float(setup.pool.system.ranks)
+        systems = math.ceil((replicas * decoding.ranks + prefills * before.ranks) / ranks)
+        # What is left of the systems decodes.
+        replicas = int((systems * ranks - prefills * before.ranks) // decoding.ranks)
+        pools = ((decoding.on, systems),)
+    fleet = Fleet(replica=decoding.replica, replicas=replicas, prefill=before.replica, prefills=prefills, transfer=sent)
+    return _plan(catalog, q, decoding, before, fleet, pools, rate)
+
+
+def _plan(  # noqa: PLR0917  # the parts of a plan
+    catalog: Catalog,
+    q: PlanServingQuestion,
+    decoding: Deployed,
+    before: Deployed | None,
+    fleet: Fleet,
+    pools: tuple[tuple[str, int], ...],
+    rate: float,
+) -> FleetPlan:
+    state = fleet.at(rate)
+    assert state is not None
+    rents = [rent(catalog, _times(on, n), type=q.price_type, region=q.region, price=q.price) for on, n in pools]
+    known = [r for r in rents if r is not None]
+    powers = [power for on, n in pools if (power := chip_power(catalog, _times(on, n))) is not None]
+    both = [decoding] if before is None else [decoding, before]
+    spreads = [one.spread for one in both]
+    spread = spreads[0]
+    if before is not None and spread is not None:
+        spread = None if spreads[1] is None else Spread(spreads[1].prompts, spread.steps)
+    return FleetPlan(
+        pools=pools,
+        chips=sum(float(lower(catalog.graph, on, lnc=q.lnc).chips) * n for on, n in pools),
+        decode=decoding,
+        before=before,
+        fleet=fleet,
+        state=state,
+        spread=spread,
+        evidence=weakest([one.known.evidence for one in both]),
+        rents=tuple(known) if len(known) == len(rents) else (),
+        powers=tuple(powers) if len(powers) == len(pools) else (),
+    )
+
+
+def with_nearest_row(catalog: Catalog, plan: FleetPlan) -> Evidence:
+    """The evidence of a plan, with the measured row that is nearest to it."""
+    setup, known = plan.decode.setup, plan.decode.known
+    if plan.evidence is not known.evidence:
+        return plan.evidence
+    inputs = fit_inputs(setup, plan.fleet.replica.most)
+    row = nearest_row(catalog.graph, known.name, inputs, setup.name)
+    return with_nearest(known, row).evidence

@@ -1,0 +1,268 @@
+"""The time of a pipeline whose stages take different times: the longest path through its passes.
+
+Chunks of the model have a number of layers or one more, and the last one has the output (:func:`trnspec.perf.work.stages.dealt`).
+For 1F1B the longest path is one of a few; other schedules are executed (:mod:`trnspec.perf.training.execution`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import define
+
+from trnspec.perf.ops import Number, elementwise, everywhere, larger, smaller, somewhere, where
+from trnspec.perf.training.execution import execution
+from trnspec.perf.training.pass_order import SPLIT
+from trnspec.perf.work.layout import V_SHAPED
+from trnspec.perf.work.legality import MOST_V_STAGES, both, either
+from trnspec.perf.work.stages import dealt_with_mtp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from trnspec.perf.training.execution import Execution
+
+
+@define
+class Pipeline:
+    """A pipeline: its schedule, and how layers are dealt to it.
+
+    Attributes:
+        stages: Pipeline stages.
+        chunks: Model chunks per stage.
+        v_shape: Number of the V-shaped schedule in :data:`~trnspec.perf.work.layout.V_SHAPED`, from 1; 0 for others.
+        deferred: Microbatches by which gradients of weights fall behind on the last stage; 0 where the backward pass is whole.
+        layers: Layers of the model.
+        mtp: Modules of multi-token prediction.
+        microbatches: Microbatches per step and replica.
+    """
+
+    stages: Number
+    chunks: Number
+    v_shape: Number
+    deferred: Number
+    layers: Number
+    mtp: Number
+    microbatches: Number
+
+
+@define
+class Times:
+    """Times of a microbatch [s].
+
+    Attributes:
+        forward: Forward pass of a layer.
+        inputs: Backward pass of a layer, or its part for gradients of activations.
+        weights: The part of the backward pass of a layer for gradients of weights; 0 where it is not split.
+        either: What of a layer may be in either of the first two; ``forward`` includes it.
+        send: Messages of a stage, half of them forward.
+        output: Forward pass of the output.
+        output_inputs: Backward pass of the output.
+    """
+
+    forward: Number
+    inputs: Number
+    weights: Number
+    either: Number
+    send: Number
+    output: Number
+    output_inputs: Number
+
+
+def unequal_span(pipeline: Pipeline, times: Times) -> Number:
+    """The time of all passes with unequal stages [s]; 0 where they are equal, or more than are executed."""
+    p = pipeline.stages
+    deal, _ = dealt_with_mtp(pipeline.layers, p, pipeline.chunks, 0.0, pipeline.mtp)
+    if everywhere(pipeline.v_shape + pipeline.deferred + pipeline.chunks == 1.0):
+        other: Number = 0.0
+        simple: Number = True
+    else:
+        other = executed(pipeline, times)
+        simple = pipeline.v_shape + pipeline.deferred + pipeline.chunks == 1.0
+    if not somewhere(simple):
+        return other
+    unequal = either(deal.end > deal.begin, pipeline.mtp > 0.0)
+    return where(both(both(simple, unequal), p > 1.0), one_forward_one_backward(pipeline, times), other)
+
+
+def one_forward_one_backward(pipeline: Pipeline, times: Times) -> Number:
+    """The time of all passes of 1F1B with unequal stages [s]; it is at least that of each stage.
+
+    A path may wait for the forward passes of a stage before the first backward pass arrives there, for its microbatches,
+    and for its backward passes after the last forward pass.  In between, from a stage to a later one and back takes as many
+    microbatches as stages, each of which it passes once: no more than staying on the slowest of them.  So the longest path
+    passes the stages up to the slowest one and stays there; or before that, or after, or both, it goes on to the last stage
+    but one, or to the last, instead of waiting for forward or backward passes.  The slowest stage is the last of those with
+    the most layers, or that with the output.
+
+    Args:
+        pipeline: The pipeline, with one chunk per stage.
+        times: The times.
+    """
+    p, m = pipeline.stages, pipeline.microbatches
+    deal, counted = dealt_with_mtp(pipeline.layers, p, 1.0, 0.0, pipeline.mtp)
+    last = p - 1.0
+    short, one = _stage(times, deal.short), times.forward + times.inputs
+    unequal = deal.end > deal.begin
+    layers = where(unequal, deal.short + 1.0, deal.short)
+    long_forward, long = _stage(times, layers)
+    # What may be in either pass is where a path waits the least: in equal parts, if possible.
+    either = layers * times.either
+    long_forward = larger(long_forward - either, smaller(long_forward, 0.5 * long))
+    output = (deal.short - counted + pipeline.mtp) * one + times.send + times.output + times.output_inputs
+
+    def before(stage: Number) -> Number:
+        """The time of the stages before one but the last."""
+        more = smaller(stage, deal.end) - smaller(stage, deal.begin)
+        return stage * short[1] + more * one
+
+    # With few microbatches the first ones are all forward on stages that are further from the end.
+    slowest = where(unequal, deal.end - 1.0, larger(p - 2.0, 0.0))
+    waits = larger(slowest, p - m)
+    is_last = waits >= last
+    here = where(waits > slowest, where(is_last, output, short[1]), long)
+    others, beyond = larger(p - 2.0 - waits, 0.0), where(is_last, 0.0, 1.0)
+
+    def further(waited: Number) -> Number:
+        """What a path gains that goes on to the last stage instead of waiting for a pass."""
+        gain = others * (short[1] - waited)
+        return larger(0.0, larger(gain, gain + beyond * (output - waited)))
+
+    waiting = before(waits) + (last - waits) * long + (m - p + waits + 1.0) * here
+    waiting = waiting + further(long_forward) + further(long - long_forward)
+    return larger(waiting, before(last) + m * output)
+
+
+def _stage(times: Times, layers: Number) -> tuple[Number, Number]:
+    """The forward pass of a stage with some layers, and all of a microbatch."""
+    forward = layers * times.forward + 0.5 * times.send
+    return forward, layers * (times.forward + times.inputs) + times.send
+
+
+_MOST = 2048
+"""Stages times chunks of a model up to which schedules are executed: such as 16 stages of 8 chunks, or 45 of one."""
+_DWELL = 4
+"""Microbatches per stage of an execution in which a path dwells on a stage with further ones."""
+_TURNS = 6
+"""The same for interleaved schedules, which take ``pp`` microbatches in turn."""
+_NAMES = {1.0: "zb1p", 2.0: "zb2p"}
+
+
+def executed(pipeline: Pipeline, times: Times) -> Number:
+    """The time of all passes of the other schedules with unequal stages [s]; 0 for those of 1F1B, and for equal stages.
+
+    With many microbatches the longest path dwells on a stage, or goes around several ones again and again; both take the
+    same for each further microbatch, or for every two.
+
+    Args:
+        pipeline: The pipeline; at most :data:`_MOST` stages times chunks of the model are executed.
+        times: The times.
+    """
+    of_pipeline = (pipeline.v_shape, pipeline.deferred, pipeline.stages, pipeline.chunks)
+    of_layers = (pipeline.layers, pipeline.mtp, pipeline.microbatches)
+    of_times = (times.forward, times.inputs, times.weights, times.either, times.send, times.output, times.output_inputs)
+    return elementwise(_executed, *of_pipeline, *of_layers, *of_times)
+
+
+def _executed(*operands: Any, out: Any = None) -> Any:
+    columns = [np.asarray(x, dtype=np.float64) for x in np.broadcast_arrays(*operands)]
+    shape = columns[0].shape
+    rows = np.stack([x.reshape(-1) for x in columns])
+    found = np.zeros(rows.shape[1])
+    v_shape, deferred, p, v, layers, mtp, microbatches = rows[:7]
+    folded = v_shape > 0.0
+    model_chunks = p * np.where(folded, 2.0, v)
+    whole = np.maximum(np.floor(microbatches), 1.0)
+    unequal = (np.floor(layers / model_chunks) * model_chunks != layers) | (mtp > 0.0)
+    possible = (p > 1.0) & (p * model_chunks <= _MOST) & (folded | (deferred > 0.0) | (v > 1.0))
+    # Interleaved schedules take as many microbatches as stages in turn.
+    possible &= (v == 1.0) | (np.floor(whole / p) * p == whole)
+    possible &= ~folded | (p <= MOST_V_STAGES)
+    at = np.flatnonzero(unequal & possible)
+    if at.size:
+        turn = np.where(v > 1.0, p, 1.0)
+        few = np.where(v > 1.0, _TURNS, _DWELL) * p
+        # Of two numbers of microbatches that with which all others are an even number of turns more.
+        odd = np.floor((whole - few) / turn)
+        few += (odd - 2.0 * np.floor(0.5 * odd)) * turn
+        keys = np.stack([v_shape, np.where(folded, 0.0, deferred), p, v, np.minimum(whole, few)])[:, at]
+        kinds, kind_of = np.unique(keys, axis=1, return_inverse=True)
+        for kind, key in enumerate(kinds.T.tolist()):
+            some = at[kind_of.reshape(-1) == kind]
+            found[some] = _of_kind(key, whole[some] - key[-1], rows[4:6, some], rows[7:, some])
+    if out is not None:
+        np.copyto(out, found.reshape(shape))
+        return out
+    return found.reshape(shape) if shape else float(found[0])
+
+
+def _of_kind(
+    key: list[float], more: NDArray[np.float64], model: NDArray[Any], times: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The time of all passes of rows with one schedule and number of microbatches.
+
+    Args:
+        key: Number of the V-shaped schedule, microbatches by which gradients of weights fall behind, stages, chunks, and
+            microbatches.
+        more: Further microbatches; shape (rows,).
+        model: Layers and modules of multi-token prediction; shape (2, rows).
+        times: Those of :class:`Times`; shape (7, rows).
+    """
+    v_shape, deferred, p, v, m = key
+    schedule = V_SHAPED[int(v_shape) - 1] if v_shape else _NAMES.get(deferred / (p - 1.0), "interleaved")
+    deal, counted = dealt_with_mtp(model[0], p, v, float(v_shape > 0.0), model[1])
+    chunks = int(p * (2.0 if v_shape else v))
+    number = np.arange(float(chunks))[:, None]
+    layers = deal.short + ((number >= deal.begin) & (number < deal.end))
+    layers[-1] += model[1] - counted
+    forward, inputs, weights, either, send, output, output_inputs = times
+    sent = 0.5 * send / (2.0 if v_shape else v)
+    turns = 2.0 * (p if v > 1.0 else 1.0)
+
+    def of(microbatches: float) -> Execution:
+        return execution(schedule, int(p), int(microbatches), int(v))
+
+    def span(moved: NDArray[np.float64]) -> NDArray[np.float64]:
+        passes = layers * (forward - moved) + sent, layers * (inputs + moved) + sent, layers * weights
+        durations = np.concatenate(passes)
+        durations[chunks - 1] += output
+        durations[2 * chunks - 1] += output_inputs
+        if not more.any():
+            return of(m).span(durations)
+        # Rows may differ in microbatches only.
+        durations, row = np.unique(durations, axis=1, return_inverse=True)
+        row = row.reshape(-1)
+        few, through, stages = (x.take(row, axis=-1) for x in of(m).dwelling(durations))
+        longest = (through + more * stages).max(axis=0)
+        if schedule not in SPLIT:
+            before = of(m - turns).span(durations).take(row)
+            longest = np.maximum(longest, few + (few - before) * (more / turns))
+        return np.where(more > 0.0, longest, few)
+
+    return _least(span, either) if either.any() else span(either)
+
+
+_GOLDEN = 0.6180339887498949
+_SECTIONS = 60
+
+
+def _least(
+    span: Callable[[NDArray[np.float64]], NDArray[np.float64]], either: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The least time, a convex function of what is moved from forward to backward passes, by golden sections."""
+    low, high = np.zeros_like(either), either
+    one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_one, at_two = span(one), span(two)
+    least = np.minimum(np.minimum(span(low), span(high)), np.minimum(at_one, at_two))
+    for _ in range(_SECTIONS):
+        left = at_one <= at_two
+        low, high = np.where(left, low, one), np.where(left, two, high)
+        new = np.where(left, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
+        at_new = span(new)
+        one, two = np.where(left, new, two), np.where(left, one, new)
+        at_one, at_two = np.where(left, at_new, at_two), np.where(left, at_one, at_new)
+        least = np.minimum(least, at_new)
+    return least
