@@ -19,6 +19,7 @@ from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import step
+from trnspec.perf.training.unequal import half_moved
 from trnspec.perf.work.plan import Plan
 from trnspec.perf.work.transformer import Transformer, transformer
 
@@ -467,7 +468,8 @@ def solved(data: Batch, begin: Pooled | None = None, prior: Prior = NO_PRIOR) ->
         slow = [np.log(_LAUNCHES) if n in ("forward", "backward") else t for n, t in zip(names, typical, strict=True)]
         starts = [center] if prior.name else [center, np.concatenate([slow, np.zeros(len(own))])]
     most = None if begin is None else _STEPS
-    results = [minimize(residuals, start, bounds, _TOLERANCE, most, jacobian) for start in starts]
+    with half_moved():
+        results = [minimize(residuals, start, bounds, _TOLERANCE, most, jacobian) for start in starts]
     best = min(results, key=lambda r: float(r.cost))
     return attrs.evolve(pooled(list(map(float, best.x))), posterior=posterior((*names, *own), best.jac, values, pull))
 
