@@ -237,7 +237,7 @@ def test_hidden_and_strange_neighbours_are_no_context(tmp_path: Path) -> None:
         ("loop.yaml", "loop.yaml cannot be read: Too many levels of symbolic links"),
         ("empty", "empty holds no .yaml files"),
         ("x" * 300 + ".yaml", "cannot be read: File name too long"),
-        ("a\0b", "cannot be read: embedded null byte"),
+        ("a\0b", "cannot be read: .*embedded null"),
     ],
 )
 def test_paths_that_cannot_be_meant(tmp_path: Path, monkeypatch, path, message) -> None:

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import sys
 
-_GARBAGE = 100_000
+_GARBAGE = 300_000
 """The number of new objects that starts a garbage collection."""
 
 
+_INTERRUPTED = 130
+"""The exit status that shells use for a process that SIGINT ended."""
+
+
 def main() -> None:
-    """Run the command line; a run of ``validate`` that repeats an earlier one imports nothing else."""
-    arguments = sys.argv[1:]
+    """Run the command line."""
+    try:
+        _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        # During imports too, before a command handles it.
+        sys.stderr.write("trnspec: interrupted\n")
+        sys.exit(_INTERRUPTED)
+
+
+def _run(arguments: list[str]) -> None:
+    """A run of ``validate`` that repeats an earlier one imports nothing else."""
     if "validate" in arguments:
         from trnspec.cache import verdicts
 
@@ -25,11 +38,9 @@ def main() -> None:
 
     gc.set_threshold(_GARBAGE)
     if "validate" in arguments or "lsp" in arguments:
-        import attr._make
-
         from trnspec.cache import compiled
 
-        compiled.install(attr._make)
+        compiled.install()
     if arguments[:1] == ["validate"]:
         from trnspec.cli import prepare, validation
 

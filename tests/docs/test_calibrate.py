@@ -48,16 +48,16 @@ def test_example(tmp_path, monkeypatch, capsys) -> None:
 def test_columns() -> None:
     """Those that the reader of rows looks at, and no others."""
     read: set[str] = set()
-    for module in (ROOT / "trnspec" / "perf" / "calibration").glob("measure*.py"):
+    for module in (ROOT / "trnspec" / "perf" / "calibration" / "measured").glob("*.py"):
         source = module.read_text(encoding="utf-8")
         # A cell is read by its name, or by one of several that stand in brackets.
         read |= set(re.findall(r"""\brow(?:\.get\(|\[)"(\w+)\"""", source))
         read |= set(re.findall(r"""\w+\(row, "(\w+)\"""", source))
         for names in re.findall(r"""for (?:n|name|column) in \(("\w+"(?:, "\w+")+)\)""", source):
             read |= set(re.findall(r"\w+", names))
-    told = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`[^|]*) \|", section("Columns"), re.MULTILINE))))
+    described = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`[^|]*) \|", section("Columns"), re.MULTILINE))))
 
-    assert (set(), set()) == (read - told, told - read)
+    assert (set(), set()) == (read - described, described - read)
     assert {"isl", "ttft_ms", "n_chips", "layers", "vp"} <= read
 
 
