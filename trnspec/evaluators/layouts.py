@@ -107,7 +107,9 @@ class Found:
         return ", ".join(f"{reason} {count:,}" for reason, count in self.rejected.most_common())
 
 
-def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int, top: int = 1) -> Found:
+def fastest(
+    estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int, top: int = 1, uneven: bool = True
+) -> Found:
     """Evaluate every layout that some choices leave, and keep the fastest that fit.
 
     Degrees that are not given are the divisors of the ranks; data parallelism takes the remaining ranks. Stages have
@@ -119,8 +121,9 @@ def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_ba
         seq: Sequence length.
         global_batch: Sequences per step.
         top: Number of layouts to keep.
+        uneven: Whether stages may have different numbers of layers.
     """
-    pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch)
+    pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch, uneven=uneven)
     kept = Selection(Goal("step_time"), top).empty()
     for piece in pieces:
         piece.search(piece.offset, piece.offset + piece.size, kept.take)
@@ -139,6 +142,7 @@ def pieces_of(
     global_batch: int,
     offset: int = 0,
     overlap: tuple[bool, ...] | None = None,
+    uneven: bool = True,
     **about: Any,
 ) -> list[TrainingPiece]:
     """The layouts that some choices leave, as consecutive pieces of a search.
@@ -150,13 +154,14 @@ def pieces_of(
         global_batch: Sequences per step.
         offset: The number of the first layout.
         overlap: Several values of the choice ``overlap``.
+        uneven: Whether stages may have different numbers of layers.
         about: Further attributes of :class:`~trnspec.perf.searching.training.TrainingPiece`.
     """
     q = choices
     axes = _axes(estimator, q, seq) | {"overlap": list(dict.fromkeys(overlap or (bool(q.overlap),)))}
     names = ("flash", "fused_loss", "optimizer", "imbalance", "capacity_factor", "dispatch_dtype", "node_limit")
     fixed: dict[str, Any] = {name: getattr(q, name) for name in names}
-    fixed |= {"seq": seq, "global_batch": global_batch, "uneven": True}
+    fixed |= {"seq": seq, "global_batch": global_batch, "uneven": uneven}
     fixed |= training.dispatched(q, calibrated=bool(estimator.calibration.name))
     pieces = []
     for part in _distinct(axes, q, estimator):
