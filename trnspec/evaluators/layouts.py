@@ -27,9 +27,11 @@ from trnspec.perf.searching.selection import Goal, Selection
 from trnspec.perf.searching.training import TrainingPiece
 from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.layout import V_SHAPED, Layout
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.training.estimator import Estimator
 
@@ -164,7 +166,7 @@ def pieces_of(
     fixed |= {"seq": seq, "global_batch": global_batch, "uneven": uneven}
     fixed |= training.dispatched(q, calibrated=bool(estimator.calibration.name))
     pieces = []
-    for part in _distinct(axes, q, estimator):
+    for part in _distinct(axes, q, estimator) if uneven else _equal(_distinct(axes, q, estimator), estimator):
         axes_of = grid(framework_defaults((estimator,)), **fixed, **part)
         pieces.append(TrainingPiece(estimator, axes_of, offset=offset, **about))
         offset += axes_of.size
@@ -200,6 +202,21 @@ def _axes(estimator: Estimator, q: LayoutChoices, seq: int) -> dict[str, Any]:
 
 def _chunked(schedule: str) -> list[tuple[str, int]]:
     return [(schedule, n) for n in CHUNKS] if schedule == "interleaved" else [(schedule, 1)]
+
+
+def _equal(parts: list[dict[str, Any]], estimator: Estimator) -> Iterator[dict[str, Any]]:
+    """The choices with equal stages: for each schedule the pipeline-parallel degrees that divide the layers."""
+    layers = int(estimator.dims.layers)
+    for part in parts:
+        if part["pp"] == [1]:
+            yield part
+            continue
+        for schedule in part["schedule"]:
+            name, chunks = schedule
+            ranks = chunks * (2 if name in V_SHAPED else 1)
+            degrees = [pp for pp in part["pp"] if layers % (pp * ranks) == 0]
+            if degrees:
+                yield part | {"pp": degrees, "schedule": [schedule]}
 
 
 def _distinct(axes: dict[str, Any], q: LayoutChoices, estimator: Estimator) -> list[dict[str, Any]]:
