@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -22,12 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 import engine
 import numpy as np
-from attrs import evolve
 
 import trnspec
-from trnspec.perf.lowering.machine import machine
-from trnspec.perf.serving.forward_pass import Deployment, Serving
-from trnspec.perf.serving.request import serve
+from trnspec.evaluators.deployment_grid import grids
+from trnspec.evaluators.deployment_grid import sweep as deployments
 from trnspec.perf.sweep.batch import Top, estimators, sweep
 from trnspec.perf.sweep.grid import grid
 
@@ -72,26 +71,38 @@ def evaluator(catalog: Any = None) -> tuple[int, Callable[[], Any]]:
     return int(call().answer("evaluated").value), call
 
 
-def serving() -> tuple[int, Callable[[], Any]]:
-    """The formulas of serving on a grid of deployments; the search for inference evaluates deployments one by one."""
-    e = estimators(trnspec.load().graph, (MODEL,), ("trn2.48xlarge",))[0]
-    numbers = machine(e.system, e.calibration.efficiency, "bf16")
-    values = {
-        "batch": np.arange(1.0, 257.0),
-        "prompt": np.arange(256.0, 16384.0, 512.0),
-        "output": np.array([64.0, 256.0, 512.0, 1024.0]),
-        "pp": np.array([1.0, 2.0, 4.0, 5.0, 8.0]),
-        "tp": np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0]),
-    }
-    shaped = {n: v.reshape([-1 if m == n else 1 for m in values]) for n, v in values.items()}
+DEPLOYMENTS: dict[str, Any] = {
+    "tp": [1, 2, 4, 8, 16, 32], "pp": [1, 2, 4], "chunk": [None, 512, 2048], "weight_dtype": ["bf16", "fp8"],
+    "kv_dtype": ["bf16", "fp8"],
+}  # fmt: skip
+"""What a search for inference evaluates; batches, and lengths of outputs and prompts are added as above."""
 
-    def call() -> None:
-        for prompt in np.array_split(shaped.pop("prompt"), 16, axis=1):
-            served = serve(e.model, evolve(Deployment(), **shaped, prompt=prompt), numbers, Serving())
-            float(np.max(served.throughput))
-        shaped["prompt"] = values["prompt"].reshape(1, -1, 1, 1, 1)
 
-    return int(np.prod([len(v) for v in values.values()])), call
+def serving(size: int, model: str, **more: Any) -> tuple[int, Callable[[], Any]]:
+    """The ten deployments of a grid with the most tokens per second and chip that fit in memory."""
+    others = size // math.prod(map(len, (DEPLOYMENTS | more).values()))
+    batches = max(1, min(256, others))
+    outputs = max(1, min(8, others // batches))
+    prompts = max(1, others // (batches * outputs))
+    asked = DEPLOYMENTS | more | {
+        "batch": list(range(1, batches + 1)),
+        "output": [128 * (i + 1) for i in range(outputs)],
+        "prompt": [64 * (i + 1) for i in range(prompts)],
+    }  # fmt: skip
+    prepared = grids(trnspec.load(), model=model, on="trn2.48xlarge", **asked)
+    return prepared[0].size, lambda: deployments(prepared, keep=Top(10))
+
+
+def inference(catalog: Any = None) -> tuple[int, Callable[[], Any]]:
+    """``trnspec search`` for inference from Python: gpt-oss-120b on a Trn2 server."""
+    catalog = trnspec.load()
+    asked = {"model": "gpt-oss-120b", "on": "trn2.48xlarge", "prompt": 4096, "output": 512, "where": "tpot < 30 ms",
+             "chunk": (512, 1024, 2048, 4096), "kv_dtype": ("bf16", "fp8"), "top": 3}  # fmt: skip
+
+    def call() -> Any:
+        return trnspec.evaluate("search", catalog, **asked)
+
+    return int(call().answer("evaluated").value), call
 
 
 def measurements(largest: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
@@ -101,7 +112,9 @@ def measurements(largest: int) -> dict[str, Callable[[], tuple[int, Callable[[],
         **{f"training, without memory, {size:.0e}": partial(training, size, memory=False) for size in sizes},
         **{f"training, with memory, {size:.0e}": partial(training, size, memory=True) for size in sizes},
         "eval search, 405B on 64 Trn2 UltraServers": evaluator,
-        "serving, formulas on a grid": serving,
+        **{f"serving, 70B, {size:.0e}": partial(serving, size, MODEL) for size in sizes},
+        **{f"serving, experts, {size:.0e}": partial(serving, size, "gpt-oss-120b", ep=[1, 2, 4]) for size in sizes},
+        "eval search, gpt-oss-120b for inference": inference,
     }
 
 

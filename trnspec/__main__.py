@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_GARBAGE = 100_000
+_GARBAGE = 300_000
 """The number of new objects that starts a garbage collection."""
 
 
@@ -38,11 +38,9 @@ def _run(arguments: list[str]) -> None:
 
     gc.set_threshold(_GARBAGE)
     if "validate" in arguments or "lsp" in arguments:
-        import attr._make
-
         from trnspec.cache import compiled
 
-        compiled.install(attr._make)
+        compiled.install()
     if arguments[:1] == ["validate"]:
         from trnspec.cli import prepare, validation
 

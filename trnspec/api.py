@@ -17,7 +17,7 @@ from trnspec.loading.snapshot import reading
 from trnspec.yaml import Limits, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
     from concurrent.futures import Executor
     from typing import Any
 
@@ -65,7 +65,7 @@ def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: 
     return choose(paths, folders, [c for p in known.plugins for c in p.catalogs], settings, every=every)
 
 
-MANY = 1_000
+MANY = 2_000
 """The texts of more documents than this are compressed in memory."""
 
 
@@ -80,20 +80,28 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
             raise UsageError("there is no standard input to read")
         # One byte more than the limit reveals a document that exceeds it.
         yield read(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
-    owner = owners(known)
+    owner = owners(known, selection.links)
     layer = selection.layers.get
-    many = len(selection.targets) > MANY
-    for file in selection.targets:
-        yield reading(str(file), known, plugin=owner(file), layer=layer(file, 0), compacted=many)
-    for file in selection.context:
-        yield reading(str(file), known, target=False, plugin=owner(file), layer=layer(file, 0))
+    state = selection.states.get
+    many = len(selection.checked) + len(selection.around) > MANY
+    for file in selection.checked:
+        yield reading(file, known, plugin=owner(file), layer=layer(file, 0), compacted=many, state=state(file))
+    for file in selection.around:
+        yield reading(
+            file, known, target=False, plugin=owner(file), layer=layer(file, 0), compacted=many, state=state(file)
+        )
 
 
-def owners(known: Registry) -> Callable[[FilePath], str]:
-    """A function from a file to the plugin that provides it; always empty if only one plugin provides catalogs."""
+def owners(known: Registry, links: Container[str] | None = None) -> Callable[[str], str]:
+    """A function from the path of a file to the plugin that provides it; always empty if only one plugin has catalogs.
+
+    Args:
+        known: The plugins.
+        links: The files that are links, if that is known.
+    """
     roots = [(os.path.join(c.resolve(), ""), p.name) for p in known.plugins for c in p.catalogs]  # noqa: PTH118  # a final separator
     if len({name for _, name in roots}) < 2:
-        return lambda file: ""  # noqa: ARG005  # files need not be resolved
+        return lambda path: ""  # noqa: ARG005  # files need not be resolved
 
     def owner_of(path: str) -> str:
         # Not Path.resolve, which raises an error for a loop of links before Python 3.13.
@@ -102,9 +110,8 @@ def owners(known: Registry) -> Callable[[FilePath], str]:
 
     folders: dict[str, str] = {}
 
-    def owner(file: FilePath) -> str:
-        path = str(file)
-        if os.path.islink(path):  # noqa: PTH114  # many files
+    def owner(path: str) -> str:
+        if os.path.islink(path) if links is None else path in links:  # noqa: PTH114  # many files
             return owner_of(path)
         folder = os.path.dirname(path)  # noqa: PTH120
         if folder not in folders:
@@ -136,10 +143,33 @@ def validate(
     Raises:
         UsageError: A path does not exist, or a setting names an unknown code.
     """
+    return validate_again(paths, None, settings=settings, registry=registry, every=every)
+
+
+def validate_again(
+    paths: Iterable[str],
+    edited: Mapping[str, tuple[str, ...]] | None,
+    *,
+    settings: Settings | None = None,
+    registry: Registry | None = None,
+    every: bool = False,
+) -> Checked:
+    """The same as :func:`validate`, with less work after a run without findings.
+
+    Args:
+        paths: As for :func:`validate`, and as in that run.
+        edited: What has changed since; see :func:`trnspec.checks.runner.check`.
+        settings: The same settings.
+        registry: The same kinds and rules.
+        every: As for :func:`validate`.
+
+    Raises:
+        UsageError: As :func:`validate`.
+    """
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
     chosen.verify(known.codes)
-    return check(readings(select(paths, known, chosen, every=every), known), known, chosen)
+    return check(readings(select(paths, known, chosen, every=every), known), known, chosen, edited=edited)
 
 
 def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
@@ -167,7 +197,7 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
         warn_of_errors(
             document_errors(diagnostics, linked, known, chosen),
             known,
-            lambda file: (name := owner(FilePath(file))) and provider(name),
+            lambda file: (name := owner(file)) and provider(name),
         )
     return linked
 

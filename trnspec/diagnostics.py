@@ -62,7 +62,11 @@ class Code:
 
         A code that was created with the path of a Markdown page reads the page here.
         """
-        return self._doc if isinstance(self._doc, str) else read_page(self._doc)[1]
+        if not isinstance(self._doc, str):
+            return read_page(self._doc)[1]
+        from inspect import cleandoc
+
+        return cleandoc(self._doc)
 
     @property
     def page(self) -> FilePath | None:
@@ -150,10 +154,6 @@ class Diagnostic:
         return (self.where.file, place.line, place.column, self.code, self.message)
 
 
-def _sorted(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    return tuple(sorted(diagnostics, key=lambda d: d.order))
-
-
 @frozen
 class Report:
     """All findings of one run, in reading order.
@@ -167,7 +167,7 @@ class Report:
         codes: The codes, for reporters that include descriptions of rules.
     """
 
-    diagnostics: tuple[Diagnostic, ...] = field(converter=_sorted)
+    diagnostics: tuple[Diagnostic, ...]
     checked: dict[str, int] = field(factory=dict)
     files: int = 0
     waived: int = 0
@@ -175,6 +175,10 @@ class Report:
     accepted: int = 0
 
     __repr__ = short_repr
+
+    def __attrs_post_init__(self) -> None:
+        # Not a converter: attrs imports inspect for it.
+        object.__setattr__(self, "diagnostics", tuple(sorted(self.diagnostics, key=lambda d: d.order)))
 
     def count(self, severity: Severity) -> int:
         """The number of findings with exactly this severity."""

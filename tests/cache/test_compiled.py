@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import builtins
 import os
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from running import ROOT
 
 from trnspec.cache import compiled
 from trnspec.cache.compiled import Compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SCRIPT = "def __hash__(self):\n    return hash((\n                {},\n                self.line,\n    ))\n"
 
@@ -23,7 +28,7 @@ def test_a_text_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     first = Compiled(str(tmp_path))
     code = first.compile(SCRIPT.format(-12), "<generated>", "exec")
     first.save()
-    monkeypatch.setattr(builtins, "compile", None)
+    monkeypatch.setattr(compiled, "_COMPILE", None)
     assert code == Compiled(str(tmp_path)).compile(SCRIPT.format(345), "<generated>", "exec")
 
 
@@ -51,13 +56,67 @@ def test_a_damaged_file_is_not_used(tmp_path: Path, where: int) -> None:
     assert code == Compiled(str(tmp_path)).compile(SCRIPT.format(1), "<generated>", "exec")
 
 
+@pytest.fixture
+def re_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The compiler of regular expressions, restored after a test."""
+    module = import_module("re._compiler")
+    for name in ("compile", "_sre"):
+        monkeypatch.setattr(module, name, vars(module)[name])
+    re.purge()
+    yield module
+    re.purge()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "text"),
+    [
+        (r"(?P<number>[0-9]+)(?:\.(?P<rest>x+))?$", 0, "a 12.xx"),
+        (r"(?i)straße|\w{2,3}?", 0, "STRASSE"),
+        (rb"[\x80-\xff]+(a)", 0, b"\x90\xffa"),
+        (r" a  # comment", re.VERBOSE | re.MULTILINE, "\na"),
+        (r"(?<=\n)[^\x00-\x1f\u2028]++", 0, "\nab\u2028"),
+    ],
+)
+def test_expressions_of_earlier_runs_are_the_same(
+    tmp_path: Path,
+    re_compiler: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    pattern: str | bytes,
+    flags: int,
+    text: str | bytes,
+) -> None:
+    expected = re.compile(pattern, flags)
+    first = Compiled(str(tmp_path))
+    first.patterns(re_compiler)
+    re.purge()
+    assert expected == re.compile(pattern, flags)
+    first.save()
+    re.purge()
+    monkeypatch.undo()
+    monkeypatch.setattr(re_compiler, "_code", None)  # it cannot compile
+    for name in ("compile", "_sre"):
+        monkeypatch.setattr(re_compiler, name, vars(re_compiler)[name])
+    Compiled(str(tmp_path)).patterns(re_compiler)
+    again: re.Pattern[Any] = re.compile(pattern, flags)
+    assert (expected, expected.groupindex, expected.groups) == (again, again.groupindex, again.groups)
+    assert [m.groups() for m in expected.finditer(text)] == [m.groups() for m in again.finditer(text)]
+    assert expected.search(text) is not None
+
+
+def test_wrong_expressions_raise_the_same_error(tmp_path: Path, re_compiler: ModuleType) -> None:
+    Compiled(str(tmp_path)).patterns(re_compiler)
+    with pytest.raises(re.error, match="unterminated character set"):
+        re.compile("[a")
+
+
 @pytest.mark.parametrize(("option", "variable"), [("--no-cache", ""), ("--skip-others", "1")])
 def test_it_can_be_turned_off(monkeypatch: pytest.MonkeyPatch, option: str, variable: str) -> None:
     monkeypatch.setattr(sys, "argv", ["trnspec", "validate", option])
     monkeypatch.setenv("TRNSPEC_NO_CACHE", variable)
-    module = ModuleType("generating")
-    compiled.install(module)
-    assert "compile" not in vars(module)
+    before = import_module("re._compiler").compile
+    compiled.install()
+    assert "compile" not in vars(import_module("attr._make"))
+    assert before is import_module("re._compiler").compile
 
 
 CHANGED = """
@@ -94,6 +153,9 @@ PARTS = (
     "plots",
     "loading.schema",
     "loading.conversion",
+    "text_table",
+    "checks.rules.measurements",
+    "checks.rules.transformers",
 )
 
 

@@ -220,7 +220,7 @@ def test_concurrent_runs_leave_whole_entries(place: Path) -> None:
     entry = verdicts.packed({"text": "x" * 100_000, "status": 0})
     folder = place / "cache"
     threads = [
-        threading.Thread(target=lambda: [observer.write(str(folder), "entry", entry) for _ in range(20)])
+        threading.Thread(target=lambda: [observer.write(str(folder), "entry", [entry]) for _ in range(20)])
         for _ in range(4)
     ]
     for thread in threads:

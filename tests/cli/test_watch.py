@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,20 @@ def test_edits_of_a_file(folder) -> None:
         running.process.kill()
         running.process.wait()
         running.reader.join()
+
+
+def test_findings_of_removed_documents_are_resolved(folder, monkeypatch, capsys) -> None:
+    """Also those of the last one."""
+    monkeypatch.chdir(folder)
+    file = folder / "chips" / "acme.yaml"
+    file.write_text(WRONG)
+    seen = watch._report(watch._checked([Path()], ()), Counter(), "")
+    file.unlink()
+    capsys.readouterr()
+    assert Counter() == watch._report(watch._checked([Path()], ()), seen, "chips/acme.yaml changed")
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].endswith(" chips/acme.yaml changed: 0 new, 1 resolved")
+    assert out[1].startswith("chips/acme.yaml: resolved TRN111: ")
 
 
 def test_what_changed(folder) -> None:

@@ -62,6 +62,11 @@ def same(text: str | bytes, limits: Limits, parser=best_parser) -> bool:
     full = reader_._read(text, "file", limits, parser, quick=False)
     assert repr(full.data) == repr(quick.data)
     assert (full.problems, full.rejected, full.text) == (quick.problems, quick.rejected, quick.text)
+    if isinstance(quick.places, reader_._LazyPlaces):
+        # Looked up in parts of the text, the last ones first, before all are known.
+        for path in [*reversed(full.places)][: reader_._MOST_PARTS]:
+            assert full.places[path] == quick.places[path]
+            assert quick.places.get((*path, "none")) is None
     assert dict(full.places) == dict(quick.places)
     return isinstance(quick.places, reader_._LazyPlaces)
 

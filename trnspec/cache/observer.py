@@ -15,7 +15,7 @@ from trnspec.cache import verdicts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
 MOST_ENTRIES = 500
@@ -159,16 +159,22 @@ def depend(file: str, digest: bytes, state: tuple[int, ...]) -> None:
     """The run depends on a file that it does not open, because its content is known.
 
     Args:
-        file: The file.
+        file: The absolute path of the file.
         digest: The hash of its content.
         state: Its state, as :func:`trnspec.cache.verdicts.change_of` gives it.
     """
     if _current is not None:
-        _current.known[os.path.abspath(file)] = (digest, state)
+        _current.known[file] = (digest, state)
 
 
-def store(arguments: list[str], text: str, status: int) -> str:
+def store(arguments: list[str], text: str, status: int, documents: Mapping[str, tuple[str, ...]] | None = None) -> str:
     """Store what a run printed; without an error wherever that is not possible.
+
+    Args:
+        arguments: The command line.
+        text: What it printed.
+        status: Its exit status.
+        documents: The names of the document in each file, if nothing was found in any of them.
 
     Returns:
         Why it was not stored, or an empty text.
@@ -192,26 +198,29 @@ def store(arguments: list[str], text: str, status: int) -> str:
         "modules": dict(_modules()),
         "folders": observer.folders,
         "files": files,
+        "documents": dict(documents or {}),
     }
     try:
-        write(place, verdicts.key(arguments, os.environ).hex(), verdicts.packed(entry))
+        write(place, verdicts.key(arguments, os.environ).hex(), [verdicts.packed(entry)])
     except (OSError, ValueError) as error:
         return str(error)
     return ""
 
 
-def _contents(observer: Observer) -> tuple[dict[str, bytes], str]:
-    """The hash of each file that a run depends on, and why it cannot be stored."""
-    files: dict[str, bytes] = {}
+def _contents(observer: Observer) -> tuple[dict[str, tuple[bytes, tuple[int, ...]]], str]:
+    """The hash and the state of each file that a run depends on, and why it cannot be stored."""
+    files: dict[str, tuple[bytes, tuple[int, ...]]] = {}
     identities: list[tuple[int, ...]] = []
     for file, (digest, state) in observer.known.items():
         if file not in observer.files:
             if (verdicts.change_of(file) != state) if state else (verdicts.content(file)[0] != digest):
                 return {}, f"{file} changed"
-            files[file] = digest
+            files[file] = digest, verdicts.settled(state)
             identities.append(state[2:4])
     for file, before in observer.files.items():
-        files[file], after = verdicts.content(file)
+        state = verdicts.settled(verdicts.change_of(file))
+        digest, after = verdicts.content(file)
+        files[file] = digest, state
         if before and after != before:
             return {}, f"{file} changed"
         identities.append(after[2:])
@@ -226,20 +235,20 @@ def _unsettled(observer: Observer) -> str:
 def _modules() -> Iterator[tuple[str, tuple[int, ...]]]:
     """The files of all modules outside the standard library, with time and size."""
     for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
+        file = getattr(module, "__dict__", {}).get("__file__")  # without importing one that is deferred
         if isinstance(file, str) and (not file.startswith(_STANDARD) or _is_installed(file)):
             stamp = verdicts.stamp(os.path.abspath(file))
             if stamp:
                 yield os.path.abspath(file), stamp
 
 
-def write(folder: str, name: str, raw: bytes, most: int = MOST_BYTES) -> None:
+def write(folder: str, name: str, parts: Iterable[bytes], most: int = MOST_BYTES) -> None:
     """Write an entry as a whole or not at all, and remove the oldest ones beyond the limits."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     temporary = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
     try:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(raw)
+            stream.writelines(parts)
         os.replace(temporary, os.path.join(folder, name))
     except OSError:
         try:

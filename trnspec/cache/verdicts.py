@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-FORMAT = 1
+FORMAT = 2
 """Changes with the structure of an entry."""
 
 VARIABLE = "TRNSPEC_NO_CACHE"
@@ -135,10 +135,16 @@ def change_of(path: str) -> tuple[int, ...]:
     On Windows there is no such time.
     """
     try:
-        status = os.stat(path)
+        return change(os.stat(path))
     except (OSError, ValueError):
         return ()
-    return () if sys.platform == "win32" else (*state(status), status.st_ctime_ns)
+
+
+def change(status: os.stat_result) -> tuple[int, ...]:
+    """The state of a file with the time of its last change, which no program can set; empty on Windows."""
+    if sys.platform == "win32":
+        return ()
+    return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, status.st_ctime_ns)
 
 
 def stamp(path: str) -> tuple[int, ...]:
@@ -196,18 +202,36 @@ def existing(folder: str) -> bytes:
     return digest(*(str(os.path.exists(file)).encode() for file in settings_files(folder)))
 
 
-def is_current(entry: Mapping[str, Any]) -> bool:
-    """Whether everything that a verdict depends on is unchanged."""
-    named = [file for file in map(os.path.abspath, sys.argv[1:]) if file in entry["files"]]
-    return (
+def settled(state: tuple[int, ...]) -> tuple[int, ...]:
+    """A state that any later change alters; empty for a file that was written just now, so that it is hashed."""
+    import time
+
+    return state if state and time.time_ns() - max(state[0], state[-1]) > _SETTLED else ()
+
+
+_SETTLED = 100_000_000
+"""A file that was written less than this number of nanoseconds ago may change without another time."""
+
+
+def is_same(file: str, digest: bytes, state: tuple[int, ...]) -> bool:
+    """Whether a file has the content of that hash; one of the same state is not read."""
+    return (state != () and change_of(file) == state) or content(file)[0] == digest
+
+
+def changed(entry: Mapping[str, Any]) -> list[str] | None:
+    """The files that have another content than a verdict depends on; ``None`` if anything else is different."""
+    files = entry["files"]
+    named = [file for file in map(os.path.abspath, sys.argv[1:]) if file in files]
+    if (
         # First what has changed most likely: the files on the command line.
-        all(content(file)[0] == entry["files"][file] for file in named)
+        all(is_same(file, *files[file]) for file in named)
         and entry["distributions"] == distributions(sys.path)
         and entry["settings"] == existing(os.getcwd())
         and all(stamp(file) == known for file, known in entry["modules"].items())
         and all(names(path) == known for path, known in entry["folders"].items())
-        and all(content(file)[0] == known for file, known in entry["files"].items())
-    )
+    ):
+        return [file for file, (hash_, state) in files.items() if not is_same(file, hash_, state)]
+    return None
 
 
 def read(file: str) -> dict[str, Any] | None:
@@ -232,6 +256,13 @@ def packed(entry: Mapping[Any, Any]) -> bytes:
     return digest(raw) + raw
 
 
+edited: dict[str, tuple[str, ...]] = {}
+"""The files that have changed since the same run found nothing, with the names of their documents then.
+
+Empty if there is no such run, or if anything else has changed; without names for a file that is not a document.
+"""
+
+
 def replay(arguments: list[str]) -> int | None:
     """Print what the same run printed before, if nothing it depends on has changed.
 
@@ -246,7 +277,12 @@ def replay(arguments: list[str]) -> int | None:
     try:
         file = os.path.join(place, key(arguments, os.environ).hex())
         entry = read(file)
-        if entry is None or not is_current(entry):
+        different = None if entry is None else changed(entry)
+        if entry is None or different is None:
+            return None
+        if different:
+            edited.clear()
+            edited.update({each: entry["documents"].get(each, ()) for each in different})
             return None
         text, status = str(entry["text"]), int(entry["status"])
     except (OSError, KeyError, ValueError, TypeError, EOFError):

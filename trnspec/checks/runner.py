@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -43,11 +44,13 @@ class Checked:
         graph: The documents that can be used.
         report: The findings.
         texts: The texts of the files that the findings point into.
+        is_spotless: Whether nothing was found, settings and waivers apart.
     """
 
     graph: Graph
     report: Report
     texts: Mapping[str, str] = field(repr=False)
+    is_spotless: bool = False
 
 
 def document_errors(
@@ -87,14 +90,19 @@ def run(
         for rule in rules
     ]
     scope = graph.scope
+    checked = [node for node in graph if scope is None or node.name in scope] if only is None else [only]
+    runs = [each for each in runs if each.rule.is_needed(checked)]
+    concerned: dict[tuple[str, bool], list[_Run]] = {}
     # One document after another, so that what several rules use is still known: its figures and positions.
-    for node in graph if only is None else (only,):
-        inside = only is not None or scope is None or node.name in scope
-        for each in runs:
-            if each.rule.over is not None and (inside or not each.rule.local):
-                each.on(node)
-    for each in runs:
-        if each.rule.over is None and only is None:
+    for node in graph if only is None else checked:
+        key = (node.kind, only is not None or scope is None or node.name in scope)
+        if key not in concerned:
+            candidates = (each for each in runs if not each.rule.is_over_graph and (key[1] or not each.rule.local))
+            concerned[key] = [each for each in candidates if each.rule.concerns(node)]
+        for each in concerned[key]:
+            each.on(node)
+    for each in runs if only is None else ():
+        if each.rule.is_over_graph:
             each.on(None)
     return [diagnostic for each in runs for diagnostic in each.diagnostics]
 
@@ -112,7 +120,7 @@ class _Run:
 
     def on(self, node: Node[Any] | None) -> None:
         """Run the rule on a document, or on the graph; an error that it raises becomes a finding."""
-        if self.stopped or (node is not None and not issubclass(node.spec_class, self.rule.over or object)):
+        if self.stopped:
             return
         try:
             with self.context():
@@ -218,6 +226,7 @@ def check(
     registry: Registry,
     settings: Settings = Settings(),  # noqa: B008  # a frozen value
     rules: Iterable[Rule] | None = None,
+    edited: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Checked:
     """Link the documents, run the rules, apply waivers and settings.
 
@@ -226,8 +235,12 @@ def check(
         registry: The codes and the rules.
         settings: The settings.
         rules: The rules to run; those of the registry if omitted.
+        edited: The absolute paths of the files that have changed since the same documents were spotless, with the names
+            of their documents then.
     """
     readings = list(readings)
+    if edited and (again := _still_spotless(readings, registry, edited)) is not None:
+        return again
     rules = registry.rules if rules is None else rules
     targets = {r.document.file for r in readings if r.target}
     graph, diagnostics = link(readings)
@@ -242,7 +255,21 @@ def check(
     else:
         diagnostics += run(rules, scoped, registry)
     diagnostics, waived = apply_waivers(diagnostics, graph, registry.codes)
+    is_spotless = not any(_concerns(d, targets) for d in (*diagnostics, *waived))
     shown = [finished(d, registry, settings) for d in diagnostics if settings.reports(d.code) and _concerns(d, targets)]
+    accepted = sum(1 for d in waived if settings.reports(d.code) and _concerns(d, targets))
+    return _checked(graph, readings, registry, shown, accepted, is_spotless=is_spotless)
+
+
+def _checked(  # the parts of a report
+    graph: Graph,
+    readings: list[Reading],
+    registry: Registry,
+    shown: list[Diagnostic],
+    waived: int,
+    *,
+    is_spotless: bool,
+) -> Checked:
     checked: dict[str, int] = {}
     for node in graph:
         if node.target:
@@ -251,10 +278,47 @@ def check(
         tuple(shown),
         checked=checked,
         files=sum(1 for r in readings if r.target),
-        waived=sum(1 for d in waived if settings.reports(d.code) and _concerns(d, targets)),
+        waived=waived,
         codes=tuple(registry.codes.values()),
     )
-    return Checked(graph, report, _Texts({r.document.file: r.document for r in readings}))
+    return Checked(graph, report, _Texts({r.document.file: r.document for r in readings}), is_spotless)
+
+
+def _still_spotless(
+    readings: list[Reading], registry: Registry, edited: Mapping[str, tuple[str, ...]]
+) -> Checked | None:
+    """The result of a check, if all documents were spotless and nothing is found after some were edited.
+
+    What a rule finds in a document can have changed only if it, or one that it refers to, directly or through others, was
+    edited: local rules are run on those. A rule over the graph that is not local can compare any two documents, so it is
+    run on all if one of its kind is among those.
+    """
+    changed: list[Reading] = []
+    file_names = set(map(os.path.basename, edited))
+    for reading in readings:
+        file = reading.document.file
+        if os.path.basename(file) not in file_names or (before := edited.get(os.path.abspath(file))) is None:  # noqa: PTH100, PTH119  # many files
+            continue
+        node = reading.node
+        # Under another name, other documents may refer to another document now.
+        if node is None or reading.plugin or node.metadata.allow or (node.name, *node.aliases) != before:
+            return None
+        changed.append(reading)
+    if len(changed) != len(edited):
+        return None
+    names = {reading.name for reading in changed}
+    graph, diagnostics = link(readings, edited=names)
+    targets = {r.document.file for r in readings if r.target}
+    if any(_concerns(d, targets) for d in diagnostics):
+        return None
+    affected = graph.using(names)
+    scoped = graph.focused_on(affected)
+    checked = [node for node in graph if node.name in affected]
+    local = [rule for rule in registry.rules if rule.local]
+    comparing = [rule for rule in registry.rules if not rule.local and rule.is_needed(checked)]
+    if any(_concerns(d, targets) for d in (*run(local, scoped, registry), *run(comparing, graph, registry))):
+        return None
+    return _checked(graph, readings, registry, [], 0, is_spotless=True)
 
 
 class _Texts(Mapping[str, str]):

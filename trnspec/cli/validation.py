@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec.api import plugins, validate
+from trnspec.api import plugins, validate_again
 from trnspec.cache import observer, verdicts
 from trnspec.checks.runner import Checked
 from trnspec.errors import TrnspecError, UsageError
@@ -25,7 +25,7 @@ from trnspec.loading.settings import Settings
 from trnspec.loading.snapshot import snapshots
 from trnspec.output.reporters import render, use_color
 from trnspec.plugins.selection import REPORT
-from trnspec.text_table import visible
+from trnspec.yaml.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,7 +59,8 @@ class Outcome:
     def store(self, format_: str) -> None:
         """Store the report for a run that would repeat this one, if it depends on nothing but the documents."""
         if format_ in _REPEATABLE and not self.idle and not _is_incomplete(self.checked):
-            observer.store(sys.argv[1:], f"{self.text}\n" if self.text else "", self.status)
+            text = f"{self.text}\n" if self.text else ""
+            observer.store(sys.argv[1:], text, self.status, _documents_of(self.checked))
 
 
 _REPEATABLE = ("text", "json", "sarif", "github")
@@ -88,7 +89,7 @@ def outcome(
             return None
     known = plugins().registry
     with snapshots(known, enabled=verdicts.is_enabled(sys.argv[1:], os.environ)):
-        checked = validate(paths, settings=settings, registry=known, every=True)
+        checked = validate_again(paths, verdicts.edited, settings=settings, registry=known, every=True)
         idle: list[str] = []
         if baseline is not None:
             from trnspec.checks.baseline import read, without
@@ -97,6 +98,18 @@ def outcome(
         color = sys.stdout is not None and use_color(sys.stdout, os.environ)
         text = render(checked.report, format_, color=color, texts=checked.texts, when=_now())
     return Outcome(checked, text, color, tuple(idle))
+
+
+def _documents_of(checked: Checked) -> dict[str, tuple[str, ...]]:
+    """The names of the document in each file, if nothing was found in any of them."""
+    documents = {}
+    folders: dict[str, str] = {}
+    for node in checked.graph if checked.is_spotless else ():
+        folder, name = os.path.split(node.document.file)
+        if folder not in folders:
+            folders[folder] = os.path.abspath(folder)  # noqa: PTH100  # many files
+        documents[os.path.join(folders[folder], name)] = (node.name, *node.aliases)  # noqa: PTH118
+    return documents
 
 
 def _is_incomplete(checked: Checked) -> bool:

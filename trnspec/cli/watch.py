@@ -134,7 +134,10 @@ def _checked(named: Iterable[FilePath], catalogs: tuple[FilePath, ...]) -> Check
     """The result of a check; ``None`` if it is not possible now, which is printed."""
     from trnspec.api import plugins, validate
     from trnspec.cache import verdicts
+    from trnspec.checks.runner import Checked
     from trnspec.cli.common import here
+    from trnspec.diagnostics import Report
+    from trnspec.graph.graph import Graph
     from trnspec.loading.settings import Settings
     from trnspec.loading.snapshot import snapshots
 
@@ -143,7 +146,7 @@ def _checked(named: Iterable[FilePath], catalogs: tuple[FilePath, ...]) -> Check
         files = list(_documents(named))
         if not files:
             click.echo("there is no document", err=True)
-            return None
+            return Checked(Graph({}), Report(()), {})  # the findings of documents that were removed are resolved
         known = plugins().registry
         with snapshots(known, enabled=verdicts.is_allowed(sys.argv[1:], os.environ)):
             return validate(files, settings=settings, registry=known)

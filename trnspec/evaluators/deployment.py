@@ -214,6 +214,7 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
     for name in ("dtype", "weight_dtype", "kv_dtype"):
         element_bytes(getattr(question, name) or question.dtype, name)
     system = lower(graph, question.on, lnc=question.lnc, chips=question.chips)
+    question = with_software(question, known)
     question, software = resolve(question, neuron=bool(system.lnc))
     if question.prefill_on is not None and question.batching == "static":
         raise RefusalError(
@@ -265,6 +266,19 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
         drafting = (drafted, small)
     setup = Setup(resolved, node.name, dims, model, pool, before, drafting, software)
     return setup.with_batch(question.batch)
+
+
+def with_software(question: InferenceQuestion, known: Calibrated) -> InferenceQuestion:
+    """The question with the framework of its calibration, if it has none and the framework runs on GPUs.
+
+    A calibration of GPUs is fitted to servers with the settings of its framework and requests in flight, and is not of use
+    without them.
+    """
+    framework = FRAMEWORKS.get(known.framework)
+    if question.framework is not None or framework is None or framework.neuron:
+        return question
+    given: dict[str, Any] = {"framework": known.framework}
+    return evolve(question, **given)
 
 
 def idle(setup: Setup) -> Iterator[Assumption]:

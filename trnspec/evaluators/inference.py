@@ -237,6 +237,7 @@ def _case_numbers(setup: Setup, serving: Serving, end: int | None = None) -> _Ca
     unknown = [(served.unknown, pool)]
     given, replicas = served.throughput, pool.plan.dp
     first, sent, chips, rate = served.prefill, 0.0, pool.chips, given * replicas
+    per_chip = given * (replicas / chips)
     extra: dict[str, Number] = {}
     if before is not None:
         other = serve(setup.model, before.plan, _numbers(before, end), serving_of(before.known), schedule="static")
@@ -246,6 +247,7 @@ def _case_numbers(setup: Setup, serving: Serving, end: int | None = None) -> _Ca
         prompts = other.prefill_rate * before.plan.dp
         finished = served.decode_rate * replicas
         rate = smaller(prompts, finished) * pool.plan.output
+        per_chip = rate / chips
         extra = {"transfer_time": sent, "prefill_decode_ratio": finished / prompts}
     parts = {name: getattr(first, name) for name in PARTS} | {"transfer": sent} | waits
     token = {name: getattr(served.token, name) for name in PARTS}
@@ -256,7 +258,7 @@ def _case_numbers(setup: Setup, serving: Serving, end: int | None = None) -> _Ca
         "time_per_output_token": served.time_per_token,
         "latency": until + (pool.plan.output - 1.0) * served.time_per_token,
         "throughput": rate,
-        "throughput_per_chip": rate / chips,
+        "throughput_per_chip": per_chip,
         "step_at_first": served.token_time_at_start,
         "step_at_last": served.token_time_at_end,
         **extra,
@@ -488,6 +490,7 @@ def _on_gpus(setup: Setup) -> Iterator[Assumption]:
         which = "output matrix, and all but routed experts" if plan.whole_bytes else "output matrix"
         yield Assumption("wide_weights", f"{plan.head_bytes:g} B per element", f"{which}: in 16 bit in checkpoints")
     if setup.in_flight:
+        yield Assumption("framework", str(setup.question.framework), "as given, or that of the calibration")
         why = "a client replaces each finished request; TTFT includes queueing and the response of the server"
         yield Assumption("in_flight", f"{plan.batch:,.0f} requests per replica", why)
 

@@ -37,7 +37,7 @@ class UnresolvedError(UnknownNameError):
     """A reference that does not resolve. TRN201 or TRN202 reports it, so a rule that raises it is skipped."""
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)  # cached properties
 class Graph:
     """All documents of a run by name.
 
@@ -102,7 +102,7 @@ class Graph:
         """The node of a name or an alias; ``None`` when there is none, or its spec is not of the class ``target``."""
         own = self.aliases.get(name)
         node = None if own is None else self.nodes[own]
-        return node if node is None or target is None or issubclass(node.spec_class, target) else None
+        return node if node is None or target is None or node.is_of(target) else None
 
     def named(self, name: str) -> Node[Any]:
         """The node of that name or alias.
@@ -123,7 +123,7 @@ class Graph:
     def of(self, spec: type[T]) -> tuple[Node[T], ...]:
         """The nodes whose spec is of a class, or of a class derived from it, by name."""
         if spec not in self._of:
-            self._of[spec] = tuple(sorted((n for n in self if issubclass(n.spec_class, spec)), key=lambda n: n.name))
+            self._of[spec] = tuple(sorted((n for n in self if n.is_of(spec)), key=lambda n: n.name))
         return self._of[spec]
 
     @functools.cached_property
@@ -162,7 +162,7 @@ class Graph:
         """The nodes of the focus, or all, whose spec is of one of the classes, or of any class if none is given."""
         if specs not in self._focused:
             nodes = self if self.focus is None else (n for n in self if n.name in self.focus)
-            self._focused[specs] = tuple(n for n in nodes if not specs or issubclass(n.spec_class, specs))
+            self._focused[specs] = tuple(n for n in nodes if not specs or n.is_of(*specs))
         return self._focused[specs]
 
     @functools.cached_property
@@ -215,7 +215,11 @@ class NodeProblem:
 
 
 def build(
-    nodes: Iterable[Node[Any]], broken: Mapping[str, str] = {}, *, targets_only: bool = False
+    nodes: Iterable[Node[Any]],
+    broken: Mapping[str, str] = {},
+    *,
+    targets_only: bool = False,
+    edited: AbstractSet[str] | None = None,
 ) -> tuple[Graph, list[NodeProblem]]:
     """The graph of some nodes, and what is wrong with their names and references.
 
@@ -223,6 +227,7 @@ def build(
         nodes: In order of precedence: of two that share a name the first stays.
         broken: Names that exist but could not be structured; a reference to one of them is not "dangling".
         targets_only: Whether to check the references of targets alone, which is quicker in a large catalog.
+        edited: The names of the documents that have changed since all references were sound; ``None``: the targets.
     """
     kept: dict[str, Node[Any]] = {}
     problems: list[NodeProblem] = []
@@ -244,9 +249,11 @@ def build(
                 taken[alias] = (node, path)
     graph = Graph(kept, broken)
     users: dict[str, set[str]] = {}
+    if edited is None:
+        edited = {node.name for node in kept.values() if node.target}
     for node in kept.values():
         if node.target or not targets_only:
-            problems += _references(node, graph, users)
+            problems += _references(node, graph, users, edited)
     if not targets_only:
         object.__setattr__(graph, "users", users)
     return graph, problems
@@ -298,13 +305,18 @@ MOST_KNOWN = 6
 """The most names that a hint lists."""
 
 
-def _references(node: Node[Any], graph: Graph, users: dict[str, set[str]]) -> Iterator[NodeProblem]:
-    if not node.target and node.names_used is not None:
-        used = {own for name in node.names_used if (own := graph.aliases.get(name)) is not None}
+def _references(
+    node: Node[Any], graph: Graph, users: dict[str, set[str]], edited: AbstractSet[str]
+) -> Iterator[NodeProblem]:
+    name, names = node.name, node.names_used
+    if names is not None and name not in edited:
+        used = set(map(graph.aliases.get, names))
+        is_sound = None not in used or not node.target
+        used.discard(None)
         for own in used:
-            users.setdefault(own, set()).add(node.name)
-        # Of the references of other documents only those to a target are of interest, whose kind may have changed.
-        if not any(graph.nodes[own].target for own in used):
+            users.setdefault(own, set()).add(name)  # type: ignore[arg-type]  # a name
+        # Of the references of other documents only those to an edited one are of interest, whose kind may have changed.
+        if is_sound and edited.isdisjoint(used):
             return
     every = list(references(node))
     _names_used[node] = tuple(dict.fromkeys(ref.name for _, _, ref in every))
@@ -312,12 +324,12 @@ def _references(node: Node[Any], graph: Graph, users: dict[str, set[str]]) -> It
         target_node: Node[Any] | None = graph.lookup(ref.name)
         if target_node is not None:
             users.setdefault(target_node.name, set()).add(node.name)
-        if target_node is not None and issubclass(target_node.spec_class, target):
+        if target_node is not None and target_node.is_of(target):
             continue
         place: Place = node.document.place(path)
         kind = target_word(target)
         named: tuple[Node[Any], ...] = graph.of(target)
-        names = [n.name for n in named]
+        known = [n.name for n in named]
         if target_node is None and ref.name in graph.broken:
             message = f"{kind} {ref.name!r} cannot be used: its own document has errors"
             yield NodeProblem(
@@ -326,12 +338,12 @@ def _references(node: Node[Any], graph: Graph, users: dict[str, set[str]]) -> It
                 (Location(graph.broken[ref.name]),),
             )
         elif target_node is None:
-            hint = did_you_mean(ref.name, [*names, *(a for n in named for a in n.aliases)])
+            hint = did_you_mean(ref.name, [*known, *(a for n in named for a in n.aliases)])
             hint = hint or _unknown_hint(kind, ref.name, named)
             yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
         else:
             message = f"{ref.name!r} is a {target_node.kind}; a {kind} is expected here"
-            hint = f"known: {', '.join(names[:6])}" if names else ""
+            hint = f"known: {', '.join(known[:6])}" if known else ""
             yield NodeProblem(
                 node,
                 Problem("TRN202", message, place, hint, path),

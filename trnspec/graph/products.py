@@ -94,8 +94,7 @@ def _is_described(graph: Graph, chip: str) -> bool:
     words = _words_of_sources(graph)
     users = (graph.nodes[name] for name in (chip, *graph.users.get(chip, ())) if name in graph.nodes)
     return any(
-        issubclass(node.spec_class, (Chip, Server)) and chip in chips_of(graph, node) and bool(words & _names(node))
-        for node in users
+        node.is_of(Chip, Server) and chip in chips_of(graph, node) and bool(words & _names(node)) for node in users
     )
 
 
@@ -109,7 +108,7 @@ def _words(graph: Graph) -> Mapping[str, list[Node[Any]]]:
     """The chips and servers by the words that name them: ``trainium2``, and ``trn2`` and ``trn2u`` of servers."""
     words: dict[str, list[Node[Any]]] = {}
     for node in graph:
-        if issubclass(node.spec_class, (Chip, Server)):
+        if node.is_of(Chip, Server):
             for word in _names(node):
                 words.setdefault(word, []).append(node)
     return words
@@ -118,4 +117,4 @@ def _words(graph: Graph) -> Mapping[str, list[Node[Any]]]:
 def _names(node: Node[Any]) -> set[str]:
     """The words that name a chip or a server: its names, of a server those of the family."""
     names = (node.name, *node.aliases)
-    return {name if issubclass(node.spec_class, Chip) else name.split(".")[0].split("-")[0] for name in names}
+    return {name if node.is_of(Chip) else name.split(".")[0].split("-")[0] for name in names}

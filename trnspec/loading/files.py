@@ -37,11 +37,36 @@ def documents_in(folder: FilePath) -> Iterator[FilePath]:
     Raises:
         UsageError: The folder, or a folder in it, cannot be read.
     """
-    for where, folders, names in os.walk(folder, onerror=_unreadable):
-        folders[:] = sorted(f for f in folders if not f.startswith("."))
-        for name in sorted(names):
-            if name.endswith(SUFFIXES) and not name.startswith("."):
-                yield FilePath(where, name)
+    return (FilePath(file) for file, _ in documents_below(str(folder)))
+
+
+def documents_below(folder: str) -> Iterator[tuple[str, bool]]:
+    """The same as texts, each with whether it is a link: a catalog may have many thousands."""
+    folders = [folder]
+    while folders:
+        where = folders.pop()
+        try:
+            with os.scandir(where) as inside:
+                entries = sorted((e.name, e) for e in inside if not e.name.startswith("."))
+        except OSError as error:
+            _unreadable(error)
+            continue
+        below: list[str] = []
+        for name, entry in entries:
+            path = name if where == "." else entry.path
+            if _is_folder(entry):
+                if not entry.is_symlink():
+                    below.append(path)
+            elif name.endswith(SUFFIXES):
+                yield path, entry.is_symlink()
+        folders += reversed(below)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a loop of links, which is reported when it is read
 
 
 def _unreadable(error: OSError) -> None:

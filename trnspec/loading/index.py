@@ -99,7 +99,7 @@ class _Aliases(Mapping[str, str]):
         return len(self._nodes.full.aliases)
 
 
-@frozen(eq=False)
+@frozen(eq=False, slots=False)
 class _Graph(Graph):
     """A graph over documents that are read on demand."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from trnspec.yaml import Place
 from trnspec.yaml.text import UNSAFE, name_of
 
 if TYPE_CHECKING:
+    import csv
     from collections.abc import Iterator
 
     from trnspec.model.measurements import Measurements
@@ -91,6 +91,8 @@ def read_table(path: Path, name: str = "") -> MeasuredTable:
     Raises:
         UsageError: The file cannot be read, is too large, is not UTF-8, holds a control character, or a row has more cells than there are columns.
     """
+    import csv
+
     try:
         with path.open("rb") as file:
             contents = file.read(MOST_BYTES + 1)

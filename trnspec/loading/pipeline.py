@@ -24,6 +24,7 @@ from trnspec.yaml.text import BIDI, foreign, name_of, unsafe_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
     from trnspec.plugins.api import Kind, Registry
     from trnspec.quantities.units import UnitTable
@@ -250,7 +251,11 @@ def apply_precedence(readings: Iterable[Reading]) -> tuple[list[Reading], list[N
 
 
 def link(
-    readings: Iterable[Reading], *, shadow_broken: bool = True, targets_only: bool = False
+    readings: Iterable[Reading],
+    *,
+    shadow_broken: bool = True,
+    targets_only: bool = False,
+    edited: AbstractSet[str] | None = None,
 ) -> tuple[Graph, list[Diagnostic]]:
     """The graph of some readings, and all problems so far, unfiltered.
 
@@ -261,6 +266,7 @@ def link(
         shadow_broken: Whether an unusable document also replaces those of the same name in the context, so that
             references to it are reported.
         targets_only: Whether to check the references of targets alone.
+        edited: The names of the documents that have changed since all references were sound; ``None``: the targets.
     """
     every = list(readings)
     readings, rejected = apply_precedence(every)
@@ -280,9 +286,13 @@ def link(
             reading.target or not ((shadow_broken and node.name in broken) or targets & {node.name, *node.aliases})
         ):
             nodes.append(node)
+            if not reading.target:
+                # A catalog may replace a document of a later one by an alias.
+                for alias in node.aliases:
+                    nearest.setdefault(alias, reading.layer)
     if not shadow_broken:
         broken = {name: file for name, file in broken.items() if name not in nearest}
-    graph, problems = build(nodes, broken, targets_only=targets_only)
+    graph, problems = build(nodes, broken, targets_only=targets_only, edited=edited)
     diagnostics = [_diagnostic(p, r.document) for r in every for p in r.problems]
     diagnostics += [
         evolve(_diagnostic(p.problem, p.node.document), see=p.see)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.loading.files import SUFFIXES, documents_in, root_of, shipped
+from trnspec.loading.files import SUFFIXES, documents_below, root_of, shipped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -26,16 +28,30 @@ class Selection:
     """The files of a run: those to check, and those to resolve names against.
 
     Attributes:
-        targets: The files to check.
+        checked: The paths of the files to check.
         stdin: Whether standard input is checked too.
-        context: The files to resolve names against.
+        around: The paths of the files to resolve names against.
         layers: The layer of the catalog of a file, counted from the user, if it is not 0.
+        states: The state of each file that is accessible, by its path.
+        links: The files that are links.
     """
 
-    targets: tuple[FilePath, ...]
+    checked: tuple[str, ...]
     stdin: bool
-    context: tuple[FilePath, ...]
-    layers: Mapping[FilePath, int] = field(factory=dict)
+    around: tuple[str, ...]
+    layers: Mapping[str, int] = field(factory=dict)
+    states: Mapping[str, os.stat_result] = field(factory=dict, repr=False)
+    links: AbstractSet[str] = field(factory=frozenset, repr=False)
+
+    @property
+    def targets(self) -> tuple[FilePath, ...]:
+        """The files to check."""
+        return tuple(map(FilePath, self.checked))
+
+    @property
+    def context(self) -> tuple[FilePath, ...]:
+        """The files to resolve names against."""
+        return tuple(map(FilePath, self.around))
 
 
 def choose(
@@ -61,34 +77,70 @@ def choose(
     paths = list(paths)
     if every and not paths:
         return _every(catalogs, settings)
-    targets: dict[object, FilePath] = {}
+    files = _Files()
     roots: dict[FilePath, None] = {}
     for path in paths or [str(shipped())]:
         if path == STDIN:
             continue
         file = FilePath(path)
         if _is_folder(file):
-            inside = list(documents_in(file))
+            inside = list(documents_below(str(file)))
             if not inside:
                 raise UsageError(f"{path} holds no .yaml files")
             roots[file.absolute().parent if file.absolute().name in folders else file.absolute()] = None
         else:
-            inside = [file]
+            inside = [(str(file), file.is_symlink())]
             roots[root_of(file, folders)] = None
-        for document in inside:
-            targets.setdefault(_identity(document), document)
+        for document, is_link in inside:
+            files.add(document, is_link=is_link)
+    checked = tuple(files.paths)
     roots.update(dict.fromkeys(folder.absolute() for folder in _named(settings)))
     installed = dict.fromkeys(c.absolute() for c in catalogs)
     roots.update(installed)
-    context: dict[object, FilePath] = {}
-    layers: dict[FilePath, int] = {}
+    layers: dict[str, int] = {}
     for number, root in enumerate(roots, 1):
-        for file in _context(root, folders):
-            identity = _identity(file)
-            if identity not in targets and context.setdefault(identity, file) is file:
-                # All plugins are one layer, because their order must not matter.
-                layers[file] = number if root not in installed else len(roots) + 1
-    return Selection(tuple(targets.values()), STDIN in paths, tuple(context.values()), layers)
+        # All plugins are one layer, because their order must not matter.
+        layer = number if root not in installed else len(roots) + 1
+        for document, is_link in _context(str(root), folders):
+            if files.add(document, is_link=is_link):
+                layers[document] = layer
+    around = tuple(files.paths[len(checked) :])
+    return Selection(checked, STDIN in paths, around, layers, files.states, files.links)
+
+
+class _Files:
+    """Files in the order in which they were added; a file that is added twice, by any path, is there once.
+
+    Attributes:
+        paths: Their paths.
+        states: The state of each that is accessible.
+        links: Those that are links.
+    """
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.states: dict[str, os.stat_result] = {}
+        self.links: set[str] = set()
+        self._known: set[object] = set()
+
+    def add(self, path: str, *, is_link: bool) -> bool:
+        """Add a file; whether it is new."""
+        identity: object
+        try:
+            status = os.stat(path)  # noqa: PTH116  # many files
+        except (OSError, ValueError):
+            identity = FilePath(path).absolute()  # a path of its own if the file is inaccessible
+        else:
+            # Some file systems have no inode numbers.
+            identity = (status.st_dev, status.st_ino) if status.st_ino else FilePath(path).absolute()
+            self.states.setdefault(path, status)
+        if identity in self._known:
+            return False
+        self._known.add(identity)
+        self.paths.append(path)
+        if is_link:
+            self.links.add(path)
+        return True
 
 
 def _named(settings: Settings) -> tuple[FilePath, ...]:
@@ -100,14 +152,14 @@ def _named(settings: Settings) -> tuple[FilePath, ...]:
 
 def _every(catalogs: Iterable[FilePath], settings: Settings) -> Selection:
     """All documents of all catalogs: those of the user, one layer each, and the installed ones."""
-    targets: dict[object, FilePath] = {}
-    layers: dict[FilePath, int] = {}
+    files = _Files()
+    layers: dict[str, int] = {}
     layered = [[folder] for folder in _named(settings)] + [list(dict.fromkeys((shipped(), *catalogs)))]
     for number, roots in enumerate(layered):
-        for file in (f for root in roots for f in documents_in(root)):
-            if targets.setdefault(_identity(file), file) is file:
+        for file, is_link in (f for root in roots for f in documents_below(str(root))):
+            if files.add(file, is_link=is_link):
                 layers[file] = number
-    return Selection(tuple(targets.values()), stdin=False, context=(), layers=layers)
+    return Selection(tuple(files.paths), stdin=False, around=(), layers=layers, states=files.states, links=files.links)
 
 
 def _is_folder(path: FilePath) -> bool:
@@ -120,22 +172,13 @@ def _is_folder(path: FilePath) -> bool:
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _identity(file: FilePath) -> object:
-    """A key that two paths to one file share; the path itself if the file is inaccessible."""
-    try:
-        status = file.stat()
-    except OSError:
-        return file.absolute()
-    # Some file systems have no inode numbers.
-    return (status.st_dev, status.st_ino) if status.st_ino else file.absolute()
-
-
-def _context(root: FilePath, folders: Collection[str]) -> Iterator[FilePath]:
-    """The documents of a catalog: those in the folders of the kinds, and those directly in it."""
+def _context(root: str, folders: Collection[str]) -> Iterator[tuple[str, bool]]:
+    """The documents of a catalog, each with whether it is a link: those in the folders of the kinds, and those directly in it."""
     for folder in sorted(folders):
-        yield from documents_in(root / folder)
+        yield from documents_below(str(FilePath(root, folder)))
     try:
-        files = sorted(root.iterdir())
+        with os.scandir(root) as inside:
+            files = sorted((e.path, e) for e in inside if e.name.endswith(SUFFIXES) and not e.name.startswith("."))
     except OSError:
         return  # a named file can be in a folder that cannot be listed
-    yield from (f for f in files if f.suffix in SUFFIXES and not f.name.startswith(".") and f.is_file())
+    yield from ((path, entry.is_symlink()) for path, entry in files if FilePath(path).is_file())

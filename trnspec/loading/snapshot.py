@@ -8,27 +8,23 @@ the bytes of its file and the programs that read them, and is compared with both
 
 from __future__ import annotations
 
-import functools
-import io
+import itertools
 import marshal
 import os
-import pickle
 import sys
-import time
+import zlib
 from contextlib import contextmanager, suppress
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-import attrs
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trnspec._version import __version__
 from trnspec.cache import observer, verdicts
+from trnspec.graph.generations import numbers_of
 from trnspec.graph.graph import names_used
+from trnspec.loading.building import builder
 from trnspec.loading.pipeline import Reading, read
 from trnspec.loading.structure import structure
-from trnspec.model.document import Node
-from trnspec.model.kinds import BUILTIN, spec_of
-from trnspec.quantities.quantity import Quantity, parse
+from trnspec.model.document import Claim, Metadata, Node
+from trnspec.model.kinds import BUILTIN, kind_of, spec_of
 from trnspec.yaml import Document, read_file
 
 if TYPE_CHECKING:
@@ -36,8 +32,9 @@ if TYPE_CHECKING:
 
     from trnspec.plugins.api import Registry
     from trnspec.quantities.units import UnitTable
+    from trnspec.yaml.document import Json
 
-FORMAT = 5
+FORMAT = 6
 """Changes with the structure of a file."""
 
 MOST_BYTES = 64 * 2**20
@@ -46,11 +43,11 @@ MOST_BYTES = 64 * 2**20
 SHARE = 50
 """The file of a catalog is written again when one of this number of documents is new."""
 
-_SETTLED = 100_000_000
-"""A file that was written less than this number of nanoseconds ago may change without another time."""
-
-_Entry = tuple[tuple[int, ...], bytes, str, str, tuple[str, ...], tuple[str, ...], int, tuple[int, ...]]
-"""State and hash of the file, kind, name, aliases, names that it refers to, offset of the document, lengths of its parts."""
+_Entry = tuple[
+    tuple[int, ...], bytes, str, str, tuple[str, ...], tuple[str, ...], int, tuple[int, ...], tuple[Any, ...]
+]
+"""State and hash of the file, kind, name, aliases, names that it refers to, offset of the document, lengths of its parts,
+and what rules over the whole graph read of every document of the kind."""
 
 _PARTS = ("metadata", "spec", "claims")
 """The parts of a document, which are loaded separately: many rules need one of them."""
@@ -107,10 +104,23 @@ class SnapshotNode(Node[Any]):
         """The class of the spec."""
         return spec_of(self.kind)
 
+    def is_of(self, *specs: type) -> bool:
+        """Whether the spec is of one of some classes; the class of its kind need not be imported for another kind."""
+        for spec in specs:
+            kind = kind_of(spec)
+            if kind == self.kind or (kind is None and issubclass(self.spec_class, spec)):
+                return True
+        return False
+
     @property
     def names_used(self) -> tuple[str, ...] | None:
         """The names that it refers to."""
         return None if self._entry is None else self._entry[5]
+
+    @property
+    def summary(self) -> tuple[Any, ...]:
+        """What rules over the whole graph read of every document of the kind."""
+        return () if self._entry is None else self._entry[8]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _node, (self.kind, self.metadata, self.spec, self.claims, self.document, self.target, self.units)
@@ -129,52 +139,74 @@ class Snapshots:
         self._units = units
         self._program = _program(units)
         self._by_catalog: dict[str, _Snapshot] = {}
+        self._by_folder: dict[str, tuple[_Snapshot, str, str]] = {}
 
-    def reading(self, file: str, *, target: bool, plugin: str, layer: int) -> Reading | None:
+    def reading(
+        self, file: str, *, target: bool, plugin: str, layer: int, state: tuple[int, ...] | None = None
+    ) -> Reading | None:
         """The reading of a file; ``None`` if it is not known as it is now."""
-        snapshot, key = self._of(file)
+        folder, name = os.path.split(file)
+        snapshot, kind, place = self._by_folder.get(folder) or self._of(folder)
+        key = f"{kind}/{name}"
         entry = snapshot.entries.get(key)
         if entry is None:
             return None
-        state = verdicts.change_of(file)
+        if state is None:
+            state = verdicts.change_of(file)
         if not state or state != entry[0]:
             digest, _ = verdicts.content(file)
             if digest != entry[1]:
                 return None
             snapshot.stale += 1
-            entry = (_settled(state), *entry[1:])
+            entry = (verdicts.settled(state), *entry[1:])
         snapshot.used[key] = entry
-        observer.depend(file, entry[1], state)
+        observer.depend(f"{place}{name}", entry[1], state)
         document, node = object.__new__(SnapshotDocument), object.__new__(SnapshotNode)
-        put = object.__setattr__
-        put(document, "file", file)
-        put(document, "problems", ())
-        put(document, "rejected", frozenset())
-        put(node, "kind", entry[2])
-        put(node, "document", document)
-        put(node, "positions", ())
-        put(node, "target", target)
-        put(node, "folder", "")
-        put(node, "units", self._units)
-        put(node, "_entry", entry)
-        put(node, "_snapshot", snapshot)
+        _set_file(document, file)
+        _set_problems(document, ())
+        _set_rejected(document, _NOTHING)
+        _set_kind(node, entry[2])
+        _set_document(node, document)
+        _set_positions(node, ())
+        _set_target(node, target)
+        _set_folder(node, "")
+        _set_units(node, self._units)
+        _set_entry(node, entry)
+        _set_snapshot(node, snapshot)
         return Reading(document, node, (), entry[3], target, plugin, layer)
 
-    def keep(self, file: str, state: tuple[int, ...], reading: Reading) -> None:
-        """Keep a document that was read, if it has no problems and is of a built-in kind."""
-        node, document = reading.node, reading.document
+    def keep(self, file: str, state: tuple[int, ...], document: Document, reading: Reading, *, many: bool) -> None:
+        """Keep a document that was read, if it has no problems and is of a built-in kind.
+
+        Args:
+            file: The file.
+            state: Its state before it was read.
+            document: What was read.
+            reading: Its typed values.
+            many: Whether it is one of many, which are kept in less space.
+        """
+        node = reading.node
         if node is None or reading.problems or document.rejected or node.positions or node.kind not in BUILTIN:
             return
-        snapshot, key = self._of(file)
-        snapshot.added[key] = (_settled(state), reading)
-
-    def _of(self, file: str) -> tuple[_Snapshot, str]:
         folder, name = os.path.split(file)
+        snapshot, kind, _ = self._by_folder.get(folder) or self._of(folder)
+        # Without problems the text is that of the file, byte for byte.
+        digest = verdicts.hashed(document.text.encode())
+        blobs = _packed(document.data or {}, compressed=many)
+        raw = b"".join(blobs)
+        added = _Added(
+            verdicts.settled(state), digest, node, tuple(map(len, blobs)), snapshot.spooled(raw) if many else raw
+        )
+        snapshot.added[f"{kind}/{name}"] = added
+
+    def _of(self, folder: str) -> tuple[_Snapshot, str, str]:
+        """The snapshot of the documents in a folder, the name of the folder, and its absolute path with a separator."""
         catalog, kind = os.path.split(folder)
         if catalog not in self._by_catalog:
             place = os.path.abspath(catalog).encode("utf-8", "surrogateescape")
             self._by_catalog[catalog] = _Snapshot(self._folder, verdicts.digest(self._program, place).hex(), catalog)
-        return self._by_catalog[catalog], f"{kind}/{name}"
+        known = self._by_folder[folder] = self._by_catalog[catalog], kind, os.path.join(os.path.abspath(folder), "")
+        return known
 
     def save(self) -> None:
         """Write what is new; without an error wherever that is not possible."""
@@ -183,8 +215,17 @@ class Snapshots:
             if (len(snapshot.added) + snapshot.stale) * SHARE > len(snapshot.used) + len(snapshot.added):
                 try:
                     snapshot.save()
-                except (OSError, ValueError, RecursionError, pickle.PicklingError):
+                except (OSError, ValueError):
                     continue
+
+
+# The descriptors of the slots: assigning to the attributes of a frozen object looks them up each time.
+_set_file, _set_problems, _set_rejected = (vars(Document)[name].__set__ for name in ("file", "problems", "rejected"))
+_set_kind, _set_document, _set_positions, _set_target, _set_folder, _set_units = (
+    vars(Node)[name].__set__ for name in ("kind", "document", "positions", "target", "folder", "units")
+)
+_set_entry, _set_snapshot = (vars(SnapshotNode)[name].__set__ for name in ("_entry", "_snapshot"))
+_NOTHING: frozenset[Any] = frozenset()
 
 
 class _Snapshot:
@@ -194,8 +235,10 @@ class _Snapshot:
         self.folder, self.name, self.catalog = folder, name, catalog
         self.stale = 0
         self.used: dict[str, _Entry] = {}
-        self.added: dict[str, tuple[tuple[int, ...], Reading]] = {}
+        self.added: dict[str, _Added] = {}
         self._descriptor = -1
+        self._spool: int | None = None
+        self._spooled = 0
         self._begin = 0
         with observer.unobserved():
             try:
@@ -237,111 +280,94 @@ class _Snapshot:
             raw = self.raw(entry, slice(part, part + 1))
             blob = raw[verdicts.DIGEST :]
             if verdicts.digest(blob) == raw[: verdicts.DIGEST]:
-                return (_Unpickler(blob, units).load(),)
+                cls: Any = (Metadata, spec_of(entry[2]), tuple[Claim, ...])[part]
+                return (builder(cls, units)(_unpacked(blob)) if blob else (),)
         except Exception:  # noqa: BLE001, S110  # whatever cannot be loaded is read from the file
             pass
         return ()
 
     def save(self) -> None:
         """Write the documents that this run has used or read, and those that it had no use for."""
-        if sum(len(reading.document.text) for _, reading in self.added.values()) > MOST_BYTES:
-            return
         others = (k for k in self.entries if k not in self.used and k not in self.added)
         parts = {k: self.entries[k] for k in others if os.path.exists(os.path.join(self.catalog, k))} | self.used
-        written: list[tuple[str, tuple[Any, ...], tuple[int, ...], bytes]]
-        written = [(k, e[:6], e[7], self.raw(e)) for k, e in parts.items()]
-        for key, (state, reading) in self.added.items():
-            node = reading.node
-            assert node is not None  # others are not added
-            # Without problems the text is that of the file, byte for byte.
-            digest = verdicts.hashed(reading.document.text.encode())
-            blobs = [_pickled(getattr(node, part)) for part in _PARTS]
-            head = (state, digest, node.kind, node.name, node.aliases, names_used(node))
-            lengths = tuple(len(blob) for blob in blobs)
-            written.append((key, head, lengths, b"".join(blobs)))
         table: dict[str, _Entry] = {}
         size = 0
-        for key, head, lengths, blob in written:
-            table[key] = (*head, size, lengths)
-            size += len(blob)
+        for key, entry in parts.items():
+            table[key] = (*entry[:6], size, *entry[7:])
+            size += sum(entry[7])
+        for key, (state, digest, node, lengths, _) in self.added.items():
+            head = (state, digest, node.kind, node.name, node.aliases, names_used(node))
+            table[key] = (*head, size, lengths, (numbers_of(node),))
+            size += sum(lengths)
         raw = marshal.dumps(table)
         if size + len(raw) <= MOST_BYTES:
             start = verdicts.digest(raw) + len(raw).to_bytes(_LENGTH, "little") + raw
-            observer.write(self.folder, self.name, b"".join((start, *(blob for *_, blob in written))), 2 * MOST_BYTES)
+            known = (self.raw(entry) for entry in parts.values())
+            added = (self._unspooled(each) for each in self.added.values())
+            observer.write(self.folder, self.name, itertools.chain((start,), known, added), 2 * MOST_BYTES)
+
+    def spooled(self, raw: bytes) -> bytes | int:
+        """Keep a document in a file without a name; its offset, or the document itself where there can be no such file."""
+        if self._spool is None:
+            self._spool = _nameless(self.folder)
+        if self._spool < 0:
+            return raw
+        offset = self._spooled
+        with suppress(OSError):  # a full disk
+            self._spooled += os.write(self._spool, raw)
+        return offset if self._spooled == offset + len(raw) else raw
+
+    def _unspooled(self, added: _Added) -> bytes:
+        if isinstance(added.raw, bytes):
+            return added.raw
+        assert self._spool is not None  # it was kept there
+        os.lseek(self._spool, added.raw, os.SEEK_SET)
+        return os.read(self._spool, sum(added.lengths))
+
+
+class _Added(NamedTuple):
+    """A document that was read: state and hash of its file, the document, its parts as bytes or where they are."""
+
+    state: tuple[int, ...]
+    digest: bytes
+    node: Node[Any]
+    lengths: tuple[int, ...]
+    raw: bytes | int
+
+
+def _nameless(folder: str) -> int:
+    """A descriptor of a new file that no other process can open, and that is gone when this process ends; or -1."""
+    if sys.platform == "win32":
+        return -1
+    with observer.unobserved(), suppress(OSError):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        file = os.path.join(folder, f".{os.urandom(8).hex()}")
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        os.unlink(file)
+        return descriptor
+    return -1
 
 
 _LENGTH = 8
 
 
-class _Pickler(pickle.Pickler):
-    """Writes quantities as their texts, and other attrs objects as their values."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        """How an object is made again."""
-        cls = type(obj)
-        if cls is Quantity:
-            return parse, (obj.text,)
-        if not attrs.has(cls):
-            return NotImplemented
-        return _made, (cls, *(getattr(obj, field.name) for field in attrs.fields(cls)))
+def _packed(data: dict[str, Json], *, compressed: bool) -> tuple[bytes, ...]:
+    """The parts of plain data as bytes, each after its hash; nothing for a part that is left out."""
+    blobs = []
+    for part in _PARTS:
+        raw = marshal.dumps(data[part]) if part in data else b""
+        raw = zlib.compress(raw, 1) if compressed and raw else raw
+        blobs.append(verdicts.digest(raw) + raw)
+    return tuple(blobs)
 
 
-def _made(cls: type, *values: Any) -> Any:
-    """An object of a class of attrs with these values; they were checked when it was made first."""
-    made: Any = object.__new__(cls)
-    for put, value in zip(_setters(cls), values, strict=True):
-        put(made, value)
-    return made
+def _unpacked(blob: bytes) -> Any:
+    """The plain data of a part that is there."""
+    # Marshalled data begin with the code of their type, compressed ones with that of the method.
+    return marshal.loads(zlib.decompress(blob) if blob[:1] == _ZLIB else blob)  # of this user
 
 
-@functools.cache
-def _setters(cls: type) -> tuple[Any, ...]:
-    """The functions that set the fields of a class with slots, also of a frozen one."""
-    return tuple(getattr(cls, field.name).__set__ for field in attrs.fields(cls))
-
-
-def _pickled(value: object) -> bytes:
-    stream = io.BytesIO()
-    _Pickler(stream, pickle.HIGHEST_PROTOCOL).dump(value)
-    raw = stream.getvalue()
-    return verdicts.digest(raw) + raw
-
-
-class _Unpickler(pickle.Unpickler):
-    """Loads objects of trnspec and nothing else."""
-
-    def __init__(self, raw: bytes, units: UnitTable) -> None:
-        super().__init__(io.BytesIO(raw))
-        self._units = units
-
-    def find_class(self, module: str, name: str) -> Any:
-        """A class of the model, or of the numbers in it."""
-        if (module, name) == _PARSE:
-            return self._parse
-        return _class(module, name)
-
-    def _parse(self, text: str) -> Quantity:
-        return parse(text, None, self._units)
-
-
-_PARSE = (parse.__module__, parse.__name__)
-
-
-@functools.cache
-def _class(module: str, name: str) -> Any:
-    if (module, name) == (__name__, _made.__name__):
-        return _made
-    if not module.startswith(_PACKAGES) and (module, name) != ("fractions", "Fraction"):
-        raise pickle.UnpicklingError(f"{module}.{name} is not part of a document")
-    return getattr(import_module(module), name)
-
-
-_PACKAGES = ("trnspec.model.", "trnspec.quantities.")
-
-
-def _settled(state: tuple[int, ...]) -> tuple[int, ...]:
-    """A state that any later change alters; empty for a file that was written just now, so that it is hashed."""
-    return state if state and time.time_ns() - max(state[0], state[-1]) > _SETTLED else ()
+_ZLIB = zlib.compress(b"", 1)[:1]
 
 
 def _program(units: UnitTable) -> bytes:
@@ -361,18 +387,26 @@ _documents: Snapshots | None = None
 
 
 def reading(  # each one is independent of the others
-    file: str, known: Registry, *, target: bool = True, plugin: str = "", layer: int = 0, compacted: bool = False
+    file: str,
+    known: Registry,
+    *,
+    target: bool = True,
+    plugin: str = "",
+    layer: int = 0,
+    compacted: bool = False,
+    state: os.stat_result | None = None,
 ) -> Reading:
-    """The reading of a file, from an earlier run if its content is the same."""
+    """The reading of a file, from an earlier run if its content is the same; ``state`` is its state, if it is known."""
     documents = _documents
     if documents is None:
         return read(read_file(file), known, target=target, plugin=plugin, layer=layer, compacted=compacted)
-    earlier = documents.reading(file, target=target, plugin=plugin, layer=layer)
+    before = verdicts.change_of(file) if state is None else verdicts.change(state)
+    earlier = documents.reading(file, target=target, plugin=plugin, layer=layer, state=before)
     if earlier is not None:
         return earlier
-    state = verdicts.change_of(file)
-    found = read(read_file(file), known, target=target, plugin=plugin, layer=layer, compacted=compacted)
-    documents.keep(file, state, found)
+    document = read_file(file)
+    found = read(document, known, target=target, plugin=plugin, layer=layer, compacted=compacted)
+    documents.keep(file, before, document, found, many=compacted)
     return found
 
 

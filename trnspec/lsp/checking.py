@@ -117,7 +117,7 @@ def carried(before: Iterable[Diagnostic], old: Document, new: Quick, documents: 
         new: The document now.
         documents: The documents of the session.
     """
-    comparing = {r.code.id for r in documents.known.rules if r.over is None} | {_IDLE_WAIVER}
+    comparing = {r.code.id for r in documents.known.rules if r.is_over_graph} | {_IDLE_WAIVER}
     own = new.document.file
     moved = []
     for diagnostic in before:

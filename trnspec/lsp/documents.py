@@ -107,10 +107,10 @@ class Documents:
         except UsageError as error:
             warning = warning or str(error)
             selection = select(["-"], self.known, evolve(settings, catalogs=()))
-        owner = owners(self.known)
+        owner = owners(self.known, selection.links)
         readings = {}
         with snapshots(self.known, enabled=verdicts.is_allowed(sys.argv[1:], os.environ)):
-            for path in selection.context:
+            for path in selection.around:
                 file = canonical(path)
                 readings[file] = self._reading(file, owner(path), selection.layers.get(path, 0))
         return Surroundings(readings, settings, warning)

@@ -28,3 +28,10 @@ def spec_of(kind: str) -> type:
     """The class of the specs of one of these kinds, imported on demand."""
     spec: type = getattr(import_module(f"trnspec.model.{BUILTIN[kind][1]}"), kind)
     return spec
+
+
+@functools.cache
+def kind_of(spec: type) -> str | None:
+    """The kind whose class this is; ``None`` for a class of another kind, or a base of several."""
+    name = spec.__name__
+    return name if name in BUILTIN and spec.__module__ == f"trnspec.model.{BUILTIN[name][1]}" else None

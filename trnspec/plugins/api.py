@@ -6,7 +6,6 @@ trnspec registers its own kinds, rules, evaluators, exporters, reporters and com
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path as FilePath
@@ -86,7 +85,8 @@ class Rule:
         check: ``check(node, graph)``, or ``check(graph)`` for the whole graph; yields findings.
         local: Whether its findings on a document only point into that document, those that it refers to, directly or
             through others, and files other than documents. When one file is checked, such a rule is run on the
-            documents of that file and their users.
+            documents of that file and their users. Of a rule over the whole graph: whether the findings that an edit of
+            some documents can cause are found with these and their users as the focus of the graph.
     """
 
     code: Code
@@ -95,6 +95,19 @@ class Rule:
     local: bool = False
 
     __repr__ = short_repr
+
+    @property
+    def is_over_graph(self) -> bool:
+        """Whether it checks the whole graph once."""
+        return self.over is None
+
+    def concerns(self, node: Node[Any]) -> bool:
+        """Whether it is over a document."""
+        return self.over is not None and node.is_of(self.over)
+
+    def is_needed(self, checked: Iterable[Node[Any]]) -> bool:  # noqa: ARG002  # of rules that are imported
+        """Whether it can have a finding that points into some documents or those that they refer to."""
+        return True
 
 
 R = TypeVar("R", bound=Check)
@@ -111,15 +124,16 @@ def rule(
         over: The spec class of the documents to check; ``None`` for the whole graph.
         severity: The default severity.
         local: Whether its findings on a document only point into that document, those that it refers to, directly or
-            through others, and files other than documents; only for a rule over documents. It then is not run on documents
-            that have nothing to do with those that are checked.
+            through others, and files other than documents. It then is not run on documents that have nothing to do with
+            those that are checked. Of a rule over the whole graph: whether the findings that an edit of some documents can
+            cause are found with these and their users as the focus of the graph.
 
     Raises:
         TypeError: The function has no docstring.
     """
 
     def decorate(check: R) -> Rule:
-        doc = inspect.getdoc(check)
+        doc = check.__doc__
         if not doc and sys.flags.optimize > 1:
             doc = "No explanation: Python was started with -OO, which removes docstrings."
         if not doc:

@@ -99,7 +99,7 @@ class Record:
         return described_plugin(self.name, f"{self.distribution} {self.version}")
 
 
-@frozen
+@frozen(slots=False)  # a cached property
 class Discovery:
     """The plugins of a run, trnspec itself first, and the status of every installed one."""
 

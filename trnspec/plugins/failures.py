@@ -9,7 +9,6 @@ import os
 import re
 import sys
 import threading
-import traceback
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING
 
@@ -97,6 +96,8 @@ def described(error: BaseException) -> str:
 
 def origin(error: BaseException, function: Callable[..., Any]) -> FrameSummary | None:
     """The last frame of the traceback that is in the package of a function; ``None`` where there is none."""
+    import traceback
+
     package = _package(getattr(function, "__module__", None))
     frames = zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True)
     own = [summary for (frame, _), summary in frames if _package(frame.f_globals.get("__name__")) == package]
@@ -111,4 +112,6 @@ def print_traceback(error: BaseException) -> None:
     """Print the traceback on standard error if ``--traceback`` or TRNSPEC_TRACEBACK=1 is set."""
     wanted = TRACEBACK.get()
     if wanted if wanted is not None else os.environ.get("TRNSPEC_TRACEBACK", "").strip() not in ("", "0"):
+        import traceback
+
         traceback.print_exception(error, file=sys.stderr)

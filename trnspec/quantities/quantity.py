@@ -143,7 +143,7 @@ class Interval:
 
 
 # mypy assumes that attrs generates the comparisons unless configured otherwise.
-@frozen(order=False, cache_hash=True)
+@frozen(order=False, cache_hash=True, slots=False)
 class Quantity(Measured):
     """A printed quantity.
 

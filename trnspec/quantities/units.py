@@ -72,10 +72,12 @@ class Unit:
 
     symbol: str
     dimension: Dimension
-    factor: Fraction = field(converter=Fraction)
+    factor: Fraction
     aliases: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
+        # Not a converter: attrs imports inspect for it.
+        object.__setattr__(self, "factor", Fraction(self.factor))
         if self.factor <= 0:
             raise UsageError(f"unit {self.symbol!r}: the factor must be above 0, not {self.factor}")
         for spelling in self.spellings:

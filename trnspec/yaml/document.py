@@ -44,6 +44,11 @@ class Span:
     value: Place
     end: Place
 
+    def moved(self, lines: int) -> Span:
+        """The position with some lines before it."""
+        places = (place and Place(place.line + lines, place.column) for place in (self.key, self.value, self.end))
+        return Span(*places)  # type: ignore[arg-type]  # only the key can be missing
+
 
 @frozen
 class Edit:

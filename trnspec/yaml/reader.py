@@ -121,14 +121,16 @@ def _read(text: str | bytes, file: str, limits: Limits, parser: Callable[[str], 
 class _LazyPlaces(Mapping[Path, Span]):
     """The positions of a text without problems, which is read again when a position is needed first.
 
-    They are then kept in a compact form: as objects they take ten times the memory of the text.
+    The first positions are looked up in the part of the text that they are in: most documents have few findings. Then all
+    are kept in a compact form: as objects they take ten times the memory of the text.
     """
 
-    __slots__ = ("_limits", "_packed", "_parser", "_text")
+    __slots__ = ("_limits", "_packed", "_parser", "_parts", "_text")
 
     def __init__(self, text: str | bytes, limits: Limits, parser: Callable[[str], Parser]) -> None:
         self._text, self._limits, self._parser = text, limits, parser
         self._packed = b""
+        self._parts: dict[Path, Mapping[Path, Span]] = {}
 
     @property
     def text(self) -> str:
@@ -151,7 +153,26 @@ class _LazyPlaces(Mapping[Path, Span]):
         return sound_data(self.text, self._limits)
 
     def __getitem__(self, path: Path) -> Span:
+        if path and not self._packed:
+            known = self._parts.get(path[:2]) or self._parts.get(path[:1])
+            if known is None and len(self._parts) < _MOST_PARTS:
+                known = self._part(path)
+            if known is not None:
+                return known[path]
         return self._places[path]
+
+    def _part(self, path: Path) -> Mapping[Path, Span] | None:
+        """The positions in the value of a key of the document, or in the item of a list there, that a path leads to."""
+        part = _part_of(self.text, path)
+        if part is None:
+            return None
+        prefix, first, text = part
+        document = _read(text, "", self._limits, self._parser, quick=False)
+        if document.problems or document.data is None:
+            return None
+        inside = ((each, span) for each, span in document.places.items() if len(each) >= len(prefix))
+        known = self._parts[prefix] = {(*prefix, *each[len(prefix) :]): span.moved(first) for each, span in inside}
+        return known
 
     def __iter__(self) -> Iterator[Path]:
         return iter(self._places)
@@ -161,6 +182,32 @@ class _LazyPlaces(Mapping[Path, Span]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self._places),)
+
+
+_MOST_PARTS = 50
+"""From this number of parts on, all positions are read at once."""
+
+_LIST = re.compile(r"^( *)- ", re.MULTILINE)
+_NEXT_KEY = re.compile(r"^[^\s#-]", re.MULTILINE)
+
+
+def _part_of(text: str, path: Path) -> tuple[Path, int, str] | None:
+    """The part of a text in the usual style that a path leads to: its path, the line before it, and its text."""
+    key = re.compile(rf"^{re.escape(str(path[0]))}:", re.MULTILINE).search(text)
+    if key is None:
+        return None
+    after = text.find("\n", key.end()) + 1
+    following = _NEXT_KEY.search(text, after)
+    end = following.start() if following else len(text)
+    start, prefix, head = key.start(), path[:1], ""
+    if len(path) > 1 and isinstance(path[1], int) and (first := _LIST.search(text, after, end)) is not None:
+        # Nothing but an item is indented as the first one is.
+        items = [m.start() for m in re.compile(rf"^{first[1]}- ", re.MULTILINE).finditer(text, after, end)]
+        if path[1] >= len(items):
+            return None
+        start, prefix, head = items[path[1]], path[:2], f"{path[0]}:\n"
+        end = items[path[1] + 1] if path[1] + 1 < len(items) else end
+    return prefix, text.count("\n", 0, start) - len(head.splitlines()), head + text[start:end]
 
 
 def _packed(places: Mapping[Path, Span]) -> bytes:

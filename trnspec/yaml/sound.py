@@ -8,6 +8,7 @@ parser reads differently, or that has a problem. Nearly every document of a cata
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from trnspec.yaml.scalars import NUMBER_STARTS, WORDS, OutOfRange, doubt, resolve
@@ -185,6 +186,7 @@ def _plain(value: str) -> Json:
     return _resolved(value) if value[0] in NUMBER_STARTS or value in WORDS else value
 
 
+@lru_cache(maxsize=4096)
 def _resolved(text: str) -> Json:
     value = resolve(text)
     if isinstance(value, OutOfRange):
@@ -259,10 +261,17 @@ def _block(lines: list[str], first: int, indent: int, folded: bool, ended: bool)
 
 def _flow(value: str, depth: int) -> Json:
     """The value of a flow collection on one line, which a comment may follow."""
+    flat = _flat(value) if depth > 0 else None
+    return _nested_flow(value, depth) if flat is None else flat.copy()
+
+
+@lru_cache(maxsize=4096)
+def _flat(value: str) -> dict[str, Json] | None:
+    """The value of a flow mapping of scalars; ``None`` for another one. Documents of one catalog repeat many of them."""
     match = _FLAT.match(value)
     if match is None:
-        return _nested_flow(value, depth)
-    if depth < 1 or not _END.fullmatch(value, match.end()):
+        return None
+    if not _END.fullmatch(value, match.end()):
         raise _OtherStyle
     pairs = _PAIRS.findall(value, 1, match.end())
     data: dict[str, Json] = {}

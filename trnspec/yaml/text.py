@@ -184,3 +184,23 @@ def bidi(text: str, lines: Lines, problems: Problems) -> None:
             lines.place(match.start()),
             "delete it",
         )
+
+
+def escape(text: str) -> str:
+    r"""``text`` with everything that a reader cannot see, or a terminal would obey, written out as ``\x1b``.
+
+    That is control, format (direction marks among them), surrogate, private and unassigned characters, and the line
+    and paragraph separators. The result is one line, and encodes as UTF-8. Spaces of all kinds stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if _is_shown(c) else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _is_shown(char: str) -> bool:
+    return char.isprintable() or unicodedata.category(char) == "Zs"
+
+
+def visible(text: str) -> str:
+    r"""``text`` with control characters, and those that reorder it, written out as ``\x1b``; it keeps its lines."""
+    return text if text.isprintable() else UNSAFE.sub(lambda match: escape(match[0]), text)

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trnspec.perf.searching.selection import Candidates, Goal, Rows, Selection, front
+
+
+def candidates(start: int, reasons, measures) -> Candidates:
+    """Candidates with a reason, empty for a feasible one, and measures, ``None`` for an unknown one."""
+    names = ["", *dict.fromkeys(filter(None, reasons))]
+    code = np.array([names.index(reason) for reason in reasons], dtype=np.uint8)
+
+    def measure(name: str, places):
+        values = [measures[place].get(name) for place in places.tolist()]
+        return None if any(value is None for value in values) else np.array(values)
+
+    return Candidates(start, names, code, measure)
+
 
 MEASURES = st.fixed_dictionaries({
     "bound": st.sampled_from([0.0, 1.0]), "a": st.integers(0, 3).map(float), "b": st.integers(0, 3).map(float),
@@ -50,7 +64,7 @@ def test_kept(rows, cut, top, fronted) -> None:
     taken, merged = selection.empty(), selection.empty()
     for start, part in parts:
         if part:
-            some = Candidates.of(start, [r for _, r in part], measures[start : start + len(part)])
+            some = candidates(start, [r for _, r in part], measures[start : start + len(part)])
             taken.take(some)
             alone = selection.empty()
             alone.take(some)
@@ -72,8 +86,8 @@ def test_kept(rows, cut, top, fronted) -> None:
 
 def test_an_unknown_goal_is_a_reason() -> None:
     kept = Selection(Goal("usd"), 3).empty()
-    kept.take(Candidates.of(0, ["", "", "rank-count"], [{"bound": 0.0, "usd": None}] * 3))
-    kept.take(Candidates.of(3, [""], [{"bound": 0.0, "usd": 1.0}]))
+    kept.take(candidates(0, ["", "", "rank-count"], [{"bound": 0.0, "usd": None}] * 3))
+    kept.take(candidates(3, [""], [{"bound": 0.0, "usd": 1.0}]))
 
     assert {"": 1, "unknown-usd": 2, "rank-count": 1} == {r: n for r, n in kept.counts.items() if n}
     assert [3] == kept.best.index.tolist()
@@ -85,6 +99,6 @@ def test_equal_rows_are_kept_in_the_order_of_their_numbers() -> None:
         merged = Selection(Goal("a"), 2).empty()
         for i in order:
             one = Selection(Goal("a"), 2).empty()
-            one.take(Candidates.of(i, [""], [same[i]]))
+            one.take(candidates(i, [""], [same[i]]))
             merged.merge(one)
         assert [0, 1] == merged.best.index.tolist()

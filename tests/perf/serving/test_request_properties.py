@@ -121,9 +121,9 @@ def servings(draw):
 
 def summed(found: Pass) -> float:
     total = found.matrices
-    for name in PARTS[1:]:
+    for name in PARTS[2:]:
         total = total + getattr(found, name)
-    return total
+    return total + found.attention
 
 
 @CASES

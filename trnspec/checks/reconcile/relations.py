@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 from attrs import evolve
 
-from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term, is_multiple
+from trnspec.checks.reconcile.sites import CLAIM, ONE, Relation, Site, Term, is_multiple
 from trnspec.graph.composition import (
     Occurrence,
     count_path,
@@ -322,7 +322,7 @@ def _directed(node: Node[Any], path: str, direction: str) -> tuple[Site, Fractio
     own = site(node, f"{path}.{direction}")
     other, factor = ("per_direction", Fraction(2)) if direction == "both" else ("both", Fraction(1, 2))
     stated = site(node, f"{path}.{other}")
-    return (stated, factor) if own.value is None and stated.value is not None else (own, Fraction(1))
+    return (stated, factor) if own.value is None and stated.value is not None else (own, ONE)
 
 
 def _both_directions(node: Node[Any], path: str) -> Iterator[Relation]:

@@ -6,7 +6,7 @@ import functools
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec.graph.graph import at, figure_at
 from trnspec.model.document import Node
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trnspec.quantities.units import UnitTable
 
 
-@frozen
+@frozen(slots=False)  # a cached property
 class Site:
     """A figure or a count of one document: the adopted one, or the value of a claim.
 
@@ -98,10 +98,6 @@ def _parsed(says: int | str, units: UnitTable) -> Quantity | int | None:
 ONE = Fraction(1)
 
 
-def _exact(value: Fraction | int) -> Fraction:
-    return value if isinstance(value, Fraction) else Fraction(value)
-
-
 @frozen
 class Term:
     """A number of parts with a figure each.
@@ -114,7 +110,13 @@ class Term:
 
     counts: tuple[Site, ...]
     part: Site
-    factor: Fraction = field(default=ONE, converter=_exact)
+    factor: Fraction = ONE
+
+    def __attrs_post_init__(self) -> None:
+        # Not a converter: attrs imports inspect for it.
+        factor: Fraction | int = self.factor
+        if type(factor) is int:
+            object.__setattr__(self, "factor", Fraction(factor))
 
     @property
     def times(self) -> Fraction:
@@ -170,7 +172,7 @@ _THREE_DIGITS = Fraction(1, 200)
 """The largest relative error of rounding to three digits."""
 
 
-@frozen
+@frozen(slots=False)  # a cached property
 class Relation:
     """``total = term + ... + term``, exactly up to the rounding of what is printed.
 

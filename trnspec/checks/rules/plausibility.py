@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from trnspec.checks.reconcile.relations import EVERY_RATE
 from trnspec.diagnostics import Severity
+from trnspec.graph.generations import generation_numbers
 from trnspec.graph.graph import Graph, at, figure_at
 from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
 from trnspec.model.server import Server
+from trnspec.model.source import Source
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.quantity import Interval, Quantity, render
 
@@ -386,7 +388,7 @@ def baseline_above_peak(server: Node[Server], graph: Graph) -> Iterator[Finding]
         yield Finding(path, f"the baseline is {network.baseline}, above the peak of {network.peak}", "swapped?", see)
 
 
-@rule("TRN610", "order-of-generations")
+@rule("TRN610", "order-of-generations", local=True)
 def order_of_generations(graph: Graph) -> Iterator[Finding]:
     """Two chips of one publisher whose two generation numbers are in opposite order, or equal in one of them.
 
@@ -420,16 +422,14 @@ def order_of_generations(graph: Graph) -> Iterator[Finding]:
         The Neuron pages, which call Trainium2 the third generation of accelerators.
     """
     counted: dict[str, dict[tuple[int, int], list[Node[Chip]]]] = {}
-    concerned = any(c.spec.generation is not None for c in graph.focused(Chip))
+    concerned = any(generation_numbers(c) is not None for c in graph.focused(Chip))
     for chip in graph.of(Chip) if concerned else ():
-        generation, source = chip.spec.generation, chip.metadata.source
-        page = None if source is None else graph.find(source)
-        if generation is None or generation.training is None or generation.accelerator is None or page is None:
+        numbers = generation_numbers(chip)
+        page = None if numbers is None else graph.lookup(numbers[2], Source)
+        if numbers is None or page is None:
             continue
-        publisher = getattr(page.spec, "publisher", "")
         # Chips with equal numbers are compared once.
-        numbers = (generation.training, generation.accelerator)
-        counted.setdefault(publisher, {}).setdefault(numbers, []).append(chip)
+        counted.setdefault(page.spec.publisher, {}).setdefault(numbers[:2], []).append(chip)
     for chips in counted.values():
         for one, other in combinations(sorted(chips), 2):
             for earlier, later in product(chips[one], chips[other]) if one[0] < other[0] and one[1] >= other[1] else ():

@@ -143,7 +143,7 @@ def _misplaced(node: Node[Any], claim: Claim, path: Path) -> tuple[str, str, str
     return None
 
 
-@rule("TRN303", "conflict-without-verdict")
+@rule("TRN303", "conflict-without-verdict", local=True)
 def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
     """Two figures for one thing that contradict each other, without a verdict.
 
@@ -314,7 +314,7 @@ def impossible_date(source: Node[Source], graph: Graph) -> Iterator[Finding]:
         )
 
 
-@rule("TRN403", "self-contradiction", severity=Severity.WARNING)
+@rule("TRN403", "self-contradiction", severity=Severity.WARNING, local=True)
 def self_contradiction(graph: Graph) -> Iterator[Finding]:
     """A source whose own figures do not add up, without a verdict on the wrong one.
 

@@ -266,7 +266,7 @@ def _difference(built: Shape, claimed: Shape) -> str:
     return difference(built.build(), claimed.build())
 
 
-@rule("TRN504", "link-of-another-chip")
+@rule("TRN504", "link-of-another-chip", local=True)
 def link_of_another_chip(graph: Graph) -> Iterator[Finding]:
     """A chip and the fabric of a server that name different links.
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
 
 
-@rule("TRN402", "aggregate-mismatch")
+@rule("TRN402", "aggregate-mismatch", local=True)
 def aggregate_mismatch(graph: Graph) -> Iterator[Finding]:
     """A total that its parts do not add up to.
 

@@ -18,7 +18,7 @@ from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, Quantity, parse, render
 from trnspec.quantities.units import Dimension
-from trnspec.yaml.reader import CompactDocument
+from trnspec.yaml import Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -251,7 +251,7 @@ def false_arithmetic(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 
 def _remarks(node: Node[Any]) -> Iterator[tuple[Path, str]]:
     """Every reason and note of a document, with its path; of an invalid one also those that are not in its node."""
-    if not isinstance(node.document, CompactDocument):
+    if type(node.document) is Document:
         yield from _sentences(node.document.data, ())
         return
     yield from remarks_of(node.metadata, ObjectShape(Metadata), ("metadata",))

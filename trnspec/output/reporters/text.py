@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity
 from trnspec.output.reporters.common import tally, title
-from trnspec.text_table import escape
+from trnspec.yaml.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -86,13 +86,15 @@ class Interval:
     def at(self, evidence: Evidence) -> tuple[float, float]:
         """Both ends for an evidence: those of the fit, or wider.
 
-        Beyond the fit they are ``min(low, transfer low) / r^exponent`` and ``max(high, transfer high) * r^exponent``, where
-        ``r`` is the factor of the input that is furthest outside.
+        Beyond the range of the fit they are ``low / r^exponent`` and ``high * r^exponent``, where ``r`` is the factor of the
+        input that is furthest outside.  On another chip, with another framework, and where something differs that is not a
+        number, such as the dtype or the attention path, they are at least those of ``transfer``.
         """
-        if evidence.kind not in ("extrapolated", "transferred"):
-            return self.low, self.high
+        low, high = self.low, self.high
+        if evidence.kind == "transferred" or any(o.factor == 1.0 for o in evidence.outside):
+            low, high = min(low, self.transfer[0]), max(high, self.transfer[1])
         wider = max((o.factor for o in evidence.outside), default=1.0) ** self.exponent
-        return min(self.low, self.transfer[0]) / wider, max(self.high, self.transfer[1]) * wider
+        return low / wider, high * wider
 
 
 @frozen

@@ -124,24 +124,6 @@ class Candidates:
     measure: Callable[[str, NDArray[np.int64]], Any]
     listed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None = None
 
-    @classmethod
-    def of(cls, start: int, reasons: Sequence[str], measures: Sequence[Mapping[str, Any]]) -> Candidates:
-        """Candidates that were evaluated one by one.
-
-        Args:
-            start: The number of the first.
-            reasons: For each why it is invalid; empty for a feasible one.
-            measures: For each its measures by name, ``None`` for an unknown one; those that it has.
-        """
-        names = ["", *dict.fromkeys(filter(None, reasons))]
-        code = np.array([names.index(reason) for reason in reasons], dtype=np.uint8)
-
-        def measure(name: str, places: NDArray[np.int64]) -> Any:
-            values = [measures[place].get(name) for place in places.tolist()]
-            return None if any(value is None for value in values) else np.array(values)
-
-        return cls(start, names, code, measure)
-
 
 @frozen
 class Selection:

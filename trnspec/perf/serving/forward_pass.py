@@ -15,6 +15,8 @@ from trnspec.perf.ops import MOST, Number, both, ceil, larger, power, smaller, w
 from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trnspec.perf.experts import Exchange
     from trnspec.perf.lowering.machine import Group, Machine
     from trnspec.perf.work.transformer import Transformer
@@ -179,12 +181,12 @@ class Load:
 
 
 PARTS = ("matrices", "attention", "head", "tensor", "expert", "pipeline", "launch", "fixed")
-"""The parts of a pass, in the order in which they are summed."""
+"""The parts of a pass."""
 
 
 @frozen
 class Pass:
-    """The time of one pass through all layers [s]; ``total`` is the sum of the parts, in their order.
+    """The time of one pass through all layers [s]; ``total`` is the sum of the parts, see :func:`summed`.
 
     Attributes:
         total: The sum of the parts.
@@ -293,11 +295,12 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     streamed = tokens * _streamed(model, plan.tp) * plan.activation_bytes * serving.matmul_passes * machine.byte
     matrices = _overlapped(compute, weight_time, serving) + streamed
 
-    score_time = 2.0 * load.scores * heads * machine.score / serving.attention
-    cached = load.cached * model.kv_elements * cache_share(model, plan.tp) * plan.cache_bytes
-    state = 2.0 * load.states * model.state * STATE_BYTES * share
+    # Loads are the largest arrays of a sweep: numbers that they are multiplied by are multiplied first.
+    score_time = load.scores * (2.0 * heads * machine.score / serving.attention)
     cache_share_of_core = where(plan.single_core > 0.0, serving.single_core, 1.0)
-    cache_time = (cached + state) * machine.byte / (serving.cache * cache_share_of_core)
+    cache_byte = machine.byte / (serving.cache * cache_share_of_core)
+    cache_time = load.cached * (model.kv_elements * cache_share(model, plan.tp) * plan.cache_bytes * cache_byte)
+    cache_time = cache_time + load.states * (2.0 * model.state * STATE_BYTES * share * cache_byte)
     spill_time = load.spilled * model.attended * model.heads * heads * machine.byte
     attention = _overlapped(score_time, cache_time, serving) + spill_time
 
@@ -329,9 +332,7 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
         layers * serving.launch,
         serving.step + 0.0 * tokens,
     )
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
+    total = summed(parts)
     reading = layers * (weight_time + cache_time) + where(has_logits, output_time, 0.0)
     unknown = ranks.unknown + expert_unknown + pipeline_unknown
     return Pass(total, *parts, reading, unknown)
@@ -341,6 +342,15 @@ def _streamed(model: Transformer, tp: Number) -> Number:
     """Elements of a token that the matrices of an average layer read and write; each expert of a token has its own input."""
     blocks = model.results + model.shared + model.inner * model.active * model.moe
     return model.split / tp + 2.0 * model.hidden * blocks
+
+
+def summed(parts: Sequence[Number]) -> Number:
+    """The sum of the parts of a pass; attention comes last, the only one that depends on the context."""
+    matrices, attention, *others = parts
+    total = matrices
+    for part in others:
+        total = total + part
+    return total + attention
 
 
 def _overlapped(compute: Number, memory: Number, serving: Serving) -> Number:

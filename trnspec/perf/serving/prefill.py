@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trnspec.perf.ops import Number, both, larger, smaller, where
-from trnspec.perf.serving.forward_pass import PARTS, Deployment, Load, Pass, Serving, run_forward
+from trnspec.perf.serving.forward_pass import PARTS, Deployment, Load, Pass, Serving, run_forward, summed
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
@@ -88,7 +88,5 @@ def repeat(forward: Pass, n: Number, fixed: Number = 0.0) -> Pass:
     """``n`` equal passes plus a fixed time [s]."""
     parts = {name: n * getattr(forward, name) for name in PARTS}
     parts["fixed"] = parts["fixed"] + fixed
-    total = parts[PARTS[0]]
-    for name in PARTS[1:]:
-        total = total + parts[name]
+    total = summed([parts[name] for name in PARTS])
     return Pass(total=total, reading=n * forward.reading, unknown=forward.unknown, **parts)

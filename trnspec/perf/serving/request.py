@@ -120,13 +120,14 @@ def serve(
         interruption = where(chunked, added, interruption)
         prefilled = chosen(both(chunked, plan.batch > 1.0), repeat(mixed, plan.passes, serving.request), prefilled)
     # A prompt occupies one stage at a time; the others continue.
-    delay = (plan.batch - 1.0) * interruption / plan.pp
-    interference = where(has_decode, delay / steps, 0.0) if schedule == "continuous" else 0.0 * own_time
+    interruptions = where(has_decode, (plan.batch - 1.0) / (plan.pp * steps), 0.0)
+    interference = interruption * interruptions if schedule == "continuous" else 0.0 * own_time
     per_token = own_time + interference
     latency = prefilled.total + decoded * per_token
-    busy = latency if schedule != "separate" else decoded * per_token
-    output_tokens = plan.output if schedule != "separate" else decoded
-    throughput = plan.batch * output_tokens / where(busy > 0.0, busy, 1.0)
+    busy, output_tokens = latency, plan.output
+    if schedule == "separate":
+        busy, output_tokens = where(has_decode, decoded * per_token, 1.0), decoded
+    throughput = plan.batch * output_tokens / busy
     return Served(
         prefill=prefilled,
         token=token,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from trnspec.perf.ops import Number
 from trnspec.perf.sweep.expressions import Expression
 from trnspec.perf.sweep.pages import keep_pages
-from trnspec.perf.sweep.region_plan import ROWS, Evaluation, Plan, Range
+from trnspec.perf.sweep.region_plan import ROWS, Evaluation, Plan, Range, Shape
 from trnspec.perf.sweep.regions import Axis, Region, scatter, start_of, sums, within
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _AT_ONCE = 1 << 18
 """Rows whose degrees are checked at once."""
 _ROWS = 1 << 12
 """Most rows of a region."""
+_DENSE = 0.8
+"""The share of a region that is valid, from which on it is evaluated whole."""
 _CONSECUTIVE = 1 << 20
 """Consecutive combinations that are evaluated together where results are wanted in order."""
 
@@ -50,6 +52,15 @@ class Formulas:
     rows: tuple[str, ...]
     invalid: tuple[tuple[int, Number], ...]
     measures: Mapping[str, Number]
+    _plans: dict[Any, Plan] = field(factory=dict, init=False, repr=False)
+
+    def plan(self, shape: Shape, conditions: slice, checked: tuple[str, ...], measures: tuple[str, ...]) -> Plan:
+        """The operations of some conditions, and of measures in all regions and in those where something is valid."""
+        key = shape.names, shape.place, shape.changing, conditions.start, checked, measures
+        if key not in self._plans:
+            first = [*(c for _, c in self.invalid[conditions]), *(self.measures[name] for name in checked)]
+            self._plans[key] = Plan(shape, first, [self.measures[name] for name in measures])
+        return self._plans[key]
 
     @property
     def of_rows(self) -> int:
@@ -112,19 +123,18 @@ class Task:
         rows = [axis for axis in axes if axis.name in self.formulas.rows]
         others = [axis for axis in axes if axis.name not in self.formulas.rows]
         most = max(1, min(_ROWS, _REGION // math.prod(map(len, others))))
-        degrees = {name: axis.name for axis in rows for name in axis.columns}
-        for some in self._valid(rows, others, degrees):
+        for some in self._valid(rows, others):
             for begin in range(0, len(some), most):
-                chosen = some.some(slice(begin, begin + most))
                 # The longest axis last, along which operations are fast.
-                of_arrays = sorted([*others, chosen], key=len)
-                yield from self._of_rows(of_arrays, of_arrays.index(chosen), degrees)
+                of_arrays = sorted([*others, some.some(slice(begin, begin + most))], key=len)
+                yield from self._of_rows(of_arrays)
 
-    def _valid(self, rows: Sequence[Axis], others: Sequence[Axis], degrees: Mapping[str, str]) -> Iterator[Axis]:
+    def _valid(self, rows: Sequence[Axis], others: Sequence[Axis]) -> Iterator[Axis]:
         """The combinations of degrees that are valid as an axis, in pieces; the others are counted."""
         sizes, per_row = [len(axis) for axis in rows], math.prod(map(len, others))
         total = math.prod(sizes)
-        conditions = self.formulas.invalid[: self.formulas.of_rows]
+        of_rows = slice(0, self.formulas.of_rows)
+        plan = self.formulas.plan(Shape((ROWS,), 0, frozenset(self.formulas.rows)), of_rows, (), ())
         for begin in range(0, total, _AT_ONCE):
             positions = np.unravel_index(np.arange(begin, min(total, begin + _AT_ONCE)), sizes)
             columns: dict[str, NDArray[Any]] = {}
@@ -132,34 +142,55 @@ class Task:
             for axis, at in zip(rows, positions, strict=True):
                 columns |= {name: column[at] for name, column in axis.columns.items()}
                 places += axis.places[at]
-            plan = Plan([Axis(ROWS, columns, places)], 0, degrees)
-            evaluation = Evaluation(plan, [plan.add(c) for _, c in conditions], (), -1)
-            found = evaluation.checked(((0, len(places)),))
-            code = np.broadcast_to(_code(conditions, found, 1), places.shape)
+            found = Evaluation(plan, [Axis(ROWS, columns, places)]).checked(((0, len(places)),))
+            code = self._code(self.formulas.invalid[of_rows], found, places.shape, per_row)
+            code = np.broadcast_to(code, places.shape)
             valid = code == 0
-            self.counts[:] += per_row * np.bincount(code[~valid], minlength=len(self.counts))
+            self.counts[0] -= per_row * np.count_nonzero(valid)
             if self.codes is not None and not valid.all():
                 shaped = code[~valid].reshape([-1] + [1] * len(others))
                 scatter(self.codes, (places[~valid], *(axis.places for axis in others)), shaped)
             if valid.any():
                 yield Axis(ROWS, {name: column[valid] for name, column in columns.items()}, places[valid])
 
-    def _of_rows(self, axes: Sequence[Axis], place: int, degrees: Mapping[str, str]) -> Iterator[Region]:
+    def _code(
+        self, conditions: Sequence[tuple[int, Any]], found: Sequence[Any], shape: tuple[int, ...], each: int = 1
+    ) -> NDArray[np.uint8]:
+        """Codes of the first condition that holds; combinations are counted by code.
+
+        Args:
+            conditions: The conditions.
+            found: Where they hold.
+            shape: To what these broadcast.
+            each: How often an element counts.
+        """
+        code: NDArray[np.uint8] = np.zeros((1,) * len(shape), dtype=np.uint8)
+        size = each * math.prod(shape)
+        self.counts[0] += size
+        for (reason, _), invalid in zip(conditions, found, strict=False):
+            if not np.any(invalid):
+                continue
+            first = (code == 0) & invalid
+            number = int(np.count_nonzero(first)) * (size // first.size)
+            self.counts[0] -= number
+            self.counts[reason] += number
+            code = np.where(first, np.uint8(reason), code)
+        return code
+
+    def _of_rows(self, axes: Sequence[Axis]) -> Iterator[Region]:
         """The regions of some valid rows."""
+        names = tuple(axis.name for axis in axes)
+        place = names.index(ROWS)
         ranges, changing = _ranges(axes, place)
-        plan = Plan(axes, place, degrees)
-        conditions = self.formulas.invalid[self.formulas.of_rows :]
+        of_others = slice(self.formulas.of_rows, None)
+        conditions = self.formulas.invalid[of_others]
         wanted = tuple(dict.fromkeys(filter(None, (*self.wanted, self.memory))))
-        numbers = {name: plan.add(self.formulas.measures[name]) for name in (*self.columns, *wanted)}
-        checked = [*(plan.add(c) for _, c in conditions), *(numbers[name] for name in self.columns)]
-        evaluation = Evaluation(plan, checked, [numbers[name] for name in wanted], changing)
+        shape = Shape(names, place, frozenset(self.formulas.rows), changing)
+        evaluation = Evaluation(self.formulas.plan(shape, of_others, tuple(self.columns), wanted), axes)
         for base in product(*ranges):
             found = evaluation.checked(base)
-            code = _code(conditions, found, len(axes))
             places = _some(axes, base)
-            self.counts[:] += np.bincount(code.reshape(-1), minlength=len(self.counts)) * (
-                math.prod(map(len, places)) // code.size
-            )
+            code = self._code(conditions, found, tuple(map(len, places)))
             if self.codes is not None:
                 scatter(self.codes, places, code)
             for column, values in zip(self.columns.values(), found[len(conditions) :], strict=True):
@@ -182,15 +213,6 @@ def _some(axes: Sequence[Axis], at: tuple[Range, ...]) -> tuple[NDArray[np.int64
     return tuple(axis.places[begin:end] for axis, (begin, end) in zip(axes, at, strict=True))
 
 
-def _code(conditions: Sequence[tuple[int, Any]], found: Sequence[Any], dimensions: int) -> NDArray[np.uint8]:
-    """Codes of the first condition that holds."""
-    code: NDArray[np.uint8] = np.zeros((1,) * dimensions, dtype=np.uint8)
-    for (reason, _), invalid in zip(conditions, found, strict=False):
-        if np.any(invalid):
-            code = np.where((code == 0) & invalid, np.uint8(reason), code)
-    return code
-
-
 def _ranges(axes: Sequence[Axis], place: int) -> tuple[list[list[Range]], int]:
     """Where regions begin and end on each axis, so that they have about one size, and the axis on which they follow each other."""
     ranges = [[(0, len(axis))] for axis in axes]
@@ -207,9 +229,12 @@ def _ranges(axes: Sequence[Axis], place: int) -> tuple[list[list[Range]], int]:
 
 def _box(valid: NDArray[np.bool_], base: tuple[Range, ...], place: int) -> tuple[Range, ...] | None:
     """The part of a region with all that is valid, with all rows; ``None`` where nothing is."""
-    if not valid.any():
+    number = np.count_nonzero(valid)
+    if not number:
         return None
     found = list(base)
+    if number > _DENSE * valid.size:
+        return base
     for i, (first, _) in enumerate(base):
         if i != place and valid.shape[i] > 1:
             some = np.flatnonzero(valid.any(axis=tuple(j for j in range(valid.ndim) if j != i)))

@@ -7,251 +7,285 @@ where others need it.  What does not depend on the axis along which regions foll
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import define
+from attrs import define, field, frozen
+from numpy.typing import NDArray
 
 from trnspec.perf.sweep.expressions import Expression, required
+from trnspec.perf.sweep.regions import Axis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterable
 
     from trnspec.perf.ops import Number
-    from trnspec.perf.sweep.regions import Axis
 
 Range = tuple[int, int]
+Degrees = frozenset[str]
+"""Some axes of parallel degrees."""
+ROWS = "rows"
+_WHOLE: Degrees = frozenset((ROWS,))
+"""Every row by itself."""
 
 
 @define(eq=False)
-class Step:
-    """An operation.
+class _Step:
+    """An operation, a column, or a number.
 
     Attributes:
-        function: The operation; ``None`` for a column.
-        operands: The numbers of other steps, or numbers.
-        steps: Which of the operands are steps.
+        function: The operation; ``None`` for the others.
+        operands: The steps with its operands.
         axes: The axes of arrays that it depends on.
-        values: Its values, as long as they are of use.
-        later: Whether only measures need it, not conditions.
+        degrees: The degrees that it depends on.
+        column: The name of a column.
+        number: A number.
+        taken: The degrees of its operand, where it repeats this for the rows of more degrees.
         hoisted: Whether it does not depend on the axis along which regions follow each other.
-        stored: Whether its values are used by operations with other axes, or by those of the next region.
+        stored: Whether its values are used by operations with other axes, or as results.
         last: The steps whose values are of no use after it.
     """
 
     function: Callable[..., Any] | None
-    operands: tuple[Any, ...]
-    steps: tuple[bool, ...]
-    axes: tuple[int, ...]
-    values: Any = None
-    later: bool = False
+    operands: tuple[int, ...] = ()
+    axes: tuple[int, ...] = ()
+    degrees: Degrees = frozenset()
+    column: str = ""
+    number: Any = None
+    taken: Degrees | None = None
     hoisted: bool = False
     stored: bool = False
     last: tuple[int, ...] = ()
 
 
-ROWS = "rows"
-_WHOLE = frozenset((ROWS,))
-"""The group of every row by itself."""
+@frozen(eq=False)
+class Shape:
+    """The axes of arrays.
 
-
-class Plan:
-    """The operations of formulas for some rows, in order.
-
-    Args:
-        axes: The axes of arrays; the columns of that of the rows are parallel degrees.
-        place: The position of the axis of the rows.
-        degrees: The axis of the grid of each column of the rows.
-    """
-
-    def __init__(self, axes: Sequence[Axis], place: int, degrees: Mapping[str, str]) -> None:
-        self.axes, self.place, self.degrees = axes, place, degrees
-        self.steps: list[Step] = []
-        self._columns = {name: (i, column) for i, axis in enumerate(axes) for name, column in axis.columns.items()}
-        self._places = {axis.name: i for i, axis in enumerate(axes)}
-        self._names = frozenset(degrees.values())
-        whole = (_WHOLE, slice(None), np.arange(len(axes[place])))
-        self._groups: dict[frozenset[str], tuple[frozenset[str], Any, NDArray[np.intp]]] = {_WHOLE: whole}
-        self._known: dict[tuple[int, frozenset[str]], int] = {}
-
-    def add(self, output: Number) -> Any:
-        """The number of the step with the values of an expression; a number as it is."""
-        if not isinstance(output, Expression):
-            return np.asarray(output)
-        for expression in required([output]):
-            self._add(expression)
-        return self._operand(output, _WHOLE)
-
-    def _group(self, expression: Expression) -> tuple[frozenset[str], Any, Any]:
-        """Combinations of the degrees that an expression depends on: a name, the first row of each, and that of each row."""
-        names = expression.axes & self._names
-        if names not in self._groups:
-            self._groups[names] = self._grouped(names)
-        return self._groups[names]
-
-    def _grouped(self, names: frozenset[str]) -> tuple[frozenset[str], Any, Any]:
-        count = len(self.axes[self.place])
-        of_row = np.zeros(count, dtype=np.int64)
-        for name, axis in self.degrees.items():
-            if axis in names:
-                values, inverse = np.unique(self._columns[name][1], return_inverse=True)
-                _, of_row = np.unique(of_row * len(values) + inverse, return_inverse=True)
-        _, first = np.unique(of_row, return_index=True)
-        if len(first) == count and names:
-            return self._groups[_WHOLE]
-        return names, first, of_row
-
-    def _add(self, expression: Expression) -> None:
-        group, first, _ = self._group(expression)
-        if (id(expression), group) in self._known:
-            return
-        if expression.function is None:
-            (name,) = expression.inputs
-            at, column = self._columns[name]
-            if at == self.place:
-                column = column[first]
-            shape = [1] * len(self.axes)
-            shape[at] = len(column)
-            values = np.asarray(column, dtype=expression.dtype).reshape(shape)
-            step = Step(None, (), (), (at,), values, stored=True)
-        else:
-            are = tuple(isinstance(x, Expression) for x in expression.inputs)
-            operands = tuple(
-                self._operand(x, group) if is_step else x for x, is_step in zip(expression.inputs, are, strict=True)
-            )
-            axes = {a for x, is_step in zip(operands, are, strict=True) if is_step for a in self.steps[x].axes}
-            step = Step(expression.function, operands, are, tuple(sorted(axes)))
-        self._known[id(expression), group] = len(self.steps)
-        self.steps.append(step)
-
-    def _operand(self, x: Expression, group: frozenset[str]) -> int:
-        """The step of an operand, repeated for the rows of a group of more degrees."""
-        own, _, of_row = self._group(x)
-        at = self._known[id(x), own]
-        if not own or own == group:
-            return at
-        if (id(x), group) not in self._known:
-            _, first, _ = self._groups[group]
-            step = Step(_Take(of_row[first], self.place), (at,), (True,), self.steps[at].axes)
-            self._known[id(x), group] = len(self.steps)
-            self.steps.append(step)
-        return self._known[id(x), group]
-
-
-class _Take:
-    """The values of some rows."""
-
-    def __init__(self, rows: NDArray[np.intp], axis: int) -> None:
-        self.rows, self.axis = rows, axis
-
-    def __call__(self, values: NDArray[Any]) -> NDArray[Any]:
-        return values.take(self.rows, axis=self.axis, mode="clip")
-
-
-class Evaluation:
-    """Formulas on some rows, evaluated region by region.
-
-    Args:
-        plan: The operations.
-        conditions: Results that are needed in each region.
-        measures: Results that are needed where these leave something.
+    Attributes:
+        names: Their names.
+        place: The position of that of the rows.
+        degrees: The axes of the grid that are degrees.
         changing: The axis along which regions follow each other; -1 for one region.
     """
 
-    def __init__(self, plan: Plan, conditions: Sequence[Any], measures: Sequence[Any], changing: int) -> None:
-        self.steps, self.place = plan.steps, plan.place
-        self.conditions, self.measures = conditions, measures
-        self._first = self._order({x for x in conditions if type(x) is int}, set())
-        self._second = self._order({x for x in measures if type(x) is int}, set(self._first))
-        outputs = {x for x in (*conditions, *measures) if type(x) is int}
-        for i in self._second:
-            self.steps[i].later = True
-        for i in (*self._first, *self._second):
-            step = self.steps[i]
-            step.hoisted = changing >= 0 and changing not in step.axes
-            step.stored = step.function is None or i in outputs
-        consumed: dict[int, int] = {}
-        for i in (*self._first, *self._second):
-            step = self.steps[i]
-            for x in self._operands(step):
-                other = self.steps[x]
-                other.stored |= other.hoisted and (
-                    other.axes != step.axes or not step.hoisted or other.later != step.later
-                )
-                consumed[x] = i
-        freed: dict[int, list[int]] = {}
-        for x, i in consumed.items():
-            if not self.steps[x].stored:
-                freed.setdefault(i, []).append(x)
-        for i, some in freed.items():
-            self.steps[i].last = tuple(some)
-        self._at: dict[tuple[bool, tuple[int, ...]], tuple[Range, ...]] = {}
+    names: tuple[str, ...]
+    place: int
+    degrees: Degrees
+    changing: int = -1
 
-    @staticmethod
-    def _operands(step: Step) -> Iterator[int]:
-        return (x for x, is_step in zip(step.operands, step.steps, strict=True) if is_step)
 
-    def _order(self, outputs: set[int], known: set[int]) -> list[int]:
-        """The steps that some results need besides those that are known."""
+class Plan:
+    """The operations of formulas on some axes, in order.
+
+    Args:
+        shape: The axes.
+        conditions: What is needed in each region.
+        measures: What is needed where these leave something.
+    """
+
+    def __init__(self, shape: Shape, conditions: Sequence[Number], measures: Sequence[Number]) -> None:
+        self.shape = shape
+        self.steps: list[_Step] = []
+        self._known: dict[Any, int] = {}
+        self.conditions = [self._added(x) for x in conditions]
+        self.measures = [self._added(x) for x in measures]
+        first = self._needed(self.conditions, set())
+        later = self._needed(self.measures, set(first))
+        for step in self.steps:
+            step.hoisted = shape.changing >= 0 and shape.changing not in step.axes
+        self.first = first
+        self.later_hoisted = [i for i in later if self.steps[i].hoisted]
+        self.later = [i for i in later if not self.steps[i].hoisted]
+        self.numbers = [step.number for step in self.steps]
+        self.columns = [i for i, step in enumerate(self.steps) if step.column]
+        passes = [dict.fromkeys(some, n) for n, some in enumerate((first, self.later_hoisted, self.later))]
+        of_pass = {i: n for some in passes for i, n in some.items()}
+        outputs = {*self.conditions, *self.measures}
+        last: dict[int, int] = {}
+        entering = {x for x in self.measures if of_pass.get(x) != 2}
+        for i in (*first, *self.later_hoisted, *self.later):
+            for x in self.steps[i].operands:
+                other, step = self.steps[x], self.steps[i]
+                if other.hoisted and (other.axes != step.axes or not step.hoisted or of_pass.get(x) != of_pass[i]):
+                    other.stored = True
+                if of_pass[i] == 2 and of_pass.get(x) != 2:
+                    entering.add(x)
+                last[x] = i
+        self.entering = [x for x in sorted(entering) if self.steps[x].axes]
+        for x, i in last.items():
+            if self.steps[x].function is not None and not self.steps[x].stored and x not in outputs:
+                self.steps[i].last += (x,)
+
+    def _added(self, output: Number) -> int:
+        """The step with the values of an expression, or with a number."""
+        if not isinstance(output, Expression):
+            return self._constant(output)
+        for expression in required([output]):
+            self._add(expression)
+        return self._repeated(output, _WHOLE)
+
+    def _constant(self, number: Any) -> int:
+        return self._once((type(number), number), lambda: _Step(None, number=number))
+
+    def _once(self, key: Any, step: Callable[[], _Step]) -> int:
+        if key not in self._known:
+            made = step()
+            self._known[key] = len(self.steps)
+            self.steps.append(made)
+        return self._known[key]
+
+    def _add(self, expression: Expression) -> None:
+        degrees = expression.axes & self.shape.degrees
+
+        def made() -> _Step:
+            if expression.function is None:
+                ((name,), (axis,)) = expression.inputs, expression.axes
+                at = self.shape.place if degrees else self.shape.names.index(axis)
+                return _Step(None, axes=(at,), degrees=degrees, column=name)
+            operands = tuple(
+                self._repeated(x, degrees) if isinstance(x, Expression) else self._constant(x)
+                for x in expression.inputs
+            )
+            axes = tuple(sorted({a for x in operands for a in self.steps[x].axes}))
+            return _Step(expression.function, operands, axes, degrees)
+
+        self._once(id(expression), made)
+
+    def _repeated(self, x: Expression, degrees: Degrees) -> int:
+        """The step of an expression, repeated for the rows of more degrees than it depends on."""
+        at = self._known[id(x)]
+        own = self.steps[at].degrees
+        if not own or own == degrees:
+            return at
+        return self._once(
+            (id(x), degrees),
+            lambda: _Step(np.take, (at,), self.steps[at].axes, degrees, taken=own),
+        )
+
+    def _needed(self, outputs: Iterable[int], known: set[int]) -> list[int]:
+        """The operations that some results need besides those that are known, in order."""
         needed = set(outputs)
-        for i in range(max(outputs, default=-1), -1, -1):
+        for i in range(max(needed, default=-1), -1, -1):
             if i in needed:
-                needed.update(self._operands(self.steps[i]))
-        return sorted(needed - known)
+                needed.update(self.steps[i].operands)
+        return [i for i in sorted(needed - known) if self.steps[i].function is not None]
+
+
+@define(eq=False)
+class Evaluation:
+    """A plan that is evaluated for some rows, region by region.
+
+    Attributes:
+        plan: The plan.
+        axes: The axes of arrays.
+    """
+
+    plan: Plan
+    axes: Sequence[Axis]
+    _values: list[Any] = field(init=False)
+    _columns: list[tuple[int, int, NDArray[Any]]] = field(factory=list, init=False)
+    _groups: dict[Degrees, tuple[NDArray[np.intp], NDArray[np.intp]]] = field(factory=dict, init=False)
+    _rows: dict[tuple[Degrees, Degrees], NDArray[np.intp] | None] = field(factory=dict, init=False)
+    _at: dict[tuple[bool, tuple[int, ...]], tuple[Range, ...]] = field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        columns: Mapping[str, NDArray[Any]] = {n: c for axis in self.axes for n, c in axis.columns.items()}
+        self._values = self.plan.numbers.copy()
+        place = self.plan.shape.place
+        for i in self.plan.columns:
+            step = self.plan.steps[i]
+            (at,) = step.axes
+            column = np.asarray(columns[step.column], dtype=np.float64)
+            shape = [1] * len(self.axes)
+            if at == place:
+                column = column[self._group(step.degrees)[0]]
+            shape[at] = len(column)
+            self._values[i] = column.reshape(shape)
+            if at != place:
+                self._columns.append((i, at, self._values[i]))
+
+    def _repeated(self, own: Degrees, degrees: Degrees) -> NDArray[np.intp] | None:
+        """For each combination of some degrees that of fewer of them; ``None`` where these are the same."""
+        if (own, degrees) not in self._rows:
+            rows = self._group(own)[1][self._group(degrees)[0]]
+            same = np.array_equal(rows, np.arange(len(self._group(own)[0])))
+            self._rows[own, degrees] = None if same else rows
+        return self._rows[own, degrees]
+
+    def _group(self, degrees: Degrees) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The first row of each combination of some degrees, and the combination of each row."""
+        if degrees not in self._groups:
+            rows = self.axes[self.plan.shape.place]
+            of_row = np.arange(len(rows))
+            if degrees != _WHOLE and len(rows) > 1:
+                of_row = np.zeros(len(rows), dtype=np.intp)
+                for name in sorted(degrees):
+                    values, inverse = np.unique(rows.columns[name], return_inverse=True)
+                    _, of_row = np.unique(of_row * len(values) + inverse, return_inverse=True)
+            _, first = np.unique(of_row, return_index=True)
+            if len(first) == len(rows):
+                # In the order of the rows, so that nothing is repeated.
+                first = of_row = np.arange(len(rows))
+            self._groups[degrees] = first, of_row
+        return self._groups[degrees]
 
     def checked(self, base: tuple[Range, ...]) -> list[Any]:
         """The conditions in a region."""
-        self._run(self._first, base, base, later=False)
-        return [self._cut(x, base, base) for x in self.conditions]
+        values, plan = self._values, self.plan
+        for i, axis, column in self._columns:
+            values[i] = _cut(column, (axis,), base, None)
+        self._run(plan.first, values, base, later=False)
+        return [np.asarray(values[x]) for x in plan.conditions]
 
     def measured(self, base: tuple[Range, ...], at: tuple[Range, ...]) -> list[Any]:
-        """The measures in a part of the region that was checked last."""
-        self._run(self._second, base, at, later=True)
-        return [self._cut(x, base, at) for x in self.measures]
+        """The measures in a part of the region that was checked last, with all of its rows."""
+        values, plan = self._values, self.plan
+        self._run(plan.later_hoisted, values, base, later=True)
+        if at != base:
+            values = values.copy()
+            for x in plan.entering:
+                values[x] = _cut(values[x], plan.steps[x].axes, at, base, plan.shape.place)
+        self._run(plan.later, values, base, later=True)
+        return [np.asarray(values[x]) for x in plan.measures]
 
-    def _run(self, order: Sequence[int], base: tuple[Range, ...], at: tuple[Range, ...], *, later: bool) -> None:
+    def _run(self, order: Sequence[int], values: list[Any], base: tuple[Range, ...], *, later: bool) -> None:
         stale: dict[tuple[int, ...], bool] = {}
+        steps = self.plan.steps
         for i in order:
-            step = self.steps[i]
-            if step.function is None:
-                continue
-            axes, place = step.axes, at
+            step = steps[i]
             if step.hoisted:
+                axes = step.axes
                 if axes not in stale:
-                    of_axes = tuple(base[a] for a in axes)
-                    stale[axes] = self._at.get((later, axes)) != of_axes
-                    self._at[later, axes] = of_axes
+                    at = tuple(base[a] for a in axes)
+                    stale[axes] = self._at.get((later, axes)) != at
+                    self._at[later, axes] = at
                 if not stale[axes]:
                     continue
-                place = base
-            step.values = step.function(
-                *(
-                    self._cut(x, base, place) if is_step else x
-                    for x, is_step in zip(step.operands, step.steps, strict=True)
+            operands = [values[x] for x in step.operands]
+            if step.taken is None:
+                values[i] = step.function(*operands)  # type: ignore[misc]  # only operations are run
+            else:
+                rows = self._repeated(step.taken, step.degrees)
+                values[i] = (
+                    operands[0] if rows is None else operands[0].take(rows, axis=self.plan.shape.place, mode="clip")
                 )
-            )
             for x in step.last:
-                self.steps[x].values = None
+                values[x] = None
 
-    def _cut(self, x: Any, base: tuple[Range, ...], at: tuple[Range, ...]) -> Any:
-        """The values of a step, or a number, in a part of a region."""
-        if type(x) is not int:
-            return x
-        step = self.steps[x]
-        values = step.values
-        # Columns have all values of an axis, hoisted operations and those of conditions those of the region.
-        if step.function is not None and (at is base or (step.later and not step.hoisted)):
-            return values
-        index: list[slice] | None = None
-        for a in step.axes:
-            if a == self.place:
-                continue
-            first = 0 if step.function is None else base[a][0]
-            begin, end = at[a][0] - first, at[a][1] - first
-            if begin or end != values.shape[a]:
-                index = index or [slice(None)] * values.ndim
-                index[a] = slice(begin, end)
-        return values if index is None else values[tuple(index)]
+
+def _cut(
+    values: NDArray[Any], axes: Sequence[int], at: tuple[Range, ...], base: tuple[Range, ...] | None, place: int = -1
+) -> NDArray[Any]:
+    """Values of a region, or of whole axes for ``None``, in a part of it; all along the axis of the rows."""
+    index: list[slice] | None = None
+    for a in axes:
+        if a == place:
+            continue
+        first = 0 if base is None else base[a][0]
+        begin, end = at[a][0] - first, at[a][1] - first
+        if begin or end != values.shape[a]:
+            index = index or [slice(None)] * values.ndim
+            index[a] = slice(begin, end)
+    return values if index is None else values[tuple(index)]

@@ -284,10 +284,11 @@ class Memory:
     @property
     def total(self) -> Number:
         """The sum of all parts."""
-        # The sum is in an order in which sweeps have few large arrays: what activations depend on comes last.
+        # The sum is in an order in which sweeps have few large arrays: what activations depend on comes last, then the cache.
         state = self.weights + self.gradients + self.optimizer
-        fixed = state + self.transient + self.cache + self.buffers + self.reserve
-        return fixed + (self.activations + self.embeddings_and_logits + self.recomputed)
+        fixed = state + self.transient + self.buffers + self.reserve
+        total = fixed + (self.activations + self.embeddings_and_logits + self.recomputed)
+        return total if type(self.cache) is float and self.cache == 0.0 else total + self.cache
 
 
 def training_memory(  # noqa: PLR0913  # each is an input of the evaluator

@@ -38,6 +38,7 @@ class Kernel:
         compute: Time of its FLOP at the peak rate [s].
         memory: Time of its bytes at the peak rate of device memory [s].
         first: Whether it is a pass over a prompt.
+        whole: Whether it is a pass through all layers.
         alone: Whether it is one matrix multiplication.
     """
 
@@ -47,11 +48,23 @@ class Kernel:
     compute: float
     memory: float
     first: bool = False
+    whole: bool = False
     alone: bool = False
 
     def time(self, matmul: float = 1.0, memory: float = 1.0) -> float:
         """The longer of compute and memory time at some shares of the peak rates [s]."""
         return max(self.compute / matmul, self.memory / memory)
+
+    def achieved(self, matmul: float, memory: float, step: float) -> float:
+        """The time at some shares of the peak rates [s]; a prompt's tensors between matrices do not overlap with these.
+
+        Args:
+            matmul: Share of the peak rate.
+            memory: Share of the memory bandwidth.
+            step: Fixed time of a pass [s].
+        """
+        streamed = self.compute / matmul + self.memory / memory
+        return (streamed if self.first else self.time(matmul, memory)) + (step if self.whole else 0.0)
 
 
 def score_profiles(
@@ -86,7 +99,7 @@ def _scores(
         known = calibrated(graph, kernel.chip, "inference", name, FRAMEWORK, experts=False)
         # The share of a calibration is that of whole layers, not of a multiplication alone.
         if known.name and not kernel.alone:
-            value = kernel.time(known.efficiency.matmul, float(known.serving.weights))
+            value = kernel.achieved(known.efficiency.matmul, float(known.serving.weights), known.efficiency.step)
             low, high = (known.ttft_interval if kernel.first else None) or (known.low, known.high)
             score = evolve(
                 score, calibrated=value, low=value * low, high=value * high, kind="transferred", calibration=known.name
@@ -105,9 +118,8 @@ def _profile(system: System, row: Record, name: str) -> Kernel:
         raise UsageError("the row states no time on the device")
     moved = (number(row, "hbm_read_GB") + number(row, "hbm_write_GB")) * 1e9
     compute = number(row, "mfu") * seconds
-    return Kernel(
-        name, system.chip, seconds, compute, moved / system.bandwidth, first=cell(row, "phase").startswith("context")
-    )
+    first = cell(row, "phase").startswith("context")
+    return Kernel(name, system.chip, seconds, compute, moved / system.bandwidth, first=first, whole=True)
 
 
 _STREAMING = ("device2device", "reduce_sum", "embedding", "softmax", "silu", "rms_norm")

@@ -1,0 +1,47 @@
+"""trnspec.checks.rules_of_kinds: rules that are listed without importing them."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+
+import pytest
+
+from trnspec.api import registry
+from trnspec.checks.rules_of_kinds import ENTRIES, deferred
+from trnspec.model.kinds import BUILTIN, kind_of, spec_of
+from trnspec.plugins.api import Rule
+from trnspec.plugins.builtin_kinds import KINDS
+
+
+@pytest.mark.parametrize("module", ENTRIES)
+def test_the_list_is_that_of_the_module(module: str) -> None:
+    values = vars(import_module(f"trnspec.checks.rules.{module}")).values()
+    written = {value.code.id: value for value in values if isinstance(value, Rule)}
+    listed = {rule.code.id: rule for rule in deferred(module)}
+    assert written.keys() == listed.keys()
+    for id_, rule in listed.items():
+        own = written[id_]
+        assert (own.code.name, own.code.severity, own.code.doc) == (rule.code.name, rule.code.severity, rule.code.doc)
+        assert (own.over, own.check, own.local) == (rule.over, rule.check, rule.local)
+        assert rule.over in (None, spec_of(ENTRIES[module][0]))
+        assert rule.is_over_graph is own.is_over_graph
+        assert rule in registry().rules
+
+
+def test_explanations_are_those_of_the_docstrings() -> None:
+    for rule in registry().rules:
+        assert rule.code.doc == inspect.cleandoc(rule.check.__doc__ or "")
+
+
+def test_kinds_know_their_classes() -> None:
+    assert {kind.name: kind.spec for kind in KINDS} == {name: spec_of(name) for name in BUILTIN}
+    assert [kind_of(spec_of(name)) for name in BUILTIN] == list(BUILTIN)
+    assert kind_of(object) is None
+    # A reference to one kind accepts no other built-in one, which a document that is not loaded relies on.
+    assert [] == [
+        (one, other)
+        for one in BUILTIN
+        for other in BUILTIN
+        if one != other and issubclass(spec_of(one), spec_of(other))
+    ]
