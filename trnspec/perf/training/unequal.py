@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import define
 
+from trnspec.perf.distinct import distinct
 from trnspec.perf.ops import Number, elementwise, everywhere, larger, smaller, somewhere, where
 from trnspec.perf.training.execution import execution
 from trnspec.perf.training.pass_order import SPLIT
@@ -183,6 +184,8 @@ def _executed(*operands: Any, out: Any = None) -> Any:
     # Of invalid layouts none is executed.  Interleaved schedules take as many microbatches as stages in turn.
     possible &= (v == 1.0) | (np.floor(whole / p) * p == whole)
     possible &= ~folded | (p <= MOST_V_STAGES)
+    # Invalid layouts are computed with others.
+    possible &= (v == 1.0) | ((deferred == 0.0) & ~folded)
     at = np.flatnonzero(unequal & possible)
     if at.size:
         turn = np.where(v > 1.0, p, 1.0)
@@ -191,9 +194,12 @@ def _executed(*operands: Any, out: Any = None) -> Any:
         odd = np.floor((whole - few) / turn)
         few += (odd - 2.0 * np.floor(0.5 * odd)) * turn
         keys = np.stack([v_shape, np.where(folded, 0.0, deferred), p, v, np.minimum(whole, few)])[:, at]
-        kinds, kind_of = np.unique(keys, axis=1, return_inverse=True)
-        for kind, key in enumerate(kinds.T.tolist()):
-            some = at[kind_of.reshape(-1) == kind]
+        first, kind_of = distinct(keys)
+        order = np.argsort(kind_of, kind="stable")
+        for some_of, key in zip(
+            np.split(order, np.cumsum(np.bincount(kind_of))[:-1]), keys[:, first].T.tolist(), strict=True
+        ):
+            some = at[some_of]
             found[some] = _of_kind(key, whole[some] - key[-1], rows[4:6, some], rows[7:, some])
     if out is not None:
         np.copyto(out, found.reshape(shape))
@@ -235,8 +241,8 @@ def _of_kind(
         if not more.any():
             return of(m).span(durations)
         # Rows may differ in microbatches only.
-        durations, row = np.unique(durations, axis=1, return_inverse=True)
-        row = row.reshape(-1)
+        first, row = distinct(durations)
+        durations = durations[:, first]
         few, through, stages = (x.take(row, axis=-1) for x in of(m).dwelling(durations))
         longest = (through + more * stages).max(axis=0)
         if schedule not in SPLIT:
