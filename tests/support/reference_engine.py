@@ -295,7 +295,6 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     if x.expert_overlap and exchanged and x.pp > 1 and (x.schedule in FOLDED or uneven(x, int(d.layers), d.mtp_layers)):
         # Exposed exchanges are in that pass in which they cost less.
         bubble = lowest(waiting, exchanged)
-    waited = bubble
     head, at_ends = longer - min(at_ends, longer), min(at_ends, longer)
 
     # Gradients, sharded weights, the optimizer.
@@ -323,8 +322,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     late, early = (1.0, 1.0) if x.zero >= 2 else windows(x, m)
     gathered = GATHERED.get(x.optimizer, weight)
 
-    def exchanged_by(count: float) -> float:
-        """What a stage with some layers does not exchange while it computes."""
+    def exchanged_by(count: float, waited: float) -> float:
+        """What a stage with some layers, and some idle time, does not exchange while it computes."""
         on_forward, on_inputs, on_weights = (count * part for part in per_layer)
         either = count * together * exchanged
         on_backward = on_weights if in_parts else on_inputs + on_weights + either
@@ -340,7 +339,14 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         return exposed([gradient, gradient], 2, late * on_backward)
 
     # The step ends when both the longest stage and that with the output have computed and exchanged.
-    data = max(exchanged_by(layers), m * ahead + exchanged_by(with_output + d.mtp_layers)) - m * longer
+    shorter = m * max(0, -ahead)
+    if in_parts:
+        # A bubble may be between any passes, also that of a stage which is shorter.
+        of_longest = exchanged_by(layers, bubble + m * longer)
+        data = max(of_longest, exchanged_by(with_output + d.mtp_layers, bubble + shorter))
+    else:
+        of_output = exchanged_by(with_output + d.mtp_layers, bubble)
+        data = max(exchanged_by(layers, bubble) - m * longer, of_output - shorter)
     mine = max(dense / copies + experts / same_experts if x.zero else dense + experts for dense, experts in held)
     # Gradients are read, states and weights read and written, but weights are not read where there is a master copy.
     moved = gradient + 2 * state + (2 if x.optimizer in WITHOUT_MASTER else 1) * weight

@@ -177,8 +177,8 @@ def _executed(*operands: Any, out: Any = None) -> Any:
     model_chunks = p * np.where(folded, 2.0, v)
     whole = np.maximum(np.floor(microbatches), 1.0)
     unequal = (np.floor(layers / model_chunks) * model_chunks != layers) | (mtp > 0.0)
-    possible = (p > 1.0) & (p * model_chunks <= _MOST) & (folded | (deferred > 0.0) | (v > 1.0))
-    # Interleaved schedules take as many microbatches as stages in turn.
+    possible = (p > 1.0) & (p * model_chunks <= _MOST) & ((folded | (deferred > 0.0)) == (v == 1.0))
+    # Of invalid layouts none is executed.  Interleaved schedules take as many microbatches as stages in turn.
     possible &= (v == 1.0) | (np.floor(whole / p) * p == whole)
     possible &= ~folded | (p <= MOST_V_STAGES)
     at = np.flatnonzero(unequal & possible)
