@@ -29,8 +29,8 @@ from trnspec.perf.serving.decode import decode, mean_context
 from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.prefill import prefill
-from trnspec.perf.sweep import lookup
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, rows, sweep
+from trnspec.perf.sweep.tables import lookup
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.flops import attention_flops, layer_flops, model_flops_per_token

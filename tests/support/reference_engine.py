@@ -153,7 +153,10 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     links = Links(system.levels, e)
     weight, gradient, state = BYTES[x.optimizer]
     wide_type = dtype if dtype in {"fp64", "fp32", "tf32", "bf16", "fp16"} else "bf16"
-    rate, score_rate = system.rates[dtype] * e.matmul, system.rates[wide_type] * e.attention
+    # A share of their own where a calibration has one: of 4 bit, else of 8 bit, else of 16 bit.
+    own = {"4": (e.matmul_fp4, e.matmul_fp8), "8": (e.matmul_fp8,)}.get(dtype[-1], ())
+    share = next((each for each in own if each is not None), e.matmul)
+    rate, score_rate = system.rates[dtype] * share, system.rates[wide_type] * e.attention
     head_rate = system.rates[wide_type] * e.matmul
     memory = system.bandwidth * e.memory
     full, selective, operators = (x.recompute == word for word in ("full", "selective", "operators"))
@@ -314,10 +317,13 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         byte = links.all_reduced(copies, x.tp) / 2
         part = links.all_reduced(same_experts, split_expert * x.ep) / 2 if routed else 0.0
 
+    # Each model chunk is exchanged alone, unless every microbatch has exchanges.
+    share = e.exposed if x.zero >= 2 else e.exposed / x.interleave
+
     def exposed(sizes: list[float], calls: float, behind: float, times: int = 1) -> float:
         time = sum(sizes) * max(byte * dense + part * experts for dense, experts in held)
         time = times * (time + calls * ((e.call / 2 if copies > 1 else 0) + steps))
-        return max(time * e.exposed, time - e.overlap * behind)
+        return max(time * share, time - e.overlap * behind)
 
     late, early = (1.0, 1.0) if x.zero >= 2 else windows(x, m)
     gathered = GATHERED.get(x.optimizer, weight)
