@@ -1,6 +1,6 @@
 """Throughput of the performance engine: training steps per second.
 
-    python benchmarks/engine.py [--rows ROWS] [--processes N] [NAME ...]
+    python benchmarks/engine.py [--rows ROWS] [--processes N] [--numpy] [NAME ...]
 
 One core.  Each measurement runs in processes of its own (3 by default), so that none profits from what another has cached or
 from the memory that it has freed.  A process calls once, which includes the tables of a batch, and then repeatedly.  The
@@ -27,6 +27,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 import trnspec
+from trnspec.perf import llvm
 from trnspec.perf.sweep.batch import RECOMPUTES, SCHEDULES, Top, estimators, rows, sweep
 from trnspec.perf.sweep.columns import WORDS
 from trnspec.perf.sweep.grid import grid
@@ -42,6 +43,7 @@ MODELS = (
 )
 SYSTEMS = ("trn1.32xlarge*32", "trn1.32xlarge*64", "trn2.48xlarge*16", "trn2u.48xlarge*8")
 VERSION = "0.2.2"
+WITHOUT = "TRNSPEC_BENCHMARK_WITHOUT_MACHINE_CODE"
 CACHE = (
     Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trnspec-benchmarks" / f"llm-analysis-{VERSION}"
 )
@@ -357,12 +359,19 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="measure only what has this in its name")
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the largest batch (default: 10,000,000)")
     parser.add_argument("--processes", type=int, default=3, help="processes per measurement (default: 3)")
+    parser.add_argument("--numpy", action="store_true", help="without machine code, as if llvmlite were not installed")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.numpy:
+        # Passed on to the processes that measure.
+        os.environ[WITHOUT] = "1"
+    if WITHOUT in os.environ:
+        llvm.available = lambda: False
     if options.measure:
         measure(options.measure, options.rows)
         return
-    print(f"{len(MODELS)} models on {len(SYSTEMS)} systems; one core, processor time")
+    how = "rows in machine code" if llvm.available() else "numpy"
+    print(f"{len(MODELS)} models on {len(SYSTEMS)} systems; one core, processor time; {how}")
     print(f"{'':50} {'first':>12} {'median':>12} {'best':>12} {'median':>16}   numpy's *  goal")
     for name in measurements(options.rows):
         if not options.names or any(part in name for part in options.names):

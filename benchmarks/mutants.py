@@ -149,7 +149,7 @@ class Copy:
             if (ROOT / name).is_file():
                 shutil.copy2(ROOT / name, target)
         self.printed = ""
-        self._sound: dict[str, float] = {}
+        self._seconds: dict[str, float] = {}
 
     def run(self, tests: list[str], limit: float) -> tuple[bool, float]:
         """Whether tests pass, and the seconds they take; more than the limit counts as a failure."""
@@ -176,33 +176,27 @@ class Copy:
         self.printed = done.stdout
         return done.returncode in (PASSED, NONE_COLLECTED), time.monotonic() - start
 
-    def coverage(self, package: str) -> Path:
-        """Which tests of a package execute which lines; the tests must pass."""
+    def coverage(self, package: str) -> tuple[Path, float]:
+        """Which tests of a package execute which lines, and the seconds that all take; they must pass."""
         kept = self.kept / f"{package.rpartition('/')[2]}.coverage"
-        if not kept.exists():
-            passed, _ = self.run(
-                [package, "--cov=trnspec", "--cov-context=test", "--cov-report=", "--cov-fail-under=0"], 3600.0
-            )
+        measuring = ["--cov=trnspec", "--cov-context=test", "--cov-report=", "--cov-fail-under=0"]
+        if package not in self._seconds:
+            passed, seconds = self.run([package, *([] if kept.exists() else measuring)], 3600.0)
             if not passed:
                 sys.exit(f"the tests fail without a mutation: pytest {package}\n{self.printed}")
-            shutil.move(self.folder / ".coverage", kept)
-        return kept
-
-    def sound(self, package: str) -> float:
-        """The seconds that the tests of a package take on unchanged code, where they must pass."""
-        if package not in self._sound:
-            passed, self._sound[package] = self.run([package], 3600.0)
-            if not passed:
-                sys.exit(f"the tests fail without a mutation: pytest {package}\n{self.printed}")
-        return self._sound[package]
+            if not kept.exists():
+                shutil.move(self.folder / ".coverage", kept)
+            self._seconds[package] = seconds
+        return kept, self._seconds[package]
 
     def survives(self, mutant: Mutant) -> bool:
         """Whether the tests of the package of a mutant pass in spite of it."""
         file = self.folder / mutant.module
         original = file.read_text("utf-8")
         package = package_of(mutant.module)
-        limit = 60.0 + 4.0 * self.sound(package)
-        executed = executing(self.coverage(package), mutant.module, mutant.line)
+        kept, seconds = self.coverage(package)
+        limit = 60.0 + 4.0 * seconds
+        executed = executing(kept, mutant.module, mutant.line)
         try:
             file.write_text(mutant.code, "utf-8")
             # The compiled module has the time of the source in seconds, which may not have changed.

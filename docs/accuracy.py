@@ -1,10 +1,11 @@
 """Generates docs/explanation/accuracy.md, its plots and the errors that a test compares with; ``make accuracy``.
 
-Takes half a minute, since every fit is repeated without each model.
+Takes a minute of processor time, since every fit is repeated without each model and without each chip.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -51,10 +52,16 @@ def catalog() -> Catalog:
     return trnspec.load([ROOT / "catalog", *plugins])
 
 
-def rows(cat: Catalog, *, refit: bool = True) -> list[Row]:
+def rows(cat: Catalog, *, refit: bool = True, holdout: str = "model") -> list[Row]:
     """The rows of all measurements."""
-    found = trnspec.evaluate("accuracy", cat, data=str(ROOT / "catalog" / "measured"), refit=refit)
+    found = trnspec.evaluate("accuracy", cat, data=str(ROOT / "catalog" / "measured"), refit=refit, holdout=holdout)
     return [dict(row) for row in found.rows]
+
+
+def compute_bound() -> frozenset[str]:
+    """The names of the rows of matrix multiplications that take longer to compute than to read, by peak rates."""
+    with (ROOT / "catalog" / "measured" / "gemm_gpu.csv").open(encoding="utf-8", newline="") as file:
+        return frozenset(row["id"] for row in csv.DictReader(file) if row["bound"] == "compute")
 
 
 def value(row: Row) -> float | None:
@@ -69,7 +76,10 @@ def unseen(some: Iterable[Row]) -> list[Row]:
 
 @frozen
 class Errors:
-    """The errors of some rows, as shares; ``inside`` is the share of measurements in the interval, if there are any."""
+    """The errors of some rows, as shares.
+
+    ``inside`` is the share of measurements in the interval, which is as wide about a held-out value as about that of the fit.
+    """
 
     rows: int
     mean: float
@@ -85,7 +95,8 @@ class Errors:
         if not signed:
             return None
         off = [abs(e) for e in signed]
-        inside = [r["low"] <= r["measured"] <= r["high"] for r in some if r["low"] is not None]
+        moved = [(v / r["computed"], r) for r in some if r["low"] is not None and (v := computed(r)) is not None]
+        inside = [r["low"] * by <= r["measured"] <= r["high"] * by for by, r in moved]
         return cls(len(signed), mean(off), median(off), mean(signed), max(off), mean(inside) if inside else None)
 
     def cells(self) -> list[str]:
@@ -191,6 +202,7 @@ def _in(*sets: str, part: str = "", **more: Any) -> Callable[[Row], bool]:
 
 
 _SERVED = "serving_gpu"
+_COMPUTE = compute_bound()
 TARGETS = (
     Target("Korthikanti et al. 2022", {"mean": 0.0365}, _in("training_korthikanti", part="step"), "3.4 to 5.1 %"),
     Target(
@@ -214,6 +226,11 @@ TARGETS = (
     Target("serving on GPUs, time to first token", {"mean": 0.5, "median": 0.3}, _in(_SERVED, part="ttft"), "155 and 79 %"),
     Target("collectives, 512 B to 1 GiB", {"mean": 0.15}, lambda r: r["part"] == "collective", "73 %"),
     Target("matrix multiplications", {"mean": 0.15}, lambda r: r["part"] == "gemm", "65 %"),
+    Target("matrix multiplications, compute-bound", {"mean": 0.08}, lambda r: r["part"] == "gemm" and r["id"] in _COMPUTE, "65 %",
+           "Tried without gain: the cores of each chip (132 to 148), tiles of 64 to 256 whose operands come from the cache at a limited "
+           "rate, and small operands kept in the L2 cache: held-out means of 10.4 to 11.9 %, against 10.4 % without. Likely causes "
+           "that the rows do not state: the kernel that the library chose, and the clock under the power limit; the sixth of the "
+           "rows with the most FLOP is computed 4 % too fast on average, on GB200 11 %."),
 )  # fmt: skip
 
 OTHERS = (
@@ -241,7 +258,7 @@ def targets(every: Sequence[Row]) -> list[str]:
         by = ", ".join(f"{name} by {100 * more:.1f} points" for name, more in missed.items())
         lines.append([target.name, wanted, target.before, f"{now} of {errors.rows:,} rows", by and f"missed: {by}"])
         if missed:
-            notes.append(f"- **{target.name}**: {target.reason or largest(every, target)}")
+            notes.append("- " + " ".join(filter(None, (f"**{target.name}**:", target.reason, largest(every, target)))))
     heads = ["rows", "target", "before", "now, rows not in the fit", ""]
     return [*table(heads, lines, 5), *(["", "Where a target is missed:", "", *notes] if notes else [])]
 
@@ -260,7 +277,66 @@ def largest(every: Sequence[Row], target: Target) -> str:
                 (share, f"{about}: {percent(errors.mean)} of {errors.rows:,} rows, bias {100 * errors.bias:+.0f} %")
             )
     lines.sort(reverse=True)
-    return "largest contributions are those of " + "; ".join(text for _, text in lines[:3]) + "."
+    off = sorted((abs(value(r) / r["measured"] - 1.0) for r in some), reverse=True)  # type: ignore[operator]
+    few = max(len(off) // 20, 1)
+    return (
+        f"Largest contributions: {'; '.join(text for _, text in lines[:3])}. The {few} rows that are furthest off are "
+        f"{percent(sum(off[:few]) / total)} of the sum; without them the mean is {percent(mean(off[few:]))}."
+    )
+
+
+CHIPS = (
+    ("training steps, dense models", lambda r: r["part"] == "step" and r["models"] == "dense"),
+    ("training steps, models with experts", lambda r: r["part"] == "step" and r["models"] == "experts"),
+    ("time per output token", lambda r: r["part"] == "tpot"),
+    ("time to first token", lambda r: r["part"] == "ttft"),
+    ("collectives", lambda r: r["part"] == "collective"),
+    ("matrix multiplications", lambda r: r["part"] == "gemm"),
+    ("attention", lambda r: r["part"].startswith("attention")),
+    ("layers of experts", lambda r: r["part"] == "moe"),
+)
+"""What a chip that is left out of all fits is judged by."""
+
+DATA_SHEET = 0.25
+"""The target of the mean error of a prediction from a data sheet alone."""
+
+
+def left_out(by_chip: Sequence[Row]) -> list[str]:
+    """A line for each quantity: rows of a chip by a fit to other chips, which knows the chip's published figures only."""
+    known = [r for r in by_chip if not r["skipped"] and r["held_out"] is not None]
+    lines = []
+    for name, chosen in CHIPS:
+        some = [r for r in known if chosen(r)]
+        errors = Errors.of(some, lambda r: r["held_out"])
+        if errors is None:
+            continue
+        each = {chip: Errors.of(few, lambda r: r["held_out"]) for (chip,), few in grouped(some, "chip").items()}
+        worst = max(each, key=lambda chip: each[chip].mean)  # type: ignore[union-attr]
+        missed = f"missed: mean by {100 * (errors.mean - DATA_SHEET):.1f} points" if errors.mean >= DATA_SHEET else ""
+        of_worst = each[worst]
+        assert of_worst is not None
+        lines.append(
+            [name, str(len(each)), f"{worst}: {percent(of_worst.mean)} of {of_worst.rows}", *errors.cells(), missed]
+        )
+    heads = ["quantity", "chips", "worst chip", *HEADS, "target: mean < 25 %"]
+    return table(heads, lines, 3)
+
+
+def of_neuron(by_chip: Sequence[Row]) -> str:
+    """What is known of a chip of AWS that is left out of a fit."""
+    texts = []
+    for part, models in (("tpot", "dense"), ("tpot", "experts"), ("ttft", "dense"), ("ttft", "experts")):
+        some = [
+            r
+            for r in by_chip
+            if not r["skipped"] and r["held_out"] is not None and (r["part"], r["models"]) == (part, models)
+            and r["chip"].startswith(("trainium", "inferentia"))
+        ]  # fmt: skip
+        for (chip,), few in grouped(some, "chip").items():
+            errors = Errors.of(few, lambda r: r["held_out"])
+            assert errors is not None
+            texts.append(f"{chip}, {PHASES[part]}, {models}: {percent(errors.mean)} of {errors.rows} rows")
+    return "; ".join(texts)
 
 
 def others(every: Sequence[Row]) -> list[str]:
@@ -300,7 +376,7 @@ def skipped(every: Sequence[Row]) -> list[str]:
     return table(["set", "rows", "most frequent reason"], lines, 1)
 
 
-def page(cat: Catalog, every: Sequence[Row]) -> str:
+def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row]) -> str:
     """The text of the page."""
     parts = [p for p in PHASES if any(r["part"] == p for r in every if not r["skipped"])]
     lines = [
@@ -309,7 +385,7 @@ def page(cat: Catalog, every: Sequence[Row]) -> str:
         "Generated by `make accuracy`. Errors of computed times and of memory against the measurements of the catalog, as",
         "`trnspec eval accuracy --refit` computes them, with the plugins of this repository. An error is computed over measured,",
         "minus 1; mean, median and worst are of its absolute value, bias is its mean with the sign. `inside` is the share of",
-        "measurements in the interval, which is to contain 80 %.",
+        "measurements in the interval, which is to contain 80 %; about a held-out value it is as wide as about the fitted one.",
         "",
         "Rows that a calibration was fitted to count with the value of a fit to other models; what the fit itself is off by is in the",
         "columns `seen rows` and `their mean`. A row was seen if a row with the same conditions and the same measured value was",
@@ -319,6 +395,17 @@ def page(cat: Catalog, every: Sequence[Row]) -> str:
         "## Targets",
         "",
         *targets(every),
+        "",
+        "## From a data sheet alone",
+        "",
+        "Rows of each chip by a fit to the rows of other chips (`trnspec eval accuracy --refit --holdout chip`): of the chip only its",
+        "published figures are known. Fits to one chip alone, such as those to vTrain and to training on Trainium1, have no such row.",
+        "",
+        *left_out(by_chip),
+        "",
+        "**Trainium3**: target mean < 30 %, from its data sheet and Trainium2. No row of it is at hand, so the error is not known. What is",
+        f"known of chips of AWS that are left out of a fit: {of_neuron(by_chip)}. Where a chip is the only one with its framework, as",
+        "Trainium2 with NxD Inference and dense models, none can be left out.",
         "",
         "## By chip, framework and phase",
         "",
@@ -359,7 +446,7 @@ def page(cat: Catalog, every: Sequence[Row]) -> str:
 def main() -> int:
     """Writes the page, its plots and the errors of groups."""
     cat = catalog()
-    every = rows(cat)
+    every, by_chip = rows(cat), rows(cat, holdout="chip")
     FOLDER.mkdir(exist_ok=True)
     for part, title in PHASES.items():
         points = [
@@ -370,7 +457,7 @@ def main() -> int:
             unit = "GiB" if part == "memory" else "s"
             text = plots.ratios(points, title, unit, 2.0**30 if part == "memory" else 1.0)
             (FOLDER / f"{part}.svg").write_text(text, encoding="utf-8")
-    PAGE.write_text(page(cat, every), encoding="utf-8")
+    PAGE.write_text(page(cat, every, by_chip), encoding="utf-8")
     ERRORS.write_text(json.dumps({"groups": gate(every)}, indent=1) + "\n", encoding="utf-8")
     for file in (PAGE, ERRORS):
         print(f"wrote {file.relative_to(ROOT)}")

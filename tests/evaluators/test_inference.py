@@ -345,17 +345,22 @@ def test_experts_are_shared_by_replicas(catalog):
 def test_how_tokens_get_to_experts(catalog):
     given = {"model": "deepseek-v3", "on": "trn2.48xlarge*8", "tp": 64, "ep": 8}
     found = [
-        asked(catalog, **given, **changes)
-        for changes in ({}, {"dispatch_dtype": "fp8"}, {"node_limit": 4}, {"dispatch": "per-copy"})
+        asked(catalog, **given, **({"expert_overlap": False} | changes))
+        for changes in (
+            *({}, {"dispatch_dtype": "fp8"}, {"node_limit": 4}, {"dispatch": "per-copy"}, {"expert_overlap": True}),
+        )
     ]
     times = [parts(e, "time_per_output_token")["expert"] for e in found]
 
     assert max(times[1:3]) < times[0] < times[3]
+    # Without a calibration it overlaps where that is faster.
+    assert found[4].number("time_per_output_token") <= found[0].number("time_per_output_token")
     assert [
         "per-node, exposed, in bf16",
         "per-node, exposed, in fp8",
         "per-node, exposed, in bf16, at most 4 nodes",
         "per-copy, exposed, in bf16",
+        "per-node, overlapped between halves of a batch where faster, in bf16",
     ] == [assumed(e)["dispatch"].value for e in found]
     assert "dispatch" not in assumed(asked(catalog, model="mixtral-8x7b"))
 

@@ -36,6 +36,10 @@ def test_chips_of(name, chips) -> None:
         ("a-trn2u-page", {"trainium2"}),
         ("neuron-trainium3-2025-12", {"trainium3"}),
         ("trn1-and-trn2", {"trainium1", "trainium2"}),
+        ("neuron-core-v3-2026-08", {"trainium2"}),
+        ("neuron-figure-neuroncore-v4-overview-2026-08", {"trainium3"}),
+        ("neuron-core-v1-2026-08", set()),
+        ("a-core-v30-page", set()),
         ("ec2-api-moto-5.2.1", set()),
     ],
 )

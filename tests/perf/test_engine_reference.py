@@ -8,11 +8,18 @@ from collections import Counter
 
 import pytest
 import reference_engine
+from attrs import evolve
+from dims_by_hand import LLAMA_3_8B
+from engine_catalogs import everything
 from engine_samples import ESTIMATORS, MODELS, SYSTEMS, possible
+from fit_samples import TRUE
 
-from trnspec.perf.training.step import PARTS
+from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.machine import machine
+from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.activations import RECOMPUTE
-from trnspec.perf.work.layout import BUBBLES
+from trnspec.perf.work.layout import BUBBLES, Layout
+from trnspec.perf.work.transformer import transformer
 
 COUNT = 2_000
 
@@ -59,3 +66,14 @@ def test_memory(samples) -> None:
         e = ESTIMATORS[s.which]
         expected = reference_engine.memory(e.dims, s.layout, e.runtime)
         assert math.isclose(expected, e.memory(s.layout).total, rel_tol=1e-12), s
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp8", "fp4"])
+@pytest.mark.parametrize("shares", [{}, {"matmul_fp8": 0.6}, {"matmul_fp8": 0.6, "matmul_fp4": 0.45}])
+def test_shares_of_narrow_dtypes(dtype, shares) -> None:
+    efficiency = evolve(TRUE, **shares)
+    system = lower(everything(), "dgx-b200*2")
+    layout = Layout(tp=2, pp=2, dp=4, seq=4096, global_batch=64)
+    expected = reference_engine.step(LLAMA_3_8B, system, efficiency, dtype, layout)
+    found = step(transformer(LLAMA_3_8B), layout.plan(), machine(system, efficiency, dtype))
+    assert {name: pytest.approx(getattr(found, name), rel=1e-12) for name in (*PARTS, "total")} == expected

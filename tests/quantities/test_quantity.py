@@ -22,6 +22,7 @@ from trnspec.quantities.quantity import (
     choose_unit,
     compare,
     parse,
+    parse_or_none,
     pattern,
     render,
 )
@@ -261,6 +262,27 @@ def test_not_a_text(value: object, reason: str) -> None:
     with pytest.raises(QuantityError) as caught:
         parse(value)  # type: ignore[arg-type]
     assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(("value", "shown"), [(5000, "5000"), (0.5, "0.5"), (2_000_000_000, "820"), (-1, "820")])
+def test_the_example_for_a_number_without_a_unit(value, shown) -> None:
+    """The number itself, unless it is in base units or in none."""
+    with pytest.raises(QuantityError) as caught:
+        parse(value, Dimension.BANDWIDTH)  # type: ignore[arg-type]
+    assert caught.value.hint == f'write a text, such as "{shown} GB/s"'
+
+
+def test_parse_or_none() -> None:
+    """Texts that were parsed before, in this table or another, and what is not a quantity."""
+    table = UNITS.with_units(Unit("GT/s", Dimension.BANDWIDTH, Fraction(10**9, 8)))
+
+    assert parse_or_none("731 GB/s") == parse("731 GB/s")
+    assert parse_or_none("731 GB/s") == parse("731 GB/s")
+    assert parse_or_none("731 GT/s") is None
+    assert parse_or_none("731 GT/s", table) == parse("731 GT/s", None, table)
+    assert parse_or_none("731 GT/s") is None
+    for text in ("731", "731 GB of them", "GB/s", "0731 GB/s", ""):
+        assert parse_or_none(text) is None
 
 
 def test_a_plugin_table_is_used() -> None:

@@ -6,6 +6,7 @@ import re
 
 from attrs import frozen
 from running import ROOT
+from scratch import Scratch
 
 
 @frozen
@@ -43,3 +44,12 @@ def rows() -> dict[str, Row]:
 
 
 ROWS = rows()
+
+
+def made_as_stated(scratch: Scratch, what: str) -> None:
+    """The files that were touched are those of the row."""
+    patterns = [re.escape(f).replace("NAME", "[A-Za-z0-9_-]+") for f in ROWS[what].own]
+
+    assert set(ROWS[what].changed) == scratch.changed
+    assert set() == {f for f in scratch.added if not any(re.fullmatch(p, f) for p in patterns)}
+    assert [] == [p for p in patterns if not any(re.fullmatch(p, f) for f in scratch.added)]

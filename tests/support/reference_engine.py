@@ -153,7 +153,10 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     links = Links(system.levels, e)
     weight, gradient, state = BYTES[x.optimizer]
     wide_type = dtype if dtype in {"fp64", "fp32", "tf32", "bf16", "fp16"} else "bf16"
-    rate, score_rate = system.rates[dtype] * e.matmul, system.rates[wide_type] * e.attention
+    # A share of their own where a calibration has one: of 4 bit, else of 8 bit, else of 16 bit.
+    own = {"4": (e.matmul_fp4, e.matmul_fp8), "8": (e.matmul_fp8,)}.get(dtype[-1], ())
+    share = next((each for each in own if each is not None), e.matmul)
+    rate, score_rate = system.rates[dtype] * share, system.rates[wide_type] * e.attention
     head_rate = system.rates[wide_type] * e.matmul
     memory = system.bandwidth * e.memory
     full, selective, operators = (x.recompute == word for word in ("full", "selective", "operators"))
@@ -295,7 +298,6 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     if x.expert_overlap and exchanged and x.pp > 1 and (x.schedule in FOLDED or uneven(x, int(d.layers), d.mtp_layers)):
         # Exposed exchanges are in that pass in which they cost less.
         bubble = lowest(waiting, exchanged)
-    waited = bubble
     head, at_ends = longer - min(at_ends, longer), min(at_ends, longer)
 
     # Gradients, sharded weights, the optimizer.
@@ -315,16 +317,19 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         byte = links.all_reduced(copies, x.tp) / 2
         part = links.all_reduced(same_experts, split_expert * x.ep) / 2 if routed else 0.0
 
+    # Each model chunk is exchanged alone, unless every microbatch has exchanges.
+    share = e.exposed if x.zero >= 2 else e.exposed / x.interleave
+
     def exposed(sizes: list[float], calls: float, behind: float, times: int = 1) -> float:
         time = sum(sizes) * max(byte * dense + part * experts for dense, experts in held)
         time = times * (time + calls * ((e.call / 2 if copies > 1 else 0) + steps))
-        return max(time * e.exposed, time - e.overlap * behind)
+        return max(time * share, time - e.overlap * behind)
 
     late, early = (1.0, 1.0) if x.zero >= 2 else windows(x, m)
     gathered = GATHERED.get(x.optimizer, weight)
 
-    def exchanged_by(count: float) -> float:
-        """What a stage with some layers does not exchange while it computes."""
+    def exchanged_by(count: float, waited: float) -> float:
+        """What a stage with some layers, and some idle time, does not exchange while it computes."""
         on_forward, on_inputs, on_weights = (count * part for part in per_layer)
         either = count * together * exchanged
         on_backward = on_weights if in_parts else on_inputs + on_weights + either
@@ -340,7 +345,14 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         return exposed([gradient, gradient], 2, late * on_backward)
 
     # The step ends when both the longest stage and that with the output have computed and exchanged.
-    data = max(exchanged_by(layers), m * ahead + exchanged_by(with_output + d.mtp_layers)) - m * longer
+    shorter = m * max(0, -ahead)
+    if in_parts:
+        # A bubble may be between any passes, also that of a stage which is shorter.
+        of_longest = exchanged_by(layers, bubble + m * longer)
+        data = max(of_longest, exchanged_by(with_output + d.mtp_layers, bubble + shorter))
+    else:
+        of_output = exchanged_by(with_output + d.mtp_layers, bubble)
+        data = max(exchanged_by(layers, bubble) - m * longer, of_output - shorter)
     mine = max(dense / copies + experts / same_experts if x.zero else dense + experts for dense, experts in held)
     # Gradients are read, states and weights read and written, but weights are not read where there is a master copy.
     moved = gradient + 2 * state + (2 if x.optimizer in WITHOUT_MASTER else 1) * weight

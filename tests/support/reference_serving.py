@@ -39,6 +39,7 @@ class Request:
     dispatch: str = "per-node"
     dispatch_dtype: str = "bf16"
     node_limit: int = 0
+    expert_overlap: bool = False
 
 
 def next_bucket(size: float, buckets: tuple[int, ...]) -> float:
@@ -124,7 +125,25 @@ def streamed(d: Any, tp: int) -> float:
 
 
 def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> dict[str, float]:
-    """The parts of one pass.
+    """The parts of one pass, in which halves of the tokens may overlap."""
+    whole = exposed(d, system, s, x, load)
+    # Graphs that compute all experts are compiled for the whole batch.
+    if not (x.expert_overlap and whole["expert"]) or x.all_experts_from or load["tokens"] <= 1:
+        return whole
+    layers, halves = (
+        exposed(d, system, s, x, {name: part * n for name, n in load.items()} | {"logits": 0}) for part in (1, 0.5)
+    )
+    of_layers = ("matrices", "attention", "tensor", "launch")
+    rest = 2 * sum(halves[name] for name in of_layers)
+    left = max(0.0, 2 * halves["expert"] - rest)
+    if rest + left >= sum(layers[name] for name in of_layers) + layers["expert"]:
+        return whole
+    parts = whole | {name: whole[name] + 2 * halves[name] - layers[name] for name in of_layers} | {"expert": left}
+    return parts | {"total": sum(time for name, time in parts.items() if name != "total")}
+
+
+def exposed(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> dict[str, float]:
+    """The parts of one pass, one after the other.
 
     ``load`` has tokens, scores and spilled bytes of all heads, logits, and elements of keys and values, of keys of indexers
     and of states that are read.

@@ -491,19 +491,19 @@ class TokenDispatch(Question):
             maximum=63,
         ),
     )
+    expert_overlap: bool | None = field(
+        default=None,
+        metadata=_schedule(
+            "Overlap the all-to-all of experts with the rest of a layer; in serving that of one half of a batch with the "
+            "other half.",
+            unset="on; in serving off with a calibration",
+        ),
+    )
 
 
 @frozen(kw_only=True, slots=False)
 class ExpertDispatch(ExpertLoad, TokenDispatch):
     """How tokens get to experts in training."""
-
-    expert_overlap: bool | None = field(
-        default=None,
-        metadata=_schedule(
-            "Overlap the all-to-all of experts with the rest of a layer.",
-            unset="on; a calibration has how much is hidden",
-        ),
-    )
 
 
 @frozen(kw_only=True, slots=False)

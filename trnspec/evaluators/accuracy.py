@@ -15,6 +15,7 @@ from trnspec.evaluation.progress import report
 from trnspec.evaluation.questions import CalibratedSystem, Question, axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Table
 from trnspec.loading.files import shipped
+from trnspec.perf.calibration.fits.training import Holdout
 from trnspec.perf.calibration.measured.tables import Part, Skipped, records
 from trnspec.perf.calibration.scores.score import Scored
 from trnspec.perf.calibration.scores.scorers import score
@@ -61,7 +62,7 @@ class AccuracyRow:
         kind: The kind of evidence: ``ideal``, ``estimate``, ``extrapolated`` or ``transferred``; empty where skipped.
         calibration: The name of the calibration; empty without one.
         seen: Whether the calibration was fitted to a row with the same content; ``null`` where the row was skipped.
-        held_out: With ``--refit`` the value by a fit to rows of other models, of a row that was seen; else ``null``.
+        held_out: With ``--refit`` the value by a fit to rows of other models or chips, of a row that was seen; else ``null``.
         chip: The chip.
         framework: The framework, as ``--framework`` names it; empty if unknown.
         models: ``dense`` or ``experts``; empty where the row runs no model.
@@ -110,6 +111,14 @@ class AccuracyQuestion(Question):
             group="System",
         ),
     )
+    holdout: Holdout = field(
+        default="model",
+        metadata=axis(
+            "What --refit leaves out of a fit together: all rows of a model (of kernels a shape, of collectives a size), or of a "
+            "chip, as if only its data sheet were known.",
+            group="System",
+        ),
+    )
     rows: bool = field(
         default=False, metadata=axis("List every row, as --format json and csv always do.", group="Output")
     )
@@ -140,7 +149,9 @@ def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:
     """
     q = question
     tables = {name: records(file, catalog.graph) for name, file in _files(q.data).items()}
-    outcomes = score(catalog.graph, tables, calibration=q.calibration, refit=q.refit, progress=report)
+    outcomes = score(
+        catalog.graph, tables, calibration=q.calibration, refit=q.refit, holdout=q.holdout, progress=report
+    )
     scored = [s for some in outcomes.values() for s in some if isinstance(s, Scored)]
     missed = {name: [s for s in some if isinstance(s, Skipped)] for name, some in outcomes.items()}
     if not scored:

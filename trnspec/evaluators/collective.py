@@ -31,6 +31,7 @@ from trnspec.perf.collectives.timing import (
     stage_of,
     time_plan,
 )
+from trnspec.perf.experts import byte_time, exchange
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, with_nearest
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
@@ -491,13 +492,19 @@ _PASSES = {"all-reduce": 2.0, "all-gather": 1.0, "reduce-scatter": 1.0}
 def _by_level(case: _Case) -> tuple[Assumption, ...]:
     """The same collective as training and inference count it."""
     passes = _PASSES.get(case.kind)
-    if passes is None or not case.system.rates or not case.system.bandwidth:
+    if not case.system.rates or not case.system.bandwidth or (passes is None and case.kind != "all-to-all"):
         return ()
     numbers = machine(case.system, IDEAL, next(iter(case.system.rates)))
-    cost = by_level(numbers, float(len(case.of.ranks)), float(case.stride))
-    if cost.unknown > _CLOSE:
+    ranks, stride = float(len(case.of.ranks)), float(case.stride)
+    if passes is None:
+        # As tokens are sent to experts, one copy of each.
+        links = exchange(numbers, ranks, stride)
+        unknown, time = links.unknown, float(links.hop + case.size * byte_time(links, 1.0, 0.0))
+    else:
+        cost = by_level(numbers, ranks, stride)
+        unknown, time = cost.unknown, float(collective_time(numbers, cost, case.size, passes))
+    if unknown > _CLOSE:
         return ()
-    time = float(collective_time(numbers, cost, case.size, passes))
     text = "in training and inference: one message per level, and the slowest level at its rate, whatever its topology"
     return (Assumption("time_by_level", f"{1e3 * time:.4g} ms", f"{text}; here {1e3 * case.timing.time:.4g} ms"),)
 

@@ -231,7 +231,11 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
     check_context(question.prompt + question.output, dims, "output")
     tp, dp = default_degrees(dims, system, question.pp, question.tp)
     dp = question.dp or dp
-    resolved = evolve(frameworks.resolved(question), model=node.name, on=system.name, tp=tp, dp=dp)
+    # What calibrations were fitted to does not overlap; without one a time must not include what software can avoid.
+    overlap = not known.name if question.expert_overlap is None else question.expert_overlap
+    resolved = evolve(
+        frameworks.resolved(question), model=node.name, on=system.name, tp=tp, dp=dp, expert_overlap=overlap
+    )
     check(resolved, dims, int(system.ranks))
     network = () if question.prefill_on is None else _network(graph, system, question.on)
     model = transformer(dims)
@@ -375,6 +379,7 @@ def _plan(  # what a layout is computed from
         per_node=float(q.dispatch != "per-copy"),
         sent=SENT[q.dispatch_dtype],
         node_limit=float(q.node_limit),
+        expert_overlap=float(bool(q.expert_overlap)),
         passes=ceil(computed / where(chunk > 0.0, chunk, 1.0)),
         cached=cached,
         all_experts_from=all_experts_from(q.experts, d),

@@ -477,7 +477,8 @@ def _of_experts(setup: Setup) -> Iterator[Assumption]:
         read = f"all are read and computed from {plan.all_experts_from:g} tokens on; with fewer those of each token"
     yield Assumption("routing", "balanced, independent", read)
     if plan.ep > 1.0:
-        value = f"{q.dispatch or 'per-node'}, exposed, in {q.dispatch_dtype}"
+        overlap = "overlapped between halves of a batch where faster" if plan.expert_overlap else "exposed"
+        value = f"{q.dispatch or 'per-node'}, {overlap}, in {q.dispatch_dtype}"
         value += f", at most {q.node_limit} nodes" if q.node_limit else ""
         why = "the input dispatch" if q.dispatch else "one copy per node is the least that software can send"
         yield Assumption("dispatch", value, f"{why}; results return in 16 bit")

@@ -27,9 +27,11 @@ from trnspec.perf.searching.selection import Goal, Selection
 from trnspec.perf.searching.training import TrainingPiece
 from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.layout import V_SHAPED, Layout
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.training.estimator import Estimator
 
@@ -107,7 +109,9 @@ class Found:
         return ", ".join(f"{reason} {count:,}" for reason, count in self.rejected.most_common())
 
 
-def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int, top: int = 1) -> Found:
+def fastest(
+    estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int, top: int = 1, uneven: bool = True
+) -> Found:
     """Evaluate every layout that some choices leave, and keep the fastest that fit.
 
     Degrees that are not given are the divisors of the ranks; data parallelism takes the remaining ranks. Stages have
@@ -119,8 +123,9 @@ def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_ba
         seq: Sequence length.
         global_batch: Sequences per step.
         top: Number of layouts to keep.
+        uneven: Whether stages may have different numbers of layers.
     """
-    pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch)
+    pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch, uneven=uneven)
     kept = Selection(Goal("step_time"), top).empty()
     for piece in pieces:
         piece.search(piece.offset, piece.offset + piece.size, kept.take)
@@ -139,6 +144,7 @@ def pieces_of(
     global_batch: int,
     offset: int = 0,
     overlap: tuple[bool, ...] | None = None,
+    uneven: bool = True,
     **about: Any,
 ) -> list[TrainingPiece]:
     """The layouts that some choices leave, as consecutive pieces of a search.
@@ -150,16 +156,17 @@ def pieces_of(
         global_batch: Sequences per step.
         offset: The number of the first layout.
         overlap: Several values of the choice ``overlap``.
+        uneven: Whether stages may have different numbers of layers.
         about: Further attributes of :class:`~trnspec.perf.searching.training.TrainingPiece`.
     """
     q = choices
     axes = _axes(estimator, q, seq) | {"overlap": list(dict.fromkeys(overlap or (bool(q.overlap),)))}
     names = ("flash", "fused_loss", "optimizer", "imbalance", "capacity_factor", "dispatch_dtype", "node_limit")
     fixed: dict[str, Any] = {name: getattr(q, name) for name in names}
-    fixed |= {"seq": seq, "global_batch": global_batch, "uneven": True}
+    fixed |= {"seq": seq, "global_batch": global_batch, "uneven": uneven}
     fixed |= training.dispatched(q, calibrated=bool(estimator.calibration.name))
     pieces = []
-    for part in _distinct(axes, q, estimator):
+    for part in _distinct(axes, q, estimator) if uneven else _equal(_distinct(axes, q, estimator), estimator):
         axes_of = grid(framework_defaults((estimator,)), **fixed, **part)
         pieces.append(TrainingPiece(estimator, axes_of, offset=offset, **about))
         offset += axes_of.size
@@ -195,6 +202,21 @@ def _axes(estimator: Estimator, q: LayoutChoices, seq: int) -> dict[str, Any]:
 
 def _chunked(schedule: str) -> list[tuple[str, int]]:
     return [(schedule, n) for n in CHUNKS] if schedule == "interleaved" else [(schedule, 1)]
+
+
+def _equal(parts: list[dict[str, Any]], estimator: Estimator) -> Iterator[dict[str, Any]]:
+    """The choices with equal stages: for each schedule the pipeline-parallel degrees that divide the layers."""
+    layers = int(estimator.dims.layers)
+    for part in parts:
+        if part["pp"] == [1]:
+            yield part
+            continue
+        for schedule in part["schedule"]:
+            name, chunks = schedule
+            ranks = chunks * (2 if name in V_SHAPED else 1)
+            degrees = [pp for pp in part["pp"] if layers % (pp * ranks) == 0]
+            if degrees:
+                yield part | {"pp": degrees, "schedule": [schedule]}
 
 
 def _distinct(axes: dict[str, Any], q: LayoutChoices, estimator: Estimator) -> list[dict[str, Any]]:

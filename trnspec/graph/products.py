@@ -63,8 +63,16 @@ def about(graph: Graph, source: str) -> frozenset[str]:
     """
     known = _by_source.setdefault(graph, {})
     if source not in known:
-        known[source] = frozenset[str]().union(*(_chips_of_word(graph, word) for word in source.split("-")))
+        chips = [_chips_of_word(graph, word) for word in source.split("-")]
+        chips += [chips_of(graph, core) for core in graph.of(Core) if _is_about_core(source, core)]
+        known[source] = frozenset[str]().union(*chips)
     return known[source]
+
+
+def _is_about_core(source: str, core: Node[Core]) -> bool:
+    """Whether a name has that of the core, or its version as in ``neuron-core-v3-2026-08``."""
+    names = {core.name, *core.aliases} | ({f"core-{core.spec.version}"} if core.spec.version else set())
+    return any(f"-{name}-" in f"-{source}-" for name in names)
 
 
 _by_source: WeakKeyDictionary[Graph, dict[str, frozenset[str]]] = WeakKeyDictionary()

@@ -72,7 +72,8 @@ def moving(document: Document, path: Path, group: Path, name: str) -> Edit | Non
     at = lines.offset(target.end)
     if text.startswith("{", lines.offset(target.value)):
         at -= 1
-        added = None if "\n" in value or text[at] != "}" else f", {name}: {_in_braces(value)}"
+        block = "\n" in value or (value[:1] not in {"{", "["} and any(p[:-1] == path for p in document.places if p))
+        added = None if block or text[at] != "}" else f", {name}: {_in_braces(value)}"
         at = len(text[:at].rstrip())
     else:
         column = lines.place(at).column

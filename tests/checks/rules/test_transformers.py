@@ -420,8 +420,27 @@ def test_active_parameters_are_checked_too():
     ],
 )
 def test_the_size_in_a_name_is_checked(base, at, value, words):
-    (finding,) = findings("TRN407", put(bare(), base, at, value))
+    """Of a model without stated counts; with them, TRN405 names the wrong dimension."""
+    (finding,) = findings("TRN407", put(put(bare(), base, "parameters", None), base, at, value))
     assert words in finding.message
+    assert [] == findings("TRN407", put(put(bare(), base, "parameters", Parameters(total=1)), base, at, value))
+
+
+@pytest.mark.parametrize(
+    ("base", "at", "value", "right"),
+    [
+        ("deepseek-v3", "experts.count", 160, 256),
+        ("deepseek-v3", "experts.active", 6, 8),
+        ("qwen3-235b-a22b", "experts.active", 4, 8),
+        ("qwen3-235b-a22b", "experts.active", 32, 8),
+    ],
+)
+def test_a_dimension_behind_a_rounded_count(base, at, value, right):
+    """Round numbers are tried for each dimension; what contradicts an exact count is not offered."""
+    (finding,) = findings("TRN405", put(bare(), base, at, value))
+
+    assert finding.hint == f"likely cause: a wrong dimension: {right} for {at}"
+    assert finding.where.path == ("spec", *at.split("."))
 
 
 @pytest.mark.parametrize(("base", "at", "value"), [("mixtral-8x7b", "layers", 64), ("gpt2", "layers", 120)])

@@ -71,6 +71,11 @@ def test_rounded_total_that_is_not_stated(says, reported):
         ("64 + 80 + 26 = 160", ["64 + 80 + 26"]),
         ("92 / 0.440 = 209", []),
         ("91 / 0.440 = 209", ["91 / 0.440"]),
+        # A comma ends the result; a result without a unit has any prefix, decimal or binary.
+        ("16 x 52.5 TFLOPS = 840, the rate", []),
+        ("16 x 55.2 TFLOPS = 840, the rate", ["16 x 55.2 TFLOPS"]),
+        ("16 x 32 GiB = 512", []),
+        ("16 x 32 GiB = 521", ["16 x 32 GiB"]),
         # What the grammar does not cover is not checked.
         ("192 - 64 = 100", []),
         ("2^10 = 1000", []),
@@ -80,6 +85,12 @@ def test_rounded_total_that_is_not_stated(says, reported):
 )
 def test_arithmetic_of_a_text(text, expected):
     assert expected == [calculation for calculation, *_ in wrong_results(text, UNITS)]
+
+
+def test_the_result_that_is_offered():
+    """The middle of what the rounded operands allow, in the unit of the printed one."""
+    assert wrong_results("2 x 100 GB/s = 100 GB/s", UNITS) == (("2 x 100 GB/s", "100 GB/s", "200 GB/s"),)
+    assert wrong_results("it is 16 x 55.2 = 840.", UNITS) == (("16 x 55.2", "840", "883.2"),)
 
 
 @given(st.integers(2, 999), st.integers(2, 999), st.integers(0, 3))

@@ -97,3 +97,26 @@ def test_ranks_reduce_what_they_received() -> None:
     latent = MODELS["latent"]
     whole = latent.layers * all_reduce(TOKENS * latent.hidden * 2)
     assert (1 + 3 / 60 + 57 / 60 * (1 + 8)) * whole == pytest.approx(reduced(latent, ep=1.0, per_node=0.0), rel=1e-12)
+
+
+def test_halves_of_the_tokens_overlap() -> None:
+    """The all-to-all of one half is hidden by the rest of the layer of the other; both read the weights."""
+    slow = evolve(NUMBERS, byte_4=64 * NUMBERS.byte_4)
+    model, plan = transformer(MIXTRAL), evolve(PLAN, expert_overlap=1.0)
+
+    def passed(tokens: float, plan: Deployment, numbers=NUMBERS):
+        return run_forward(model, plan, numbers, Serving(), Load(tokens, *(0.0 for _ in range(5))))
+
+    apart, together = passed(65536.0, PLAN), passed(65536.0, plan)
+    # Compute-bound: weights take no time, and all of it is hidden.
+    assert apart.expert > 0.0 == together.expert
+    assert together.matrices == apart.matrices
+    assert together.total == pytest.approx(apart.total - apart.expert, rel=1e-12)
+    # Twice the latencies of the network; what the rest of the layer does not hide remains.
+    apart, together = passed(65536.0, PLAN, slow), passed(65536.0, plan, slow)
+    rest = apart.total - apart.expert
+    assert together.total == pytest.approx(apart.expert + MIXTRAL.layers * 2 * 2e-6, rel=1e-9)
+    assert together.expert == pytest.approx(together.total - rest, rel=1e-9)
+    # Bound by memory: reading the weights twice takes longer than the all-to-all.
+    assert passed(16.0, plan) == passed(16.0, PLAN)
+    assert passed(1.0, plan, slow) == passed(1.0, PLAN, slow)

@@ -50,7 +50,7 @@ def request(draw: random.Random, ranks: int) -> reference.Request:
         tile=draw.choice([0, 0, 128]), weight_bytes=draw.choice([0.5, 1.0, 2.0]), cache_bytes=draw.choice([1.0, 2.0]),
         drafted=draw.choice([0, 0, 3]), single_core=draw.choice([False, False, True]),
         dispatch=draw.choice(["per-node", "per-node", "per-copy"]), dispatch_dtype=draw.choice(["bf16", "fp8"]),
-        node_limit=draw.choice([0, 0, 1, 2]),
+        node_limit=draw.choice([0, 0, 1, 2]), expert_overlap=draw.choice([False, True]),
     )  # fmt: skip
 
 
@@ -60,6 +60,7 @@ def plan_of(x: reference.Request, d, model) -> Deployment:
         passes=float(x.chunks), all_experts_from=float(x.all_experts_from), flash=float(x.attention == "flash"),
         materialized=float(x.attention == "materialized"), per_node=float(x.dispatch == "per-node"),
         sent=SENT[x.dispatch_dtype], node_limit=float(x.node_limit), weight_bytes=x.weight_bytes, cache_bytes=x.cache_bytes,
+        expert_overlap=float(x.expert_overlap),
     )  # fmt: skip
     plan = compiled(model, plan, x.contexts, x.batches)
     return narrow_shards(d, model, plan, float(x.tile)) if x.tile else plan
@@ -79,11 +80,11 @@ def test_samples_cover_everything(samples) -> None:
         for name in (
             model, x.attention, f"all experts {x.all_experts_from > 0}", f"graphs {bool(x.contexts)}", f"batches {bool(x.batches)}",
             f"tile {x.tile}", f"prefix {x.cached > 0}", f"chunks {x.chunks > 1}", f"draft {x.drafted}", f"ep {x.ep > 1}",
-            *((x.dispatch, x.dispatch_dtype, f"limit {x.node_limit > 0}") if x.ep > 1 and DIMS[model].experts else ()),
+            *((x.dispatch, x.dispatch_dtype, f"limit {x.node_limit > 0}", f"overlap {x.expert_overlap}") if x.ep > 1 and DIMS[model].experts else ()),
         )
     )  # fmt: skip
     assert min(seen.values()) >= 30
-    assert len(seen) == len(DIMS) + 3 + 11 * 2
+    assert len(seen) == len(DIMS) + 3 + 12 * 2
 
 
 def test_prefill_and_decoding_agree(samples) -> None:

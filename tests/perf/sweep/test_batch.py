@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.sweep import lookup
 from trnspec.perf.sweep import rows as flat
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, Best, Block, Pareto, Top, rows, sweep
 from trnspec.perf.sweep.estimator_columns import Figures
 from trnspec.perf.sweep.grid import AXES, grid
+from trnspec.perf.sweep.tables import axes, lookup
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
@@ -58,15 +58,18 @@ def samples():
 
 
 @pytest.fixture
-def compiled(monkeypatch):
-    """Tables for every batch, and programs for every kind of layouts, however small."""
+def compiled(request, monkeypatch):
+    """Tables for every batch, and programs for every kind of layouts, however small; or machine code."""
     monkeypatch.setattr(lookup, "_COMPILED_ROWS", 0)
+    monkeypatch.setattr(lookup, "_FAST_ROWS", 0 if getattr(request, "param", "") == "machine-code" else 1 << 60)
     monkeypatch.setattr(lookup, "_KIND_ROWS", 1)
 
 
-@pytest.mark.parametrize("compiled_rows", [0, 1 << 30])
-def test_rows_are_single_calls(samples, compiled_rows, monkeypatch) -> None:
+@pytest.mark.parametrize(("compiled_rows", "fast_rows"), [(0, 1 << 60), (0, 0), (1 << 30, 1 << 60)])
+def test_rows_are_single_calls(samples, compiled_rows, fast_rows, monkeypatch) -> None:
     monkeypatch.setattr(lookup, "_COMPILED_ROWS", compiled_rows)
+    monkeypatch.setattr(lookup, "_FAST_ROWS", fast_rows)
+    Figures.of(ESTIMATORS).built.clear()
     monkeypatch.setattr(lookup, "_KIND_ROWS", 1)
     which = np.array([s.which for s in samples])
     found = rows(ESTIMATORS, which, memory=True, parts=PARTS, **columns(samples))
@@ -82,7 +85,11 @@ def test_rows_are_single_calls(samples, compiled_rows, monkeypatch) -> None:
         assert [found.parts[name][i] for name in PARTS] == [getattr(step, name) for name in PARTS]
 
 
-@pytest.mark.parametrize("block", [1, 7, 1000, 100_000])
+@pytest.mark.parametrize(
+    ("block", "compiled"),
+    [(1, ""), (7, ""), (1000, ""), (100_000, ""), (1, "machine-code"), (1000, "machine-code")],
+    indirect=["compiled"],
+)
 def test_order_and_blocks_change_nothing(samples, block, compiled, monkeypatch) -> None:
     which, given_ = np.array([s.which for s in samples]), columns(samples)
     whole = rows(ESTIMATORS, which, **given_)
@@ -105,8 +112,8 @@ def test_columns_of_many_numbers(samples, compiled) -> None:
     chosen = [s for s in samples if not s.reason and s.layout.cp == 1 and not s.layout.sequence_parallel][:300]
     which, given_ = np.array([s.which for s in chosen]), columns(chosen)
     lengths = np.arange(1000, 1000 + len(chosen))
-    assert len(chosen) == 300 > lookup._MAX_VALUES
-    for given_["seq"] in (lengths, lengths + lookup._VALUE_LIMIT, np.where(lengths == 1150, 3 * 1024, 2048)):
+    assert len(chosen) == 300 > axes.MAX_VALUES
+    for given_["seq"] in (lengths, lengths + axes.VALUE_LIMIT, np.where(lengths == 1150, 3 * 1024, 2048)):
         found = rows(ESTIMATORS, which, block=64, **given_)
         expected = [
             single(ESTIMATORS[s.which], evolve(s.layout, seq=int(seq)), memory=False)
@@ -146,6 +153,7 @@ def test_tables_of_few_and_of_many_combinations(samples, compiled, monkeypatch) 
         assert all((other.parts[name] == results[0].parts[name]).all() for name in PARTS)
 
 
+@pytest.mark.parametrize("compiled", ["", "machine-code"], indirect=True)
 def test_many_models(compiled) -> None:
     """More models than a column may have values: each has its own numbers."""
     draw, size = np.random.default_rng(4), 2000

@@ -11,6 +11,7 @@ from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.training.step import Step, step
+from trnspec.perf.training.unequal import half_moved
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
 
@@ -62,3 +63,28 @@ def test_the_output_matrix_is_in_16_bit():
     assert narrow.compute < wide.compute
     share = evolve(IDEAL, matmul=0.5, matmul_fp8=0.9)
     assert 2.0 * wide.head == pytest.approx(timed(LLAMA_3_70B, evolve(PIPELINE, pp=1, dp=64), share, "fp8").head)
+
+
+def test_of_an_interleaved_schedule_one_chunk_of_the_exchange_is_exposed():
+    """NeMo's guide, "Communication Overlap": one chunk, of the layers of a virtual pipeline stage."""
+    shares = {}
+    for chunks in (1, 2, 5):
+        layout = evolve(PIPELINE, zero=1, interleave=chunks, schedule="interleaved" if chunks > 1 else "1f1b")
+        whole = timed(LLAMA_3_70B, layout, evolve(IDEAL, overlap=0.0)).data
+        shares[chunks] = timed(LLAMA_3_70B, layout, evolve(IDEAL, exposed=0.4)).data / whole
+    assert pytest.approx({1: 0.4, 2: 0.2, 5: 0.08}) == shares
+    # Exchanges of every microbatch are not of chunks.
+    layout = evolve(PIPELINE, zero=2, interleave=5, schedule="interleaved")
+    whole = timed(LLAMA_3_70B, layout, evolve(IDEAL, overlap=0.0)).data
+    assert pytest.approx(0.4 * whole) == timed(LLAMA_3_70B, layout, evolve(IDEAL, exposed=0.4)).data
+
+
+def test_half_of_what_may_be_in_either_pass_is_in_each_while_a_fit_searches():
+    """The time is then at least the least one, which is searched for in unequal stages."""
+    layout = Layout(pp=4, dp=16, ep=8, seq=4096, global_batch=256, interleave=3, schedule="interleaved", uneven=True)
+    some = evolve(IDEAL, expert_overlap=0.3, exchange=0.1)
+    least = timed(MIXTRAL, layout, some)
+    with half_moved():
+        near = timed(MIXTRAL, layout, some)
+    assert least.bubble < near.bubble < 1.2 * least.bubble
+    assert least == timed(MIXTRAL, layout, some)

@@ -7,7 +7,7 @@ import pytest
 from pipeline_simulation import span, v_shaped
 
 from trnspec.perf.sweep.expressions import Recording
-from trnspec.perf.sweep.program import Buffers, Program
+from trnspec.perf.sweep.tables.program import Buffers, Program
 from trnspec.perf.training.v_shaped import paths, recorded_bubble, steady, usual, v_shaped_bubble
 from trnspec.perf.training.v_shaped_order import order
 from trnspec.perf.work.layout import V_SHAPED

@@ -271,6 +271,12 @@ PERIODS = range(2, 9)
 """Layers of two kinds alternate with such a period: every second to every eighth layer differs."""
 
 
+def _round_width(value: int) -> int:
+    """The nearest multiple of 128 if it has nearly the same size, as most widths are; otherwise of 8."""
+    near = round(value / 128) * 128
+    return near if abs(near - value) * 50 <= value else round(value / UNIT) * UNIT
+
+
 @rule("TRN410", "unusual-dimension", over=Model, severity=Severity.WARNING, local=True)
 def unusual_dimension(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     """A dimension of a model that no published model has, and that processors compute badly.
@@ -322,7 +328,7 @@ def unusual_dimension(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         value = value_at(spec, path)
         rest = value % UNIT if isinstance(value, int) else 0
         if rest and not (path == ("context",) and (value - POSITIONS) % 128 == 0) and not _was_read(value):
-            near = round(value / UNIT) * UNIT
+            near = _round_width(value)
             yield _unusual(path, f"{value:,} is not a multiple of {UNIT}", f"{near:,}?")
     if any(contradictions(spec)):
         return

@@ -94,6 +94,10 @@ def parameter_count(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     Source:
         Narayanan and others: Efficient Large-Scale Language Model Training on GPU Clusters (2021), equation 2.
     """
+    yield from _wrong_counts(model)
+
+
+def _wrong_counts(model: Node[Model]) -> Iterator[Finding]:
     spec = model.spec
     if spec.parameters is None or any(contradictions(spec)):
         return
@@ -131,12 +135,14 @@ def _but_embedding(d: Dimensions) -> float:
     return parameters(d) - d.embedding - (0 if d.tied else d.head)
 
 
+_FORMULAS = {"total": parameters, "active": active_parameters, "non_embedding": _but_embedding}
+
+
 def _differing(spec: Model) -> Iterator[tuple[str, RoundedCount, int]]:
     """The rounded counts of a model that its dimensions contradict: name, printed, and counted."""
     if spec.parameters is None:
         return
-    formulas = {"total": parameters, "active": active_parameters, "non_embedding": _but_embedding}
-    for name, formula in formulas.items():
+    for name, formula in _FORMULAS.items():
         stated = getattr(spec.parameters, name)
         if not isinstance(stated, RoundedCount):
             continue
@@ -147,8 +153,15 @@ def _differing(spec: Model) -> Iterator[tuple[str, RoundedCount, int]]:
             yield name, stated, counted
 
 
+def _is_exact(spec: Model) -> bool:
+    """Whether the dimensions give the parameter counts that are stated to the last digit."""
+    assert spec.parameters is not None
+    stated = ((getattr(spec.parameters, name), formula) for name, formula in _FORMULAS.items())
+    return all(n is None or isinstance(n, RoundedCount) or n == int(formula(sizes(spec))) for n, formula in stated)
+
+
 def _coarse(model: Node[Model]) -> Iterator[Finding]:
-    """The finding for rounded counts; reported at a dimension if twice or half of that one alone gives them all."""
+    """The finding for rounded counts; reported at a dimension if a round number for that one alone gives them all."""
     spec = model.spec
     differing = list(_differing(spec))
     if not differing:
@@ -157,8 +170,10 @@ def _coarse(model: Node[Model]) -> Iterator[Finding]:
     fitting = [
         (path, value)
         for path, present in _counts(spec).items()
-        for value in (present * 2, present // 2 if present % 2 == 0 else 0)
-        if value and not any(contradictions(other := _with(spec, path, value))) and not any(_differing(other))
+        for value in _round_numbers(present)
+        if not any(contradictions(other := _with(spec, path, value)))
+        and not any(_differing(other))
+        and _is_exact(other)
     ]
     message = f"{name} is {stated}, but the dimensions give {counted:,}, {counted / stated:.3g} times as many"
     hint = " or ".join(f"{value:,} for {dotted(path)}" for path, value in fitting[:3])
@@ -167,6 +182,12 @@ def _coarse(model: Node[Model]) -> Iterator[Finding]:
     places += [] if fitting else _most_influential(spec)
     see = tuple(at(model, ("spec", *path)) for path in places if path != where)
     yield Finding(("spec", *where), message, f"likely cause: a wrong dimension: {hint}" if hint else "", see)
+
+
+def _round_numbers(present: int) -> list[int]:
+    """The numbers k x 2^n with a small k that are within a factor of 4 of a dimension, the nearest ones first."""
+    numbers = {k << n for k in (1, 3, 5, 7) for n in range(21) if present <= 4 * (k << n) <= 16 * present}
+    return sorted(numbers - {present}, key=lambda n: max(n / present, present / n))
 
 
 @rule("TRN406", "impossible-dimensions", over=Model, local=True)
@@ -271,7 +292,8 @@ def size_in_name(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     Source:
         The names and parameter counts of the models in this catalog.
     """
-    if any(contradictions(model.spec)):
+    # Where a stated count differs from the dimensions, TRN405 names the likely one.
+    if any(contradictions(model.spec)) or any(True for _ in _wrong_counts(model)):
         return
     counted = sizes(model.spec)
     for name in (model.name, *model.metadata.aliases):

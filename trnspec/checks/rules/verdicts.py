@@ -121,7 +121,7 @@ def _widened(own: Interval, tolerance: Fraction = Fraction(0)) -> Interval:
 
 _OPERATOR = re.compile(r"(?<=[0-9A-Za-z%)] )[x*/+\u00d7](?= )")
 _NUMBER = re.compile(r"(?<![0-9A-Za-z.,])[0-9][0-9,]*(?:\.[0-9]+)?")
-_RESULT = re.compile(r"\s*((?:~ ?)?[0-9][0-9,]*(?:\.[0-9]+)?(?: (?!per )[A-Za-zµ]+(?:/[A-Za-zµ]+)*)?)")
+_RESULT = re.compile(r"\s*((?:~ ?)?[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?: (?!per )[A-Za-zµ]+(?:/[A-Za-zµ]+)*)?)")
 _CLAUSE = re.compile(r"(?:[;:.,(]\s|\()")
 
 
@@ -291,7 +291,8 @@ def wrong_results(text: str, units: UnitTable) -> tuple[tuple[str, str, str], ..
         if printed is not None and not _agrees(printed, value, operands_have_units=operands_have_units):
             unit, digits = printed.unit, printed.digits + 1
             with_unit = operands_have_units and printed.dimension is not Dimension.RATIO
-            shown = render(value.low, unit, digits, units) if with_unit else f"{float(value.low):,.{digits}g}"
+            middle = value.low if value.high is None else (value.low + value.high) / 2
+            shown = render(middle, unit, digits, units) if with_unit else f"{float(middle):,.{digits}g}"
             wrong.append((calculation, printed.text.removesuffix("x"), shown))
     return tuple(wrong)
 
@@ -300,7 +301,9 @@ def _agrees(printed: Quantity, value: Interval, *, operands_have_units: bool) ->
     """Whether a result is that of a calculation; apart from a prefix of units unless both state their units."""
     results = (_widened(printed.interval), printed.loose)
     both_have_units = operands_have_units and printed.dimension is not Dimension.RATIO
-    scales = [Fraction(1)] if both_have_units else [Fraction(1000) ** power for power in range(-6, 7)]
+    scales = (
+        [Fraction(1)] if both_have_units else [Fraction(k) ** power for k in (1000, 1024) for power in range(-6, 7)]
+    )
     return any(result.scaled(scale).overlaps(value) for result in results for scale in scales)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.amounts import amount, duration, until
@@ -372,15 +372,24 @@ def _layout(q: PlanTrainingQuestion, estimator: Estimator, seq: int, tokens: flo
         RefusalError: ``no-layout``: none is feasible.
     """
     batch = q.global_batch or usual_batch(tokens, seq, int(estimator.system.ranks))
-    found = fastest(estimator, q, seq=seq, global_batch=batch)
-    if found.layouts:
-        return found.layouts[0][2]
-    unfit = found.rejected["does-not-fit"]
+    # Unequal stages only of 1F1B, whose time has a closed form: other schedules would be executed pass by pass.
+    simple = tuple(name for name in q.schedule if name == "1f1b")
+    others = tuple(name for name in q.schedule if name != "1f1b")
+    parts = [(simple, True), (others, False)] if simple else [(others, True)]
+    found = [
+        fastest(estimator, evolve(q, schedule=names), seq=seq, global_batch=batch, uneven=uneven)
+        for names, uneven in parts
+        if names
+    ]
+    layouts = [one.layouts[0] for one in found if one.layouts]
+    if layouts:
+        return min(layouts, key=lambda one: one[0])[2]
+    unfit = sum(one.rejected["does-not-fit"] for one in found)
     raise RefusalError(
         "no-layout",
         f"none of {unfit:,} layouts of {estimator.name} fits in the memory of {estimator.system.name}"
         if unfit
-        else f"no layout of {estimator.name} on {estimator.system.name} is valid: {found.reasons()}",
+        else f"no layout of {estimator.name} on {estimator.system.name} is valid: {found[0].reasons()}",
         place="on",
         hint="more chips; without a count the plan finds how many"
         if unfit

@@ -223,15 +223,20 @@ def _figure(value: float, shape: Any) -> str:
 
 
 def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
-    """The fitted figures as printed, and whether attention computes only the causal half."""
+    """The fitted figures as printed, and those that are a property of the rows."""
     printed = {}
     for name, field in ObjectShape(Achieved).fields.items():
-        if name in names or (name == "causal" and hasattr(efficiency, name)):
+        if name in names or (hasattr(efficiency, name) and name in _of_rows(efficiency)):
             value = getattr(efficiency, name)
             if value is None:
                 continue
             printed[name] = _figure(value, field.shape)
     return printed
+
+
+def _of_rows(efficiency: Any) -> tuple[str, ...]:
+    """Whether attention computes only the causal half; and ``overlap`` where the software overlaps no gradients."""
+    return ("causal",) if getattr(efficiency, "overlap", 1.0) else ("causal", "overlap")
 
 
 def _text(text: str) -> str:

@@ -34,7 +34,7 @@ class Efficiency:
         network_hop: The same over the network [s].
         send: Fixed time of one message between pipeline stages [s].
         overlap: Share of the computation that can overlap with communication of gradients and sharded weights.
-        exposed: Share of that communication that is exposed in any case.
+        exposed: Share of that communication that is exposed in any case, where a stage is one model chunk.
         tensor_overlap: Share of a layer's computation that can overlap with its tensor-parallel collectives.
         pipeline_overlap: Share of the messages between pipeline stages that the interleaved schedule overlaps with the
             computation of other model chunks.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.experts import byte_time, copies, exchange, reach
-from trnspec.perf.lowering.machine import group, towards
+from trnspec.perf.lowering.machine import always_zero, group, towards
 from trnspec.perf.ops import MOST, Number, both, ceil, larger, power, smaller, where
 from trnspec.perf.work.transformer import STATE_BYTES
 
@@ -83,6 +83,8 @@ class Deployment:
         per_node: 1.0 where a token is sent once to each unit with some of its experts, 0.0 where once for each expert.
         sent: Bytes of all-to-alls over those of 16 bit, see :data:`trnspec.perf.experts.SENT`.
         node_limit: Nodes that the experts of a token are on, at most; 0.0 for no limit.
+        expert_overlap: 1.0 where the all-to-all of one half of the tokens overlaps with the rest of a layer of the other
+            half, if that is faster.
         batch: Sequences that a replica decodes together.
         prompt: Tokens of a prompt.
         output: Output tokens of a request, the first included.
@@ -120,6 +122,7 @@ class Deployment:
     per_node: Number = 1.0
     sent: Number = 1.0
     node_limit: Number = 0.0
+    expert_overlap: Number = 0.0
     batch: Number = 1.0
     prompt: Number = 1024.0
     output: Number = 1024.0
@@ -178,6 +181,10 @@ class Load:
             self.states + other.states,
             self.logits + other.logits,
         )
+
+    def half(self) -> Load:
+        """Half of the tokens of each kind."""
+        return Load(*(0.5 * x for x in (self.tokens, self.scores, self.spilled, self.cached, self.states, self.logits)))
 
 
 PARTS = ("matrices", "attention", "head", "tensor", "expert", "pipeline", "launch", "fixed")
@@ -272,6 +279,86 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
         serving: Achieved efficiency.
         load: The work of the pass.
     """
+    tokens = load.tokens
+    ranks = group(machine, plan.tp, 1.0)
+    links = exchange(machine, plan.ep, plan.tp)
+    layer = _layer(model, plan, machine, serving, load, ranks, links)
+    if not always_zero(plan.expert_overlap):
+        layer = _overlapping(layer, _layer(model, plan, machine, serving, load.half(), ranks, links), plan, load)
+    pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, tokens * model.hidden * plan.activation_bytes)
+
+    share = 1.0 / plan.tp
+    logits = load.logits * model.vocabulary * share
+    head_bytes = where(plan.head_bytes > 0.0, plan.head_bytes, plan.weight_bytes)
+    output_time = model.output * share * head_bytes * machine.byte / serving.weights
+    head = _overlapped(2.0 * logits * model.hidden * machine.flop / serving.matmul, output_time, serving)
+    has_logits = load.logits > 0.0
+    gathered = serving.call + ranks.latency + ranks.gather * load.logits * model.vocabulary * 4.0 / serving.link
+    head = where(has_logits, head + load.logits * serving.sample, 0.0)
+    gathered = where(plan.tp > 1.0, where(has_logits, gathered, 0.0), 0.0)
+
+    layers = model.layers
+    parts = (
+        layers * layer.matrices,
+        layers * layer.attention,
+        head,
+        layers * layer.tensor + gathered,
+        layers * layer.expert,
+        pipeline,
+        layers * layer.launch,
+        serving.step + 0.0 * tokens,
+    )
+    total = summed(parts)
+    reading = layers * layer.reading + where(has_logits, output_time, 0.0)
+    unknown = ranks.unknown + where(_dispatched(model, plan), links.unknown, 0.0) + pipeline_unknown
+    return Pass(total, *parts, reading, unknown)
+
+
+@frozen
+class _Layer:
+    """The time of an average layer [s]; attributes are those of :class:`Pass`."""
+
+    matrices: Number
+    attention: Number
+    tensor: Number
+    expert: Number
+    launch: Number
+    reading: Number
+
+
+def _overlapping(whole: _Layer, half: _Layer, plan: Deployment, load: Load) -> _Layer:
+    """A layer in which the all-to-all of each half of the tokens overlaps with the rest of the layer of the other half.
+
+    Two-batch overlap (DeepSeek-V3, arXiv 2412.19437, section 3.4; ``--enable-two-batch-overlap`` of sgl-project/sglang).  Both halves
+    read the weights, so decoding of few tokens takes longer than without; then the tokens are not split.
+
+    Args:
+        whole: The layer for all tokens.
+        half: The layer for half of them.
+        plan: The deployment.
+        load: The work of the pass.
+    """
+    rest = 2.0 * (half.matrices + half.attention + half.tensor + half.launch)
+    exposed = larger(2.0 * half.expert - rest, 0.0)
+    before = whole.matrices + whole.attention + whole.tensor + whole.launch + whole.expert
+    # Graphs that compute all experts from some tokens on are compiled for the whole batch.
+    able = both(plan.expert_overlap > 0.0, both(plan.all_experts_from == 0.0, whole.expert > 0.0))
+    split = both(able, both(load.tokens > 1.0, rest + exposed < before))
+    halves = (half.matrices, half.attention, half.tensor, 0.5 * exposed, half.launch, half.reading)
+    wholes = (whole.matrices, whole.attention, whole.tensor, whole.expert, whole.launch, whole.reading)
+    return _Layer(*(where(split, 2.0 * one, other) for one, other in zip(halves, wholes, strict=True)))
+
+
+def _layer(  # noqa: PLR0917  # what a pass is computed from
+    model: Transformer,
+    plan: Deployment,
+    machine: Machine,
+    serving: Serving,
+    load: Load,
+    ranks: Group,
+    links: Exchange,
+) -> _Layer:
+    """The time of an average layer for some load."""
     share = 1.0 / plan.tp
     tokens = load.tokens
     # The experts on a rank serve the tokens of all ep replicas, and each rank has 1/ep of the experts.
@@ -305,37 +392,10 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     attention = _overlapped(score_time, cache_time, serving) + spill_time
 
     message = tokens * model.hidden * plan.activation_bytes
-    ranks = group(machine, plan.tp, 1.0)
-    links = exchange(machine, plan.ep, plan.tp)
     reduce = _reduce_time(model, plan, ranks, links, serving, message)
     reduce = where(plan.tp > 1.0, reduce, 0.0)
-    expert_time, expert_unknown = _expert_time(model, plan, links, serving, message * share)
-    pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, message)
-
-    logits = load.logits * model.vocabulary * share
-    head_bytes = where(plan.head_bytes > 0.0, plan.head_bytes, plan.weight_bytes)
-    output_time = model.output * share * head_bytes * machine.byte / serving.weights
-    head = _overlapped(2.0 * logits * model.hidden * machine.flop / serving.matmul, output_time, serving)
-    has_logits = load.logits > 0.0
-    gathered = serving.call + ranks.latency + ranks.gather * load.logits * model.vocabulary * 4.0 / serving.link
-    head = where(has_logits, head + load.logits * serving.sample, 0.0)
-    gathered = where(plan.tp > 1.0, where(has_logits, gathered, 0.0), 0.0)
-
-    layers = model.layers
-    parts = (
-        layers * matrices,
-        layers * attention,
-        head,
-        layers * reduce + gathered,
-        layers * expert_time,
-        pipeline,
-        layers * serving.launch,
-        serving.step + 0.0 * tokens,
-    )
-    total = summed(parts)
-    reading = layers * (weight_time + cache_time) + where(has_logits, output_time, 0.0)
-    unknown = ranks.unknown + expert_unknown + pipeline_unknown
-    return Pass(total, *parts, reading, unknown)
+    exchanged = _expert_time(model, plan, links, serving, message * share)
+    return _Layer(matrices, attention, reduce, exchanged, serving.launch, weight_time + cache_time)
 
 
 def _streamed(model: Transformer, tp: Number) -> Number:
@@ -372,15 +432,16 @@ def _reduce_time(
     return calls * (serving.call + 2.0 * ranks.latency) + summed * (ranks.reduce * message / serving.link)
 
 
-def _expert_time(
-    model: Transformer, plan: Deployment, links: Exchange, serving: Serving, message: Number
-) -> tuple[Number, Number]:
-    """All-to-all of a layer's tokens to their experts and back: time [s], and above 0 where a link is unknown."""
+def _expert_time(model: Transformer, plan: Deployment, links: Exchange, serving: Serving, message: Number) -> Number:
+    """All-to-all of a layer's tokens to their experts and back [s]."""
     byte = byte_time(links, model.active, plan.per_node, reach(links, plan.node_limit))
     carried = model.moe * model.inner * byte * (plan.sent * message) / serving.link
-    time = 2.0 * (serving.call + links.hop + carried)
-    used = where(model.dispatched > 0.0, where(plan.ep > 1.0, 1.0, 0.0), 0.0)
-    return used * time, used * links.unknown
+    return where(_dispatched(model, plan), 2.0 * (serving.call + links.hop + carried), 0.0)
+
+
+def _dispatched(model: Transformer, plan: Deployment) -> Number:
+    """Whether tokens are sent to experts of other ranks."""
+    return both(model.dispatched > 0.0, plan.ep > 1.0)
 
 
 def _pipeline_time(plan: Deployment, machine: Machine, serving: Serving, message: Number) -> tuple[Number, Number]:

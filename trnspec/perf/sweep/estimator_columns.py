@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -60,7 +60,7 @@ class Figures:
     @classmethod
     def of(cls, estimators: Sequence[Estimator]) -> Figures:
         """The numbers of some estimators, cached: a small batch would spend much of its time on them."""
-        return _figures(_ByIdentity(tuple(estimators)))
+        return _figures(ByIdentity(tuple(estimators)))
 
     @classmethod
     def computed(cls, estimators: Sequence[Estimator]) -> Figures:
@@ -139,22 +139,23 @@ def _few(column: Number) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None
     return (values, positions.astype(np.int32)) if len(values) <= _FEW else None
 
 
-class _ByIdentity:
+class ByIdentity:
     """Estimators compared by identity: comparing their values is slow."""
 
     def __init__(self, estimators: tuple[Estimator, ...]) -> None:
         self.estimators = estimators
-        self._places = tuple(map(id, estimators))
 
     def __hash__(self) -> int:
-        return hash(self._places)
+        return hash((len(self.estimators), *map(id, self.estimators[:1]), *map(id, self.estimators[-1:])))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and self._places == other._places
+        if not isinstance(other, ByIdentity) or len(self.estimators) != len(other.estimators):
+            return False
+        return self.estimators is other.estimators or all(map(is_, self.estimators, other.estimators))
 
 
 @lru_cache(maxsize=8)
-def _figures(key: _ByIdentity) -> Figures:
+def _figures(key: ByIdentity) -> Figures:
     return Figures.computed(key.estimators)
 
 

@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -64,7 +64,7 @@ class Expression(NDArrayOperatorsMixin):
         """Record ``where``; any condition may hold somewhere, and none is known to hold everywhere."""
         if function in {np.any, np.all}:
             return function is np.any
-        return self._recording.apply(_where, args) if function is np.where and not options else NotImplemented
+        return self._recording.apply(selected, args) if function is np.where and not options else NotImplemented
 
     def recorded(self, function: Callable[..., Any], inputs: tuple[Operand, ...]) -> Any:
         """Record a function of arrays; see :func:`trnspec.perf.ops.elementwise`."""
@@ -74,7 +74,7 @@ class Expression(NDArrayOperatorsMixin):
         """The same number as another type."""
         if np.dtype(dtype) == self.dtype:
             return self
-        cast: Expression = self._recording.apply(_Cast(np.dtype(dtype)), (self,))
+        cast: Expression = self._recording.apply(Cast(np.dtype(dtype)), (self,))
         return cast
 
     def of(self, table: NDArray[Any]) -> Expression:
@@ -128,7 +128,7 @@ def _exponent(number: NDArray[np.float64], out: NDArray[np.int32] | None = None)
 
 
 @frozen
-class _Cast:
+class Cast:
     """A conversion to another type."""
 
     dtype: np.dtype[Any]
@@ -138,7 +138,8 @@ class _Cast:
         return number.astype(self.dtype) if out is None else _into(out, number)
 
 
-def _where(condition: Any, then: Any, otherwise: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
+def selected(condition: Any, then: Any, otherwise: Any, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    """``numpy.where``, with a buffer."""
     if out is None:
         chosen: NDArray[Any] = np.where(condition, then, otherwise)
         return chosen
@@ -224,7 +225,7 @@ _ARITHMETIC = {np.add, np.subtract, np.multiply, np.true_divide}
 """Operations that may leave an operand as it is."""
 
 
-def required(outputs: Iterable[Operand]) -> list[Expression]:
+def required(outputs: Iterable[Operand], known: Container[Expression] = ()) -> list[Expression]:
     """The expressions that some results need, each after its operands and as late as possible."""
     order: dict[int, Expression] = {}
     stack = [(x, False) for x in reversed(list(outputs)) if isinstance(x, Expression)]
@@ -236,5 +237,32 @@ def required(outputs: Iterable[Operand]) -> list[Expression]:
             order[id(expression)] = expression
         else:
             stack.append((expression, True))
-            stack += [(x, False) for x in reversed(expression.inputs) if isinstance(x, Expression)]
+            if expression not in known:
+                stack += [(x, False) for x in reversed(expression.inputs) if isinstance(x, Expression)]
     return list(order.values())
+
+
+def replaced(
+    recording: Recording,
+    outputs: Sequence[Operand],
+    columns: Mapping[str, Operand],
+    instead: Mapping[Expression, Operand] | None = None,
+) -> list[Operand]:
+    """Some results recorded again.
+
+    Args:
+        recording: Where.
+        outputs: The results.
+        columns: Expressions in place of columns.
+        instead: For some expressions an operand of theirs, which takes their place.
+    """
+    found: dict[int, Operand] = {}
+    for x in required(outputs):
+        if instead is not None and x in instead:
+            found[id(x)] = found.get(id(instead[x]), instead[x])
+        elif x.function is None:
+            (name,) = x.inputs
+            found[id(x)] = columns[name] if name in columns else recording.column(name, x.dtype)
+        else:
+            found[id(x)] = recording.apply(x.function, (found.get(id(y), y) for y in x.inputs))
+    return [found.get(id(x), x) for x in outputs]

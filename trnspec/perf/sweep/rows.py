@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,11 +10,12 @@ from attrs import define
 
 from trnspec.errors import UsageError
 from trnspec.perf.sweep.columns import COUNTS, OPTIONAL, RATIOS, REASONS, WORDS, load_of
+from trnspec.perf.sweep.estimator_columns import ByIdentity
 from trnspec.perf.sweep.formulas import DEFAULTS, LIMITS, columns_as_choices
 from trnspec.perf.sweep.grid import framework_defaults
-from trnspec.perf.sweep.lookup import Tables
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Block
+from trnspec.perf.sweep.tables.lookup import Tables
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS
 
@@ -90,7 +92,7 @@ class _Batch:
             raise UsageError(f"{unknown[0]!r} is not a column of a batch; expected one of {names}")
         if missing := [name for name in ("seq", "global_batch") if name not in columns]:
             raise UsageError(f"a batch needs the column {missing[0]}")
-        defaults = DEFAULTS | framework_defaults(estimators)
+        defaults = DEFAULTS | _defaults(ByIdentity(tuple(estimators)))
         given = defaults | dict(columns)
         # Experts are split over all tensor-parallel ranks where there is no degree.
         given["expert_tp"] = _without_none(given["expert_tp"], given["tp"])
@@ -121,9 +123,12 @@ class _Batch:
     def block(self, at: slice) -> list[Any]:
         """Times of some rows and their parts, and their codes without memory; arrays are valid until the next block."""
         columns, below = _rows(self.columns, at), self.below
-        for name, limit in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
-            _check(name, columns[name], limit)
-        results = self.tables.evaluate(columns, at.stop - at.start) if np.min(columns["dp"]) > 0 else None
+        results = self.tables.evaluate(columns, at.stop - at.start) if self.tables.checks else None
+        if results is None:
+            for name, limit in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
+                _check(name, columns[name], limit)
+            if not self.tables.checks and np.min(columns["dp"]) > 0:
+                results = self.tables.evaluate(columns, at.stop - at.start)
         if results is None:
             columns, non_positive = _positive(columns)
             below = np.logical_or(below, non_positive)
@@ -152,6 +157,12 @@ class _Batch:
                 memory_bytes[positions] = choices.memory(one.dims, choices.replicas(), one.runtime)
         code[memory_bytes > capacity[which]] = DOES_NOT_FIT
         return memory_bytes
+
+
+@lru_cache(maxsize=8)
+def _defaults(key: ByIdentity) -> dict[str, Any]:
+    """The values of columns that the framework of some estimators sets; many estimators take longer than their rows."""
+    return framework_defaults(key.estimators)
 
 
 def _rows(columns: Mapping[str, Any], at: Any) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class Costs:
         gradient_calls: Fixed time of the exchange around a backward pass [s].
         weight_calls: Fixed time of the exchange ahead of a forward pass [s].
         available: Passes of a stage, forward or backward, that an exchange can overlap with.
-        exposed: Share of the exchange that is exposed in any case.
+        exposed: Share of the exchange that is exposed in any case: of one of its chunks.
         state: Time of the optimizer per byte of traffic per parameter [s].
         update_bytes: Bytes per parameter that the optimizer reads and writes.
         step: Fixed time of a step [s].
@@ -215,7 +215,6 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
         "backward": larger(terms.backward, read),
         "tensor_overlap": plan.overlap * terms.tensor_overlap,
         "expert_overlap": plan.expert_overlap * terms.expert_overlap,
-        "exposed": terms.exposed,
         "step": terms.step,
     }
 
@@ -334,10 +333,12 @@ def _available(terms: Terms, plan: Plan) -> dict[str, Number]:
     The first stage of the interleaved schedule ends with one pass of all its chunks but one for each of ``pp`` microbatches,
     after the gradients of its last chunk are final, and begins with the same number of forward passes: ``((v-1) pp + 1)/v``.
     Where every microbatch has exchanges of its own, the other microbatches are not available.
+
+    Software exchanges a model chunk at a time, and what is exposed in any case is the first or the last of them.
     """
-    v = plan.chunks
-    window = 1.0 + (1.0 - plan.scattered) * ((v - 1.0) * (plan.pp - 1.0) / v)
-    return {"available": window * terms.overlap}
+    v, once = plan.chunks, 1.0 - plan.scattered
+    window = 1.0 + once * ((v - 1.0) * (plan.pp - 1.0) / v)
+    return {"available": window * terms.overlap, "exposed": terms.exposed / (1.0 + once * (v - 1.0))}
 
 
 def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:

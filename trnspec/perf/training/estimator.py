@@ -39,7 +39,7 @@ class Estimator:
         calibration: Achieved efficiency on it.
         dtype: Compute dtype of matrix multiplications.
         machine: The numbers of one rank.
-        ends: The same at the slow and at the fast end of the published figures.
+        ends: The same at the slow and at the fast end of the published figures; see :func:`extremes`.
         runtime: What software needs of memory besides the layout, the reserve included.
     """
 
@@ -90,6 +90,17 @@ class Estimator:
         return RefusalError(
             "unknown-figure", f"the layout needs {link} of {self.system.name}, whose rate is not published", place=place
         )
+
+
+def extremes(system: System, calibration: Calibrated) -> tuple[System, System]:
+    """A system at the slow and at the fast end of its published figures, as far as a computed time depends on them.
+
+    Achieved shares of a calibration on the same chip are relative to the figures as they are published, so that their
+    digits cancel; those of another chip, and ideal times, depend on them.
+    """
+    if calibration.evidence.kind in {"estimate", "extrapolated"}:
+        return system, system
+    return system.ends or (system, system)
 
 
 def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
@@ -159,8 +170,9 @@ def prepare(  # noqa: PLR0913  # the inputs of an estimator
     calibrated_efficiency = calibrated(
         graph, system.chip, "training", calibration, framework or "", era or "", experts=dims.experts > 0
     )
-    assert system.ends is not None
-    slow, fast = (machine(end, calibrated_efficiency.efficiency, dtype) for end in system.ends)
+    slow, fast = (
+        machine(end, calibrated_efficiency.efficiency, dtype) for end in extremes(system, calibrated_efficiency)
+    )
     return Estimator(
         node.name,
         dims,

@@ -14,29 +14,23 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from trnspec.perf.training.longest_path import Paths
 from trnspec.perf.training.pass_order import FUSED, needed, order
 from trnspec.perf.work.layout import V_SHAPED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 KINDS = "FBW"
 """The kinds of passes, in the order of their durations."""
-_ELEMENTS = 1 << 20
-"""Passes times rows that are executed at once."""
-
-Level = tuple[slice, NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
-"""Passes of different stages that need none of each other: their numbers, those of the passes that they follow on their stage
-and on others, and the positions of their durations."""
 
 
 @frozen(eq=False)
 class Execution:
-    """The passes of a pipeline, numbered level by level; the numbers after the last are those of none, and of the ends of stages.
+    """The passes of a pipeline, numbered level by level.
 
     Attributes:
-        size: The number of passes.
-        forward: The levels.
+        forward: The paths to each pass.
         backward: The same in reverse, with the passes that follow.
         last: The last pass of each stage.
         middle: A pass of each stage between the first microbatches and the last.
@@ -45,9 +39,8 @@ class Execution:
         staggered: Whether stages begin a step one after the other, as they ended the one before (Qi et al. 2023, section 4).
     """
 
-    size: int
-    forward: tuple[Level, ...]
-    backward: tuple[Level, ...]
+    forward: Paths
+    backward: Paths
     last: NDArray[np.intp]
     middle: NDArray[np.intp]
     durations: NDArray[np.intp]
@@ -60,7 +53,7 @@ class Execution:
         Args:
             durations: Of each kind of pass in each chunk of the model; shape (3 chunks, rows).
         """
-        return np.concatenate([self._forward(part)[0] for part in self._parts(durations)])
+        return self._forward(durations)[0]
 
     def dwelling(self, durations: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         """The span, and of each stage the longest path through its middle pass, and a microbatch on it.
@@ -70,54 +63,24 @@ class Execution:
         Args:
             durations: As in :meth:`span`.
         """
-        found = []
-        for part in self._parts(durations):
-            span, end, start = self._forward(part)
-            after = self._executed(self.backward, part, -start)
-            # Both have the duration of the pass.
-            through = end[self.middle] + after[self.middle] - part[self.durations]
-            each = part.reshape(len(KINDS), -1, part.shape[1])
-            # One after the other: a sum of one row may have other bits than that of many.
-            each = each[0] + each[1] + each[2]
-            stages = np.stack([np.add.accumulate(each[list(chunks)], axis=0)[-1] for chunks in self.chunks])
-            found.append((span, through, stages))
-        return tuple(np.concatenate(of_parts, axis=-1) for of_parts in zip(*found, strict=True))
-
-    def _parts(self, durations: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        most = max(1, _ELEMENTS // self.size)
-        for begin in range(0, durations.shape[1], most):
-            yield np.ascontiguousarray(durations[:, begin : begin + most])
+        span, through, start = self._forward(durations)
+        after = self.backward.longest(durations, -start, self.middle)
+        # Both have the duration of the pass.
+        through = through + after - durations[self.durations]
+        each = durations.reshape(len(KINDS), -1, durations.shape[1])
+        # One after the other: a sum of one row may have other bits than that of many.
+        each = each[0] + each[1] + each[2]
+        stages = np.stack([np.add.accumulate(each[list(chunks)], axis=0)[-1] for chunks in self.chunks])
+        return span, through, stages
 
     def _forward(self, durations: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """The span, the end of each pass, and the start of each stage."""
-        start = np.zeros((len(self.last), durations.shape[1]))
-        end = self._executed(self.forward, durations, start)
+        """The span, the ends of the middle passes, and the start of each stage."""
+        stages = len(self.last)
+        start = np.zeros((stages, durations.shape[1]))
+        end = self.forward.longest(durations, start, np.concatenate([self.last, self.middle]))
         if self.staggered:
-            np.add.accumulate(durations[: len(start) - 1], axis=0, out=start[1:])
-        return (end[self.last] - start).max(axis=0), end, start
-
-    def _executed(
-        self, levels: Sequence[Level], durations: NDArray[np.float64], ends: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """The longest path to and including each pass.
-
-        Args:
-            levels: The passes in order.
-            durations: Their durations.
-            ends: What comes before the first passes of each stage.
-        """
-        stages, rows = ends.shape
-        found, buffers = np.empty((self.size + 1 + stages, rows)), np.empty((2, stages, rows))
-        found[self.size], found[self.size + 1 :] = -np.inf, ends
-        for here, own, other, part in levels:
-            one, two = (buffer[: len(own)] for buffer in buffers)
-            # Positions are never outside; numpy would buffer the output if it had to check that.
-            found.take(own, axis=0, out=one, mode="clip")
-            found.take(other, axis=0, out=two, mode="clip")
-            np.maximum(one, two, out=one)
-            durations.take(part, axis=0, out=two, mode="clip")
-            np.add(one, two, out=found[here])
-        return found
+            np.add.accumulate(durations[: stages - 1], axis=0, out=start[1:])
+        return (end[:stages] - start).max(axis=0), end[stages:], start
 
 
 @lru_cache(maxsize=256)
@@ -155,9 +118,8 @@ def execution(schedule: str, stages: int, microbatches: int, chunks: int = 1) ->
     pieces = [slice(*piece) for piece in pairwise(cuts)]
     middle = place[[number[k, ("B", 0, microbatches // 2)] for k in range(stages)]]
     return Execution(
-        size=size,
-        forward=tuple((here, before[here], needs[here], part[here]) for here in pieces),
-        backward=tuple((here, after[here], later[here], part[here]) for here in reversed(pieces)),
+        forward=Paths(size, tuple((here, before[here], needs[here], part[here]) for here in pieces)),
+        backward=Paths(size, tuple((here, after[here], later[here], part[here]) for here in reversed(pieces))),
         last=place[last],
         middle=middle,
         durations=part[middle],

@@ -143,17 +143,20 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     predicted = costs.mtp
     if always_zero(costs.unequal):
         idle = bubble(costs, fill, microbatches, layer.times(stages), pipeline)
-        (data,) = _data(costs, microbatches, split, layer, idle, stages)
+        (data,) = _data(costs, microbatches, split, layer, (stages, idle))
     else:
         missing, ends = costs.missing_layers, (1.0 + predicted) * ends
         # The stage with the output is the slowest where the output takes longer than the layers that it has fewer.
         hidden = (missing - predicted) * whole
         later = head + ends - hidden
         idle = _unequal_bubble(costs, fill, microbatches, layer, split, pipeline, (head, ends), larger(later, 0.0))
-        longest, outputs = _data(costs, microbatches, split, layer, idle, stages, stages - missing + predicted)
-        # A stage that is not the slowest also exchanges gradients in the time by which it is shorter.
         later = microbatches * later
-        data = larger(longest - larger(later, 0.0), outputs + smaller(later, 0.0))
+        after, before = larger(later, 0.0), smaller(later, 0.0)
+        of_stages = (stages, idle + split * after), (stages - missing + predicted, idle - split * before)
+        longest, outputs = _data(costs, microbatches, split, layer, *of_stages)
+        # A stage that is not the slowest also exchanges gradients in the time by which it is shorter; where the backward
+        # pass is split that is part of its bubble.
+        data = larger(longest - (1.0 - split) * after, outputs + (1.0 - split) * before)
         head, ends = larger(head - hidden, 0.0), larger(ends - larger(hidden - head, 0.0), 0.0)
 
     passes = microbatches * stages
@@ -314,7 +317,7 @@ def pipeline_of(costs: Costs, microbatches: Number) -> Pipeline:
 
 
 def _data(
-    costs: Costs, microbatches: Number, split: Number, layer: Stage, idle: Number, *layers: Number
+    costs: Costs, microbatches: Number, split: Number, layer: Stage, *stages: tuple[Number, Number]
 ) -> list[Number]:
     """Exposed collectives over gradients and sharded weights, which overlap with the computation of a stage.
 
@@ -327,8 +330,7 @@ def _data(
         microbatches: Microbatches per step and replica.
         split: 1 where the backward pass is split.
         layer: A microbatch in a layer.
-        idle: The pipeline bubble.
-        layers: Layers of a stage, for each of some stages.
+        stages: For each of some stages its layers, and its pipeline bubble.
     """
     byte, exposed, available = costs.data_byte, costs.exposed, costs.available
     gradients = costs.gradient_bytes * byte + costs.gradient_calls
@@ -336,15 +338,15 @@ def _data(
     # Where it is split, gradients are final in the pass for weights only.
     backward = (1.0 - split) * (layer.whole - layer.forward + layer.either) + split * layer.weights
     backward, forward = available * backward, available * layer.forward
-    times = [_exposed(gradients, n * backward, exposed) + _exposed(weights, n * forward, exposed) for n in layers]
+    times = [_exposed(gradients, n * backward, exposed) + _exposed(weights, n * forward, exposed) for n, _ in stages]
     if always_zero(scattered := costs.scattered):
         return times
     repeated, whole = gradients + costs.gathered * weights, available * layer.whole
     others = scattered * (microbatches - 1.0)
-    beside = 0.0 if always_zero(split) else split * (available * idle)
+    beside = 0.0 if always_zero(split) else split * available
     return [
-        time + _exposed(others * repeated, others * (n * whole) + beside, exposed)
-        for time, n in zip(times, layers, strict=True)
+        time + _exposed(others * repeated, others * (n * whole) + beside * idle, exposed)
+        for time, (n, idle) in zip(times, stages, strict=True)
     ]
 
 

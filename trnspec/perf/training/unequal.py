@@ -6,11 +6,14 @@ For 1F1B the longest path is one of a few; other schedules are executed (:mod:`t
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import define
 
+from trnspec.perf.distinct import distinct
 from trnspec.perf.ops import Number, elementwise, everywhere, larger, smaller, somewhere, where
 from trnspec.perf.training.execution import execution
 from trnspec.perf.training.pass_order import SPLIT
@@ -19,7 +22,7 @@ from trnspec.perf.work.legality import MOST_V_STAGES, both, either
 from trnspec.perf.work.stages import dealt_with_mtp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -177,10 +180,12 @@ def _executed(*operands: Any, out: Any = None) -> Any:
     model_chunks = p * np.where(folded, 2.0, v)
     whole = np.maximum(np.floor(microbatches), 1.0)
     unequal = (np.floor(layers / model_chunks) * model_chunks != layers) | (mtp > 0.0)
-    possible = (p > 1.0) & (p * model_chunks <= _MOST) & (folded | (deferred > 0.0) | (v > 1.0))
-    # Interleaved schedules take as many microbatches as stages in turn.
+    possible = (p > 1.0) & (p * model_chunks <= _MOST) & ((folded | (deferred > 0.0)) == (v == 1.0))
+    # Of invalid layouts none is executed.  Interleaved schedules take as many microbatches as stages in turn.
     possible &= (v == 1.0) | (np.floor(whole / p) * p == whole)
     possible &= ~folded | (p <= MOST_V_STAGES)
+    # Invalid layouts are computed with others.
+    possible &= (v == 1.0) | ((deferred == 0.0) & ~folded)
     at = np.flatnonzero(unequal & possible)
     if at.size:
         turn = np.where(v > 1.0, p, 1.0)
@@ -189,9 +194,12 @@ def _executed(*operands: Any, out: Any = None) -> Any:
         odd = np.floor((whole - few) / turn)
         few += (odd - 2.0 * np.floor(0.5 * odd)) * turn
         keys = np.stack([v_shape, np.where(folded, 0.0, deferred), p, v, np.minimum(whole, few)])[:, at]
-        kinds, kind_of = np.unique(keys, axis=1, return_inverse=True)
-        for kind, key in enumerate(kinds.T.tolist()):
-            some = at[kind_of.reshape(-1) == kind]
+        first, kind_of = distinct(keys)
+        order = np.argsort(kind_of, kind="stable")
+        for some_of, key in zip(
+            np.split(order, np.cumsum(np.bincount(kind_of))[:-1]), keys[:, first].T.tolist(), strict=True
+        ):
+            some = at[some_of]
             found[some] = _of_kind(key, whole[some] - key[-1], rows[4:6, some], rows[7:, some])
     if out is not None:
         np.copyto(out, found.reshape(shape))
@@ -233,8 +241,8 @@ def _of_kind(
         if not more.any():
             return of(m).span(durations)
         # Rows may differ in microbatches only.
-        durations, row = np.unique(durations, axis=1, return_inverse=True)
-        row = row.reshape(-1)
+        first, row = distinct(durations)
+        durations = durations[:, first]
         few, through, stages = (x.take(row, axis=-1) for x in of(m).dwelling(durations))
         longest = (through + more * stages).max(axis=0)
         if schedule not in SPLIT:
@@ -242,7 +250,22 @@ def _of_kind(
             longest = np.maximum(longest, few + (few - before) * (more / turns))
         return np.where(more > 0.0, longest, few)
 
+    if not _SEARCHED.get():
+        return span(0.5 * either)
     return _least(span, either) if either.any() else span(either)
+
+
+_SEARCHED: ContextVar[bool] = ContextVar("searched", default=True)
+
+
+@contextmanager
+def half_moved() -> Iterator[None]:
+    """What may be in either pass is half in each, in place of where the time is the least: for the many steps of a fit."""
+    token = _SEARCHED.set(False)
+    try:
+        yield
+    finally:
+        _SEARCHED.reset(token)
 
 
 _GOLDEN = 0.6180339887498949

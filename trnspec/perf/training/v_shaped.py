@@ -8,13 +8,13 @@ number of microbatches on, each further one adds the same to each form.
 from __future__ import annotations
 
 from collections import deque
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from trnspec.perf.ops import elementwise
+from trnspec.perf.ops import Corrected, elementwise, larger
 from trnspec.perf.training.v_shaped_order import Slot, needed, order
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.legality import MOST_V_STAGES
@@ -233,9 +233,12 @@ def recorded_bubble(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -
     if not any(issubclass(kind, NDArrayOperatorsMixin) for kind in kinds):
         return _bubbles(*layout, *times) if np.ndarray in kinds else v_shaped_bubble(*layout, *times)
     forward, inputs, weights, _ = times
-    f, b, w, several = (elementwise(part, *layout) for part in _USUAL_PARTS)
-    usually = f * forward + b * inputs + w * weights
-    return elementwise(_unusual, usually, several, *layout, *times)
+    *counts, several = (elementwise(part, *layout) for part in _USUAL_PARTS)
+    usually: Any = 0.0
+    for path in range(_AT_ONCE):
+        f, b, w = counts[3 * path : 3 * path + 3]
+        usually = larger(usually, f * forward + b * inputs + w * weights)
+    return elementwise(_CORRECTED, usually, _compared(several != 0.0, *layout, *times), *layout, *times)
 
 
 def _bubbles(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> NDArray[np.float64]:
@@ -253,21 +256,31 @@ def _bubbles(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> NDArr
             if number:
                 np.add(time, part, out=time)
         np.maximum(longest, time, out=longest)
-    several = np.zeros(layout[0].shape)
+    several = np.zeros(layout[0].shape, dtype=np.bool_)
     several.put(at, ~known)
-    found: NDArray[np.float64] = _unusual(longest, several, *layout, *times)
+    operands = [np.asarray(x) for x in (*layout, *times)]
+    found: NDArray[np.float64] = _unusual(longest, _compared(several, *operands), *operands)
     return found
 
 
-def _unusual(usually: Any, several: Any, *operands: Any, out: Any = None) -> Any:
-    """The bubble, where one path is usually the longest by its time: others are compared with it only where needed."""
-    v_shape, stages, _, forward, inputs, weights, either = columns = [np.asarray(x) for x in operands]
-    compared = (several != 0.0) | (inputs < forward) | (forward < weights) | (either != 0.0)
-    found = _replaced(np.maximum(usually, 0.0), compared & _computed(v_shape, stages), columns)
+def _compared(several: Any, v_shape: Any, stages: Any, _: Any, *times: Any) -> Any:
+    """Where all paths must be compared, not only those that are usually the longest."""
+    forward, inputs, weights, either = times
+    others = [several, inputs < forward, forward < weights, either != 0.0]
+    return np.logical_and(_computed(v_shape, stages), reduce(np.logical_or, others))
+
+
+def _unusual(usually: Any, compared: Any, *operands: Any, out: Any = None) -> Any:
+    """The bubble, with the longest of all paths where they must be compared."""
+    # The result may be in the place of an operand.
+    found = _replaced(np.array(usually), compared, [np.asarray(x) for x in operands])
     if out is None:
         return found
     np.copyto(out, found)
     return out
+
+
+_CORRECTED = Corrected(_unusual)
 
 
 def _replaced(result: NDArray[np.float64], rows: Any, operands: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
@@ -288,24 +301,30 @@ def _broadcast_at(x: NDArray[Any], shape: tuple[int, ...], places: Sequence[NDAr
     return np.asarray(np.broadcast_to(own[at], len(places[0]) if places else 1))
 
 
-def _computed(v_shape: NDArray[Any], stages: NDArray[Any]) -> Any:
+def _computed(v_shape: Any, stages: Any) -> Any:
     return (v_shape > 0.0) & (stages > 1.0) & (stages <= MOST_V_STAGES)
 
 
+_AT_ONCE = 4
+"""Paths of a row that are compared at once; more are rarely among those that are usually the longest."""
+
+
 def _usual_part(n: int, v_shape: Any, stages: Any, microbatches: Any, *, out: Any = None) -> Any:
-    """Counts of F, B and W of the path that is usually the longest; last whether other paths must be compared with it."""
+    """Counts of F, B and W of the paths that are usually the longest; last whether others must be compared with them."""
     columns = np.broadcast_arrays(v_shape, stages, microbatches)
     found = np.zeros(columns[0].shape)
     at = np.flatnonzero(_computed(*columns[:2]))
     if at.size:
         found.put(at, _TABLE.usual(*(x.take(at) for x in columns))[n])
+    if n == 3 * _AT_ONCE:
+        _TABLE.last = None
     if out is None:
         return found if found.ndim else float(found)
     np.copyto(out, found)
     return out
 
 
-_USUAL_PARTS = tuple(partial(_usual_part, n) for n in range(4))
+_USUAL_PARTS = tuple(partial(_usual_part, n) for n in range(3 * _AT_ONCE + 1))
 _QUICK = 8
 """Stages up to which paths are found for layouts that may not occur."""
 
@@ -350,10 +369,6 @@ def _counted(v_shape: float, stages: float, microbatches: float) -> tuple[Counts
     )  # type: ignore[return-value]  # two of them
 
 
-_AT_ONCE = 4
-"""Paths of a row that are compared at once; more are rarely among those that are usually the longest."""
-
-
 class _Table:
     """The paths of those schedules, stages and microbatches that have occurred, for many rows at once.
 
@@ -363,6 +378,7 @@ class _Table:
         first: The first path at each position: of those that are usually the longest, and of all.
         number: The number of paths at each position, of these and of all.
         counts: Counts of all paths, and what each further microbatch adds: six numbers, by path.
+        last: The columns of the last call of :meth:`usual`, and its result, of which each call takes one number.
     """
 
     def __init__(self) -> None:
@@ -373,6 +389,7 @@ class _Table:
         self.microbatches = np.zeros(1)
         self.first = self.number = np.zeros((2, 1), dtype=np.intp)
         self.counts = np.zeros((6, 1))
+        self.last: tuple[Sequence[Any], NDArray[np.float64]] | None = None
 
     def bubbles(self, v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> NDArray[np.float64]:
         """The bubble of each row; see :func:`v_shaped_bubble`."""
@@ -413,11 +430,14 @@ class _Table:
         return longest
 
     def usual(self, v_shape: Any, stages: Any, microbatches: Any) -> NDArray[np.float64]:
-        """For each row the counts of the path that is usually the longest, and 1 where it is not the only one."""
-        counts, known = self.usual_paths(v_shape, stages, microbatches)
-        return np.concatenate(
-            [counts[0], [~known if len(counts) == 1 else (counts[1:] != counts[:1]).any((0, 1)) | ~known]]
-        )
+        """For each row the counts of some paths that are usually the longest, and 1 where they are not all."""
+        columns = v_shape, stages, microbatches
+        if self.last is None or not all(map(np.array_equal, self.last[0], columns)):
+            counts, known = self.usual_paths(*columns)
+            some = counts[np.minimum(np.arange(_AT_ONCE), len(counts) - 1)].reshape(3 * _AT_ONCE, -1)
+            others = (counts[_AT_ONCE:] != counts[_AT_ONCE - 1 : _AT_ONCE]).any((0, 1))
+            self.last = columns, np.concatenate([some, [others | ~known]])
+        return self.last[1]
 
     def usual_paths(
         self, v_shape: Any, stages: Any, microbatches: Any

@@ -11,6 +11,7 @@ from attrs import evolve, fields
 from fit_samples import MODELS, TRUE, WRITTEN, cases
 
 from trnspec.errors import UsageError
+from trnspec.perf.calibration.document import achieved
 from trnspec.perf.calibration.fits.training import (
     COVERAGE,
     SHARES,
@@ -69,6 +70,23 @@ def test_scores_that_are_written_are_fitted():
     assert found.efficiency.score_passes > 0.0
     assert "score_passes" in found.names
     assert found.summary(held_out=False)[0] < 0.03
+
+
+def test_software_that_overlaps_no_gradients():
+    """Whatever a calibration says of other software, its rows are computed so; the fit to them says so too."""
+    blocking = [evolve(c, blocking=True) for c in cases(30, evolve(TRUE, overlap=0.0))]
+    data = batch(blocking)
+    assert (data.times(TRUE) == batch(cases(30, TRUE)).times(evolve(TRUE, overlap=0.0))).all()
+    assert (data.times(TRUE) > batch(cases(30, TRUE)).times(TRUE)).any()
+    found = fit(blocking)
+    assert 0.0 == found.efficiency.overlap
+    assert not {"overlap", "exposed"} & set(found.names)
+    assert "0x" == achieved(found.efficiency, found.names)["overlap"]
+    assert found.summary(held_out=False)[0] < 0.03
+    # With rows of other software it is a parameter again, and holds for those alone.
+    mixed = fit([*blocking[:15], *cases(30, TRUE)[15:]])
+    assert {"overlap", "exposed"} < set(mixed.names)
+    assert mixed.efficiency.overlap > 0.0
 
 
 def test_what_is_found_can_be(clean):

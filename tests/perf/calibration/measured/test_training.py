@@ -331,7 +331,8 @@ def test_columns_and_cells_that_are_missing(tmp_path):
         ({}, "", "adam"),
         ({"source": "NVIDIA-NeMo+Megatron-Bridge:docs/x.md"}, "megatron", "adam-fp32-grads"),
         ({"note": "Megatron-LM 23e00ed, TE 2.11"}, "megatron", "adam-fp32-grads"),
-        ({"source": "VIA-Research+vTrain:data (Megatron-DeepSpeed; 2022)"}, "megatron", "adam-fp32-grads"),
+        ({"source": "VIA-Research+vTrain:data (Megatron-DeepSpeed; 2022)"}, "megatron", "adam"),
+        ({"source": "mlcommons/training_results_v4.0:NVIDIA/results"}, "megatron", "adam"),
         ({"software": "torchtitan 0.2"}, "torchtitan", "adam-fsdp"),
         ({"source": "mosaicml+llm-foundry:scripts/train/benchmarking/README.md"}, "llm-foundry", "adam"),
         ({"framework": "nxd", "source": "Megatron-LM"}, "nxd", "adam-fp32-grads"),
@@ -340,6 +341,11 @@ def test_columns_and_cells_that_are_missing(tmp_path):
 def test_the_framework_of_a_row(stated, framework, optimizer):
     case = one(**stated)
     assert (framework, optimizer, 0.0) == (case.runtime.framework, case.layout.optimizer, case.runtime.reserve)
+
+
+def test_software_that_exchanges_gradients_after_the_last_backward_pass():
+    assert one(source="VIA-Research+vTrain:data (Megatron-DeepSpeed; 2022)").blocking
+    assert not one(source="mlcommons/training_results_v4.0:NVIDIA/results").blocking
 
 
 def test_recompute_that_is_unstated_is_that_of_the_framework():

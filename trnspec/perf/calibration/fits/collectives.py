@@ -19,8 +19,8 @@ from trnspec.perf.calibration.fit_range import EXPONENT
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.fits.prior import TYPICAL, Learned, Prior, posterior
 from trnspec.perf.calibration.fits.solver import minimize
-from trnspec.perf.calibration.fits.training import COVERAGE, Fitted
-from trnspec.perf.calibration.groups import GroupErrors
+from trnspec.perf.calibration.fits.training import Fitted
+from trnspec.perf.calibration.groups import GroupErrors, interval
 from trnspec.perf.calibration.measured.collectives import CollectiveCase
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of
@@ -232,11 +232,13 @@ class FittedLibrary(Fitted):
         library: The protocols.
         cases: The rows of the chip.
         beyond: Errors of rows whose chip was held out, by the fit of the nearest chip, or whose collective and number of ranks.
+        elsewhere_errors: Those of its rows by the fit of the nearest chip; empty where all rows are of one chip.
     """
 
     library: Library
     cases: tuple[CollectiveCase, ...] = field(repr=False)
     beyond: Any = field(repr=False)
+    elsewhere_errors: Any = field(factory=list, repr=False)
 
     @property
     def low(self) -> float:
@@ -301,9 +303,8 @@ class FittedLibrary(Fitted):
 
 
 def _ends(errors: Any) -> tuple[float, float]:
-    """The interval of measured over computed time that contains a share of some rows."""
-    low, high = np.quantile(1.0 / (1.0 + errors), [0.5 * (1.0 - COVERAGE), 0.5 * (1.0 + COVERAGE)])
-    return float(low), float(high)
+    """The interval of measured over computed time that contains a share of the next rows."""
+    return interval(1.0 / (1.0 + errors), np.arange(len(errors)))
 
 
 def _range(values: Sequence[float]) -> str:
@@ -362,11 +363,13 @@ def fit_collectives(
             if 0 < mask.sum() < len(some):
                 beyond.append(times(solved(rows.only(~mask), prior, OWN), rows.only(mask)) / rows.seconds[mask] - 1.0)
         others = {name: each for name, each in data.items() if name != chip}
+        elsewhere_errors: Any = []
         if others:
             near = nearest(chip, others)[0]
             without = _pooled(others, framework, {k: v for k, v in bases.items() if k != chip})
             library_there = solved(others[near], _prior(without, bases.get(near)), OWN)
-            beyond.append(times(library_there, rows) / rows.seconds - 1.0)
+            elsewhere_errors = times(library_there, rows) / rows.seconds - 1.0
+            beyond.append(elsewhere_errors)
         else:
             beyond += _left_out([c for c in cases if c.framework != framework])
         results[chip] = FittedLibrary(
@@ -380,6 +383,7 @@ def fit_collectives(
             learned=added,
             cases=tuple(some),
             beyond=np.concatenate(beyond) if beyond else np.empty(0),
+            elsewhere_errors=elsewhere_errors,
         )
     return results
 

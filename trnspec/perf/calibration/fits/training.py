@@ -19,6 +19,7 @@ from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import step
+from trnspec.perf.training.unequal import half_moved
 from trnspec.perf.work.plan import Plan
 from trnspec.perf.work.transformer import Transformer, transformer
 
@@ -93,13 +94,13 @@ class Pooled:
         common: The common value of each fitted parameter: the logit of a share, the logarithm of others; columns of shape
             (points, 1) for as many sets of parameters.
         own: What is added to it, by chip or era and parameter.
-        causal: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`.
+        fixed: Parameters that are a property of the rows: ``causal``, and ``overlap`` where they overlap no gradients.
         posterior: Their uncertainty; ``None`` without a fit.
     """
 
     common: Mapping[str, Any]
     own: Mapping[tuple[str, str], float] = field(factory=dict)
-    causal: float = 1.0
+    fixed: Mapping[str, float] = field(factory=dict)
     posterior: Posterior | None = field(default=None, repr=False, eq=False)
 
     def of(self, chip: str = "", era: str = "") -> Efficiency:
@@ -110,7 +111,7 @@ class Pooled:
             at = common + kernel(chip, name) + self.own.get((chip, name), 0.0) + self.own.get((era, name), 0.0)
             value, (low, high) = bounded(at, share=name in SHARES), ends[name]
             values[name] = np.clip(value, low, high) if isinstance(value, np.ndarray) else min(max(value, low), high)
-        return Efficiency(**values, causal=self.causal)
+        return Efficiency(**{**values, **self.fixed})
 
     def learned(self, chip: str = "", era: str = "") -> tuple[Learned, ...]:
         """What the rows add to the parameters of a chip and an era."""
@@ -131,6 +132,7 @@ class Batch:
         which: For each row the position of its combination.
         seconds: Measured times [s].
         groups: Name of the model of each row.
+        overlapping: 1 where gradients may overlap with computation, 0 where they are exchanged after it.
     """
 
     model: Transformer
@@ -139,6 +141,7 @@ class Batch:
     which: Any
     seconds: Any
     groups: tuple[str, ...] = field(repr=False)
+    overlapping: Any = field(repr=False)
 
     def times(self, efficiency: Efficiency | Pooled) -> Any:
         """The computed times [s]: the last axis is the rows, before it are sets of parameters where there are several."""
@@ -153,6 +156,7 @@ class Batch:
             which=self.which[mask],
             seconds=self.seconds[mask],
             groups=tuple(g for g, kept in zip(self.groups, mask, strict=True) if kept),
+            overlapping=self.overlapping[mask],
         )
 
     @property
@@ -179,10 +183,11 @@ class Batch:
             machine(system, efficiency.of(system.chip, era) if isinstance(efficiency, Pooled) else efficiency, dtype)
             for system, dtype, era in self.systems
         ]
-        if len(machines) == 1:
-            return machines[0]
-        columns = {f.name: [getattr(m, f.name) for m in machines] for f in attrs.fields(Machine)}
-        return Machine(**{name: self._of_rows(each) for name, each in columns.items()})
+        found = machines[0]
+        if len(machines) > 1:
+            columns = {f.name: [getattr(m, f.name) for m in machines] for f in attrs.fields(Machine)}
+            found = Machine(**{name: self._of_rows(each) for name, each in columns.items()})
+        return found if self.overlapping.all() else attrs.evolve(found, overlap=self.overlapping * found.overlap)
 
     def _of_rows(self, each: Sequence[Any]) -> Any:
         """A number of each system as one of each row: a float where all are equal, so that formulas skip what is absent."""
@@ -215,6 +220,7 @@ def batch(cases: Sequence[Case], eras: Sequence[str] = ()) -> Batch:
         np.array([position[key] for key in keys]),
         np.array([c.seconds for c in cases]),
         tuple(c.model for c in cases),
+        np.array([0.0 if c.blocking else 1.0 for c in cases]),
     )
 
 
@@ -377,6 +383,7 @@ def _free(data: Batch) -> tuple[str, ...]:
     used = [data.systems[i] for i in np.unique(data.which)]
     levels = {level.name for system, _, _ in used for level in system.levels}
     shares = {_share_of(dtype) for _, dtype, _ in used}
+    replicated = ((plan.dp * plan.cp > 1.0) & (data.overlapping > 0.0)).any()
     needs = {
         "matmul_fp8": "matmul_fp8" in shares,
         "matmul_fp4": "matmul_fp4" in shares,
@@ -384,8 +391,8 @@ def _free(data: Batch) -> tuple[str, ...]:
         "tensor_overlap": plan.overlap.any(),
         "send": (plan.pp > 1.0).any(),
         "pipeline_overlap": (plan.chunks > 1.0).any(),
-        "overlap": (plan.dp * plan.cp > 1.0).any(),
-        "exposed": (plan.dp * plan.cp > 1.0).any(),
+        "overlap": replicated,
+        "exposed": replicated,
         "ultraserver": "ultraserver" in levels,
         "network": "network" in levels,
     }
@@ -405,7 +412,9 @@ def solved(data: Batch, begin: Pooled | None = None, prior: Prior = NO_PRIOR) ->
         begin: Where the search begins: the result of a fit to more rows.
         prior: What is known before the rows.
     """
-    causal = 0.0 if (data.plan.flash == 0.0).any() else 1.0
+    fixed = {"causal": 0.0 if (data.plan.flash == 0.0).any() else 1.0}
+    if (data.overlapping == 0.0).all() and len(data.seconds):
+        fixed["overlap"] = 0.0
     names = prior.named(_free(data), TYPICAL)
     own = [
         (label, name)
@@ -433,7 +442,7 @@ def solved(data: Batch, begin: Pooled | None = None, prior: Prior = NO_PRIOR) ->
     bounds = np.concatenate([low, np.full(len(own), -_FARTHEST)]), np.concatenate([high, np.full(len(own), _FARTHEST)])
 
     def pooled(at: Any) -> Pooled:
-        return Pooled(dict(zip(names, at, strict=False)), dict(zip(own, at[len(names) :], strict=True)), causal)
+        return Pooled(dict(zip(names, at, strict=False)), dict(zip(own, at[len(names) :], strict=True)), fixed)
 
     if not len(data.seconds):
         return pooled(center)
@@ -459,7 +468,8 @@ def solved(data: Batch, begin: Pooled | None = None, prior: Prior = NO_PRIOR) ->
         slow = [np.log(_LAUNCHES) if n in ("forward", "backward") else t for n, t in zip(names, typical, strict=True)]
         starts = [center] if prior.name else [center, np.concatenate([slow, np.zeros(len(own))])]
     most = None if begin is None else _STEPS
-    results = [minimize(residuals, start, bounds, _TOLERANCE, most, jacobian) for start in starts]
+    with half_moved():
+        results = [minimize(residuals, start, bounds, _TOLERANCE, most, jacobian) for start in starts]
     best = min(results, key=lambda r: float(r.cost))
     return attrs.evolve(pooled(list(map(float, best.x))), posterior=posterior((*names, *own), best.jac, values, pull))
 

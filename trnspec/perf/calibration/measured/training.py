@@ -57,6 +57,7 @@ class Case:
         memory: Measured memory of a rank [B]; 0 where none was published.
         assumptions: What the row does not state, and what is assumed.
         source_text: Source, note and precision of the row.
+        blocking: Whether gradients are exchanged after the last backward pass.
         runtime: What the framework needs of memory besides the layout; measured memory has no reserve.
     """
 
@@ -73,6 +74,7 @@ class Case:
     memory: float = 0.0
     assumptions: tuple[str, ...] = ()
     source_text: str = ""
+    blocking: bool = False
     runtime: Runtime = ALLOCATED
 
 
@@ -95,6 +97,7 @@ class _Source:
         optimizer: The optimizer, if it differs from that of the framework.
         dispatch: How tokens are sent to experts.
         whole_experts: Whether tensor-parallel ranks hold whole experts.
+        blocking: Whether gradients are exchanged after the last backward pass, so that nothing overlaps with them.
     """
 
     framework: str
@@ -106,6 +109,7 @@ class _Source:
     optimizer: str = ""
     dispatch: Dispatch = "per-copy"
     whole_experts: bool = False
+    blocking: bool = False
 
 
 _SOURCES: tuple[tuple[str, _Source], ...] = (
@@ -113,14 +117,21 @@ _SOURCES: tuple[tuple[str, _Source], ...] = (
     (r"zero-3.*2104\.04473", _Source(framework="deepspeed", era="2021", flash=False, sequence_parallel=False)),
     (r"2104\.04473", _Source(framework="megatron", era="2021", flash=False, sequence_parallel=False)),
     (r"2205\.05198", _Source(framework="megatron", era="2022", flash=False)),
-    (r"megatron-deepspeed", _Source(framework="megatron", era="2022", flash=False, sequence_parallel=False)),
+    # Without ZeRO, DeepSpeed all-reduces gradients in their own dtype, fp16, after the last backward pass
+    # (DeepSpeedEngine.allreduce_gradients; the source states that there are no buckets).
+    (
+        r"megatron-deepspeed",
+        _Source(
+            framework="megatron", era="2022", flash=False, sequence_parallel=False, optimizer="adam", blocking=True
+        ),
+    ),
     # Recipes overlap collectives of tensor parallelism, split no expert and send tokens with HybridEP.
     (
         r"megatron-?bridge",
         _Source(framework="megatron", zero=1, overlap=True, dispatch="per-node", whole_experts=True),
     ),
-    # Distributed optimizer and userbuffers, as in the submitted configurations.
-    (r"mlcommons|nemo", _Source(framework="megatron", zero=1, overlap=True)),
+    # Distributed optimizer with gradients in bf16 (grad_sync_dtype) and userbuffers, as in the submitted configurations.
+    (r"mlcommons|nemo", _Source(framework="megatron", zero=1, overlap=True, optimizer="adam")),
     (r"simumax", _Source(framework="megatron", era="2026-02", zero=1, whole_experts=True)),
     (r"megatron", _Source(framework="megatron")),
     (r"torchtitan", _Source(framework="torchtitan", era="2024", zero=3)),
@@ -180,6 +191,7 @@ def _case(graph: Graph, row: Record, name: str) -> Case:
         memory=number(row, "mem_gib") * 2**30,
         assumptions=tuple(assumptions),
         source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision")),
+        blocking=source.blocking,
         # Asynchronous tensor parallelism gathers the inputs once more in the backward pass.
         runtime=runtime(
             system.capacity,

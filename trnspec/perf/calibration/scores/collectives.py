@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -12,10 +13,11 @@ from trnspec.perf.calibration.measured.collectives import CollectiveCase, collec
 from trnspec.perf.calibration.measured.tables import Skipped
 from trnspec.perf.calibration.scores.score import Scored
 from trnspec.perf.collectives.library import launched, timed
-from trnspec.perf.lowering.calibrated import Calibrated, calibrated
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, nearest
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.fits.training import Holdout
     from trnspec.perf.calibration.measured.tables import Part, Record
 
 
@@ -61,21 +63,18 @@ def computed(case: CollectiveCase, known: Calibrated) -> float | None:
     return float(launched(library, case.launch, usable[0].time, case.size, case.machine.byte))
 
 
-def refit_collectives(
-    graph: Graph,
-    rows: list[Record],
-    eras: tuple[str, ...] = (),  # noqa: ARG001  # one era is fitted at a time
-) -> dict[tuple[str, Part], float]:
-    """The value of each row by a fit without the rows of its size."""
+def refit_collectives(graph: Graph, rows: list[Record], holdout: Holdout = "model") -> dict[tuple[str, Part], float]:
+    """The value of each row by a fit without the rows of its size, or by that of the nearest other chip, without its own."""
     cases = [c for c in collective_cases(graph, rows) if isinstance(c, CollectiveCase)]
     values: dict[tuple[str, Part], float] = {}
     for framework in sorted({c.framework for c in cases}):
         used = [c for c in cases if c.framework in {framework, BASE.get(framework)}]
         try:
-            fits = fit_collectives(used, framework)
+            fits = fit_collectives(used, framework, partial(nearest, graph))
         except UsageError:
             continue
         for fitted in fits.values():
-            for case, error in zip(fitted.cases, fitted.held_out, strict=True):
+            errors = fitted.elsewhere_errors if holdout == "chip" else fitted.held_out
+            for case, error in zip(fitted.cases, errors, strict=len(errors) > 0):
                 values[case.id, "collective"] = case.seconds * (1.0 + float(error))
     return values

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.fits.training import Holdout
     from trnspec.perf.calibration.measured.tables import Part, Record
 
 
@@ -72,12 +73,12 @@ def _at_end(case: InferenceCase, end: int) -> InferenceCase:
     return evolve(case, system=(case.system.ends or (case.system,) * 2)[end])
 
 
-def refit_inference(graph: Graph, rows: list[Record]) -> dict[tuple[str, Part], float]:
-    """Times by fits to other models."""
+def refit_inference(graph: Graph, rows: list[Record], holdout: Holdout = "model") -> dict[tuple[str, Part], float]:
+    """Times by fits to other models, or to other chips."""
     cases = [c for c in inference_cases(graph, rows) if isinstance(c, InferenceCase) and c.tpot]
-    if len(cases) < LEAST:
+    if len(cases) < LEAST or (holdout == "chip" and len({c.system.chip for c in cases}) == 1):
         return {}
-    fitted = fit_inference(cases)
+    fitted = fit_inference(cases, holdout)
     times: dict[tuple[str, Part], float] = {
         (c.id, "tpot"): c.tpot * (1.0 + float(e)) for c, e in zip(cases, fitted.held_out, strict=True)
     }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.calibration import KernelRoof
+    from trnspec.perf.calibration.fits.training import Holdout
     from trnspec.perf.calibration.measured.tables import Part, Record
     from trnspec.perf.lowering.calibrated import Calibrated
 
@@ -105,14 +106,14 @@ def _ends(spec: Calibration, known: Calibrated, part: str) -> tuple[float, float
     return low, high
 
 
-def refit_kernels(graph: Graph, rows: list[Record]) -> dict[tuple[str, Part], float]:
-    """Times by fits to other shapes."""
+def refit_kernels(graph: Graph, rows: list[Record], holdout: Holdout = "model") -> dict[tuple[str, Part], float]:
+    """Times by fits to other shapes, or to other chips."""
     result: dict[tuple[str, Part], float] = {}
     groups: dict[Part, list[KernelCase]] = {}
     for case in _cases(graph, rows):
         groups.setdefault(case.part, []).append(case)
     for part, some in groups.items():
-        folds = [str(zlib.crc32(c.family.encode()) % FOLDS) for c in some]
+        folds = [c.chip if holdout == "chip" else str(zlib.crc32(c.family.encode()) % FOLDS) for c in some]
         values = held_out(part, some, folds, solved(part, some))
         result |= {(c.id, part): float(v) for c, v in zip(some, values, strict=True) if not np.isnan(v)}
     return result

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.fits.training import Holdout
     from trnspec.perf.calibration.measured.tables import Record, Skipped
 
 
@@ -68,8 +69,14 @@ class Scored:
 
     @property
     def inside(self) -> bool | None:
-        """Whether the measured value is in the interval; ``None`` without one."""
-        return None if self.low is None or self.high is None else self.low <= self.measured <= self.high
+        """Whether the measured value is in the interval; ``None`` without one.
+
+        Of a held-out value it is as wide about that as about the calibrated one: intervals are for rows that no fit has seen.
+        """
+        if self.low is None or self.high is None or self.calibrated is None:
+            return None
+        moved = 1.0 if self.held_out is None else self.held_out / self.calibrated
+        return self.low * moved <= self.measured <= self.high * moved
 
 
 class Scorer(Protocol):
@@ -97,13 +104,16 @@ class Scorer(Protocol):
 
 
 class Refit(Protocol):
-    """Computes the rows of one fit again, each by a fit to the rows of other models."""
+    """Computes the rows of one fit again, each by a fit to the rows of other models or of other chips."""
 
-    def __call__(self, graph: Graph, rows: list[Record]) -> Mapping[tuple[str, Part], float]:
+    def __call__(
+        self, graph: Graph, rows: list[Record], holdout: Holdout = "model"
+    ) -> Mapping[tuple[str, Part], float]:
         """The held-out value of each row that has one, by its name and what was measured.
 
         Args:
             graph: The catalog.
             rows: The rows that a calibration was fitted to, of all tables.
+            holdout: What is held out together: all rows of a model (of kernels a shape, of collectives a size), or of a chip.
         """
         ...  # pragma: no cover

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.fits.training import Holdout
     from trnspec.perf.calibration.measured.tables import Part, Record
     from trnspec.perf.calibration.scores.score import Refit, Scorer
 
@@ -52,6 +53,7 @@ def score(
     *,
     calibration: str = "auto",
     refit: bool = False,
+    holdout: Holdout = "model",
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, list[Scored | Skipped]]:
     """Scores of every row, by the name of its table.
@@ -62,7 +64,8 @@ def score(
         graph: The catalog.
         tables: The rows of each table.
         calibration: Name of a calibration for all rows, ``none``, or ``auto``.
-        refit: Also compute each row that was seen with a fit to the models other than its own.
+        refit: Also compute each row that was seen with a fit to the models, or to the chips, other than its own.
+        holdout: Which of them.
         progress: Called with the work done and the work in all.
 
     Raises:
@@ -85,7 +88,7 @@ def score(
     if refit:
         held_out: dict[tuple[str, Part], float] = {}
         for kind, rows in _of_fits(graph, tables, scores):
-            held_out |= REFITS[kind](graph, rows)
+            held_out |= REFITS[kind](graph, rows, holdout)
             done += COST * len(rows)
             advance(done, total)
         scores = {name: [_with_held_out(s, held_out) for s in some] for name, some in scores.items()}
@@ -131,5 +134,7 @@ def _of_fits(
         for each in scores[name]:
             if isinstance(each, Scored) and each.seen and each.calibration in fits and by_id[each.id]["kind"] in REFITS:
                 row = by_id[each.id]
-                groups.setdefault((row["kind"], fits[each.calibration]), {})[each.id] = row
+                # Collectives of all chips are one fit, of which each chip has a document.
+                fit = "" if row["kind"] == "collective" else fits[each.calibration]
+                groups.setdefault((row["kind"], fit), {})[each.id] = row
     return [(kind, list(some.values())) for (kind, _), some in groups.items()]

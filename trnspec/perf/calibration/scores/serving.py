@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.fits.training import Holdout
     from trnspec.perf.calibration.measured.tables import Part, Record
     from trnspec.perf.lowering.calibrated import Calibrated
 
@@ -81,14 +82,14 @@ def _at_end(case: ServingCase, end: int) -> ServingCase:
     return evolve(case, system=(case.system.ends or (case.system,) * 2)[end])
 
 
-def refit_serving(graph: Graph, rows: list[Record]) -> dict[tuple[str, Part], float]:
-    """Times by fits to other models."""
-    times = refit_inference(graph, [row for row in rows if not on_gpu(row)])
+def refit_serving(graph: Graph, rows: list[Record], holdout: Holdout = "model") -> dict[tuple[str, Part], float]:
+    """Times by fits to other models, or to other chips."""
+    times = refit_inference(graph, [row for row in rows if not on_gpu(row)], holdout)
     cases = [c for c in serving_cases(graph, rows) if isinstance(c, ServingCase)]
-    models = [c.model for c in cases]
-    if len(set(models)) > 1:
+    groups = [c.system.chip if holdout == "chip" else c.model for c in cases]
+    if len(set(groups)) > 1:
         data = Runs.of(cases)
-        both = held_out(cases, data, models, solved(cases, data))
+        both = held_out(cases, data, groups, solved(cases, data))
         for part, values in zip(_PHASES, both, strict=True):
             times |= {(c.id, part): float(v) for c, v in zip(cases, values, strict=True)}
     return times

@@ -14,14 +14,15 @@ from trnspec.perf.calibration.measured.tables import Skipped, row_hashes
 from trnspec.perf.calibration.measured.training import Case, training_cases
 from trnspec.perf.calibration.scores.score import Scored
 from trnspec.perf.lowering.efficiency import IDEAL
-from trnspec.perf.training.estimator import peak
+from trnspec.perf.training.estimator import extremes, peak
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.fits.training import Holdout
     from trnspec.perf.calibration.measured.tables import Part, Record
-    from trnspec.perf.lowering.efficiency import Efficiency
+    from trnspec.perf.lowering.calibrated import Calibrated
 
 _ASSUMED = "microbatch: 1"
 """The assumption of rows that do not state the microbatch, on which memory depends most."""
@@ -40,8 +41,8 @@ def score_training(
     chosen = Chosen(graph, "training", calibration)
     for applied, some in chosen.groups(cases):
         steps = [case for case, _ in some]
-        ideal = _spans(steps, IDEAL)[0]
-        value, low, high = _spans(steps, applied.efficiency) if applied.name else (ideal,) * 3
+        ideal = batch(steps).times(IDEAL)
+        value, low, high = _spans(steps, applied) if applied.name else (ideal,) * 3
         for i, (case, known) in enumerate(some):
             about = chosen.about(case, dataset)
             step = Scored(**about, part="step", measured=case.seconds, ideal=float(ideal[i]))
@@ -59,30 +60,29 @@ def score_training(
     return scored
 
 
-def _spans(cases: Sequence[Case], efficiency: Efficiency) -> tuple[Any, Any, Any]:
+def _spans(cases: Sequence[Case], applied: Calibrated) -> tuple[Any, Any, Any]:
     """Computed times of a step [s], and the least and the largest over the figures' intervals and the open settings."""
-    value = batch(cases).times(efficiency)
+    value = batch(cases).times(applied.efficiency)
     low, high = np.array(value), np.array(value)
     # A row that leaves a setting open is computed with each of its values.
     layouts = [(i, layout) for i, case in enumerate(cases) for layout in (case.layout, *case.alternatives)]
     rows = np.array([i for i, _ in layouts])
     for end in (0, 1):
         at_end = [
-            evolve(cases[i], layout=layout, system=(cases[i].system.ends or (cases[i].system,) * 2)[end])
-            for i, layout in layouts
+            evolve(cases[i], layout=layout, system=extremes(cases[i].system, applied)[end]) for i, layout in layouts
         ]
-        times = batch(at_end).times(efficiency)
+        times = batch(at_end).times(applied.efficiency)
         np.minimum.at(low, rows, times)
         np.maximum.at(high, rows, times)
     return value, low, high
 
 
-def refit_training(graph: Graph, rows: list[Record]) -> dict[tuple[str, Part], float]:
-    """Step times by fits to other models."""
+def refit_training(graph: Graph, rows: list[Record], holdout: Holdout = "model") -> dict[tuple[str, Part], float]:
+    """Step times by fits to other models, or to other chips."""
     cases = [c for c in training_cases(graph, rows) if isinstance(c, Case)]
-    if len(cases) < LEAST:
+    if len(cases) < LEAST or (holdout == "chip" and len({c.system.chip for c in cases}) == 1):
         return {}
-    fitted = fit(cases, eras=_eras(graph, rows))
+    fitted = fit(cases, holdout, _eras(graph, rows))
     return {(c.id, "step"): c.seconds * (1.0 + float(e)) for c, e in zip(cases, fitted.held_out, strict=True)}
 
 

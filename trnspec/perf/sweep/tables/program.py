@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,13 @@ import numpy as np
 from attrs import define, field
 from numpy.typing import NDArray
 
+from trnspec.perf.sweep.columns import COUNTS
 from trnspec.perf.sweep.expressions import Element, Expression, Table, required
+from trnspec.perf.sweep.formulas import COLUMNS
+from trnspec.perf.sweep.tables.axes import Axis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from trnspec.perf.sweep.expressions import Operand
 
@@ -215,6 +218,31 @@ _ROUND = 256
 """The number of rows that a program evaluates is a multiple of this, so that few sizes occur."""
 
 
+NEAR = 12
+"""Bits of a number by which rows are sorted, besides their features."""
+_FOUND = 8192
+"""Rows whose positions on axes are found at once."""
+
+
+def near(axes: Mapping[str, Axis], which: Any) -> Any:
+    """Numbers of rows that are equal where estimators are next to each other, so that elements of tables are."""
+    if not isinstance(which, (np.ndarray, Expression)):
+        return np.uint16(0)
+    narrow = max(0, (len(axes["which"].values) - 1).bit_length() - NEAR)
+    return (which >> narrow if narrow else which).astype(np.uint16)
+
+
+def is_known(name: str, axis: Axis, column: Any) -> bool:
+    """Whether a column that is not looked up has valid values, and where it is recorded as a number only that one."""
+    if not isinstance(column, np.ndarray):
+        return True
+    if name in COUNTS and np.minimum.reduce(column) < 1:
+        return False
+    if axis.fixed:
+        return bool(column.min() >= 0 and column.max() < len(axis.values))
+    return len(axis.values) != 1 or bool((column == axis.values[0]).all())
+
+
 @define
 class Programs:
     """The operations of a batch: those that find out which layouts are valid, and for these the times.
@@ -222,20 +250,64 @@ class Programs:
     Rows whose layouts have the same features are evaluated together, without the operations of other features.
 
     Attributes:
+        axes: The values of each column.
         layouts: Codes and features.
         kinds: Times and their parts by features.
         every: The features of the program for the other rows.
         results: Number of results of each row.
         words: The columns that programs have as bits of words.
         buffers: The memory of the programs.
+        evaluated: Rows that were evaluated so far.
     """
 
+    axes: Mapping[str, Axis]
     layouts: Program
     kinds: dict[int, Program]
     every: int
     results: int
     words: list[Translation]
     buffers: Buffers = field(factory=Buffers)
+    evaluated: int = field(default=0, init=False)
+    _scratch: dict[str, NDArray[np.int64]] = field(factory=dict, init=False)
+
+    def evaluate(self, columns: Mapping[str, Any], size: int) -> list[Any] | None:
+        """Times, parts and codes of some rows; ``None`` where a value is new."""
+        self.evaluated += size
+        words: dict[str, NDArray[Any]] = {}
+        code, features = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8)
+        for begin in range(0, size, _FOUND):
+            at = slice(begin, min(size, begin + _FOUND))
+            part = {name: column[at] if isinstance(column, np.ndarray) else column for name, column in columns.items()}
+            found = self.found(part, at.stop - begin)
+            if found is None:
+                return None
+            code[at], features[at] = self.layout(part | found, at.stop - begin)
+            for name, bits in found.items():
+                words.setdefault(name, self._array(f"all {name}", size))[at] = bits
+        return [*self.times(dict(columns) | words, features, near(self.axes, columns["which"])), code]
+
+    def found(self, columns: Mapping[str, Any], size: int) -> dict[str, NDArray[Any]] | None:
+        """The positions of the values of rows on axes, as bits of words; ``None`` where one is new."""
+        known = {name for name, _, _ in self.words}
+        if not all(is_known(name, self.axes[name], columns[name]) for name in COLUMNS if name not in known):
+            return None
+        words: dict[str, NDArray[Any]] = {}
+        part = self._array("part", size)
+        for name, word, bits in self.words:
+            if word in words:
+                self.axes[name].find(columns[name], bits, part)
+                np.bitwise_or(words[word], part, out=words[word])
+            else:
+                words[word] = self._array(word, size)
+                self.axes[name].find(columns[name], bits, words[word])
+        return None if any(np.minimum.reduce(word) < 0 for word in words.values()) else words
+
+    def _array(self, name: str, size: int) -> NDArray[np.int64]:
+        """An array for bits of rows, which is used again."""
+        array = self._scratch.get(name)
+        if array is None or len(array) < size:
+            array = self._scratch[name] = np.empty(size, dtype=np.int64)
+        return array[:size]
 
     def layout(self, columns: Mapping[str, Any], size: int) -> tuple[Any, Any]:
         """Codes and features of some rows, which the next call overwrites; those of all rows where they are equal."""
@@ -269,7 +341,3 @@ class Programs:
                 for column, values in zip(results, bound.run(), strict=True):
                     column[part] = values[: len(part)] if isinstance(values, np.ndarray) else values
         return results
-
-
-NEAR = 12
-"""Bits of a number by which rows are sorted, besides their features."""

@@ -8,15 +8,16 @@ combinations, an operation is evaluated for every row, with the same bits.
 from __future__ import annotations
 
 import math
+import operator
+from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import define, field
-from numpy.typing import NDArray
+from attrs import define, field, frozen
 
+from trnspec.perf import llvm
 from trnspec.perf.lowering.machine import Machine
-from trnspec.perf.sweep import keys
 from trnspec.perf.sweep.columns import COUNTS, Choices, caused, reason_codes
 from trnspec.perf.sweep.estimator_columns import Figures
 from trnspec.perf.sweep.expressions import Expression, Recording, required
@@ -29,15 +30,20 @@ from trnspec.perf.sweep.formulas import (
     formulas,
     without_features,
 )
-from trnspec.perf.sweep.program import NEAR, REJECTED, Buffers, Program, Programs, Translation
+from trnspec.perf.sweep.tables import keys, machine_code
+from trnspec.perf.sweep.tables.axes import Axis
+from trnspec.perf.sweep.tables.compiled import Compiled
+from trnspec.perf.sweep.tables.program import REJECTED, Program, Programs, Translation
 from trnspec.perf.training.step import step_from_costs
 from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from trnspec.perf.ops import Number
-    from trnspec.perf.sweep.keys import Field
+    from trnspec.perf.sweep.tables.keys import Field
     from trnspec.perf.training.costs import Costs
     from trnspec.perf.training.estimator import Estimator
 
@@ -45,16 +51,12 @@ _MAX_COMBINATIONS = 1 << 18
 """Largest table of an operation; beyond that it is evaluated for every row."""
 _COMBINATIONS_PER_ROW = 0.5
 """Largest table of an operation, per row of a batch that is evaluated for the first time."""
-_MAX_VALUES = 256
-"""Largest number of distinct values of a column that is an axis."""
 _MAX_SHARED = 1 << 17
 """Most elements of tables that are expanded to the axes of others, so that rows need fewer keys."""
 _ESTIMATORS = 8
 """A table by numbers of estimators is one by estimator if it has more than one over this of their elements."""
 _RECORD = 4
 """Elements that are looked up together."""
-_FOUND = 8192
-"""Rows whose positions on axes are found at once."""
 _SEPARATE = 1 << 15
 """Largest tables that are looked up one by one."""
 _KINDS = 14
@@ -65,74 +67,33 @@ _RARE = 0.01
 """Share of the rows below which a kind of layouts has no program of its own."""
 _COMPILED_ROWS = 1 << 15
 """Rows of a batch from which on it is faster to make tables for it alone."""
-_VALUE_LIMIT = 1 << 20
-"""Values of an axis are below this."""
 
 
-@define
-class _Axis:
-    """The values of a column; those of a fixed one are all integers below their number.
+_FAST_COMBINATIONS = 1 << 14
+"""Largest table of an operation in machine code, which computes faster than it looks up what is not in cache."""
+_FAST_SHARED = 1 << 8
+"""The same of tables that are expanded."""
+_FAST_ROWS = 1 << 18
+"""Rows of a batch, or of repeated ones, from which on machine code is faster, the time to make it included."""
+
+
+@frozen
+class _Limits:
+    """Sizes of tables and number of programs.
 
     Attributes:
-        values: The values, sorted.
-        fixed: Whether the position of a value is the value.
+        most: Largest table of a function of arrays, and of what it depends on.
+        each: Largest table of other operations.
+        shared: Most elements of tables that are expanded to the axes of others, so that rows need fewer keys.
+        kinds: Most kinds of layouts that have programs of their own.
+        union: Whether the programs are machine code, one for all kinds that need the same functions of arrays.
     """
 
-    values: NDArray[Any]
-    fixed: bool = False
-
-    @property
-    def usable(self) -> bool:
-        """Whether there are few enough values."""
-        return self.fixed or len(self.values) <= _MAX_VALUES
-
-    @property
-    def fractional(self) -> bool:
-        """Whether values need not be whole."""
-        return self.values.dtype.kind == "f"
-
-    def knows(self, column: NDArray[Any]) -> bool:
-        """Whether all values of a column are on the axis."""
-        if self.fixed:
-            return True
-        nearest = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
-        return bool((self.values.take(nearest) == column).all())
-
-    def bits(self, shift: int) -> np.int64 | NDArray[np.int64]:
-        """For each value its position in bits of a word, -1 for others; or only the shift, where a value is its position."""
-        if self.fixed:
-            return np.int64(shift)
-        positions = np.arange(len(self.values), dtype=np.int64) << shift
-        if self.fractional:
-            return positions
-        # Values that are too small find the first element, too large ones the last.
-        bits = np.full(int(self.values[-1]) + 2, -1, dtype=np.int64)
-        bits[self.values] = positions
-        return bits
-
-    def find(self, column: NDArray[Any], bits: np.int64 | NDArray[np.int64], out: NDArray[np.int64]) -> None:
-        """Write the positions of values, as bits; -1 for one that is new."""
-        if not isinstance(bits, np.ndarray):
-            np.left_shift(column, bits, out=out, casting="unsafe")
-        elif self.fractional:
-            nearest = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
-            bits.take(nearest, out=out, mode="clip")
-            out[self.values.take(nearest) != column] = -1
-        else:
-            bits.take(column, out=out, mode="clip")
-
-    def grow(self, column: NDArray[Any]) -> None:
-        """Add new values; with too many or too large ones the column is not an axis any more."""
-        if self.fractional:
-            self.values = np.union1d(self.values, column)
-            return
-        largest = max(0, int(column.max()), *self.values[-1:].tolist())
-        if largest < _VALUE_LIMIT:
-            present = np.zeros(largest + 1, dtype=np.bool_)
-            present[self.values] = present[column] = True
-            self.values = np.flatnonzero(present)
-        else:
-            self.values = np.arange(_MAX_VALUES + 1)
+    most: int
+    each: int
+    shared: int
+    kinds: int
+    union: bool
 
 
 @define
@@ -145,91 +106,43 @@ class Tables:
         axes: The values of each column.
         names: Names of the results: parts of the time.
         programs: The operations of rows; ``None`` where formulas are evaluated as they are.
-        scratch: Arrays of bits.
     """
 
     figures: Figures
     rows: int
-    axes: dict[str, _Axis]
+    axes: dict[str, Axis]
     names: tuple[str, ...]
-    programs: Programs | None = field(default=None, init=False)
-    scratch: dict[str, NDArray[np.int64]] = field(factory=dict, init=False)
+    programs: Programs | Compiled | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, estimators: Sequence[Estimator], rows: int, columns: dict[str, Any], parts: Sequence[str]) -> Tables:
         """The tables of a batch; ``columns`` are those of a sample of rows, from which values are collected first."""
         figures = Figures.of(estimators)
-        axes = {name: _Axis(np.arange(size), fixed=True) for name, size in figures.sizes.items()}
-        axes["which"] = _Axis(np.arange(len(estimators)), fixed=True)
+        axes = {name: Axis(np.arange(size), fixed=True) for name, size in figures.sizes.items()}
+        axes["which"] = Axis(np.arange(len(estimators)), fixed=True)
         for name in COLUMNS:
             column = columns[name]
             if not isinstance(column, np.ndarray):
-                axes[name] = _Axis(np.array([column]))
+                axes[name] = Axis(np.array([column]))
             elif name in COUNTS:
-                axes[name] = _Axis(column[:0])
+                axes[name] = Axis(column[:0])
                 axes[name].grow(column)
             elif name in LIMITS:
-                axes[name] = _Axis(np.arange(LIMITS[name] + 1), fixed=True)
+                axes[name] = Axis(np.arange(LIMITS[name] + 1), fixed=True)
             else:
-                axes[name] = _Axis(np.unique(column))
+                axes[name] = Axis(np.unique(column))
         tables = cls(figures, rows, axes, ("total", *parts))
         tables.build(columns)
         return tables
 
+    @property
+    def checks(self) -> bool:
+        """Whether :meth:`evaluate` finds values that are invalid."""
+        return isinstance(self.programs, Compiled)
+
     def evaluate(self, columns: dict[str, Any], size: int) -> list[Any] | None:
         """Times, parts and codes of some rows; ``None`` where :meth:`grow` is needed before."""
-        if self.programs is None:
-            return self._direct(columns)
-        words: dict[str, NDArray[Any]] = {}
-        code, features = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8)
-        for begin in range(0, size, _FOUND):
-            at = slice(begin, min(size, begin + _FOUND))
-            part = {name: column[at] if isinstance(column, np.ndarray) else column for name, column in columns.items()}
-            found = self._words(self.programs.words, part, at.stop - begin)
-            if found is None:
-                return None
-            code[at], features[at] = self.programs.layout(part | found, at.stop - begin)
-            for name, bits in found.items():
-                words.setdefault(name, self._array(f"all {name}", size))[at] = bits
-        return [*self.programs.times(columns | words, features, self._near(columns["which"])), code]
-
-    def _near(self, which: Any) -> Any:
-        """Numbers of rows that are equal where estimators are next to each other, so that elements of tables are."""
-        if not isinstance(which, np.ndarray):
-            return np.uint16(0)
-        narrow = max(0, (len(self.axes["which"].values) - 1).bit_length() - NEAR)
-        return (which >> narrow if narrow else which).astype(np.uint16)
-
-    def _words(
-        self, translations: Sequence[Translation], columns: dict[str, Any], size: int
-    ) -> dict[str, NDArray[Any]] | None:
-        """The positions of the values of rows on axes, as bits of words; ``None`` where one is new."""
-        known = {name for name, _, _ in translations}
-        for name in COLUMNS:
-            column, axis = columns[name], self.axes[name]
-            if not isinstance(column, np.ndarray) or name in known:
-                continue
-            if name in COUNTS and np.minimum.reduce(column) < 1:
-                return None
-            if not axis.fixed and len(axis.values) == 1 and (column != axis.values[0]).any():
-                return None  # a number that the program has as a constant
-        words: dict[str, NDArray[Any]] = {}
-        part = self._array("part", size)
-        for name, word, bits in translations:
-            if word in words:
-                self.axes[name].find(columns[name], bits, part)
-                np.bitwise_or(words[word], part, out=words[word])
-            else:
-                words[word] = self._array(word, size)
-                self.axes[name].find(columns[name], bits, words[word])
-        return None if any(np.minimum.reduce(word) < 0 for word in words.values()) else words
-
-    def _array(self, name: str, size: int) -> NDArray[np.int64]:
-        """An array for bits of rows, which is used again."""
-        array = self.scratch.get(name)
-        if array is None or len(array) < size:
-            array = self.scratch[name] = np.empty(size, dtype=np.int64)
-        return array[:size]
+        return self._direct(columns) if self.programs is None else self.programs.evaluate(columns, size)
 
     def grow(self, columns: dict[str, Any]) -> None:
         """Add the values of these columns, which are at least 1 where they count from 1."""
@@ -244,21 +157,29 @@ class Tables:
 
     def build(self, columns: dict[str, Any]) -> None:
         """Record the formulas, tabulate what depends on few columns, and compile the rest; or take them from the cache."""
-        key = (self.names, *((a.usable, a.values.tobytes()) for a in self.axes.values()))
+        key = (
+            self.names,
+            *((a.usable, a.fixed, len(a.values) if a.fixed else a.values.tobytes()) for a in self.axes.values()),
+        )
         built = self.figures.built
-        if key not in built:
+        known = built.get(key)
+        evaluated = known.evaluated if isinstance(known, Programs) else 0
+        fast = llvm.available() and max(self.rows, evaluated) >= _FAST_ROWS
+        if known is None or (fast and not isinstance(known, Compiled)):
             # Tables pay for a large batch, and for one that is repeated, which may be repeated again.
-            repeated = built.get(None) == key
+            repeated = known is not None or built.get(None) == key
             built.clear()
             if repeated or self.rows >= _COMPILED_ROWS:
                 limit = _MAX_COMBINATIONS if repeated else int(_COMBINATIONS_PER_ROW * self.rows)
                 limit = max(min(_MAX_COMBINATIONS, limit), self.size_of(("which",)))
-                built[key] = self._compiled(limit, columns)
+                limits = _Limits(limit, limit, _MAX_SHARED, min(_KINDS, self.rows // _KIND_ROWS), union=False)
+                fast_limits = _Limits(limit, min(limit, _FAST_COMBINATIONS), _FAST_SHARED, 2, union=True)
+                built[key] = self._compiled(fast_limits if fast else limits, columns, fast=fast)
             else:
                 built[None] = key
         self.programs = built.get(key)
 
-    def _compiled(self, limit: int, sample: dict[str, Any]) -> Programs:
+    def _compiled(self, limits: _Limits, sample: dict[str, Any], *, fast: bool) -> Programs | Compiled:
         recording = Recording()
         leaves: dict[Expression, NDArray[Any]] = {}
         columns: dict[str, Any] = {}
@@ -284,29 +205,40 @@ class Tables:
         bits = features(coefficients)
         layouts = [code, np.maximum(bits, (code != np.uint8(0)) * np.uint8(REJECTED))]
         every = (1 << len(FEATURES)) - 1
-        kinds = {-1: layouts} | {kind: times(kind) for kind in (*self._kinds(layouts[1], leaves, limit, sample), every)}
-        tables = self._tabulated(required(chain.from_iterable(kinds.values())), leaves, limit)
-        words, results = self._rowwise(kinds, tables)
+        kinds = {-1: layouts} | {
+            kind: times(kind) for kind in (*self._kinds(layouts[1], leaves, limits, sample), every)
+        }
+        tables = self._tabulated(required(chain.from_iterable(kinds.values())), leaves, limits)
+        words, results = self._rowwise(kinds, tables, limits)
+        if fast:
+            return Compiled.of(self.axes, words, results.pop(-1), results)
         layout = Program.of(results.pop(-1), reuse=False)
         times_of = {kind: Program.of(of_kind) for kind, of_kind in results.items()}
-        return Programs(layout, times_of, every, len(self.names), words)
+        return Programs(self.axes, layout, times_of, every, len(self.names), words)
 
     def _kinds(
-        self, layout: Expression, leaves: dict[Expression, NDArray[Any]], limit: int, sample: dict[str, Any]
+        self, layout: Expression, leaves: dict[Expression, NDArray[Any]], limits: _Limits, sample: dict[str, Any]
     ) -> list[int]:
         """The features that many rows have, by a sample of the rows."""
-        if self.rows < 2 * _KIND_ROWS:
+        if limits.kinds < 2:
             return []
-        words, results = self._rowwise({0: [layout]}, self._tabulated(required([layout]), leaves, limit))
+        words, results = self._rowwise({0: [layout]}, self._tabulated(required([layout]), leaves, limits), limits)
         size = max(len(column) for column in sample.values() if isinstance(column, np.ndarray))
-        program = Program.of(results[0])
-        found = self._words(words, sample, size)
+        programs = Programs(self.axes, Program.of(results[0]), {}, 0, 0, words)
+        found = programs.found(sample, size)
         assert found is not None
-        bound = program.bound(size, Buffers())
+        bound = programs.layouts.bound(size, programs.buffers)
         bound.read(sample | found)
         counts = np.bincount(np.atleast_1d(bound.run()[0]), minlength=REJECTED)[:REJECTED]
-        most = np.argsort(-counts)[: min(_KINDS, self.rows // _KIND_ROWS)]
-        return [int(kind) for kind in most if counts[kind] > _RARE * counts.sum()]
+        found_kinds = [int(kind) for kind in np.argsort(-counts) if counts[kind] > _RARE * counts.sum()]
+        if not limits.union:
+            return found_kinds[: limits.kinds]
+        # Machine code is fast enough for all features together but those that need functions of arrays.
+        functions = sum(1 << i for i, name in enumerate(FEATURES) if name in {"v_shaped", "unequal"})
+        several = {
+            kind & functions: [k for k in found_kinds if k & functions == kind & functions] for kind in found_kinds
+        }
+        return [reduce(operator.or_, several[of_one]) for of_one in sorted(several)]
 
     def _recorded(
         self, columns: dict[str, Any], figures: dict[str, dict[str, Number]]
@@ -352,10 +284,16 @@ class Tables:
         return tuple(name for name in self._order if name in axes)
 
     def _tabulated(
-        self, expressions: list[Expression], leaves: dict[Expression, NDArray[Any]], limit: int
+        self, expressions: list[Expression], leaves: dict[Expression, NDArray[Any]], limits: _Limits
     ) -> dict[Expression, NDArray[Any]]:
         """The values of expressions on all combinations, in arrays with all axes, where those are few."""
         tables: dict[Expression, NDArray[Any]] = {}
+        # What functions of arrays depend on must be in tables if they are to be.
+        needed: set[Expression] = set()
+        for expression in reversed(expressions):
+            if expression in needed or not machine_code.is_inline(expression):
+                needed.add(expression)
+                needed |= {x for x in expression.inputs if isinstance(x, Expression)}
         for expression in expressions:
             axes = self._axes_of(expression)
             if not all(name in self.axes and self.axes[name].usable for name in expression.axes):
@@ -364,7 +302,8 @@ class Tables:
                 tables[expression] = leaves[expression].reshape([-1 if name in axes else 1 for name in self._order])
                 continue
             inputs = [x for x in expression.inputs if isinstance(x, Expression)]
-            if self.size_of(axes) > limit or not all(x in tables for x in inputs):
+            too_large = self.size_of(axes) > (limits.most if expression in needed else self._limit(axes, limits))
+            if too_large or not all(x in tables for x in inputs):
                 continue
             operands = [self._expanded(tables[x], axes) if isinstance(x, Expression) else x for x in expression.inputs]
             tables[expression] = np.asarray(expression.function(*operands))
@@ -387,15 +326,20 @@ class Tables:
         return taken.reshape(*shape[:-1], len(positions))
 
     def _rowwise(
-        self, programs: dict[int, list[Any]], tables: dict[Expression, NDArray[Any]]
+        self, programs: dict[int, list[Any]], tables: dict[Expression, NDArray[Any]], limits: _Limits
     ) -> tuple[list[Translation], dict[int, list[Any]]]:
         """The words of columns, and results from operations that are not tabulated, on numbers that rows look up."""
         rows = Recording()
         rebuilt: dict[Expression, Any] = {}
-        needed = required(chain.from_iterable(programs.values()))
+        tables = {
+            x: table
+            for x, table in tables.items()
+            if not machine_code.is_inline(x) or _squeezed(table).size <= self._limit(self._axes_of(x), limits)
+        }
+        needed = required(chain.from_iterable(programs.values()), tables)
         operands = chain(*(x.inputs for x in needed if x not in tables), *programs.values())
         looked_up = dict.fromkeys(x for x in operands if isinstance(x, Expression) and x in tables)
-        words, found = self._looked_up(rows, {x: tables[x] for x in looked_up})
+        words, found = self._looked_up(rows, {x: tables[x] for x in looked_up}, limits)
         rebuilt |= found
         for expression in needed:
             if expression in tables:
@@ -411,7 +355,7 @@ class Tables:
         }
 
     def _looked_up(
-        self, rows: Recording, tables: dict[Expression, NDArray[Any]]
+        self, rows: Recording, tables: dict[Expression, NDArray[Any]], limits: _Limits
     ) -> tuple[list[Translation], dict[Expression, Any]]:
         """What rows look up in tables; a number where all elements are equal.
 
@@ -434,7 +378,7 @@ class Tables:
             unions = []
             for i, (other, members) in enumerate(groups):
                 size = self.size_of(union := self._of(axes | other))
-                if size * (len(members) + len(expressions)) <= _MAX_SHARED:
+                if size * (len(members) + len(expressions)) <= limits.shared:
                     unions.append((size, i, union))
             if unions:
                 _, i, union = min(unions, key=lambda item: item[:2])
@@ -445,10 +389,17 @@ class Tables:
         placed = keys.fields(sizes, [axes for axes, _ in groups])
         for axes, expressions in groups:
             of_group = keys.key(rows, placed, axes)
-            width = 1 if self.size_of(axes) <= _SEPARATE else _RECORD
-            for dtype in dict.fromkeys(x.dtype for x in expressions):
+            # Machine code looks records up by their number where few are different: they are in cache.
+            several = [x for x in expressions if x.dtype == np.float64] if limits.union else []
+            if len(several) >= _RECORD:
+                values |= zip(
+                    several, of_group.few([self._flat(varying[x], of_group.names) for x in several]), strict=False
+                )
+            left = [x for x in expressions if x not in values]
+            width = 1 if self.size_of(axes) <= _SEPARATE else 2 * _RECORD if limits.union else _RECORD
+            for dtype in dict.fromkeys(x.dtype for x in left):
                 # What is needed at about the same time is looked up together.
-                members = sorted((x for x in expressions if x.dtype == dtype), key=order_of_use.__getitem__)
+                members = sorted((x for x in left if x.dtype == dtype), key=order_of_use.__getitem__)
                 for begin in range(0, len(members), width):
                     part = members[begin : begin + width]
                     records = of_group.records([self._flat(varying[x], of_group.names) for x in part])
@@ -477,6 +428,10 @@ class Tables:
                 bits = positions[name].astype(np.int64) << field_.shift
                 of_estimators[field_.word] = of_estimators.get(field_.word, 0) | bits
         return [*translations, *(("which", word, bits) for word, bits in of_estimators.items())]
+
+    def _limit(self, axes: Iterable[str], limits: _Limits) -> int:
+        """Most elements of a table of an operation: of one that only depends on the estimator, all of them."""
+        return max(limits.each, self.size_of(("which",)) if self._of(axes) == {"which"} else 0)
 
     def size_of(self, axes: Iterable[str]) -> int:
         """Number of combinations of some axes."""

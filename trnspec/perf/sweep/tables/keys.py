@@ -6,11 +6,13 @@ a position in it consists of fields: where they are next to each other in a word
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import frozen
 
+from trnspec.perf.distinct import distinct
 from trnspec.perf.sweep.expressions import Expression
 
 if TYPE_CHECKING:
@@ -66,11 +68,39 @@ class Key:
         """
         # A record of three would take longer than one of four.
         width = 1 << (len(tables) - 1).bit_length()
-        records = np.zeros((*self.shape, width), dtype=tables[0].dtype)
+        records = in_lines((*self.shape, width), tables[0].dtype)
         for i, table in enumerate(tables):
             at: Any = (*map(slice, table.shape), i)
             records[at] = table
         return records.reshape(-1, width)
+
+    def few(self, tables: Sequence[NDArray[np.float64]]) -> list[Expression]:
+        """What rows look up in tables that have few different records together: the number of that, and its elements.
+
+        Args:
+            tables: Tables whose dimensions are the axes in their order.
+        """
+        columns = [self.records([table]).reshape(-1) for table in tables]
+        first, numbers = distinct(columns)
+        if len(first) * _FEW > len(numbers):
+            return []
+        number = self.position.of(numbers.astype(np.min_scalar_type(len(first))))
+        return [number.of(column[first]) for column in columns]
+
+
+def in_lines(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """An array of zeros that begins with a cache line, so that no record of a power of two of bytes is on two lines."""
+    length = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.zeros(length + _LINE, dtype=np.uint8)
+    begin = -memory.ctypes.data % _LINE
+    array: NDArray[Any] = memory[begin : begin + length].view(dtype).reshape(shape)
+    return array
+
+
+_LINE = 64
+"""Bytes of a cache line."""
+_FEW = 16
+"""Records are few if each one occurs as often on average."""
 
 
 def fields(sizes: Mapping[str, int], groups: Iterable[frozenset[str]]) -> dict[str, Field]:
