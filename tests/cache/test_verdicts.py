@@ -82,6 +82,27 @@ def test_an_unchanged_run_is_repeated(place: Path, runs: Runs) -> None:
     assert (first, "", 1) == (runs(place / "catalog"), runs.reason, runs.checked)
 
 
+def test_what_was_edited_since_a_run_without_findings(place: Path, runs: Runs) -> None:
+    """Of the same command line, if nothing else has changed; a file that is not a document has no names."""
+    folder = place / "catalog"
+    write(folder / "a.yaml", "one")
+    write(place / "table.csv", "1")
+    runs(folder)
+    assert {} == verdicts.edited
+    write(folder / "a.yaml", "two")
+    runs(folder)
+    assert {str(folder / "a.yaml"): ()} == verdicts.edited
+    write(folder / "a.yaml", "three")
+    write(folder / "b.yaml", "another file")
+    runs(folder)
+    assert {} == verdicts.edited
+    write(folder / "a.yaml", "four")
+    runs(folder)
+    assert [str(folder / "a.yaml")] == list(verdicts.edited)
+    runs(folder, "--select", "TRN4")
+    assert {} == verdicts.edited
+
+
 def test_other_arguments_are_another_run(place: Path, runs: Runs) -> None:
     write(place / "catalog" / "a.yaml", "one")
     runs(place / "catalog")

@@ -146,7 +146,7 @@ def install() -> None:
         sys.modules.setdefault(name, _Deferred(name))
     with observer.unobserved():
         compiled = Compiled(os.path.join(os.path.dirname(place), f"code-{FORMAT}"))
-    if sys.implementation.name == "cpython" and sys.version_info < (3, 15):  # the inside of another re may be different
+    if sys.implementation.name == "cpython" and sys.version_info < (3, 14):  # the inside of another re may be different
         compiled.patterns(import_module("re._compiler"))
     builtins.compile = compiled.compile  # for the classes that attrs itself has
     try:

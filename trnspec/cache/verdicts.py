@@ -269,6 +269,7 @@ def replay(arguments: list[str]) -> int | None:
     Returns:
         The exit status of that run; ``None`` if there is no such run, so that it has to be done.
     """
+    edited.clear()
     if not is_enabled(arguments, os.environ) or sys.stdout is None:
         return None
     place = folder()
@@ -281,7 +282,6 @@ def replay(arguments: list[str]) -> int | None:
         if entry is None or different is None:
             return None
         if different:
-            edited.clear()
             edited.update({each: entry["documents"].get(each, ()) for each in different})
             return None
         text, status = str(entry["text"]), int(entry["status"])

@@ -337,6 +337,12 @@ class _Rows:
         choices = replicated(part.choices(positions[:, able]), e.machine.ranks)
         microbatches = choices.replicas()
         costs = coefficients(choices, e.model, e.machine, microbatches)
+        # Executing the schedules of unequal stages takes long, and layouts that are invalid have no time.
+        valid = valid[..., able]
+        unequal = {
+            n: _where_any(valid, x) for n in FEATURES["unequal"] if isinstance(x := getattr(costs, n), np.ndarray)
+        }
+        costs = attrs.evolve(costs, **unequal)
         costs = attrs.evolve(costs, **{name: _without_zeros(number) for name, number in _arrays(costs).items()})
         code, places = code[..., able], places[able]
         if np.any(unknown := costs.unknown > UNUSED):
@@ -486,6 +492,12 @@ def _arrays(numbers_: Any) -> dict[str, NDArray[Any]]:
     """The attributes that are arrays."""
     every = attrs.asdict(numbers_, recurse=False)
     return {name: number for name, number in every.items() if isinstance(number, np.ndarray)}
+
+
+def _where_any(valid: NDArray[np.bool_], number: NDArray[Any]) -> NDArray[Any]:
+    """A number, with 0 where no layout that it is of is valid."""
+    axes = tuple(i for i, n in enumerate(number.shape) if n == 1 and valid.shape[i] > 1)
+    return number * valid.any(axis=axes, keepdims=True)
 
 
 def _without_zeros(number: Number) -> Number:
