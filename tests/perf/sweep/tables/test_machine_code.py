@@ -17,6 +17,8 @@ from trnspec.perf.sweep.tables.compiled import Compiled
 from trnspec.perf.sweep.tables.machine_code import Library
 from trnspec.perf.sweep.tables.program import Buffers, Program, Programs
 
+pytest.importorskip("llvmlite")
+
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.1, 1e-60, 3e-9, 1e70, 1.5, 2.5, -2.5, 3.0, 1 / 3, 2.0**53, 7e22, 1.0 - 2.0**-53]
 TABLE = np.random.default_rng(1).normal(size=64)
 RECORDS = np.random.default_rng(2).normal(size=(64, 4))
