@@ -68,7 +68,7 @@ class Traffic:
         weights: A layer's weights on a rank: those that all replicas hold, and routed experts.
         ends: Weights outside the layers, of the first and of the last stage.
         gradient: Bytes of a gradient over those of a weight.
-        again: The share of a layer that is computed again in the backward pass.
+        again: The share of a layer that is recomputed in the backward pass.
         sequence: Whether there is sequence parallelism.
         zero: The ZeRO stage.
     """
@@ -166,7 +166,7 @@ class _Stage:
         scale = of / count
         complete = one.kind == _LAST.get(self.passes.schedule, "W")
         reduced = complete and (t.zero > 1 or one.microbatch == self.passes.microbatches - 1)
-        # A backward pass computes part of a forward pass again, with its collectives.
+        # A backward pass recomputes part of a forward pass, with its collectives.
         times = {"F": 1.0, "B": 1.0 + t.again, "W": 0.0}[one.kind]
         # Weights of the next layer are gathered while this one is computed.
         ready = tuple(self._last)

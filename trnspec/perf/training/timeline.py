@@ -17,9 +17,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import numpy as np
 from attrs import evolve, field, frozen
 
 from trnspec.evaluation.result import RefusalError
+from trnspec.perf.convex import least
 from trnspec.perf.training import pass_order
 from trnspec.perf.training.pass_order import FUSED, ORDERED
 from trnspec.perf.training.step import passes_of_layer, pipeline_of
@@ -30,6 +32,8 @@ from trnspec.perf.work.stages import dealt_with_mtp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
     from trnspec.perf.training.costs import Costs
     from trnspec.perf.work.layout import Layout
@@ -373,7 +377,6 @@ def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs) -> Passe
 _OF_LAYERS = ("compute", "recompute", "tensor", "context", "expert")
 """The parts that every stage has, in proportion to its layers."""
 _THREADS = {"data": COMMUNICATION, "offload": COMMUNICATION}
-_STEPS = 100
 
 
 def _shares(layout: Layout, costs: Costs) -> list[float]:
@@ -387,26 +390,22 @@ def _shares(layout: Layout, costs: Costs) -> list[float]:
 
 
 def _moved(layout: Layout, costs: Costs, times: Times) -> float:
-    """The share of what may be in either pass that is in the backward pass: that with the shortest step, by bisection.
+    """The share of what may be in either pass that is in the backward pass: that with the shortest step.
 
     Args:
         layout: The layout.
         costs: The coefficients.
         times: The times of its passes, with all of that in the forward pass.
     """
-    one, either = pipeline_of(costs, float(layout.microbatches)), times.either
+    one, either = pipeline_of(costs, float(layout.microbatches)), float(times.either)
 
-    def span(share: float) -> float:
-        now = evolve(times, forward=times.forward - share * either, inputs=times.inputs + share * either, either=0.0)
+    def span(moved: NDArray[np.float64], _: NDArray[np.intp]) -> NDArray[np.float64]:
+        now = evolve(times, forward=times.forward - moved, inputs=times.inputs + moved, either=0.0)
         if costs.unequal:
-            return float(unequal_span(one, now))
+            return np.asarray(unequal_span(one, now))
         layers, sent = 0.5 * float(costs.stage_layers), 0.25 * now.send
         passes = layers * now.forward + sent, layers * now.inputs + sent, layers * now.weights
-        return float(v_shaped_bubble(one.v_shape, one.stages, one.microbatches, *passes))
+        return np.asarray(v_shaped_bubble(one.v_shape, one.stages, one.microbatches, *passes))
 
-    low, high = 0.0, 1.0
-    for _ in range(_STEPS):
-        # The time is a convex function of the share.
-        first, second = (2.0 * low + high) / 3.0, (low + 2.0 * high) / 3.0
-        low, high = (low, second) if span(first) <= span(second) else (first, high)
-    return min((low, high, 0.0, 1.0), key=span)
+    place, _ = least(span, np.array([either]), np.array([0.5 * either]))
+    return float(place[0]) / either

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import define
 
-from trnspec.perf import llvm
+from trnspec.perf.convex import least
 from trnspec.perf.distinct import distinct
 from trnspec.perf.ops import Number, elementwise, everywhere, larger, smaller, somewhere, where
 from trnspec.perf.training.execution import execution
-from trnspec.perf.training.pass_order import SPLIT
+from trnspec.perf.training.pass_order import FUSED, SPLIT
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.legality import MOST_V_STAGES, both, either
 from trnspec.perf.work.stages import dealt_with_mtp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -234,28 +234,32 @@ def _of_kind(
     def of(microbatches: float) -> Execution:
         return execution(schedule, int(p), int(microbatches), int(v))
 
-    def span(moved: NDArray[np.float64]) -> NDArray[np.float64]:
-        passes = layers * (forward - moved) + sent, layers * (inputs + moved) + sent, layers * weights
+    def span(moved: NDArray[np.float64], at: NDArray[np.intp] | slice) -> NDArray[np.float64]:
+        sent_, layers_ = sent[at], layers[:, at]
+        passes = layers_ * (forward[at] - moved) + sent_, layers_ * (inputs[at] + moved) + sent_, layers_ * weights[at]
         durations = np.concatenate(passes)
-        durations[chunks - 1] += output
-        durations[2 * chunks - 1] += output_inputs
-        if not more.any():
+        durations[chunks - 1] += output[at]
+        durations[2 * chunks - 1] += output_inputs[at]
+        further = more[at]
+        if not further.any():
             return of(m).span(durations)
-        first = row = np.arange(len(more))
-        if len(more) > _FEW and not llvm.available():
-            # Rows may differ in microbatches only; machine code takes less time than to find out.
-            first, row = distinct(durations)
+        # Rows may differ in microbatches only.
+        first, row = distinct(durations)
         durations = durations[:, first]
         few, through, stages = (x.take(row, axis=-1) for x in of(m).dwelling(durations))
-        longest = (through + more * stages).max(axis=0)
+        longest = (through + further * stages).max(axis=0)
         if schedule not in SPLIT:
             before = of(m - turns).span(durations).take(row)
-            longest = np.maximum(longest, few + (few - before) * (more / turns))
-        return np.where(more > 0.0, longest, few)
+            longest = np.maximum(longest, few + (few - before) * (further / turns))
+        return np.where(further > 0.0, longest, few)
 
     if not _SEARCHED.get():
-        return span(0.5 * either)
-    return _least(span, either) if either.any() else span(either)
+        return span(0.5 * either, slice(None))
+    # Equal parts, if possible; with whole backward passes no other parts are better.
+    guess = np.clip(0.5 * (forward - inputs), 0.0, either)
+    if schedule in FUSED or not either.any():
+        return span(guess, slice(None))
+    return least(span, either, guess)[1]
 
 
 _SEARCHED: ContextVar[bool] = ContextVar("searched", default=True)
@@ -269,26 +273,3 @@ def half_moved() -> Iterator[None]:
         yield
     finally:
         _SEARCHED.reset(token)
-
-
-_GOLDEN = 0.6180339887498949
-_SECTIONS = 60
-
-
-def _least(
-    span: Callable[[NDArray[np.float64]], NDArray[np.float64]], either: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The least time, a convex function of what is moved from forward to backward passes, by golden sections."""
-    low, high = np.zeros_like(either), either
-    one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_one, at_two = span(one), span(two)
-    least = np.minimum(np.minimum(span(low), span(high)), np.minimum(at_one, at_two))
-    for _ in range(_SECTIONS):
-        left = at_one <= at_two
-        low, high = np.where(left, low, one), np.where(left, two, high)
-        new = np.where(left, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
-        at_new = span(new)
-        one, two = np.where(left, new, two), np.where(left, one, new)
-        at_one, at_two = np.where(left, at_new, at_two), np.where(left, at_one, at_new)
-        least = np.minimum(least, at_new)
-    return least
