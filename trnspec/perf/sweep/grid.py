@@ -9,6 +9,7 @@ import numpy as np
 from attrs import asdict, frozen
 
 from trnspec.errors import UsageError
+from trnspec.perf.sweep.axes import Axis, axes_of, sums
 from trnspec.perf.sweep.columns import (
     COUNTS,
     FLAGS,
@@ -22,7 +23,7 @@ from trnspec.perf.sweep.columns import (
 from trnspec.perf.sweep.formulas import DEFAULTS
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
-from trnspec.perf.sweep.regions import DOES_NOT_FIT, RANK_COUNT, Axis, Part, axes_of, sums
+from trnspec.perf.sweep.regions import DOES_NOT_FIT, RANK_COUNT, Part
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout

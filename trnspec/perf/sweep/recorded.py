@@ -17,10 +17,11 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from trnspec.perf.ops import Number
+from trnspec.perf.sweep.axes import Axis, Region, start_of, sums, within
 from trnspec.perf.sweep.expressions import Expression
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.region_plan import ROWS, Evaluation, Plan, Range, Shape
-from trnspec.perf.sweep.regions import Axis, Region, scatter, start_of, sums, within
+from trnspec.perf.sweep.regions import scatter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from trnspec.perf.sweep.regions import Region
+    from trnspec.perf.sweep.axes import Region
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)

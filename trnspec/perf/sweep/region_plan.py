@@ -14,8 +14,8 @@ import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
 
+from trnspec.perf.sweep.axes import Axis
 from trnspec.perf.sweep.expressions import Expression, required
-from trnspec.perf.sweep.regions import Axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
