@@ -227,7 +227,7 @@ TARGETS = (
     Target("collectives, 512 B to 1 GiB", {"mean": 0.15}, lambda r: r["part"] == "collective", "73 %"),
     Target("matrix multiplications", {"mean": 0.15}, lambda r: r["part"] == "gemm", "65 %"),
     Target("matrix multiplications, compute-bound", {"mean": 0.08}, lambda r: r["part"] == "gemm" and r["id"] in _COMPUTE, "65 %",
-           "Tried without gain: the cores of each chip (132 to 148), tiles of 64 to 256 whose operands come from the cache at a limited "
+           "Without effect: the cores of each chip (132 to 148), tiles of 64 to 256 whose operands come from the cache at a limited "
            "rate, and small operands kept in the L2 cache: held-out means of 10.4 to 11.9 %, against 10.4 % without. Likely causes "
            "that the rows do not state: the kernel that the library chose, and the clock under the power limit; the sixth of the "
            "rows with the most FLOP is computed 4 % too fast on average, on GB200 11 %."),

@@ -211,7 +211,8 @@ def test_a_source_that_is_filled_in_is_valid(here) -> None:
     )
     here("fix", "chips")
     stub = here.folder / "sources" / "acme-page.yaml"
-    values = {"title": "A page", "publisher": "Acme", "as_of": "2026-10", "rank": "vendor-chip-page", "address": "x"}
+    values = {"title": "A page", "publisher": "Acme", "as_of": "2026-10", "rank": "vendor-chip-page"}
+    values["address"] = "https://example.com/page"
     text = stub.read_text()
     for key, value in values.items():
         text = text.replace(f"{key}:  #", f"{key}: {value}  #")

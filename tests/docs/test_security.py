@@ -8,6 +8,7 @@ from trnspec.catalog.frames import SQL_MEMORY, SQL_RESULT, SQL_SECONDS
 from trnspec.checks.rules import topology
 from trnspec.cli import eval as eval_
 from trnspec.loading import measured, settings
+from trnspec.loading.schema import check
 from trnspec.model.annotations import MOST_PATHS
 from trnspec.model.document import PathText
 from trnspec.output.exporters import svg, wiring
@@ -20,7 +21,8 @@ LIMITS = {
     "depth of a document": f"{Limits().depth}",
     "keys and values of a document": f"{Limits().nodes:,}",
     "one key or text": f"{Limits().scalar:,} characters",
-    "findings of one code that are listed, in reading a file": f"{Limits().problems}",
+    "findings of one code that are listed, in reading and structuring a file": f"{Limits().problems}",
+    "errors of structure of a document that are looked at": f"{check._MOST:,}",
     "a table of measurements": f"{measured.MOST_BYTES // 1_000_000} MB",
     "integers": "64 bits",
     "a path with alternatives, `{a,b}`": f"{PathText.__metadata__[0].longest} characters, {MOST_PATHS} paths",

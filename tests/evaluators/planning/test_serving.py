@@ -256,7 +256,7 @@ def test_a_prefix_cache_shortens_the_first_token() -> None:
 
 def test_experts_are_split_over_replicas_of_one_system_and_of_several() -> None:
     """All replicas of one, two or four systems, and a quarter of them; attention is data-parallel over them."""
-    question = {**QUESTION, "model": "qwen3-30b-a3b", "tp": (8,), "top": 30}
+    question = {**QUESTION, "model": "qwen3-30b-a3b", "tp": (8,), "top": 30, "ttft": "3s", "tpot": "200ms"}
     found = rows(plan(CAT, **question))
 
     assert {row["ep"] for row in found} == {1, 2, 8, 16, 32}

@@ -1,7 +1,7 @@
 """Recorded operations as machine code: one pass over the rows, without arrays in between.
 
 It needs llvmlite (the extra ``fast``).  An operation is the instruction that IEEE 754 defines, on eight rows at once; none is
-contracted or reassociated, so results have the bits of numpy's.  Functions of arrays that are no ufuncs remain calls
+contracted or reassociated, so results have the bits of numpy's.  Functions of arrays that are not ufuncs remain calls
 between the passes.
 """
 
