@@ -185,3 +185,14 @@ def test_an_empty_code_is_not_a_prefix_of_all() -> None:
     """``ignore = [""]`` would pass every catalog."""
     with pytest.raises(UsageError, match="no code is or begins with ''"):
         Settings(ignore=("",)).verify(["TRN402"])
+
+
+@pytest.mark.parametrize(
+    "make", [lambda file: file.mkdir(), lambda file: file.symlink_to(file.name), lambda file: file.symlink_to("gone")]
+)
+def test_settings_that_are_not_a_file(tmp_path: Path, make) -> None:
+    """They are not silently left out."""
+    make(tmp_path / "trnspec.toml")
+
+    with pytest.raises(UsageError, match=r"trnspec\.toml: it is not a file"):
+        find(tmp_path)

@@ -90,6 +90,8 @@ def find(start: FilePath) -> Settings:
         own = folder / "trnspec.toml"
         if own.is_file():
             return read(own, _load(own))
+        if own.is_symlink() or own.exists():
+            raise UsageError(f"{own}: it is not a file, or a link that leads to none")
         project = folder / "pyproject.toml"
         if project.is_file():
             tools = _load(project).get("tool")
