@@ -366,3 +366,17 @@ def test_rejected_rows_and_cells_are_not_read() -> None:
     assert {("", True)} == {(used[i]["out_tok_s"], bool(published[i]["out_tok_s"])) for i in rejected}
     table = DATA / "collectives_nccom.csv"
     assert ["nccom-591"] == sorted({r["id"] for r in records(table)} - {r["id"] for r in records(table, everything())})
+
+
+def test_kind_and_name_of_a_table_without_them(tmp_path) -> None:
+    """The kind is that of the columns, and a row is named by its line."""
+    (tmp_path / "mine.csv").write_text(
+        "model,hardware,n_chips,global_batch,seq,step_time_s\nllama-3.1-8b,trn1,16,8,4096,2\n"
+    )
+    (tmp_path / "either.csv").write_text("model,hardware,global_batch,isl,osl\na,b,1,2,3\n")
+
+    (row,) = module.records(tmp_path / "mine.csv")
+
+    assert ("train", "line 2", "2") == (row["kind"], row["id"], row["step_time_s"])
+    with pytest.raises(UsageError, match="a column named kind"):
+        module.records(tmp_path / "either.csv")

@@ -17,7 +17,7 @@ from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.lowering.system import System
@@ -85,13 +85,36 @@ def records(path: Path, graph: Graph | None = None) -> list[Record]:
         UsageError: The file cannot be read, is not a table, or has no measurements.
     """
     table = read_table(path)
-    if not table.rows or "kind" not in table.columns:
+    kind = "" if "kind" in table.columns else _kind_of(table.columns)
+    if not table.rows or kind is None:
         raise UsageError(f"{path}: no measurements; expected a CSV table with a column named kind")
     rows = table.rows
     for node in () if graph is None else graph.of(Measurements):
         if realpath(path) == realpath(Path(node.document.file).parent / node.spec.data):
             rows = used_rows(node.spec, table)
-    return [dict(row.cells) for row in rows]
+    found = [dict(row.cells) for row in rows]
+    for line, cells in enumerate(found, 2):
+        cells["kind"] = kind or cells["kind"]
+        cells["id"] = cells.get("id") or f"line {line}"
+    return found
+
+
+_KINDS = (
+    ("train", {"global_batch"}),
+    ("infer", {"isl", "osl"}),
+    ("collective", {"collective", "size_bytes"}),
+    ("attention", {"kv_len"}),
+    ("moe", {"topk", "experts"}),
+    ("matmul", {"m", "n", "k"}),
+    ("op", {"op"}),
+)
+"""Kinds of rows with the columns that no other kind has."""
+
+
+def _kind_of(columns: Iterable[str]) -> str | None:
+    """The kind of all rows of a table without a column ``kind``; ``None`` where its columns do not determine one."""
+    kinds = [kind for kind, needed in _KINDS if needed <= {*columns}]
+    return kinds[0] if len(kinds) == 1 else None
 
 
 def cases(rows: Sequence[Record], kind: str, read: Callable[[Record, str], Case]) -> Iterator[Case | Skipped]:
