@@ -32,6 +32,10 @@ def estimators() -> tuple[Estimator, ...]:
     return tuple(evolve(on, name=name, dims=d, model=transformer(d)) for name, d in dims.items() for on in machines)
 
 
+EXECUTED = 2048
+"""Stages times chunks of the model up to which schedules of unequal stages are executed; beyond, bubbles are those of mean stages."""
+
+
 def drawn(draw: random.Random) -> tuple[Estimator, Layout]:
     """A valid layout of one of them; half of the pipelines have very few microbatches."""
     while True:
@@ -61,6 +65,8 @@ def drawn(draw: random.Random) -> tuple[Estimator, Layout]:
                 "expert_overlap": draw.random() < 0.5,
             }  # fmt: skip
         layout = Layout(**fields)
+        if layout.uneven and layout.pp**2 * layout.interleave > EXECUTED:
+            continue
         try:
             check(layout, e.dims, ranks)
         except RefusalError:

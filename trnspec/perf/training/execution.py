@@ -15,7 +15,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from trnspec.perf.training.longest_path import Paths
-from trnspec.perf.training.pass_order import FUSED, needed, order
+from trnspec.perf.training.pass_order import FUSED, order
 from trnspec.perf.work.layout import V_SHAPED
 
 if TYPE_CHECKING:
@@ -91,11 +91,18 @@ def execution(schedule: str, stages: int, microbatches: int, chunks: int = 1) ->
     orders = order(schedule, stages, microbatches, chunks)
     of_stage = [[k, 2 * stages - 1 - k] if folded else list(range(k, parts, stages)) for k in range(stages)]
     # Numbers by stage, then in the order of their execution.
-    number = {one: i for i, one in enumerate((k, slot) for k, slots in enumerate(orders) for slot in slots)}
-    size = len(number)
-    inputs = [needed(slot, k, stages, chunks, folded=folded) for k, slot in number]
-    other = [-1 if one is None or one[0] == k else number[one] for (k, _), one in zip(number, inputs, strict=True)]
-    part = np.array([KINDS.index(slot[0]) * parts + of_stage[k][slot[1]] for k, slot in number])
+    size = sum(map(len, orders))
+    kind, chunk, microbatch = np.array([(KINDS.index(one), c, i) for slots in orders for one, c, i in slots]).T
+    stage = np.repeat(np.arange(stages), [len(slots) for slots in orders])
+    place_of_part = np.where(chunk > 0, 2 * stages - 1 - stage, stage) if folded else chunk * stages + stage
+    part = kind * parts + place_of_part
+    # The pass of the part of the model before or behind, where that is on another stage.
+    number = np.full((len(KINDS), parts, microbatches), -1)
+    number[kind, place_of_part, microbatch] = np.arange(size)
+    neighbour = place_of_part + np.array([-1, 1, 0])[kind]
+    inside = (kind != KINDS.index("W")) & (neighbour >= 0) & (neighbour < parts)
+    found = np.where(inside, number[kind, np.clip(neighbour, 0, parts - 1), microbatch], -1)
+    other = np.where((found >= 0) & (stage[found] != stage), found, -1).tolist()
     ends = np.cumsum([len(slots) for slots in orders])
     level = np.array(_levels(other, [0, *ends.tolist()]))
     # Numbers by level.
@@ -116,7 +123,8 @@ def execution(schedule: str, stages: int, microbatches: int, chunks: int = 1) ->
     part = part[of_level]
     cuts = np.cumsum([0, *np.bincount(level)]).tolist()
     pieces = [slice(*piece) for piece in pairwise(cuts)]
-    middle = place[[number[k, ("B", 0, microbatches // 2)] for k in range(stages)]]
+    first_parts = [of[0] for of in of_stage]
+    middle = place[number[KINDS.index("B"), first_parts, microbatches // 2]]
     return Execution(
         forward=Paths(size, tuple((here, before[here], needs[here], part[here]) for here in pieces)),
         backward=Paths(size, tuple((here, after[here], later[here], part[here]) for here in reversed(pieces))),

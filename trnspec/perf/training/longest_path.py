@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
 from trnspec.perf import llvm
@@ -34,22 +34,20 @@ class Paths:
     Attributes:
         size: The number of passes.
         levels: The passes in order.
-        flat: The same pass by pass: number, number of either pass before, and position of the duration; shape (4, passes).
     """
 
     size: int
     levels: tuple[Level, ...]
-    flat: NDArray[np.int64] = field(init=False)
-    _lists: list[list[int]] = field(init=False)
 
-    @flat.default
-    def _default_flat(self) -> NDArray[np.int64]:
+    @cached_property
+    def flat(self) -> NDArray[np.int64]:
+        """The passes one by one: number, number of either pass before, and position of the duration; shape (4, passes)."""
         numbers = np.arange(self.size)
         columns = zip(*((numbers[here], own, other, part) for here, own, other, part in self.levels), strict=True)
         return np.array([np.concatenate(column) for column in columns], dtype=np.int64)
 
-    @_lists.default
-    def _default_lists(self) -> list[list[int]]:
+    @cached_property
+    def _lists(self) -> list[list[int]]:
         passes: list[list[int]] = self.flat.T.tolist()
         return passes
 
