@@ -10,7 +10,7 @@ from trnspec.perf.training.execution import execution
 
 
 @pytest.mark.parametrize("schedule", ["zb1p", "interleaved", "v-half"])
-@pytest.mark.parametrize("rows", [8, 13, 40])
+@pytest.mark.parametrize("rows", [0, 1, 7, 8, 13, 40])
 def test_three_ways(schedule, rows, monkeypatch) -> None:
     one = execution(schedule, 4, 8, 2 if schedule == "interleaved" else 1)
     draw = np.random.default_rng(1)
@@ -18,7 +18,7 @@ def test_three_ways(schedule, rows, monkeypatch) -> None:
     durations, ends = draw.uniform(0.5, 2.0, (parts, rows)), draw.uniform(0.0, 1.0, (4, rows))
     for paths in (one.forward, one.backward):
         found = []
-        for few, compiled in ((1 << 30, 0), (0, 1 << 60), (0, 0)):
+        for few, compiled in ((1 << 30, 1 << 60), (0, 1 << 60), (0, 0)):
             monkeypatch.setattr(longest_path, "_FEW", few)
             monkeypatch.setattr(longest_path, "_COMPILED", compiled)
             longest_path._machine_code.cache_clear()

@@ -62,11 +62,11 @@ class Paths:
             wanted: The passes.
         """
         rows = durations.shape[1]
+        if rows and llvm.available() and (rows * self.size >= _COMPILED or _machine_code.cache_info().currsize):
+            return self._by_machine_code(durations, ends, wanted)
         if rows <= _FEW:
             each = [self._of_row(durations[:, i].tolist(), ends[:, i].tolist()) for i in range(rows)]
             return np.array([[of_row[i] for of_row in each] for i in wanted.tolist()]).reshape(len(wanted), rows)
-        if llvm.available() and (rows * self.size >= _COMPILED or _machine_code.cache_info().currsize):
-            return self._by_machine_code(durations, ends, wanted)
         most = max(1, _ELEMENTS // self.size)
         parts = [slice(begin, begin + most) for begin in range(0, rows, most)]
         return np.concatenate([self._by_levels(durations[:, at], ends[:, at])[wanted] for at in parts], axis=1)
@@ -97,6 +97,10 @@ class Paths:
         self, durations: NDArray[np.float64], ends: NDArray[np.float64], wanted: NDArray[np.intp]
     ) -> NDArray[np.float64]:
         function, _ = _machine_code()
+        given = ends.shape[1]
+        if given < llvm.LANES:
+            # The code computes no fewer rows at once.
+            durations, ends = (np.pad(x, ((0, 0), (0, llvm.LANES - given)), mode="edge") for x in (durations, ends))
         durations, ends = np.ascontiguousarray(durations), np.ascontiguousarray(ends)
         stages, rows = ends.shape
         places = np.ascontiguousarray(wanted, dtype=np.int64)
@@ -105,7 +109,7 @@ class Paths:
         arrays = self.flat, durations, ends, found, places, result
         numbers = rows, self.size, stages, len(places)
         function(*numbers, *(array.ctypes.data for array in arrays))
-        return result
+        return result[:, :given]
 
 
 @cache
