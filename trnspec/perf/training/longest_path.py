@@ -19,8 +19,10 @@ _FEW = 8
 """Rows up to which each is computed by itself: a pass takes 0.1 us, a level of passes of any number of rows 5 us."""
 _ELEMENTS = 1 << 20
 """Passes times rows that are computed at once with numpy."""
-_COMPILED = 1 << 18
-"""Passes times rows from which on machine code is faster, the time to make it included."""
+_COMPILED = 1 << 19
+"""Passes times rows of a process from which on machine code is made: as long as they take in Python."""
+_computed = 0
+"""Passes times rows so far; the bits of a result do not depend on it."""
 
 Level = tuple[slice, NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
 """Passes of different stages that need none of each other: their numbers, those of the passes that they follow on their stage
@@ -62,7 +64,7 @@ class Paths:
             wanted: The passes.
         """
         rows = durations.shape[1]
-        if rows and llvm.available() and (rows * self.size >= _COMPILED or _machine_code.cache_info().currsize):
+        if rows and _is_compiled(rows * self.size):
             return self._by_machine_code(durations, ends, wanted)
         if rows <= _FEW:
             each = [self._of_row(durations[:, i].tolist(), ends[:, i].tolist()) for i in range(rows)]
@@ -110,6 +112,13 @@ class Paths:
         numbers = rows, self.size, stages, len(places)
         function(*numbers, *(array.ctypes.data for array in arrays))
         return result[:, :given]
+
+
+def _is_compiled(more: int) -> bool:
+    """Whether a process that has computed so many passes, and some more, uses machine code."""
+    global _computed  # noqa: PLW0603  # of the process
+    _computed += more
+    return _computed >= _COMPILED and llvm.available()
 
 
 @cache
