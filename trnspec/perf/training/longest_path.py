@@ -115,7 +115,7 @@ class Paths:
 
 
 def _is_compiled(more: int) -> bool:
-    """Whether a process that has computed so many passes, and some more, uses machine code."""
+    """Whether a process uses machine code, of which the number of computed passes is counted."""
     global _computed  # noqa: PLW0603  # of the process
     _computed += more
     return _computed >= _COMPILED and llvm.available()
