@@ -23,7 +23,7 @@ os.environ["TRNSPEC_NO_CACHE"] = "1"
 
 Tell = Callable[[str, Iterable[str]], None]
 
-_TOLD = "told at the end of the run"
+_TOLD = "reported at the end of the run"
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from trnspec.plugins.api import Finding, rule
 
 @rule("TRN699", "power-of-a-kettle", over=Chip)
 def power_of_a_kettle(node: Node[Chip], graph: Graph) -> Iterator[Finding]:
-    \"\"\"A chip that takes more power than a kettle.
+    \"\"\"A chip whose power is that of a server.
 
     Why:
         No package of this class takes 500 W; it is the power of a server.

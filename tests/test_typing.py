@@ -117,7 +117,7 @@ def test_script_is_typed(elsewhere, checker, revealed, refused) -> None:
 
 @pytest.mark.slow
 def test_script_runs(elsewhere) -> None:
-    lines = elsewhere.told(elsewhere.python, "script.py").splitlines()
+    lines = elsewhere.reported(elsewhere.python, "script.py").splitlines()
 
     assert lines[-1] == "True []"
     assert any(line.startswith("2900.0 2.90 TB/s") for line in lines)

@@ -35,9 +35,13 @@ def test_arrow() -> None:
 
 def test_metadata() -> None:
     chips = ARROW["chips"]
-    told = chips.schema.field("links.bandwidth").metadata
+    reported = chips.schema.field("links.bandwidth").metadata
 
-    assert (b"B/s", b"bandwidth", {"full": "old"}) == (told[b"unit"], told[b"dimension"], json.loads(told[b"sources"]))
+    assert (b"B/s", b"bandwidth", {"full": "old"}) == (
+        reported[b"unit"],
+        reported[b"dimension"],
+        json.loads(reported[b"sources"]),
+    )
     assert (b"chips", trnspec.__version__.encode()) == (
         chips.schema.metadata[b"table"],
         chips.schema.metadata[b"trnspec"],
@@ -70,8 +74,8 @@ def test_pandas() -> None:
     assert pd.isna(chips.loc["bare", "dies"])
     assert str(chips["dies"].dtype) == "Int64"
     assert (chips["memory.capacity"] / 2**30).to_dict() == {"bare": 50.0, "full": 100.0}
-    told = frames["chips"].attrs["columns"]["links.bandwidth"]
-    assert ("B/s", {"full": "old"}, "chips") == (told["unit"], told["sources"], frames["chips"].attrs["table"])
+    reported = frames["chips"].attrs["columns"]["links.bandwidth"]
+    assert ("B/s", {"full": "old"}, "chips") == (reported["unit"], reported["sources"], frames["chips"].attrs["table"])
 
 
 def test_polars() -> None:

@@ -158,13 +158,13 @@ def shipped():
 def test_csv(shipped, tmp_path) -> None:
     """Numbers come back as they were, to the last digit; gaps are empty; the other file reports the units."""
     shipped.write_csv(tmp_path / "out")
-    told = json.loads((tmp_path / "out" / "tables.json").read_text(encoding="utf-8"))["tables"]
+    reported = json.loads((tmp_path / "out" / "tables.json").read_text(encoding="utf-8"))["tables"]
 
-    assert {f"{name}.csv" for name in told} | {"tables.json"} == {f.name for f in (tmp_path / "out").iterdir()}
+    assert {f"{name}.csv" for name in reported} | {"tables.json"} == {f.name for f in (tmp_path / "out").iterdir()}
     for name, table in shipped._tables().items():
-        with (tmp_path / "out" / told[name]["file"]).open(encoding="utf-8", newline="") as stream:
+        with (tmp_path / "out" / reported[name]["file"]).open(encoding="utf-8", newline="") as stream:
             head, *rows = csv.reader(stream)
-        assert [c.name for c in table.columns] == head == [c["name"] for c in told[name]["columns"]]
+        assert [c.name for c in table.columns] == head == [c["name"] for c in reported[name]["columns"]]
         assert len(table.rows) == len(rows)
         for made, read in zip(table.rows, rows, strict=True):
             for column_, value, text in zip(table.columns, made, read, strict=True):
@@ -172,7 +172,7 @@ def test_csv(shipped, tmp_path) -> None:
                     assert text == ""
                 elif column_.type == "number":
                     assert value == float(text)
-    (capacity,) = [c for c in told["chips"]["columns"] if c["name"] == "memory.capacity"]
+    (capacity,) = [c for c in reported["chips"]["columns"] if c["name"] == "memory.capacity"]
     assert ("B", "information") == (capacity["unit"], capacity["dimension"])
     assert set(capacity["sources"]) == set(shipped.chips)
 

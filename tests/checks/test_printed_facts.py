@@ -77,7 +77,7 @@ def test_coverage_of_all_other_rows(graph, tell) -> None:
         f"{len(others)} rows from other sources, of which {len(about)} are about Trainium and have a known source",
         f"{have.total()} of these ({have.total() / len(about):.0%}) are in the catalog, from that source",
         f"{exact} of them at the path that belongs to the attribute, the others elsewhere in the right document",
-        f"{len(reported)} more are told in a note",
+        f"{len(reported)} more are stated in a note",
         "complete: " + ", ".join(f"{a} {n}" for a, n in sorted(total.items()) if have[a] == n),
         "not complete: " + ", ".join(f"{a} {have[a]} of {n}" for a, n in sorted(total.items()) if have[a] < n),
     ]

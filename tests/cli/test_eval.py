@@ -56,7 +56,7 @@ def test_help_of_one(here) -> None:
     flat = " ".join(done.out.split())
 
     assert 0 == done.status
-    for told in (
+    for reported in (
         "The time to read all device memory of a chip. It is capacity over bandwidth.",
         "Provided by the plugin samples of trnspec-samples 1.0.",
         "--chip TEXT Which chip: trainium2. [required]",
@@ -68,7 +68,7 @@ def test_help_of_one(here) -> None:
         "--overlay FILE",
         "--format [text|json|csv|markdown]",
     ):
-        assert told in flat
+        assert reported in flat
     assert "Raises" not in flat
 
 
@@ -225,7 +225,7 @@ def test_unknown_figure(here, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "reported"),
     [
         (["swep"], "trnspec: there is no evaluator 'swep'; did you mean 'sweep'?\n"),
         (["absent"], "absent: trnspec_nowhere:run cannot be imported: ModuleNotFoundError"),
@@ -250,11 +250,11 @@ def test_unknown_figure(here, tmp_path) -> None:
         (["broken", "--how", "KeyError: 'no'"], "trnspec: the evaluator broken of the plugin samples of trnspec-samples 1.0 raised an error: KeyError: 'no'\n"),
     ],
 )  # fmt: skip
-def test_misuse(here, args, told) -> None:
+def test_misuse(here, args, reported) -> None:
     done = here("eval", *args)
 
     assert (2, "") == (done.status, done.out)
-    assert told in done.err
+    assert reported in done.err
     assert "Traceback" not in done.err
 
 

@@ -14,7 +14,7 @@ from trnspec.text_table import columns_of
 
 
 def on_terminal(*args: str, columns: int, **env: str) -> str:
-    """What a command writes to a terminal of so many columns."""
+    """What a command writes to a terminal of a number of columns."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         command(*args), cwd=ROOT, stdout=theirs, stderr=theirs, env=environment(COLUMNS=str(columns), **env)
@@ -45,12 +45,12 @@ def test_terminal(columns) -> None:
 def test_a_terminal_cuts_nothing_off() -> None:
     """The words of a page that is as wide as its room are those that a pipe gets."""
     args = ("eval", "roofline", "--on", "trainium2")
-    told = on_terminal(*args, columns=80, TERM="xterm", NO_COLOR="1")
+    reported = on_terminal(*args, columns=80, TERM="xterm", NO_COLOR="1")
     piped = subprocess.run(
         command(*args), cwd=ROOT, env=environment(COLUMNS="80"), capture_output=True, check=True, text=True
     ).stdout
 
-    assert words(piped) == words(re.sub(r"\x1b\[[0-9;]*m", "", told))
+    assert words(piped) == words(re.sub(r"\x1b\[[0-9;]*m", "", reported))
 
 
 def words(text: str) -> list[str]:

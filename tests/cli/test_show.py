@@ -58,12 +58,12 @@ def test_row_of_a_figure(here) -> None:
 
 def test_reasons(here) -> None:
     """Printed with --reasons only; the page names the option."""
-    plain, told = here("show", "trainium2").out, here("show", "trainium2", "--reasons").out
+    plain, reported = here("show", "trainium2").out, here("show", "trainium2", "--reasons").out
 
     assert "--reasons prints" in plain
     assert "8 x 128 x 128 x 2 x 2.4 GHz" not in plain
-    assert "8 x 128 x 128 x 2 x 2.4 GHz" in told
-    assert "--reasons prints" not in told
+    assert "8 x 128 x 128 x 2 x 2.4 GHz" in reported
+    assert "--reasons prints" not in reported
 
 
 def test_gap(here) -> None:

@@ -96,8 +96,8 @@ def test_reference_reports_every_reason() -> None:
 
 
 def test_reference_reports_every_field() -> None:
-    told = set(re.findall(r"`(\w+)`", REFERENCE.read_text(encoding="utf-8")))
+    reported = set(re.findall(r"`(\w+)`", REFERENCE.read_text(encoding="utf-8")))
 
     for kind in (Evaluation, Answer, Part, Assumption, UsedFigure, Table):
-        assert {f.name for f in attrs.fields(kind)} - told == set()
+        assert {f.name for f in attrs.fields(kind)} - reported == set()
     assert f"{MOST:,} combinations" in REFERENCE.read_text(encoding="utf-8")

@@ -87,7 +87,7 @@ def test_thousands_are_no_values(type_, text) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ({}, "the evaluator sweep needs chip (a text)"),
         ({"chip": 3}, "the evaluator sweep: chip: a text is expected, not 3"),
@@ -106,10 +106,10 @@ def test_thousands_are_no_values(type_, text) -> None:
         ({"chip": "trainium2", "tims": 3}, "the evaluator sweep has no input 'tims'; did you mean 'times'"),
     ],
 )
-def test_wrong_inputs(given, told) -> None:
+def test_wrong_inputs(given, reported) -> None:
     with pytest.raises(UsageError) as caught:
         sweep(**given)
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_whole_numbers_are_numbers() -> None:
@@ -118,7 +118,7 @@ def test_whole_numbers_are_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [
         ("swep", "there is no evaluator 'swep'; did you mean 'sweep'?"),
         (
@@ -128,10 +128,10 @@ def test_whole_numbers_are_numbers() -> None:
         (3, "there is no evaluator 3"),
     ],
 )
-def test_no_such_evaluator(name, told) -> None:
+def test_no_such_evaluator(name, reported) -> None:
     with pytest.raises(UsageError) as caught:
         trnspec.evaluate(name, CATALOG)
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_not_a_catalog() -> None:
@@ -222,7 +222,7 @@ def reserved(catalog, *, overlay: str):
 
 
 @pytest.mark.parametrize(
-    ("function", "told"),
+    ("function", "reported"),
     [
         (no_catalog, "must take the catalog as its first parameter"),
         (no_type, "the input a of the evaluator x has no annotation"),
@@ -235,10 +235,10 @@ def reserved(catalog, *, overlay: str):
         (3, "has no signature"),
     ],
 )
-def test_signatures_that_say_too_little(function, told) -> None:
+def test_signatures_that_say_too_little(function, reported) -> None:
     with pytest.raises(UsageError) as caught:
         inputs(function, "x")
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 def test_docstring_without_args() -> None:

@@ -185,12 +185,14 @@ def test_one_rank_is_reported_in_the_singular(ranks, words):
     assert words in run(CAT, kind="broadcast", size="0 MiB", on="trn2.48xlarge", ranks=ranks).title
 
 
-@pytest.mark.parametrize(("kind", "told"), [("broadcast", "scatters"), ("send", "gathers"), ("all-reduce", "")])
-def test_a_buffer_that_is_spread_on_the_way_is_reported(kind, told):
+@pytest.mark.parametrize(("kind", "reported"), [("broadcast", "scatters"), ("send", "gathers"), ("all-reduce", "")])
+def test_a_buffer_that_is_spread_on_the_way_is_reported(kind, reported):
     found = ideal(CAT, kind=kind, size="1 GiB", on="trn2.48xlarge*4")
     whole = ideal(CAT, kind=kind, size="1 GiB", on="trn2.48xlarge*4", ranks=64)
 
-    assert [told] * bool(told) == [told for a in found.assumptions if a.name == "spread" and told in a.why]
+    assert [reported] * bool(reported) == [
+        reported for a in found.assumptions if a.name == "spread" and reported in a.why
+    ]
     # On one server chains carry the whole buffer.
     assert "spread" not in {a.name for a in whole.assumptions}
 

@@ -44,7 +44,7 @@ def test_each_row_is_what_training_says() -> None:
     times = [row["step_time"] for row in rows(found)]
     assert times == sorted(times)
     assert found["step_time"] == times[0]
-    assert len({tuple(layout(row).items()) for row in rows(found)}) == 10, "no layout is told twice"
+    assert len({tuple(layout(row).items()) for row in rows(found)}) == 10, "no layout is reported twice"
     assert found["evaluated"] == found["feasible"] + found["rejected"]
     assert sum(p.value for p in found.parts) == found["rejected"]
 
@@ -134,10 +134,10 @@ def test_selective_recompute_is_evaluated_where_it_saves_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("on", "calibration", "told"),
+    ("on", "calibration", "reported"),
     [("trn1.2xlarge", "auto", "% of measurements"), ("trn1.2xlarge", "none", "ideal (no losses): lower bound on time")],
 )
-def test_the_interval_is_that_of_training(on, calibration, told) -> None:
+def test_the_interval_is_that_of_training(on, calibration, reported) -> None:
     question = {"model": "llama-3.2-1b", "on": on, "seq": 1024, "global_batch": 8, "calibration": calibration}
     found = run(CAT, **question)
     again = train(CAT, **question, **layout(rows(found)[0]))
@@ -147,7 +147,7 @@ def test_the_interval_is_that_of_training(on, calibration, told) -> None:
         assert (mine.value, mine.low, mine.high) == (theirs.value, theirs.low, theirs.high)
     step = found.answer("step_time")
     assert step.note.startswith("of the fastest layout; ")
-    assert step.note.endswith(told)
+    assert step.note.endswith(reported)
     assert (step.high is None) == (calibration == "none")
     assert {a.name: a.value for a in found.assumptions}["calibration"] == found.inputs["calibration"]
 

@@ -1,4 +1,4 @@
-"""The evaluator of training: a step with its parts, what binds it, what it rests on, and every refusal."""
+"""The evaluator of training: a step with its parts, its bottleneck, the figures used, and every refusal."""
 
 from __future__ import annotations
 
@@ -127,16 +127,16 @@ def test_question():
 
 
 def test_assumptions():
-    told = {a.name: (a.value, a.why) for a in asked(**ISSUE).assumptions}
+    reported = {a.name: (a.value, a.why) for a in asked(**ISSUE).assumptions}
     assert {
         "rank", "rank_order", "calibration", "framework", "parameters", "attention_flops", "optimizer", "reserve",
         "link_chip", "link_server", "link_network", "tensor_all_reduce",
-    } == set(told)  # fmt: skip
-    assert "8,030,261,248" == told["parameters"][0]
-    assert ("96 GB/s per rank and direction", "neuronlink-v2, trn1.32xlarge spec.fabric.bandwidth.both") == told[
+    } == set(reported)  # fmt: skip
+    assert "8,030,261,248" == reported["parameters"][0]
+    assert ("96 GB/s per rank and direction", "neuronlink-v2, trn1.32xlarge spec.fabric.bandwidth.both") == reported[
         "link_server"
     ]
-    assert "7 rows" in told["calibration"][1]
+    assert "7 rows" in reported["calibration"][1]
     experts = {a.name for a in asked(model="mixtral-8x7b", on="trn2-ultraserver", seq=4096, global_batch=256, tp=8,
                                      ep=8, zero=1).assumptions}  # fmt: skip
     assert {"active_parameters", "experts"} <= experts
@@ -164,22 +164,22 @@ def test_the_framework_chooses_the_calibration():
 def test_what_was_taken_for_something_else_is_reported():
     names = ("context", "schedule", "update", "host_link")
 
-    def told(**question):
+    def reported(**question):
         found = asked(**{**ISSUE, "must_fit": False, **question})
         return {a.name: (a.value, a.why) for a in found.assumptions if a.name in names}
 
-    assert {} == told()
+    assert {} == reported()
     staged = {"pp": 4, "tp": 8, "interleave": 2}
-    assert {"schedule": ("interleaved", "1f1b with 2 chunks per stage")} == told(**staged)
-    assert {} == told(**staged, schedule="interleaved")
-    assert {"context": ("131,072 tokens", "the model was trained for fewer tokens than seq")} == told(seq=262144)
-    assert {} == told(model="bert-large", tp=1, dp=1024, seq=512)
+    assert {"schedule": ("interleaved", "1f1b with 2 chunks per stage")} == reported(**staged)
+    assert {} == reported(**staged, schedule="interleaved")
+    assert {"context": ("131,072 tokens", "the model was trained for fewer tokens than seq")} == reported(seq=262144)
+    assert {} == reported(model="bert-large", tp=1, dp=1024, seq=512)
     linked = {"host_link": "16 GB/s"}
-    assert {"host_link": ("not used", "nothing is offloaded")} == told(**linked)
+    assert {"host_link": ("not used", "nothing is offloaded")} == reported(**linked)
     assert asked(**ISSUE).answers == asked(**ISSUE, **linked).answers
-    host = told(**linked, offload="optimizer")
+    host = reported(**linked, offload="optimizer")
     assert {"update": "on the host"} == {name: value for name, (value, _) in host.items()}
-    assert {} == told(**linked, offload="activations")
+    assert {} == reported(**linked, offload="activations")
 
 
 def test_a_count_of_ranks_that_nothing_makes_right():
@@ -350,9 +350,9 @@ MISUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changed", "error", "told"), MISUSED, ids=lambda x: str(x)[:40])
-def test_misused(changed, error, told):
-    with pytest.raises(error, match=told) as refused:
+@pytest.mark.parametrize(("changed", "error", "reported"), MISUSED, ids=lambda x: str(x)[:40])
+def test_misused(changed, error, reported):
+    with pytest.raises(error, match=reported) as refused:
         asked(**{**ISSUE, **changed})
     assert not isinstance(refused.value, RefusalError)
 
@@ -452,9 +452,9 @@ def test_a_refusal_on_the_command_line(here):
     (command,) = [line for line in done.err.splitlines() if "trnspec eval memory" in line]
     again = here(*shlex.split(command.partition(": ")[2])[1:], "--format", "json")
     assert (0, False) == (again.status, {a["name"]: a["value"] for a in json.loads(again.out)["answers"]}["fits"])
-    told = here("eval", "training", *options({**ISSUE, "model": "llama-3.1-405b"}), "--no-must-fit")
-    assert (0, "") == (told.status, told.err)
-    assert "does not fit" in told.out
+    reported = here("eval", "training", *options({**ISSUE, "model": "llama-3.1-405b"}), "--no-must-fit")
+    assert (0, "") == (reported.status, reported.err)
+    assert "does not fit" in reported.out
 
 
 def test_in_a_process_of_its_own(tmp_path):

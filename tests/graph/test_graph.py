@@ -48,7 +48,7 @@ def server(name: str = "box", of: str = "one", more: str = "", rest: str = "") -
     return node("Server", name, f"{{chips: {{chip: {of}, count: 16}}{more}}}", rest=rest)
 
 
-def told(problems: list[NodeProblem]) -> set[tuple[str, str, int, int, str, str]]:
+def reported(problems: list[NodeProblem]) -> set[tuple[str, str, int, int, str, str]]:
     """Name of the node, code, line, column, message, hint."""
     found = set()
     for p in problems:
@@ -184,7 +184,7 @@ def test_a_dangling_reference():
     graph, problems = build(nodes)
     assert len(graph) == 4
     near = "did you mean 'trainium-two' or 'trainium1' or 'trainium2'?"
-    assert told(problems) == {
+    assert reported(problems) == {
         ("box", "TRN201", 4, 22, "no Chip is named 'trainium'", near),
         (
             "b2",
@@ -195,7 +195,7 @@ def test_a_dangling_reference():
             "write chips/zzz.yaml, or correct the name; known: trainium1, trainium2",
         ),
     }
-    assert told(build([server()])[1]) == {
+    assert reported(build([server()])[1]) == {
         ("box", "TRN201", 4, 22, "no Chip is named 'one'", "write chips/one.yaml, or correct the name"),
     }
 
@@ -203,7 +203,7 @@ def test_a_dangling_reference():
 def test_a_reference_to_a_document_of_another_kind():
     page, one = source(), chip()
     _, problems = build([page, one, server(of="page")])
-    assert told(problems) == {("box", "TRN202", 4, 22, "'page' is a Source; a Chip is expected here", "known: one")}
+    assert reported(problems) == {("box", "TRN202", 4, 22, "'page' is a Source; a Chip is expected here", "known: one")}
     (problem,) = problems
     assert problem.see == (Location("page.yaml", Place(2, 7), ("kind",), "Source"),)
     _, (alone,) = build([page, server(of="page")])
@@ -213,7 +213,7 @@ def test_a_reference_to_a_document_of_another_kind():
 def test_a_reference_to_a_document_that_has_errors():
     _, problems = build([server()], {"one": "chips/one.yaml"})
     message = "Chip 'one' cannot be used: its own document has errors"
-    assert told(problems) == {("box", "TRN203", 4, 22, message, "fix that document first")}
+    assert reported(problems) == {("box", "TRN203", 4, 22, message, "fix that document first")}
     assert problems[0].see == (Location("chips/one.yaml"),)
 
 
@@ -225,7 +225,7 @@ def test_of_two_that_share_a_name_the_first_stays():
     graph, problems = build([first, second, server()])
     assert graph.named("one") is first
     assert [p.node for p in problems] == [second]
-    assert told(problems) == {("one", "TRN204", 3, 18, "the name 'one' is taken by another document", UNIQUE)}
+    assert reported(problems) == {("one", "TRN204", 3, 18, "the name 'one' is taken by another document", UNIQUE)}
     assert problems[0].see == (Location("one.yaml", Place(3, 18), ("metadata", "name"), "Chip one"),)
 
 
@@ -233,10 +233,10 @@ def test_an_alias_that_is_a_name_and_a_name_that_is_an_alias():
     named, aliased = chip("one"), chip("two", ", aliases: [one]")
     graph, problems = build([named, aliased])
     assert graph.named("one") is named
-    assert told(problems) == {("two", "TRN204", 3, 43, "the name 'one' is taken by another document", UNIQUE)}
+    assert reported(problems) == {("two", "TRN204", 3, 43, "the name 'one' is taken by another document", UNIQUE)}
     graph, problems = build([aliased, named])
     assert graph.named("one") is named
-    assert told(problems) == {("two", "TRN204", 3, 43, "the name 'one' is taken by another document", UNIQUE)}
+    assert reported(problems) == {("two", "TRN204", 3, 43, "the name 'one' is taken by another document", UNIQUE)}
 
 
 def test_an_alias_of_a_document_that_is_checked_is_reported():
@@ -244,14 +244,14 @@ def test_an_alias_of_a_document_that_is_checked_is_reported():
     mine, shipped = chip("one", ", aliases: [both]"), evolve(chip("two", ", aliases: [both]"), target=False)
     _, problems = build([mine, shipped])
 
-    assert told(problems) == {("one", "TRN204", 3, 43, "the name 'both' is taken by another document", UNIQUE)}
+    assert reported(problems) == {("one", "TRN204", 3, 43, "the name 'both' is taken by another document", UNIQUE)}
 
 
 def test_of_two_that_share_an_alias_the_first_has_it():
     one, two = (chip(name, ", aliases: [both]") for name in ("one", "two"))
     graph, problems = build([one, two])
     assert graph.named("both") is one
-    assert told(problems) == {("two", "TRN204", 3, 43, "the name 'both' is taken by another document", UNIQUE)}
+    assert reported(problems) == {("two", "TRN204", 3, 43, "the name 'both' is taken by another document", UNIQUE)}
     assert problems[0].see[0].text == "Chip one"
     assert str(problems[0].see[0]) == "one.yaml:3:43"
 
@@ -259,7 +259,9 @@ def test_of_two_that_share_an_alias_the_first_has_it():
 @pytest.mark.parametrize(("aliases", "name", "column"), [("one", "one", 43), ("a, a", "a", 46)])
 def test_a_document_that_gives_itself_a_name_twice(aliases, name, column):
     graph, problems = build([chip(metadata=f", aliases: [{aliases}]")])
-    assert told(problems) == {("one", "TRN204", 3, column, f"the name {name!r} is given twice", "remove one of them")}
+    assert reported(problems) == {
+        ("one", "TRN204", 3, column, f"the name {name!r} is given twice", "remove one of them")
+    }
     assert len(graph) == 1
 
 

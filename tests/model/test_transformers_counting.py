@@ -60,7 +60,7 @@ def test_forward_work(name, seq):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_layers_add_up(name):
-    """So many dense ones, so many with experts: the average times all of them is their sum."""
+    """Some dense ones, some with experts: the average times all of them is their sum."""
     d = ALL[name]
     model = transformer(d)
     dense, expert = d.layers - d.expert_layers, d.expert_layers

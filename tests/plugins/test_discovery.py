@@ -143,9 +143,9 @@ def test_two_distributions_with_one_plugin(site) -> None:
     points.write_text(points.read_text().replace("other =", "acme ="))
     done = site.run("plugin", "list")
 
-    told = "the plugin acme is defined by trnspec-acme 1.0 already"
-    assert f"trnspec: warning: the plugin acme of trnspec-other 1.0 is left out: {told}\n" == done.err
-    assert done.out.splitlines()[2].endswith(told)
+    reported = "the plugin acme is defined by trnspec-acme 1.0 already"
+    assert f"trnspec: warning: the plugin acme of trnspec-other 1.0 is left out: {reported}\n" == done.err
+    assert done.out.splitlines()[2].endswith(reported)
 
 
 def test_the_giver_is_the_one_that_is_used(site) -> None:

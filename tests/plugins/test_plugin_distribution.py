@@ -50,7 +50,8 @@ def test_a_generation_comes_and_goes(elsewhere: Elsewhere) -> None:
     # Nothing of the checkout is seen: trnspec itself is the wheel.
     probe = "import trnspec.loading.files as c, trnspec_acme_tpu as a; print(c.__file__); print(c.shipped()); print(a.__file__)"
     assert all(
-        line.startswith(f"{elsewhere.folder}/env/") for line in elsewhere.told(elsewhere.python, "-c", probe).split()
+        line.startswith(f"{elsewhere.folder}/env/")
+        for line in elsewhere.reported(elsewhere.python, "-c", probe).split()
     )
     assert [("acme-tpu", "trnspec-acme-tpu", "ok", "")] == [
         (r["name"], r["distribution"], r["status"], r["message"]) for r in record
@@ -72,9 +73,9 @@ def test_a_generation_comes_and_goes(elsewhere: Elsewhere) -> None:
     assert elsewhere.trnspec("show", "acme-tpu-1").startswith("acme-tpu-1: acme-tpu 1 (Chip)\n")
     # Its chip is evaluated like any other: at 400 TFLOPS no step of it is faster than its work.
     asked = ("training", "--model", "gpt2", "--on", "acme-tpu-1", "--seq", "1024", "--global-batch", "8")
-    told = {a["name"]: a for a in json.loads(elsewhere.trnspec("eval", *asked, "--format", "json"))["answers"]}
-    assert told["step_time"]["value"] >= told["work"]["value"] / 400e12 > 0.0
-    assert (64 * 2**30, True) == (told["capacity"]["value"], told["fits"]["value"])
+    reported = {a["name"]: a for a in json.loads(elsewhere.trnspec("eval", *asked, "--format", "json"))["answers"]}
+    assert reported["step_time"]["value"] >= reported["work"]["value"] / 400e12 > 0.0
+    assert (64 * 2**30, True) == (reported["capacity"]["value"], reported["fits"]["value"])
     # A mistake in it is found beside the wheel as anywhere.
     server = made / "src/trnspec_acme_tpu/catalog/servers/acme-tpu-1-server.yaml"
     sound = server.read_text()
@@ -86,7 +87,10 @@ def test_a_generation_comes_and_goes(elsewhere: Elsewhere) -> None:
     assert (1, True) == (tested.returncode, "TRN402 aggregate-mismatch" in tested.stdout)
     assert "acme-tpu-1-server.yaml::trnspec" in tested.stdout
     server.write_text(sound)
-    assert " passed" in elsewhere.told(elsewhere.python, "-m", "pytest", "-q", "-W", "error", cwd=made).splitlines()[-1]
+    assert (
+        " passed"
+        in elsewhere.reported(elsewhere.python, "-m", "pytest", "-q", "-W", "error", cwd=made).splitlines()[-1]
+    )
 
     elsewhere.pip("uninstall", "--yes", "trnspec-acme-tpu")
 
@@ -103,4 +107,6 @@ def test_the_plugin_of_pytest_is_installed(elsewhere: Elsewhere) -> None:
     (folder / "a.yaml").write_text(page)
 
     assert 5 == elsewhere.run(elsewhere.python, "-m", "pytest", cwd=folder).returncode
-    assert "1 passed" in elsewhere.told(elsewhere.python, "-m", "pytest", "-W", "error", "--trnspec", ".", cwd=folder)
+    assert "1 passed" in elsewhere.reported(
+        elsewhere.python, "-m", "pytest", "-W", "error", "--trnspec", ".", cwd=folder
+    )

@@ -335,7 +335,7 @@ def test_a_list_imports_what_is_used_only(functions) -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "told"),
+    ("run", "stated"),
     [
         (
             "no_such:x",
@@ -348,7 +348,7 @@ def test_a_list_imports_what_is_used_only(functions) -> None:
     ],
 )
 @pytest.mark.parametrize("options", [(), ("--help",)])
-def test_an_evaluator_that_cannot_be_used_is_reported_with_its_distribution(functions, run, told, options) -> None:
+def test_an_evaluator_that_cannot_be_used_is_reported_with_its_distribution(functions, run, stated, options) -> None:
     functions.plugin("one", f"evaluators=(Evaluator('a', 'A.', {run!r}),)")
     done = functions.run("eval", "a", *options)
     if run == "fns:sound" and options:
@@ -356,4 +356,4 @@ def test_an_evaluator_that_cannot_be_used_is_reported_with_its_distribution(func
         return
 
     assert (2, "") == (done.status, done.out)
-    assert f"trnspec: the evaluator a of the plugin one of trnspec-one 1.0 {told}\n" == done.err
+    assert f"trnspec: the evaluator a of the plugin one of trnspec-one 1.0 {stated}\n" == done.err

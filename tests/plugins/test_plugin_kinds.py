@@ -111,9 +111,9 @@ def test_show(site) -> None:
 
 
 def test_compare(site) -> None:
-    told = site.run("compare", "acme-1", "trainium2", "--all").out
+    reported = site.run("compare", "acme-1", "trainium2", "--all").out
 
-    assert ["lanes", "16", "-", "-"] == next(line for line in told.splitlines() if line.startswith("lanes")).split()
+    assert ["lanes", "16", "-", "-"] == next(line for line in reported.splitlines() if line.startswith("lanes")).split()
 
 
 def test_tree(site) -> None:

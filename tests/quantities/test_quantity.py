@@ -478,7 +478,7 @@ def test_conversion() -> None:
     ],
 )
 def test_render(value: Fraction | float, unit: str, digits: int, text: str) -> None:
-    """A computed value is shown with at most so many digits, with commas, and with no idle zeros."""
+    """A computed value is shown with at most a number of digits, with commas, and with no idle zeros."""
     assert render(value, unit, digits) == text
 
 

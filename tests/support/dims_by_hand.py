@@ -44,7 +44,7 @@ def llama(  # a table of dimensions
 
 
 def experts(d: Dimensions, count: float, active: float, *, router: bool = True) -> Dimensions:
-    """The same with so many experts in place of every feed-forward network."""
+    """The same with experts in place of every feed-forward network."""
     return evolve(
         d, expert_layers=d.layers, experts=float(count), active=float(active), expert_width=d.width,
         expert_weights=d.mlp_weights, expert_small=d.mlp_small, mlp_weights=0.0, mlp_small=0.0, width=0.0,

@@ -79,8 +79,8 @@ class Session:
             )
         finally:
             os.close(writer)
-        with os.fdopen(reader) as told:
-            self.folder = Path(told.read().strip() or self.folder)
+        with os.fdopen(reader) as reported:
+            self.folder = Path(reported.read().strip() or self.folder)
         printed = done.stdout + (f"[exit {done.returncode}]\n" if done.returncode else "")
         assert matches(_VARYING.sub(" N", shown), _VARYING.sub(" N", printed)), (
             f"{page}: {command}\nshown:\n{shown}\nprinted:\n{printed}"

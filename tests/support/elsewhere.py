@@ -32,7 +32,7 @@ class Elsewhere:
         env = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
         return subprocess.run([*args], cwd=cwd or self.folder, env=env, capture_output=True, check=False, text=True)
 
-    def told(self, *args: str | Path, cwd: Path | None = None) -> str:
+    def reported(self, *args: str | Path, cwd: Path | None = None) -> str:
         """What a program prints that must not fail."""
         done = self.run(*args, cwd=cwd)
 
@@ -40,10 +40,10 @@ class Elsewhere:
         return done.stdout
 
     def trnspec(self, *args: str) -> str:
-        return self.told(self.folder / "env" / "bin" / "trnspec", *args)
+        return self.reported(self.folder / "env" / "bin" / "trnspec", *args)
 
     def pip(self, *args: str | Path) -> None:
-        self.told(self.python, "-m", "pip", *args, "--quiet")
+        self.reported(self.python, "-m", "pip", *args, "--quiet")
 
     def files(self) -> set[str]:
         """All that is installed; what the interpreter keeps of modules it has read comes and goes."""
@@ -62,7 +62,9 @@ def _temporary() -> Path:
 def wheel() -> Path:
     """The wheel of this checkout, built once for all tests."""
     folder = _temporary()
-    Elsewhere(folder).told(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
+    Elsewhere(folder).reported(
+        sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT
+    )
     (made,) = folder.glob("*.whl")
     return made
 

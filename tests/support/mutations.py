@@ -73,11 +73,11 @@ class Change:
         return tuple((self.name, path) for path, _ in self.edits)
 
     def __str__(self) -> str:
-        told = [
+        given_text = [
             f"{dotted(path[1:])} {_text(old)} -> {_text(new)}"
             for (path, new), old in zip(self.edits, self.before, strict=True)
         ]
-        return f"{self.kind}: {self.name} {', '.join(told)}"
+        return f"{self.kind}: {self.name} {', '.join(given_text)}"
 
 
 def _text(value: Any) -> str:
@@ -139,7 +139,7 @@ def _factors(name: str, path: Path, value: Figure | int) -> Iterator[Change]:
 
 
 def _times(quantity: Quantity, factor: Fraction, digits: int | None = None) -> str:
-    """The quantity times a factor, in its own unit: exact, or to so many digits."""
+    """The quantity times a factor, in its own unit: exact, or to a number of digits."""
     number = quantity.number * factor
     places = 0
     if digits is None:

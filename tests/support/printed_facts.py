@@ -259,7 +259,7 @@ class Saying:
 
 
 def sayings(node: Node[Any]) -> Iterator[Saying]:
-    """Everything a document says, adopted or claimed, with whose words it is."""
+    """Everything a document says, adopted or claimed, with its source."""
     meta = node.metadata
     own = meta.source.name if meta.source else ""
     for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):

@@ -58,7 +58,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
         ],
     ),
     (
-        "missing keys of a claim, each told once",
+        "missing keys of a claim, each stated once",
         "spec: {connects: chips}\nclaims:\n  - {at: spec.latency}",
         [
             (

@@ -30,8 +30,8 @@ class TestSweep(EvaluatorConformance):
 
 
 def found(**more: object) -> Evaluation:
-    told = {"evaluator": "x", "title": "x", "inputs": {"chip": "trainium2"}, "answers": (Answer("time", 1.0, "s"),)}
-    return Evaluation(**{**told, **more})
+    reported = {"evaluator": "x", "title": "x", "inputs": {"chip": "trainium2"}, "answers": (Answer("time", 1.0, "s"),)}
+    return Evaluation(**{**reported, **more})
 
 
 BANDWIDTH = UsedFigure("trainium2", "memory.bandwidth", "2.9 TB/sec", "neuron-trainium2-2026-08")
@@ -49,7 +49,7 @@ def undocumented(catalog: Catalog, *, chip: str) -> Evaluation:
     return found()
 
 
-def told(catalog: Catalog, *, chip: str) -> Evaluation:
+def reported(catalog: Catalog, *, chip: str) -> Evaluation:
     """All is well.
 
     Args:
@@ -133,12 +133,12 @@ def test_it_fails_what_is_unsound(run, test, message) -> None:
 )
 def test_it_fails_what_is_not_refused(bad, message) -> None:
     with pytest.raises(AssertionError, match=message):
-        conformance(told, bad=(bad,)).test_refuses_what_has_no_answer()
+        conformance(reported, bad=(bad,)).test_refuses_what_has_no_answer()
 
 
 def test_it_fails_without_good_inputs() -> None:
     with pytest.raises(AssertionError, match="name some good inputs"):
-        conformance(told, good=()).test_answers()
+        conformance(reported, good=()).test_answers()
 
 
 def test_it_fails_without_such_an_evaluator() -> None:
@@ -155,7 +155,7 @@ def test_dimensionless_names_can_be_reported() -> None:
 
 def test_a_sound_one_passes_but_for_the_command_line() -> None:
     """All its tests; the one by the command line needs a module, which TestSweep above has."""
-    made = conformance(told)
+    made = conformance(reported)
     tests = [n for n in dir(made) if n.startswith("test_") and n != "test_runs_from_the_command_line"]
 
     assert 9 == len(tests)

@@ -223,16 +223,16 @@ def test_diagnose_looks_at_the_plugins_that_are_named(monkeypatch: pytest.Monkey
         diagnose(UNLIT, plugins=[one], registry=KNOWN)
 
 
-def told(rule_: Any, example: str) -> Any:
+def stated(rule_: Any, example: str) -> Any:
     """The rule with an explanation whose example is this."""
     return evolve(rule_, code=evolve(rule_.code, doc=code(example).doc))
 
 
 def test_rule_that_is_in_no_plugin_yet() -> None:
     """It is tried beside those of trnspec."""
-    check_rule(told(unlit, f"{UNLIT}  #! ABC01\n"))
+    check_rule(stated(unlit, f"{UNLIT}  #! ABC01\n"))
     with pytest.raises(AssertionError, match="ABC01, Example"):
-        check_rule(told(unlit, f"{UNLIT}\n"))
+        check_rule(stated(unlit, f"{UNLIT}\n"))
 
 
 def failing(plugin: Plugin) -> set[str]:
@@ -256,7 +256,7 @@ def test_plugin_that_conforms(tmp_path: Path) -> None:
     plugin = Plugin(
         name="one",
         api=API,
-        rules=(told(unlit, f"{UNLIT}  #! ABC01\n"),),
+        rules=(stated(unlit, f"{UNLIT}  #! ABC01\n"),),
         catalogs=(tmp_path,),
         evaluators=(Evaluator("size", "The size.", "operator:length_hint"),),
     )

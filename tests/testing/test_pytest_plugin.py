@@ -130,22 +130,24 @@ def test_a_finding_fails_the_test_of_its_file(project, parallel) -> None:
     """With the text of ``trnspec validate``, the line of the file and the other place; the others pass."""
     project.set("trnspec_catalogs = catalog")
     project.write("catalog/servers/acme-server.yaml", SERVER.replace("512 GiB", "500 GiB"))
-    told = project.run(*parallel, status=1)
+    reported = project.run(*parallel, status=1)
 
-    assert "1 failed, 3 passed" in told
-    assert re.search(r"^catalog/servers/acme-server.yaml:6:31: error TRN402 aggregate-mismatch: ", told, re.MULTILINE)
-    assert "    6 |   stated: {memory: {capacity: 500 GiB}}" in told
-    assert re.search(r"^    see: catalog/chips/acme-1.yaml:6:22", told, re.MULTILINE)
-    assert "Traceback" not in told
-    assert "acme-server.yaml::trnspec" in told.partition("short test summary")[2]
+    assert "1 failed, 3 passed" in reported
+    assert re.search(
+        r"^catalog/servers/acme-server.yaml:6:31: error TRN402 aggregate-mismatch: ", reported, re.MULTILINE
+    )
+    assert "    6 |   stated: {memory: {capacity: 500 GiB}}" in reported
+    assert re.search(r"^    see: catalog/chips/acme-1.yaml:6:22", reported, re.MULTILINE)
+    assert "Traceback" not in reported
+    assert "acme-server.yaml::trnspec" in reported.partition("short test summary")[2]
 
 
 def test_a_file_that_is_not_yaml(project) -> None:
     project.write("catalog/chips/acme-2.yaml", "a: [\n")
-    told = project.run("--trnspec", "catalog", status=1)
+    reported = project.run("--trnspec", "catalog", status=1)
 
-    assert "1 failed, 4 passed" in told
-    assert re.search(r"^catalog/chips/acme-2.yaml:\d+:\d+: error TRN0\d\d ", told, re.MULTILINE)
+    assert "1 failed, 4 passed" in reported
+    assert re.search(r"^catalog/chips/acme-2.yaml:\d+:\d+: error TRN0\d\d ", reported, re.MULTILINE)
 
 
 def test_a_name_that_two_catalogs_give(project) -> None:
@@ -165,16 +167,16 @@ def test_settings_of_the_project_count(project) -> None:
 
 def test_settings_that_are_wrong_are_reported(project) -> None:
     project.write("trnspec.toml", 'ignored = ["TRN402"]\n')
-    told = project.run("--trnspec", "catalog", status=1)
+    reported = project.run("--trnspec", "catalog", status=1)
 
-    assert "3 failed, 1 passed" in told
-    assert re.search(r"^trnspec: .*trnspec.toml.*ignored", told, re.MULTILINE)
+    assert "3 failed, 1 passed" in reported
+    assert re.search(r"^trnspec: .*trnspec.toml.*ignored", reported, re.MULTILINE)
 
 
 def test_no_such_folder(project) -> None:
-    told = project.run("--trnspec", "catalogue", status=4)
+    reported = project.run("--trnspec", "catalogue", status=4)
 
-    assert re.search(r"ERROR: trnspec: the catalog .*/catalogue is not a folder", told)
+    assert re.search(r"ERROR: trnspec: the catalog .*/catalogue is not a folder", reported)
 
 
 def test_what_lies_in_no_file_is_reported_the_first(tmp_path) -> None:

@@ -59,7 +59,7 @@ def about(graph: Graph, source: str) -> frozenset[str]:
 
     Args:
         graph: The catalog.
-        source: A name such as ``neuron-trn1-2023-02``, whose words are separated by hyphens.
+        source: A name such as ``neuron-trn1-2023-02``, of words separated by hyphens.
     """
     known = _by_source.setdefault(graph, {})
     if source not in known:

@@ -36,7 +36,7 @@ def audited(*data, known=None):
     return audit(records(list(data), "test"), known or catalog())
 
 
-def told(found):
+def reported(found):
     return {
         (c.type, c.statement.where, str(c.statement), c.adopted.text, getattr(c.known, "verdict", None)) for c in found
     }
@@ -48,7 +48,7 @@ def kept():
 
 
 def test_the_errors_of_the_api(kept) -> None:
-    assert KNOWN == told(kept.contradictions)
+    assert KNOWN == reported(kept.contradictions)
     assert () == kept.unrecorded
 
 
@@ -56,7 +56,7 @@ def test_the_records_of_the_installed_moto() -> None:
     """A newer moto may bring new records; those errors that it has are these, unless the API was corrected."""
     found = audited(*installed().values())
 
-    assert told(found.contradictions) <= KNOWN
+    assert reported(found.contradictions) <= KNOWN
     assert len(installed()) == found.others + len(found.lacking) + len({c.type for c in found.agreements})
 
 
@@ -155,7 +155,7 @@ def test_with_the_catalog_of_inferentia_its_types_agree() -> None:
     known = graph([str(inferentia.plugin.catalogs[0])])
     found = audit(records(json.loads(FILE.read_text()), "moto"), known)
 
-    assert KNOWN == told(found.contradictions)
+    assert KNOWN == reported(found.contradictions)
     assert ((), {f"inf{i}" for i in (1, 2)}) == (
         found.lacking,
         {c.type.partition(".")[0] for c in found.agreements if c.type.startswith("inf")},

@@ -163,7 +163,7 @@ def test_two_figures_for_one_attribute_are_neither_drafted(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "stated"),
     [
         (
             "VCpuInfo.DefaultVCpus",
@@ -172,11 +172,11 @@ def test_two_figures_for_one_attribute_are_neither_drafted(tmp_path) -> None:
         ("MemoryInfo.SizeInMiB", "host.memory is left out, for the record says 0 MiB at MemoryInfo.SizeInMiB"),
     ],
 )
-def test_nothing_is_no_figure(path, told) -> None:
+def test_nothing_is_no_figure(path, stated) -> None:
     one = record("trn1.2xlarge")
     put(one, path, 0)
 
-    assert f"note: trn1.2xlarge: {told}" in drafted(one, types=["trn1.2xlarge"]).out
+    assert f"note: trn1.2xlarge: {stated}" in drafted(one, types=["trn1.2xlarge"]).out
 
 
 def test_types_of_the_catalog_are_drafted_when_they_are_named() -> None:

@@ -268,9 +268,9 @@ def test_ridge_points():
     """FLOP/B at which a matrix multiplication in bf16 is as long in the memory as in the tensor cores."""
     ridge = "peak.dense.bf16 / memory.bandwidth"
     found = load([str(FOLDER)]).query("chip where known memory.bandwidth", columns=[ridge])
-    told = {row.name: round(float(value), 3) for row, value in zip(found, found.column(ridge), strict=True)}
+    reported = {row.name: round(float(value), 3) for row, value in zip(found, found.column(ridge), strict=True)}
 
-    assert {name: value for name, value in told.items() if name in CHIPS} == {
+    assert {name: value for name, value in reported.items() if name in CHIPS} == {
         "a100-40gb": 200.643,
         "a100-80gb": 153.016,
         "b200": 292.208,
@@ -300,9 +300,9 @@ def test_no_fp8_before_hopper():
     ids=["validate", "query"],
 )
 def test_the_readme_shows_what_is_printed(arguments):
-    told = [str(FOLDER) if a == "CATALOG" else a for a in arguments]
-    told += ["--catalog", str(FOLDER)] if arguments[0] == "query" else []
-    command = [sys.executable, "-m", "trnspec", *told]
+    reported = [str(FOLDER) if a == "CATALOG" else a for a in arguments]
+    reported += ["--catalog", str(FOLDER)] if arguments[0] == "query" else []
+    command = [sys.executable, "-m", "trnspec", *reported]
     done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
 

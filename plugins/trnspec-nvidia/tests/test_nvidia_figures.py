@@ -73,7 +73,7 @@ def test_sparsity_doubles_the_rate():
 def test_ec2_record(name):
     record, spec = RECORDS[name], catalog().named(name).spec
     chip = catalog().find(spec.chips.chip)
-    told = {
+    reported = {
         "vcpus": spec.host.vcpus,
         "host_memory_mib": spec.host.memory.to("MiB"),
         "gpus": spec.chips.count,
@@ -85,7 +85,7 @@ def test_ec2_record(name):
         "clock_ghz": spec.other["cpu_clock"].to("GHz"),
     }
 
-    assert {k: record[k] for k in told} == told
+    assert {k: record[k] for k in reported} == reported
     assert chip.name.startswith(record["gpu"].lower())
 
 

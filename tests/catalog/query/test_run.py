@@ -234,11 +234,11 @@ def test_the_page_has_examples() -> None:
 
 
 def test_the_mistake_on_the_page() -> None:
-    (told,) = [text for kind, text in BLOCKS if kind == "text"]
+    (reported,) = [text for kind, text in BLOCKS if kind == "text"]
     with pytest.raises(QueryError) as caught:
         SHIPPED.query("server where memory.capacity > 3 TB/s")
 
-    assert told.rstrip("\n") == str(caught.value)
+    assert reported.rstrip("\n") == str(caught.value)
 
 
 def test_the_paths_of_the_page() -> None:

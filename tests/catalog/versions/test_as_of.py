@@ -51,7 +51,7 @@ def claim(source: str, says: str, verdict: str = "", at: str = "spec.latency") -
 
 
 def at(date: str, *claims: str, **more: str) -> tuple[str, str] | None:
-    """The latency at a date and on whose word."""
+    """The latency at a date and its source."""
     found = graph(*PAGES, link(", ".join(claims), **more))
     made, _ = as_of(found, date)
     if "wire" not in made:

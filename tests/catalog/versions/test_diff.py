@@ -1,4 +1,4 @@
-"""trnspec.catalog.versions.diff: what differs, by how much, on whose word, and why."""
+"""trnspec.catalog.versions.diff: what differs, by how much, by which source, and why."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_lines_are_short() -> None:
 
 
 def test_what_changed_for_trn1_between_two_dates(tmp_path) -> None:
-    """The rates were lowered by 9.5 per cent: from what, to what, on whose word, and why."""
+    """The rates were lowered by 9.5 per cent: from what, to what, by which source, and why."""
     shutil.copytree(ROOT / "catalog", tmp_path / "copy")
     file = tmp_path / "copy" / "chips" / "trainium1.yaml"
     claim = "  - {at: spec.memory.capacity, says: 32 GiB, source: neuron-trn1-2023-02, where: line 47}\n"

@@ -1,4 +1,4 @@
-"""trnspec.catalog.versions.overlay: a YAML file laid over a catalog."""
+"""trnspec.catalog.versions.overlay: a YAML file applied to a catalog."""
 
 from __future__ import annotations
 

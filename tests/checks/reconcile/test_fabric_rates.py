@@ -93,16 +93,16 @@ def test_the_right_rate_has_no_finding(rate: str, link: str, system: str) -> Non
     ],
 )
 def test_a_wrong_rate_has_one_finding(rate: str, path: str, hint: str, chip: str, system: str) -> None:
-    [(at, told)] = findings(texts(rate, chip=chip, system=system))
+    [(at, reported)] = findings(texts(rate, chip=chip, system=system))
     assert f"fabric.bandwidth.{path}" == at
-    assert hint in told
+    assert hint in reported
 
 
 @SYSTEMS
 def test_the_rate_of_the_chip_is_checked_against_links_that_are_counted(system: str) -> None:
-    [(at, told)] = findings(texts("", chip="3584 Gbps", system=system))
+    [(at, reported)] = findings(texts("", chip="3584 Gbps", system=system))
     assert "links.bandwidth" == at
-    assert "one direction instead of both: 2 x 3584 Gbps closes the gap" in told
+    assert "one direction instead of both: 2 x 3584 Gbps closes the gap" in reported
 
 
 def test_both_directions_are_twice_one() -> None:

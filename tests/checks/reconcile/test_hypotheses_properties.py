@@ -63,7 +63,7 @@ def _slip(text: str, at: int, digit: str) -> str:
 
 
 def world(servers: int, chips: int, part: str) -> tuple[Site, Term]:
-    """An UltraServer of so many servers of so many chips, and nothing else."""
+    """An UltraServer of a number of servers of a number of chips, and nothing else."""
     graph = Graph({n: bare().named(n) for n in ("trn2-ultraserver", "trn2u.48xlarge", "trainium2")})
     graph = put(graph, "trn2-ultraserver", "servers.count", servers)
     graph = put(graph, "trn2u.48xlarge", "chips.count", chips)
@@ -90,7 +90,7 @@ class Facts:
         return self.printed.ulp * self.printed.unit.factor
 
     def closes(self, factor: Fraction | int) -> bool:
-        """The printed figure, so many times as large, agrees with what is wanted."""
+        """The printed figure, times a factor, agrees with what is wanted."""
         return meet((self.mine[0] * factor, self.mine[1] * factor), self.wanted)
 
     def quotient_closes(self, divisor: int) -> bool:

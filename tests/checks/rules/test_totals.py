@@ -7,8 +7,8 @@ from rules_world import bare, claim, findings, found, put, shipped
 
 
 def one(graph, code="TRN402"):
-    (told,) = findings(code, graph)
-    return told
+    (shown,) = findings(code, graph)
+    return shown
 
 
 def test_the_shipped_catalog_adds_up():
@@ -16,47 +16,47 @@ def test_the_shipped_catalog_adds_up():
 
 
 def test_a_total_with_its_arithmetic():
-    told = one(put(bare(), "trn1.32xlarge", "stated.memory.capacity", "480 GiB"))
+    shown = one(put(bare(), "trn1.32xlarge", "stated.memory.capacity", "480 GiB"))
 
     expected = (
         "stated.memory.capacity of trn1.32xlarge is 480 GiB, but 16 x 32 GiB of trainium1 = 512 GiB (chips of a server)"
     )
-    assert expected == told.message
-    assert told.hint == "likely cause: a wrong count: 480 GiB is 15 x 32 GiB, not 16 x"
-    assert told.where.path == ("spec", "stated", "memory", "capacity")
+    assert expected == shown.message
+    assert shown.hint == "likely cause: a wrong count: 480 GiB is 15 x 32 GiB, not 16 x"
+    assert shown.where.path == ("spec", "stated", "memory", "capacity")
 
 
 def test_a_part_with_what_the_total_needs():
-    told = one(put(bare(), "trainium1", "peak.dense.bf16", "290 TFLOPS"))
+    shown = one(put(bare(), "trainium1", "peak.dense.bf16", "290 TFLOPS"))
 
-    assert told.message.startswith("peak.dense.bf16 of trainium1 is 290 TFLOPS, but stated.peak.dense.bf16 of ")
-    assert " is 190 TFLOPS, which needs 190 TFLOPS here (chips of a server)" in told.message
-    assert told.message.endswith("; 2 more totals disagree with it")
+    assert shown.message.startswith("peak.dense.bf16 of trainium1 is 290 TFLOPS, but stated.peak.dense.bf16 of ")
+    assert " is 190 TFLOPS, which needs 190 TFLOPS here (chips of a server)" in shown.message
+    assert shown.message.endswith("; 2 more totals disagree with it")
 
 
 def test_a_count_with_what_the_totals_need():
-    told = one(put(bare(), "trn1.32xlarge", "chips.count", 12))
+    shown = one(put(bare(), "trn1.32xlarge", "chips.count", 12))
 
-    assert told.where.path == ("spec", "chips", "count")
-    assert "chips.count of trn1.32xlarge is 12, but " in told.message
-    assert " which needs 16 here " in told.message
-    assert told.hint == "likely cause: a wrong count: 16 closes every gap"
+    assert shown.where.path == ("spec", "chips", "count")
+    assert "chips.count of trn1.32xlarge is 12, but " in shown.message
+    assert " which needs 16 here " in shown.message
+    assert shown.hint == "likely cause: a wrong count: 16 closes every gap"
 
 
 def test_a_sum_of_two_terms():
-    told = one(put(bare(), "trainium2", "links.bandwidth", "1.42 TB/s"))
+    shown = one(put(bare(), "trainium2", "links.bandwidth", "1.42 TB/s"))
 
-    assert "1,024 GB/sec of trn2-ultraserver + 256 GB/sec of trn2-ultraserver = 1.28 TB/s" in told.message
+    assert "1,024 GB/sec of trn2-ultraserver + 256 GB/sec of trn2-ultraserver = 1.28 TB/s" in shown.message
 
 
 def test_the_other_places_are_named_but_not_all_of_them():
     graph = put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS")
-    told = one(graph)
+    shown = one(graph)
 
-    assert "more total" in told.message
-    assert len(told.see) == 6
-    assert len(set(told.see)) == len(told.see)
-    assert told.where.path not in {s.path for s in told.see if s.file == told.where.file}
+    assert "more total" in shown.message
+    assert len(shown.see) == 6
+    assert len(set(shown.see)) == len(shown.see)
+    assert shown.where.path not in {s.path for s in shown.see if s.file == shown.where.file}
 
 
 @pytest.mark.parametrize(
@@ -77,21 +77,21 @@ def test_the_other_places_are_named_but_not_all_of_them():
 def test_the_efa_of_an_ultraserver(wrong, hint):
     """The published total of Trn2 is that of one of its four servers."""
     graph = claim(bare(), "trn2-ultraserver", "spec.stated.network.bandwidth", wrong)
-    told = [*findings("TRN402", graph), *findings("TRN303", graph)]
+    shown = [*findings("TRN402", graph), *findings("TRN303", graph)]
 
-    assert (hint is None) == (not told)
+    assert (hint is None) == (not shown)
     if hint is not None:
-        assert len(told) == 1
-        assert hint in told[0].hint
+        assert len(shown) == 1
+        assert hint in shown[0].hint
 
 
 def test_several_causes_are_reported_as_several():
     """A total of half the size is eight chips, or one direction."""
-    told = one(put(bare(), "trn1.32xlarge", "network.bandwidth", "400.0 Gbps"))
+    shown = one(put(bare(), "trn1.32xlarge", "network.bandwidth", "400.0 Gbps"))
 
-    assert told.hint.startswith("several causes would close the gap: ")
-    assert "one direction instead of both" in told.hint
-    assert "4 x 100.0 Gbps, not 8 x" in told.hint
+    assert shown.hint.startswith("several causes would close the gap: ")
+    assert "one direction instead of both" in shown.hint
+    assert "4 x 100.0 Gbps, not 8 x" in shown.hint
 
 
 def test_claims_are_left_to_another_rule():
@@ -121,9 +121,9 @@ def test_a_total_is_compared_with_as_many_digits_as_it_has():
 
 def test_the_total_that_was_used_for_one_part_is_named():
     """Through the rule: the totals of a part reach the explanations."""
-    told = one(put(bare(), "trainium1", "peak.dense.bf16", "3,040 TFLOPS"))
+    shown = one(put(bare(), "trainium1", "peak.dense.bf16", "3,040 TFLOPS"))
 
-    assert "the total, 3,040 TFLOPS, was used for one part" in told.hint
+    assert "the total, 3,040 TFLOPS, was used for one part" in shown.hint
 
 
 def test_the_clock_is_compared_with_the_peak():

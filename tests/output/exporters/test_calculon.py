@@ -83,7 +83,7 @@ def test_nothing_is_moved_to_a_memory_that_is_not_known() -> None:
 
 
 def test_a_ring_sends_what_a_ring_sends() -> None:
-    """It multiplies by the scalar and then adds so many of n parts: 2 (n - 1) / n for an all-reduce of a ring."""
+    """It multiplies by the scalar and then adds some of n parts: 2 (n - 1) / n for an all-reduce of a ring."""
     ops = system("trn1.32xlarge")["networks"][0]["ops"]
 
     def sent(op: str, n: int) -> float:

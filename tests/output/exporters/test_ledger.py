@@ -61,8 +61,8 @@ def test_an_unresolved_rival_is_reported() -> None:
     account = Ledger(known, known.named("torn"), "form")
     account.need("memory", known.named("torn"), "memory.capacity")
 
-    (told,) = account.assumptions
-    assert "page says 9 GiB, and the conflict is unresolved" in str(told)
+    (reported,) = account.assumptions
+    assert "page says 9 GiB, and the conflict is unresolved" in str(reported)
 
 
 def test_the_same_is_noted_once() -> None:

@@ -49,27 +49,27 @@ def test_it_reports_what_it_shows_to_those_who_cannot_see_it() -> None:
         root.get("aria-labelledby").split()
     )
     assert "Amazon EC2 Trn2 UltraServer" == root.findtext(f"{NS}title")
-    for told in (
+    for stated in (
         "64 \u00d7 trainium2 in 4 \u00d7 trn2u.48xlarge",
         "4\u00d74\u00d74 torus",
         "128 links, 128 GB/s each way",
     ):
-        assert told in root.findtext(f"{NS}desc")
+        assert stated in root.findtext(f"{NS}desc")
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "stated"),
     [
         ("p5.48xlarge", ("144 links", "NVSwitch of 8 chips: 18 links, 450 GB/s each way per chip")),
         ("gb200-nvl72", ("1,296 links", "NVLink Switch of 72 chips: 18 links, 900 GB/s each way per chip")),
     ],
 )
-def test_the_links_of_a_chip_to_its_switch_are_counted(name, told) -> None:
+def test_the_links_of_a_chip_to_its_switch_are_counted(name, stated) -> None:
     graph = nvidia()
     text = export("svg", graph.named(name), graph).text
     described = ET.fromstring(text).findtext(f"{NS}desc")
 
-    assert [] == [part for part in told if part not in described]
+    assert [] == [part for part in stated if part not in described]
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

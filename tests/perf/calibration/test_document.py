@@ -37,10 +37,10 @@ def fitted(efficiency: Efficiency = TRUE, names: tuple[str, ...] = NAMES) -> Fit
 
 
 def written(folder: Path, found: Fitted, **changed: Any) -> Path:
-    told = TOLD | changed
+    shown = TOLD | changed
     place = folder / "calibrations"
     place.mkdir(exist_ok=True)
-    (place / f"{told['name']}.yaml").write_text(document(found, **told), encoding="utf-8")
+    (place / f"{shown['name']}.yaml").write_text(document(found, **shown), encoding="utf-8")
     return folder
 
 

@@ -132,17 +132,17 @@ NAMED = {n.name for n in everything().of(Server) if n.name.startswith("trn3") an
 
 
 def test_a_fabric_without_a_rate_has_that_of_its_links():
-    told = "{value: %s, source: s}"
+    reported = "{value: %s, source: s}"
     chip = (
-        f"spec: {{memory: {{capacity: {told % '16 GiB'}, bandwidth: {told % '100 GB/s'}}},"
-        f" peak: {{dense: {{bf16: {told % '1 TFLOPS'}}}}}}}"
+        f"spec: {{memory: {{capacity: {reported % '16 GiB'}, bandwidth: {reported % '100 GB/s'}}},"
+        f" peak: {{dense: {{bf16: {reported % '1 TFLOPS'}}}}}}}"
     )
     server = (
         "spec: {chips: {chip: c, count: 4}, host: {vcpus: 8},"
         " fabric: {link: l, topology: {shape: ring, dimensions: [4]}, links_per_chip: 2}}"
     )
     for says, expected in (("per_direction", 2 * 10e9), ("both", 2 * 5e9)):
-        link = f"spec: {{connects: chips, bandwidth: {{{says}: {told % '10 GB/s'}}}}}"
+        link = f"spec: {{connects: chips, bandwidth: {{{says}: {reported % '10 GB/s'}}}}}"
         found = graph(
             source("s", "2026-01-01"), document("Chip", "c", chip), document("Link", "l", link),
             document("Server", "v", server),
@@ -222,7 +222,7 @@ def test_some_chips_that_are_not_taken_evenly(on, chips):
 
 
 @pytest.mark.parametrize(
-    ("on", "told"),
+    ("on", "reported"),
     [
         ("", "is not a system"), ("trn1.32xlarge*0", "is not a system"), ("trn1.32xlarge*", "is not a system"),
         ("trn1.32xlarge*-1", "is not a system"), ("trn1.32xlarge*1.5", "is not a system"),
@@ -232,8 +232,8 @@ def test_some_chips_that_are_not_taken_evenly(on, chips):
         ("neuronlink-v2", "has no chips"), ("llama-3.1-8b", "has no chips"),
     ],
 )  # fmt: skip
-def test_what_is_no_system(on, told):
-    with pytest.raises(UsageError, match=told):
+def test_what_is_no_system(on, reported):
+    with pytest.raises(UsageError, match=reported):
         lower(everything(), on)
 
 

@@ -182,8 +182,8 @@ def test_one_value_for_all_rows(samples) -> None:
 
     zeros = rows(ESTIMATORS, first.which, memory=True, **plain | {"zero": np.array([0, first.layout.zero, 3])})
     for i, zero in enumerate((0, first.layout.zero, 3)):
-        told = single(ESTIMATORS[first.which], evolve(first.layout, zero=zero))
-        assert (REASONS[zeros.code[i]], zeros.time[i], zeros.memory[i]) == told
+        reported = single(ESTIMATORS[first.which], evolve(first.layout, zero=zero))
+        assert (REASONS[zeros.code[i]], zeros.time[i], zeros.memory[i]) == reported
 
 
 def test_words_by_their_places() -> None:
@@ -199,10 +199,10 @@ def test_words_by_their_places() -> None:
         assert expected == [
             (REASONS[c], t, m) for c, t, m in zip(found.code, found.time.tolist(), found.memory.tolist(), strict=True)
         ]
-    for word, place, told in zip(words, places, expected, strict=True):
+    for word, place, reported in zip(words, places, expected, strict=True):
         for given_ in (word, place):
             one = rows([e], 0, memory=True, recompute=given_, **plain)
-            assert told == (REASONS[one.code[0]], one.time[0], one.memory[0])
+            assert reported == (REASONS[one.code[0]], one.time[0], one.memory[0])
 
 
 def test_counts_below_one() -> None:
@@ -386,7 +386,7 @@ def test_sequences_longer_than_the_positions() -> None:
     for w, e in enumerate(made):
         found = sweep(e, memory=False, tp=8, seq=sorted({*seqs.tolist()}), global_batch=64)
         assert [REASONS[c] for c in found.result.code] == [t for t, v in zip(expected, which, strict=True) if v == w]
-    # One number for all rows, and so many lengths that they are no axis.
+    # One number for all rows, and more lengths than an axis has.
     assert ["context"] == [REASONS[c] for c in rows(made, 1, **given_ | {"seq": 8192}).code]
     many = np.arange(4000, 4400)
     code = rows(made, 1, tp=8, dp=8, seq=many, global_batch=64).code

@@ -117,8 +117,8 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("asked", "reason", "place", "told"), REFUSED, ids=lambda x: str(x)[:50])
-def test_refused(asked, reason, place, told):
+@pytest.mark.parametrize(("asked", "reason", "place", "reported"), REFUSED, ids=lambda x: str(x)[:50])
+def test_refused(asked, reason, place, reported):
     asked = dict(asked)
     ranks, layers, experts = asked.pop("ranks", 1024), asked.pop("layers", 32.0), asked.pop("experts", 0)
     d = evolve(
@@ -134,7 +134,7 @@ def test_refused(asked, reason, place, told):
     with pytest.raises(RefusalError) as refused:
         check(layout, d, ranks)
     assert (reason, place) == (refused.value.reason, refused.value.place)
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -359,7 +359,7 @@ def test_measured_memory_of_torchtitan():
     found = {
         c.id: c
         for c in training_cases(everything(), records(shipped_folder() / "measured" / "training_torchtitan.csv"))
-        if isinstance(c, Case) and c.memory and not any("microbatch" in told for told in c.assumptions)
+        if isinstance(c, Case) and c.memory and not any("microbatch" in reported for reported in c.assumptions)
     }
     assert TITAN == {name: c.memory / GIB for name, c in found.items()}
     needs = {name: peak(c.dims, c.layout).total for name, c in found.items()}

@@ -201,38 +201,34 @@ def fit_serving(cases: Sequence[ServingCase]) -> list[Served]:
     return result
 
 
+class _WithEnds:
+    """An interval whose ends are given."""
+
+    ends: tuple[float, float]
+
+    @property
+    def low(self) -> float:
+        """Measured over computed time at the lower end of the interval."""
+        return self.ends[0]
+
+    @property
+    def high(self) -> float:
+        """The same, at the upper end."""
+        return self.ends[1]
+
+
 @frozen
-class PooledErrors(Fitted):
+class PooledErrors(_WithEnds, Fitted):
     """Errors of a part of a pooled fit; its interval may be that of more rows."""
 
     ends: tuple[float, float] = (1.0, 1.0)
 
-    @property
-    def low(self) -> float:
-        """Measured over computed time at the lower end of the interval."""
-        return self.ends[0]
-
-    @property
-    def high(self) -> float:
-        """The same, at the upper end."""
-        return self.ends[1]
-
 
 @frozen
-class PooledServing(FittedServing):
+class PooledServing(_WithEnds, FittedServing):
     """The same, of times per output token."""
 
     ends: tuple[float, float] = (1.0, 1.0)
-
-    @property
-    def low(self) -> float:
-        """Measured over computed time at the lower end of the interval."""
-        return self.ends[0]
-
-    @property
-    def high(self) -> float:
-        """The same, at the upper end."""
-        return self.ends[1]
 
 
 def _interval(errors: Any, unseen: Any, clusters: Any, own: Any, framework: Sequence[bool]) -> tuple[float, float]:
