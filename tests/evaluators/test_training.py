@@ -344,7 +344,7 @@ MISUSED = [
     ({"on": "trn1.32xlarge*"}, UsageError, "is not a system"),
     ({"calibration": "trainium1-neuro"}, UnknownNameError, "trainium1-neuron"),
     ({"recompute": "some"}, UsageError, "recompute"),
-    ({"schedule": "gpipe"}, UsageError, "schedule"),
+    ({"schedule": "dualpipe"}, UsageError, "schedule"),
     ({"seq": "8192"}, UsageError, "seq"),
     ({"offload": "optimizer", "host_link": "fast"}, UsageError, "host_link"),
 ]  # fmt: skip

@@ -115,7 +115,7 @@ ESTIMATORS = tuple(
 CHOICES: dict[str, list[Any]] = {
     "tp": [1, 1, 2, 4, 8, 16, 3], "pp": [1, 1, 2, 4, 8, 3], "cp": [1, 1, 2, 4], "ep": [1, 1, 2, 4, 8],
     "seq": [1024, 2048, 4096, 8192, 16384], "global_batch": [32, 128, 192, 512, 1024], "microbatch": [1, 1, 2, 4],
-    "schedule": ["1f1b", "interleaved", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"], "zero": [0, 1, 2, 3],
+    "schedule": ["1f1b", "interleaved", "interleaved", "gpipe", "zb1p", "zb2p", "zbv", "v-half", "v-min"], "zero": [0, 1, 2, 3],
     "recompute": ["none", "selective", "operators", "full"], "sequence_parallel": [False, True], "overlap": [False, True],
     "flash": [False, True], "fused_loss": [False, True],
     "optimizer": ["adam", "adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum"],

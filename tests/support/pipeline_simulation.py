@@ -31,6 +31,11 @@ def one_forward_one_backward(p: int, m: int, v: int = 1) -> list[list[Pass]]:
     return stages
 
 
+def gpipe(p: int, m: int) -> list[list[Pass]]:
+    """Huang et al. 2019, section 2.3: all forward passes, then all backward passes."""
+    return [[(kind, i, 0, r) for kind in "FB" for i in range(m)] for r in range(p)]
+
+
 def rounds(p: int, m: int, v: int) -> Iterator[tuple[int, int]]:
     """Microbatches and chunks in the order of their forward passes: ``p`` microbatches through each chunk in turn."""
     if v == 1:

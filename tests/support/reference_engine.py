@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pipeline_simulation import one_forward_one_backward, span, v_shaped, zero_bubble
+from pipeline_simulation import gpipe, one_forward_one_backward, span, v_shaped, zero_bubble
 
 FACTOR = {"zbv": 0, "v-half": 1 / 2, "v-min": 2 / 3}
 ZERO_BUBBLE = {"zb1p": 1, "zb2p": 2}
-HELD = {"1f1b": 1, "interleaved": 1, "zb1p": 1, "zb2p": 2}
+HELD = {"1f1b": 1, "interleaved": 1, "gpipe": math.inf, "zb1p": 1, "zb2p": 2}
 FOLDED = {"zbv", "v-half", "v-min"}
 BYTES = {
     "adam": (2, 2, 12), "adam-fp32-grads": (2, 4, 12), "adam-fp32": (4, 4, 8), "adam-fsdp": (4, 4, 8), "adam-bf16": (2, 2, 4),
@@ -395,6 +395,8 @@ def executed(  # the passes of a pipeline
             orders = v_shaped(p, count, x.schedule)
         elif split:
             orders = zero_bubble(p, count, ZERO_BUBBLE[x.schedule])
+        elif x.schedule == "gpipe":
+            orders = gpipe(p, count)
         else:
             orders = one_forward_one_backward(p, count, x.interleave)
         return span(orders, {}, folded=folded, lasting=lasting)
@@ -420,7 +422,8 @@ def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float
         times = {"F": forward, "B": inputs, "W": weights}
         return span(zero_bubble(p, few, ZERO_BUBBLE[x.schedule]), times) - few * stage
     times = {"F": forward / x.interleave, "B": (inputs + weights) / x.interleave}
-    return span(one_forward_one_backward(p, few, x.interleave), times) - few * stage
+    order = gpipe(p, few) if x.schedule == "gpipe" else one_forward_one_backward(p, few, x.interleave)
+    return span(order, times) - few * stage
 
 
 def lowest(of: Any, most: float) -> float:

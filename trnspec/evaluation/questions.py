@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Attention = Literal["causal", "full"]
 ZeroStage = Literal[0, 1, 2, 3]
-PipelineSchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
+PipelineSchedule = Literal["1f1b", "interleaved", "gpipe", "zb1p", "zb2p", "zbv", "v-half", "v-min"]
 Recompute = Literal["none", "selective", "operators", "full"]
 Dispatch = Literal["per-node", "per-copy"]
 DispatchDtype = Literal["bf16", "fp8"]

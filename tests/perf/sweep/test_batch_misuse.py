@@ -51,7 +51,7 @@ def test_a_sweep_needs_seq() -> None:
         (0, {"tp": float("nan")}, "the column tp has a value that is not an integer"),
         (0, {"zero": [0, 4]}, "the column zero has a value outside 0 to 3"),
         (0, {"overlap": 2}, "the column overlap has a value outside 0 to 1"),
-        (0, {"schedule": 7}, "the column schedule has a value outside 0 to 6"),
+        (0, {"schedule": 8}, "the column schedule has a value outside 0 to 7"),
         (0, {"schedule": "2f2b"}, "schedule is '2f2b'; expected one of 1f1b"),
         (0, {"optimizer": ["adam", "eve"]}, "optimizer is 'eve'; expected one of adam"),
         (0, {"tp": [[1]]}, "the column tp is neither a number nor an array with one number per row"),

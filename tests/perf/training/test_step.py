@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 from engine_samples import SYSTEMS, estimator
-from pipeline_simulation import one_forward_one_backward, span, v_shaped, zero_bubble
+from pipeline_simulation import gpipe, one_forward_one_backward, span, v_shaped, zero_bubble
 
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.system import Level, System
@@ -38,11 +38,13 @@ def closed_form(schedule: str, p: int, m: int, times: tuple[float, float, float]
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("p", STAGES)
 def test_whole_backward_passes(p, times):
-    """1F1B and interleaved 1F1B take what they take when executed, with any number of microbatches."""
+    """1F1B, GPipe and interleaved 1F1B take what they take when executed, with any number of microbatches."""
     forward, inputs, weights = times
     for m in range(1, 3 * p):
         executed = span(one_forward_one_backward(p, m), {"F": forward, "B": inputs + weights})
         assert closed_form("1f1b", p, m, times) == pytest.approx(executed, rel=1e-12)
+        executed = span(gpipe(p, m), {"F": forward, "B": inputs + weights})
+        assert closed_form("gpipe", p, m, times) == pytest.approx(executed, rel=1e-12)
     for v in (2, 3, 4):
         for m in (p, 2 * p, 3 * p):
             chunk = {"F": forward / v, "B": (inputs + weights) / v}

@@ -102,6 +102,16 @@ def test_1f1b_with_any_number_of_microbatches(p, m, f, b) -> None:
     check(timeline(passes("1f1b", p, m, f=f, b=b), total), total)
 
 
+@given(p=st.integers(2, 6), m=st.integers(1, 12), f=TIMES, b=TIMES, head=TIMES)
+@settings(max_examples=20)
+def test_gpipe_takes_its_closed_form_and_stores_all_microbatches(p, m, f, b, head) -> None:
+    total = m * (f + b + head) + (p - 1) * (f + b)
+    drawn = timeline(passes("gpipe", p, m, f=f, b=b, head=head), total)
+
+    check(drawn, total)
+    assert [m] * p == [max(held for _, held in drawn.in_flight(stage)) for stage in range(p)]
+
+
 @given(p=st.integers(2, 6), m=st.integers(1, 20), w=st.floats(0.1, 1.0), f=st.floats(1.0, 3.0), b=st.floats(1.0, 3.0))
 @settings(max_examples=40)
 def test_zb1p_takes_its_closed_form(p, m, w, f, b) -> None:
@@ -141,7 +151,7 @@ def test_a_closed_form_that_is_shorter_is_refused() -> None:
 
 def test_a_schedule_without_an_order_is_refused() -> None:
     with pytest.raises(RefusalError) as caught:
-        timeline(passes("gpipe", 4, 8), 100.0)
+        timeline(passes("dualpipe", 4, 8), 100.0)
 
     assert "no-event-schedule" == caught.value.reason
 

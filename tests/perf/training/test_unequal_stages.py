@@ -11,13 +11,14 @@ from dims_by_hand import llama
 from engine_catalogs import shipped
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pipeline_simulation import one_forward_one_backward, span, v_shaped, zero_bubble
+from pipeline_simulation import gpipe, one_forward_one_backward, span, v_shaped, zero_bubble
 
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
+from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, Step, passes_of_layer, step
 from trnspec.perf.training.unequal import Pipeline, Times, unequal_span
 from trnspec.perf.work.layout import DEFERRED, V_SHAPED, Layout
@@ -82,12 +83,12 @@ def test_multi_token_prediction_is_on_the_last_stage(d):
     assert (last > 0.0) == (d is WIDE)
 
 
-SCHEDULES = ("1f1b", "interleaved", "zb1p", "zb2p", *V_SHAPED)
+SCHEDULES = ("1f1b", "interleaved", "gpipe", "zb1p", "zb2p", *V_SHAPED)
 
 
 def executed(schedule: str, p: int, m: int, v: int, sizes: list[float], times: Times, mtp: float = 0.0) -> float:
     """The time of all passes by an execution of its own, pass by pass."""
-    folded, fused = schedule in V_SHAPED, schedule in ("1f1b", "interleaved")
+    folded, fused = schedule in V_SHAPED, schedule in FUSED
     each = {"F": times.forward, "B": times.inputs, "W": times.weights}
     outputs = {"F": times.output, "B": times.output_inputs, "W": 0.0}
 
@@ -100,6 +101,8 @@ def executed(schedule: str, p: int, m: int, v: int, sizes: list[float], times: T
 
     if folded:
         orders = v_shaped(p, m, schedule)
+    elif schedule == "gpipe":
+        orders = gpipe(p, m)
     else:
         orders = one_forward_one_backward(p, m, v) if fused else zero_bubble(p, m, int(schedule[2]))
     return span(orders, {}, folded=folded, lasting=lasting)
@@ -121,7 +124,7 @@ def pipelines(draw: Any) -> tuple[str, int, int, int, int, Times]:
     chunks = p * (2 if schedule in V_SHAPED else v)
     layers = draw(st.integers(1, 8)) * chunks + draw(st.integers(1, chunks - 1))
     time = st.floats(0.5, 2.0)
-    forward, weights = draw(time), 0.0 if schedule in ("1f1b", "interleaved") else draw(st.floats(0.1, 0.5))
+    forward, weights = draw(time), 0.0 if schedule in FUSED else draw(st.floats(0.1, 0.5))
     output = draw(st.sampled_from([0.0, 0.3, 0.97, 1.03, 4.0])) * forward
     backward = draw(st.sampled_from([1.0, 2.0, 3.0])) * output
     return (
@@ -137,7 +140,16 @@ def pipelines(draw: Any) -> tuple[str, int, int, int, int, Times]:
 def pipeline(schedule: str, p: int, m: int, v: int, layers: int) -> Pipeline:
     """The numbers of a pipeline."""
     v_shape = V_SHAPED.index(schedule) + 1.0 if schedule in V_SHAPED else 0.0
-    return Pipeline(float(p), float(v), v_shape, (p - 1.0) * DEFERRED.get(schedule, 0.0), float(layers), 0.0, float(m))
+    return Pipeline(
+        float(p),
+        float(v),
+        v_shape,
+        (p - 1.0) * DEFERRED.get(schedule, 0.0),
+        float(layers),
+        0.0,
+        float(m),
+        float(schedule == "gpipe"),
+    )
 
 
 FEW_OFF = 0.005
@@ -181,7 +193,7 @@ def test_a_step_is_its_execution(schedule):
         )
         model, plan = transformer(evolve(LONG, layers=float(layers), **mtp)), layout.plan()
         found, of = step(model, plan, MACHINE), costs(terms(model, MACHINE), plan, links(plan, MACHINE))
-        tokens, fused = plan.microbatch * of.seq_tokens, schedule in ("1f1b", "interleaved")
+        tokens, fused = plan.microbatch * of.seq_tokens, schedule in FUSED
         forward, backward, weights, _ = passes_of_layer(of, tokens)
         reduced, ends = of.tensor_each + tokens * of.tensor_token, of.ends_each + tokens * of.ends_token
         weights, outputs = 0.0 if fused else weights, 1 + of.mtp
@@ -210,7 +222,7 @@ def test_a_pipeline_of_many_chunks_has_stages_of_the_mean_length():
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_what_may_be_in_either_pass_is_where_the_step_is_shortest(schedule):
     v = 2 if schedule == "interleaved" else 1
-    one, weights = pipeline(schedule, 4, 8, v, 37), 0.0 if schedule in ("1f1b", "interleaved") else 0.6
+    one, weights = pipeline(schedule, 4, 8, v, 37), 0.0 if schedule in FUSED else 0.6
     times = Times(2.0, 1.0, weights, 1.5, 0.1, 0.7, 1.4)
     found = unequal_span(one, times)
     moved = [evolve(times, forward=2.0 - x, inputs=1.0 + x, either=0.0) for x in np.linspace(0.0, 1.5, 61).tolist()]

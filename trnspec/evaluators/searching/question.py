@@ -32,7 +32,7 @@ from trnspec.perf.work import frameworks
 
 Mode = Literal["training", "inference"]
 Objective = Literal["step_time", "tokens_per_s_per_chip", "usd", "energy", "ttft", "tpot"]
-AnySchedule = Literal["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min", "all"]
+AnySchedule = Literal["1f1b", "interleaved", "gpipe", "zb1p", "zb2p", "zbv", "v-half", "v-min", "all"]
 AnyRecompute = Literal["none", "selective", "operators", "full", "all"]
 BATCHES = tuple(1 << i for i in range(11))
 """The batch sizes of serving that are evaluated where none is given."""
@@ -175,7 +175,7 @@ class SearchQuestion(Splits, Reserve, Listed):
         return evolve(self, **values)
 
 
-SCHEDULES = ("1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min")
+SCHEDULES = ("1f1b", "interleaved", "gpipe", "zb1p", "zb2p", "zbv", "v-half", "v-min")
 RECOMPUTES = ("none", "selective", "operators", "full")
 
 

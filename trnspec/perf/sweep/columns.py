@@ -83,6 +83,7 @@ class Choices:
         folded: 1 if a stage has a chunk from either end of the model.
         v_shape: Number of the V-shaped schedule, from 1; 0 for others.
         chunked: 1 for the interleaved schedule.
+        forward_first: 1 for GPipe.
         zero: ZeRO stage.
         recompute: 0 none, 1 selective, 1.5 operators, 2 full.
         sequence: 1 with sequence parallelism.
@@ -119,6 +120,7 @@ class Choices:
     folded: Number
     v_shape: Number
     chunked: Number
+    forward_first: Number
     zero: Number
     recompute: Number
     sequence: Number
@@ -160,6 +162,7 @@ class Choices:
             v_shape=self.v_shape,
             chunks=self.interleave,
             chunked=self.chunked,
+            forward_first=self.forward_first,
             sends=self.sends,
             sharded=_one(self.zero >= 1.0),
             scattered=_one(self.zero >= 2.0),
@@ -244,6 +247,7 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
             "folded": folded,
             "v_shape": float(_V_SHAPE[int(schedule)]),
             "chunked": float(name == "interleaved"),
+            "forward_first": float(name == "gpipe"),
         }
     numbers = as_float(interleave)
     twice = _at(_FOLDED, schedule)
@@ -256,6 +260,7 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
         "folded": twice,
         "v_shape": _at(_V_SHAPE, schedule),
         "chunked": _at(_CHUNKED, schedule),
+        "forward_first": _at(_FORWARD_FIRST, schedule),
     }
 
 
@@ -281,6 +286,7 @@ _HELD = np.array([STAGES[name][0] for name in SCHEDULES])
 _FOLDED = np.array([STAGES[name][1] for name in SCHEDULES])
 _V_SHAPE = np.array([float(V_SHAPED.index(name) + 1) if name in V_SHAPED else 0.0 for name in SCHEDULES])
 _CHUNKED = np.array([float(name == "interleaved") for name in SCHEDULES])
+_FORWARD_FIRST = np.array([float(name == "gpipe") for name in SCHEDULES])
 _RECOMPUTED = np.array(list(RECOMPUTE.values()))
 _BYTES = {
     "weight_bytes": np.array([float(o.weight_bytes) for o in OPTIMIZERS.values()]),

@@ -53,6 +53,7 @@ class Costs:
         fill: ``pp - 1`` where the backward pass is split into input and weight gradients, else 0.
         deferred: Weight-gradient passes that fill the bubble, at most.
         v_shape: Number of the V-shaped schedule, from 1; 0 for others.
+        forward_first: 1 where all forward passes come before all backward passes: GPipe.
         bubble: Least pipeline bubble relative to 1F1B.
         stages: Pipeline stages.
         chunks: Model chunks per stage of the interleaved schedule, else 1.
@@ -104,6 +105,7 @@ class Costs:
     fill: Number
     deferred: Number
     v_shape: Number
+    forward_first: Number
     bubble: Number
     stages: Number
     chunks: Number
@@ -308,6 +310,7 @@ def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
         "fill": others * smaller(plan.deferred + plan.folded, 1.0),
         "deferred": others * plan.deferred,
         "v_shape": plan.v_shape,
+        "forward_first": plan.forward_first,
     }
 
 

@@ -1,5 +1,6 @@
 """The order in which every stage of a pipeline executes its passes, and what each pass needs.
 
+- ``gpipe``: Huang et al. 2019, section 2.3, in the order of ``ScheduleGPipe`` of PyTorch;
 - ``1f1b`` and ``interleaved``: Narayanan et al. 2021, section 2.2, in the order of Megatron-LM;
 - ``zb1p`` and ``zb2p``: ZB-H1 and ZB-H2 of Qi et al. 2023 (arXiv 2401.10241), section 3;
 - V-shaped schedules: :mod:`trnspec.perf.training.v_shaped_order`.
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from trnspec.perf.training.v_shaped_order import Slot
 
-FUSED = ("1f1b", "interleaved")
+FUSED = ("1f1b", "interleaved", "gpipe")
 """Schedules with whole backward passes."""
 SPLIT = {"zb1p": 1, "zb2p": 2}
 """Schedules whose backward pass is split: how far gradients of weights fall behind, in microbatches per stage."""
@@ -36,6 +37,8 @@ def order(schedule: str, stages: int, microbatches: int, chunks: int = 1) -> lis
     """
     if schedule in V_SHAPED:
         return v_shaped_order.order(schedule, stages, microbatches)
+    if schedule == "gpipe":
+        return [[(kind, 0, i) for kind in "FB" for i in range(microbatches)]] * stages
     if schedule in SPLIT:
         return [list(_split(stages, microbatches, SPLIT[schedule], stage)) for stage in range(stages)]
     return [list(_fused(stages, microbatches, chunks, stage)) for stage in range(stages)]

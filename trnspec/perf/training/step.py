@@ -313,7 +313,7 @@ def _unequal_bubble(  # noqa: PLR0917  # parts of a step
 def pipeline_of(costs: Costs, microbatches: Number) -> Pipeline:
     """The schedule, and how layers are dealt to stages."""
     schedule = costs.stages, costs.chunks, costs.v_shape, costs.deferred
-    return Pipeline(*schedule, costs.layers, costs.mtp, microbatches)
+    return Pipeline(*schedule, costs.layers, costs.mtp, microbatches, costs.forward_first)
 
 
 def _data(

@@ -23,6 +23,7 @@ from typing import Literal
 
 from attrs import field, frozen
 
+from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.timeline import COMPUTE, Pass, Passes, needed, orders
 
 Operation = Literal["compute", "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send", "receive"]
@@ -107,7 +108,7 @@ def tasks(passes: Passes, traffic: Traffic) -> list[list[Task]]:
     return [stage.tasks for stage in stages]
 
 
-_LAST = {"1f1b": "B", "interleaved": "B"}
+_LAST = dict.fromkeys(FUSED, "B")
 """The pass that completes the gradients of weights; ``W`` where the backward pass is split."""
 
 

@@ -1,7 +1,7 @@
 """The time of a pipeline whose stages take different times: the longest path through its passes.
 
 Chunks of the model have a number of layers or one more, and the last one has the output (:func:`trnspec.perf.work.stages.dealt`).
-For 1F1B the longest path is one of a few; other schedules are executed (:mod:`trnspec.perf.training.execution`).
+For 1F1B and GPipe the longest path is one of a few; other schedules are executed (:mod:`trnspec.perf.training.execution`).
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Pipeline:
         layers: Layers of the model.
         mtp: Modules of multi-token prediction.
         microbatches: Microbatches per step and replica.
+        forward_first: 1 where all forward passes come before all backward passes: GPipe.
     """
 
     stages: Number
@@ -51,6 +52,7 @@ class Pipeline:
     layers: Number
     mtp: Number
     microbatches: Number
+    forward_first: Number = 0.0
 
 
 @define
@@ -89,7 +91,13 @@ def unequal_span(pipeline: Pipeline, times: Times) -> Number:
     if not somewhere(simple):
         return other
     unequal = either(deal.end > deal.begin, pipeline.mtp > 0.0)
-    return where(both(both(simple, unequal), p > 1.0), one_forward_one_backward(pipeline, times), other)
+    if everywhere(pipeline.forward_first == 0.0):
+        found = one_forward_one_backward(pipeline, times)
+    else:
+        found = where(
+            pipeline.forward_first > 0.0, forward_first(pipeline, times), one_forward_one_backward(pipeline, times)
+        )
+    return where(both(both(simple, unequal), p > 1.0), found, other)
 
 
 def one_forward_one_backward(pipeline: Pipeline, times: Times) -> Number:
@@ -138,6 +146,32 @@ def one_forward_one_backward(pipeline: Pipeline, times: Times) -> Number:
     waiting = before(waits) + (last - waits) * long + (m - p + waits + 1.0) * here
     waiting = waiting + further(long_forward) + further(long - long_forward)
     return larger(waiting, before(last) + m * output)
+
+
+def forward_first(pipeline: Pipeline, times: Times) -> Number:
+    """The time of all passes of GPipe with unequal stages [s]; it is at least that of each stage.
+
+    Forward passes take as long as one microbatch on all stages and the others on the stage that is the slowest forward;
+    backward passes begin when the last stage has finished the forward passes, and likewise.  What may be in either pass is
+    forward as far as the stage with the output is the slowest then.
+
+    Args:
+        pipeline: The pipeline, with one chunk per stage.
+        times: The times.
+    """
+    p, others = pipeline.stages, pipeline.microbatches - 1.0
+    deal, counted = dealt_with_mtp(pipeline.layers, p, 1.0, 0.0, pipeline.mtp)
+    most = where(deal.end > deal.begin, deal.short + 1.0, deal.short)
+    last = deal.short - counted + pipeline.mtp
+    layer = times.forward + times.inputs
+    outputs = times.output + times.output_inputs
+    # By how many layers the longest stage has more than that with the output, and their forward passes.
+    more = larger(most - last, 0.0)
+    ahead = larger(times.output, more * (times.forward - times.either))
+    moved = more * times.forward - smaller(more * times.forward, ahead)
+    behind = larger(times.output_inputs, more * times.inputs + moved)
+    once = (pipeline.layers + pipeline.mtp) * layer + p * times.send + outputs
+    return once + others * (last * layer + times.send + (ahead + behind))
 
 
 def _stage(times: Times, layers: Number) -> tuple[Number, Number]:

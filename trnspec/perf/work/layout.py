@@ -35,10 +35,11 @@ BUBBLES = {
     "zbv": 0.0,
     "v-half": 0.5,
     "v-min": 2.0 / 3.0,
+    "gpipe": 1.0,
 }
 """The least pipeline bubble of each schedule relative to 1F1B; of the interleaved one divided by the chunks per stage.
 
-1F1B and interleaved: Narayanan et al. 2021, section 2.2. ``v-half`` and ``v-min``: Qi et al. 2024, and the table of
+1F1B and interleaved: Narayanan et al. 2021, section 2.2. GPipe: Huang et al. 2019, section 2.3. ``v-half`` and ``v-min``: Qi et al. 2024, and the table of
 github.com/sail-sg/zero-bubble-pipeline-parallelism. Schedules with a split backward pass have that of their passes, see
 :func:`trnspec.perf.training.step.bubble`.
 """
@@ -231,6 +232,7 @@ def _of_schedule(schedule: str, interleave: int) -> dict[str, float]:
         "v_shape": V_SHAPED.index(schedule) + 1.0 if schedule in V_SHAPED else 0.0,
         "chunks": float(interleave),
         "chunked": 1.0 if schedule == "interleaved" else 0.0,
+        "forward_first": 1.0 if schedule == "gpipe" else 0.0,
         # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
         "sends": 1.0 + folded if interleave == 1 else float(interleave),
     }

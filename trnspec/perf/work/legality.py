@@ -73,6 +73,10 @@ class Layouts(Protocol):
         """1 for the interleaved schedule."""
 
     @property
+    def forward_first(self) -> Number:
+        """1 for GPipe."""
+
+    @property
     def sequence(self) -> Number:
         """1 with sequence parallelism."""
 
@@ -111,8 +115,8 @@ def stages(c: Layouts, layers: Number, *, uneven: Number = False) -> Conditions:
     """
     parts = c.pp * c.interleave * (1.0 + c.folded)
     indivisible = both(uneven == 0.0, both(fractional(layers / parts), fractional((layers + 2.0) / parts)))
-    # Of all schedules only 1F1B has a relative bubble of 1.
-    other_schedule = both(c.pp == 1.0, c.bubble != 1.0)
+    # Of all schedules only 1F1B and GPipe have a relative bubble of 1.
+    other_schedule = both(c.pp == 1.0, either(c.bubble != 1.0, c.forward_first > 0.0))
     other_schedule = either(other_schedule, c.folded * c.pp > MOST_V_STAGES)
     return {
         "schedule": either((c.interleave > 1.0) != (c.chunked > 0.0), other_schedule),

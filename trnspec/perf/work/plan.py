@@ -27,6 +27,7 @@ class Plan:
         v_shape: Number of the V-shaped schedule in :data:`trnspec.perf.work.layout.V_SHAPED`, from 1; 0 for others.
         chunks: Model chunks per stage.
         chunked: 1 for the interleaved schedule.
+        forward_first: 1 where all forward passes come before all backward passes: GPipe.
         sends: Messages between stages relative to 1F1B.
         sharded: 1 where the optimizer states are sharded over the replicas: ZeRO 1, 2 and 3.
         scattered: 1 where gradients are sharded too, and reduced after every microbatch: ZeRO 2 and 3.
@@ -62,6 +63,7 @@ class Plan:
     v_shape: Number = 0.0
     chunks: Number = 1.0
     chunked: Number = 0.0
+    forward_first: Number = 0.0
     sends: Number = 1.0
     sharded: Number = 0.0
     scattered: Number = 0.0
