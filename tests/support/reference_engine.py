@@ -287,7 +287,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     def waiting(moved: float) -> float:
         """Idle time of the slowest stage, where some of the exposed exchange of each layer is in the backward pass."""
         one = per_layer[0] - moved, per_layer[1] + moved, per_layer[2]
-        if not uneven(x, int(d.layers), d.mtp_layers):
+        if not uneven(x, int(d.layers), d.mtp_layers) and x.schedule not in FOLDED:
             return idle(x, m, *(layers * time + sent / 2 * (i < 2) for i, time in enumerate(one)))
         passed_by = executed(
             x, m, int(d.layers), d.mtp_layers, one, sent, (head / 3 + at_ends / 2, head * 2 / 3 + at_ends / 2)
@@ -401,7 +401,11 @@ def executed(  # the passes of a pipeline
             orders = one_forward_one_backward(p, count, x.interleave)
         return span(orders, {}, folded=folded, lasting=lasting)
 
-    return m * taking(1) if p == 1 else taking(m)
+    if p == 1:
+        return m * taking(1)
+    # With equal chunks and many microbatches each further one takes as long as the one before.
+    few = m if uneven(x, layers, mtp) else min(m, 40 * p)
+    return taking(few) + ((m - few) * (taking(few) - taking(few - 1)) if m > few else 0.0)
 
 
 def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float:
@@ -409,13 +413,6 @@ def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float
     p, stage = x.pp, forward + inputs + weights
     if p == 1:
         return 0.0
-    if x.schedule in FOLDED:
-        half = {"F": forward / 2, "B": inputs / 2, "W": weights / 2}
-        # With many microbatches each further one takes as long as the one before.
-        few = min(m, 6 * p)
-        last = span(v_shaped(p, few, x.schedule), half, folded=True)
-        more = last - span(v_shaped(p, few - 1, x.schedule), half, folded=True) if m > few else 0.0
-        return last + (m - few) * more - m * stage
     # The bubble does not grow with more microbatches than that.
     few = min(m, 3 * p)
     if x.schedule in ZERO_BUBBLE:

@@ -8,8 +8,10 @@ from pipeline_simulation import span, v_shaped
 
 from trnspec.perf.sweep.expressions import Recording
 from trnspec.perf.sweep.tables.program import Buffers, Program
-from trnspec.perf.training.v_shaped import paths, recorded_bubble, steady, usual, v_shaped_bubble
+from trnspec.perf.training import forms
+from trnspec.perf.training.v_shaped import v_shaped_bubble
 from trnspec.perf.training.v_shaped_order import order
+from trnspec.perf.training.v_shaped_paths import paths, steady
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.stages import SCHEDULES, Split, in_flight
 
@@ -27,6 +29,23 @@ def test_orders(schedule):
         assert {2 * in_flight(Split(pp=float(p), held=held, folded=folded), float(m))} == set(stored)
 
 
+def executed(schedule: str, p: int, m: int, times: dict[str, float], output: tuple[float, float]) -> float:
+    """The time of all passes, event by event, with the output in the second chunk of the first stage."""
+    outputs = {"F": output[0], "B": output[1], "W": 0.0}
+
+    def lasting(one: tuple[str, int, int, int]) -> float:
+        kind, _, chunk, stage = one
+        return times[kind] + outputs[kind] * (stage == 0 and chunk == 1)
+
+    return span(v_shaped(p, m, schedule), {}, folded=True, lasting=lasting)
+
+
+def taken(schedule: str, p: int, m: int, times: dict[str, float], output: tuple[float, float]) -> float:
+    """The same by the longest paths."""
+    bubble = v_shaped_bubble(V_SHAPED.index(schedule) + 1.0, float(p), float(m), *times.values(), 0.0, *output)
+    return 2 * m * sum(times.values()) + m * sum(output) + bubble
+
+
 @pytest.mark.parametrize("schedule", V_SHAPED)
 def test_any_times(schedule):
     """Exact, and a lower bound where gradients of weights take longer than other passes."""
@@ -36,10 +55,25 @@ def test_any_times(schedule):
             for exact in (True, False):
                 f, b = (1.0 + draw.exponential(1.0, 2)) if exact else draw.uniform(0.1, 1.0, 2)
                 times = {"F": float(f), "B": float(b), "W": 1.0}
-                taken = 2 * m * sum(times.values())
-                taken += v_shaped_bubble(V_SHAPED.index(schedule) + 1.0, float(p), float(m), *times.values())
-                executed = span(v_shaped(p, m, schedule), times, folded=True)
-                assert taken == pytest.approx(executed, rel=1e-12) if exact else taken <= executed * (1 + 1e-12)
+                found, expected = (of(schedule, p, m, times, (0.0, 0.0)) for of in (taken, executed))
+                assert found == pytest.approx(expected, rel=1e-12) if exact else found <= expected * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("schedule", V_SHAPED)
+def test_the_output_is_on_the_longest_path_as_often_as_that_passes_it(schedule):
+    """Any output between nothing and several chunks, with a collective or without, few microbatches and many."""
+    draw = np.random.default_rng(9)
+    for _ in range(60):
+        p = int(draw.integers(2, 7))
+        m = int(draw.integers(1, 7 * p))
+        f, b = 1.0 + draw.exponential(1.0, 2) * draw.integers(0, 2, 2)
+        head = 10.0 ** draw.uniform(-2.0, 1.3)
+        ends = head * draw.uniform() * draw.integers(0, 2)
+        times, output = {"F": float(f), "B": float(b), "W": 1.0}, (head / 3 + ends / 2, head * 2 / 3 + ends / 2)
+        expected = executed(schedule, p, m, times, output)
+        assert taken(schedule, p, m, times, output) == pytest.approx(expected, rel=1e-12), (p, m, times, output)
+        # An output that adds to everything else would be too slow.
+        assert expected <= taken(schedule, p, m, times, (0.0, 0.0)) + m * sum(output) + 1e-9
 
 
 def batch(rows: int) -> list[np.ndarray]:
@@ -78,10 +112,8 @@ def test_what_may_be_in_either_pass_is_where_the_bubble_is_shortest():
 def test_it_is_recorded():
     draw = np.random.default_rng(7)
     columns = [*batch(500), draw.uniform(0.0, 0.5, 500) * draw.integers(0, 2, 500)]
-    # One that has not occurred before, and whose paths are not found ahead.
-    columns[1][:3], columns[2][:3] = 9.0, 13.0
     recording = Recording()
-    program = Program.of([recorded_bubble(*(recording.column(f"c{i}") for i in range(7)))])
+    program = Program.of([v_shaped_bubble(*(recording.column(f"c{i}") for i in range(7)))])
     bound = program.bound(500, Buffers())
     for i, column in enumerate(columns):
         bound.columns[f"c{i}"][:] = column
@@ -91,17 +123,30 @@ def test_it_is_recorded():
 @pytest.mark.parametrize("schedule", V_SHAPED)
 @pytest.mark.parametrize("stages", [2, 4, 5, 8])
 def test_usual_paths(schedule, stages):
-    """Where B >= F >= W they are as long as the longest of all, however many microbatches follow; they are few."""
-    every = paths(schedule, stages, steady(schedule, stages))
-    some = usual(every)
-    assert set(some) <= set(every)
+    """Where B >= F >= W they are as long as the longest of all, however many microbatches follow; they are fewer."""
+    every, some = (paths(schedule, stages, steady(schedule, stages), usual=usual) for usual in (False, True))
     assert len(some) < len(every)
-    times = np.cumsum(np.random.default_rng(8).exponential(1.0, (1000, 3)), axis=1)[:, [1, 2, 0]]
+    draw = np.random.default_rng(8)
+    times = np.cumsum(draw.exponential(1.0, (1000, 3)), axis=1)[:, [1, 2, 0]]
+    output = draw.exponential(1.0, (1000, 1)) * draw.integers(0, 2, (1000, 1))
+    times = np.hstack([times, output, output * draw.uniform(1.0, 2.0, (1000, 1))])
     for more in (0.0, 1.0, 1000.0):
         longest, found = (
-            ((np.array(x)[:, :3] + more * np.array(x)[:, 3:]) @ times.T).max(axis=0) for x in (every, some)
+            ((np.array(x)[:, :5] + more * np.array(x)[:, 5:]) @ times.T).max(axis=0) for x in (every, some)
         )
         assert found == pytest.approx(longest, rel=1e-12)
+
+
+def test_machine_code_has_the_same_bits(monkeypatch):
+    columns = [*batch(300), np.zeros(300), *np.random.default_rng(2).uniform(0.5, 1.0, (2, 300))]
+    monkeypatch.setattr(forms.llvm, "available", lambda: False)
+    expected = v_shaped_bubble(*columns)
+    monkeypatch.undo()
+    if not forms.llvm.available():
+        pytest.skip("llvmlite is not installed")
+    monkeypatch.setattr(forms, "_computed", forms._COMPILED)
+    assert expected.tolist() == v_shaped_bubble(*columns).tolist()
+    assert expected.tolist() == [v_shaped_bubble(*map(float, row)) for row in zip(*columns, strict=True)]
 
 
 @pytest.mark.parametrize("schedule", V_SHAPED)
@@ -111,7 +156,7 @@ def test_no_pass_that_takes_less_makes_a_step_longer(schedule):
     for _ in range(200):
         times = (1.0 + draw.exponential(1.0, 3)).tolist()
         p, m = float(draw.integers(2, 9)), float(draw.integers(1, 30))
-        taken = 2 * m * sum(times) + v_shaped_bubble(shape, p, m, *times)
+        whole = 2 * m * sum(times) + v_shaped_bubble(shape, p, m, *times)
         for i in range(3):
             less = [t * (0.9 if i == j else 1.0) for j, t in enumerate(times)]
-            assert 2 * m * sum(less) + v_shaped_bubble(shape, p, m, *less) <= taken * (1 + 1e-12)
+            assert 2 * m * sum(less) + v_shaped_bubble(shape, p, m, *less) <= whole * (1 + 1e-12)

@@ -16,7 +16,7 @@ from trnspec.perf.ops import Number, everywhere, larger, smaller, where
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.unequal import Pipeline, Times, unequal_span
-from trnspec.perf.training.v_shaped import recorded_bubble
+from trnspec.perf.training.v_shaped import v_shaped_bubble
 from trnspec.perf.work.terms import terms
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
     predicted = costs.mtp
     if always_zero(costs.unequal):
-        idle = bubble(costs, fill, microbatches, layer.times(stages), pipeline)
+        idle = bubble(costs, fill, microbatches, layer.times(stages), pipeline, passes_of_output(head, ends))
         (data,) = _data(costs, microbatches, split, layer, (stages, idle))
     else:
         missing, ends = costs.missing_layers, (1.0 + predicted) * ends
@@ -235,7 +235,20 @@ def passes_of_layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Numbe
     return forward, backward, weights, scores
 
 
-def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipeline: Number) -> Number:
+def passes_of_output(head: Number, ends: Number) -> tuple[Number, Number]:
+    """Forward and backward pass of the output: it has one product forward and two backward, and a collective in each."""
+    third = 1.0 / 3.0
+    return third * head + 0.5 * ends, (2.0 * third) * head + 0.5 * ends
+
+
+def bubble(  # parts of a step
+    costs: Costs,
+    fill: Number,
+    microbatches: Number,
+    stage: Stage,
+    pipeline: Number,
+    output: tuple[Number, Number] = (0.0, 0.0),
+) -> Number:
     """The time that the first stage is idle [s].
 
     With passes F (forward), B (gradients of activations, recompute included) and W (gradients of weights), messages in F and
@@ -244,7 +257,8 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     one, up to ``p`` for ``zb1p`` and ``2 p - 1`` for ``zb2p`` (Qi et al. 2023, section 3), exact for F, B >= W.
 
     V-shaped schedules execute their passes in the published order, see :mod:`trnspec.perf.training.v_shaped`; what may be in
-    either pass is where the bubble is the shortest.
+    either pass is where the bubble is the shortest.  Their first stage has the output, and what it is idle counts; in others
+    the last one has it, whose time adds to all of these.
 
     Args:
         costs: The coefficients.
@@ -252,6 +266,7 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
         microbatches: Microbatches per step and replica.
         stage: A microbatch on a stage, without messages.
         pipeline: Messages of a microbatch on a stage.
+        output: The output, forward and backward.
     """
     whole = stage.whole + pipeline
     if always_zero(fill):
@@ -261,7 +276,7 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     if not always_zero(v_shape):
         forward = stage.forward + 0.5 * pipeline
         passes = 0.5 * forward, 0.5 * (whole - weights - forward), 0.5 * weights, 0.5 * stage.either
-        recorded = recorded_bubble(v_shape, fill + 1.0, microbatches, *passes)
+        recorded = v_shaped_bubble(v_shape, fill + 1.0, microbatches, *passes, *output)
         if everywhere(v_shape > 0.0):
             return recorded
     filled = smaller(microbatches - 1.0, costs.deferred) * weights
@@ -294,10 +309,8 @@ def _unequal_bubble(  # noqa: PLR0917  # parts of a step
     stages, predicted = costs.stage_layers, costs.mtp
     weights = split * layer.weights
     inputs = layer.whole - layer.forward - weights
-    # The head has one product forward and two backward.
-    (head, ends), third = output, 1.0 / 3.0
-    passes = third * head + 0.5 * ends, (2.0 * third) * head + 0.5 * ends
-    times = Times(layer.forward, inputs, weights, layer.either, pipeline, *passes)
+    head, ends = output
+    times = Times(layer.forward, inputs, weights, layer.either, pipeline, *passes_of_output(head, ends))
     span = unequal_span(pipeline_of(costs, microbatches), times)
     idle = larger(span - microbatches * (stages * layer.whole + pipeline + later), 0.0)
     known = span > 0.0

@@ -405,7 +405,8 @@ def _moved(layout: Layout, costs: Costs, times: Times) -> float:
             return np.asarray(unequal_span(one, now))
         layers, sent = 0.5 * float(costs.stage_layers), 0.25 * now.send
         passes = layers * now.forward + sent, layers * now.inputs + sent, layers * now.weights
-        return np.asarray(v_shaped_bubble(one.v_shape, one.stages, one.microbatches, *passes))
+        outputs = times.output, times.output_inputs
+        return np.asarray(v_shaped_bubble(one.v_shape, one.stages, one.microbatches, *passes, 0.0, *outputs))
 
     place, _ = least(span, np.array([either]), np.array([0.5 * either]))
     return float(place[0]) / either
