@@ -99,6 +99,9 @@ def test_the_result_that_is_offered():
     """The middle of what the rounded operands allow, in the unit of the printed one."""
     assert wrong_results("2 x 100 GB/s = 100 GB/s", UNITS) == (("2 x 100 GB/s", "100 GB/s", "200 GB/s"),)
     assert wrong_results("it is 16 x 55.2 = 840.", UNITS) == (("16 x 55.2", "840", "883.2"),)
+    # Without the unit of both there is none to show it in.
+    assert wrong_results("it is 16 x 55.2 = 840 GB/s.", UNITS) == (("16 x 55.2", "840 GB/s", "883.2"),)
+    assert wrong_results("it is 2 x 55.2 GB/s = 840.", UNITS) == (("2 x 55.2 GB/s", "840", "1.104e+11"),)
 
 
 @given(st.integers(2, 999), st.integers(2, 999), st.integers(0, 3))
