@@ -97,7 +97,8 @@ def sensible(operator: str) -> bool:
     if kind == "ReplaceBinaryOperator":
         return set(words) <= ARITHMETIC
     if kind == "ReplaceComparisonOperator":
-        return words[0] in IDENTITY or not IDENTITY & {*words}
+        # An order of None or of classes only raises an error, and == of None or of a member of an enum is "is".
+        return len(IDENTITY & {*words}) in (0, 2)
     return True
 
 
