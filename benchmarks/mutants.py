@@ -89,6 +89,17 @@ def skipped(code: str) -> list[tuple[Place, Place]]:
     return [((n.lineno, n.col_offset), (n.end_lineno or 0, n.end_col_offset or 0)) for n in found if n is not None]
 
 
+def operators(code: str) -> list[tuple[Place, Place]]:
+    """Where the arithmetic operators of a module are, unlike the ``*`` and ``/`` between parameters."""
+    found: list[tuple[ast.expr, ast.expr]] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.BinOp):
+            found.append((node.left, node.right))
+        elif isinstance(node, ast.AugAssign):
+            found.append((node.target, node.value))
+    return [((a.end_lineno or 0, a.end_col_offset or 0), (b.lineno, b.col_offset)) for a, b in found]
+
+
 def sensible(operator: str) -> bool:
     """Whether an operator makes changes that a person could make; ``a << b`` for ``a + b`` only raises errors."""
     kind, *words = operator.rpartition("/")[2].split("_")
@@ -105,7 +116,7 @@ def sensible(operator: str) -> bool:
 def mutants(module: str, draw: random.Random, number: int) -> list[Mutant]:
     """Mutants of a module at different places, drawn at random: first the place, then the change."""
     code = (ROOT / module).read_text("utf-8")
-    left_out = skipped(code)
+    left_out, arithmetic = skipped(code), operators(code)
     tree = get_ast(code)
     places: dict[Place, list[tuple[str, int]]] = defaultdict(list)
     for name in sorted(operator_names()):
@@ -114,7 +125,8 @@ def mutants(module: str, draw: random.Random, number: int) -> list[Mutant]:
         operator, occurrence = get_operator(name)(), 0
         for node in ast_nodes(tree):
             for start, _ in operator.mutation_positions(node):
-                if not any(low <= start < high for low, high in left_out):
+                elsewhere = "BinaryOperator" in name and not any(low <= start < high for low, high in arithmetic)
+                if not elsewhere and not any(low <= start < high for low, high in left_out):
                     places[start].append((name, occurrence))
                 occurrence += 1
     found: list[Mutant] = []
