@@ -14,7 +14,7 @@ Hypothesis that fail are not shrunk.
 Not mutated is what has no behaviour of its own, see ``skipped``: annotations, which are not evaluated, assertions,
 options of attrs classes such as ``slots`` that change speed and representation only, and sizes of caches.
 
-Prints a table by package and the difference of every survivor.  A survivor is a missing test or an equivalent mutant;
+Prints a table by package and the difference of every survivor, and on standard error a character for each mutant.  A survivor is a missing test or an equivalent mutant;
 which of them it is, somebody has to read.  ``--kept`` keeps the coverage between runs.
 """
 
@@ -329,7 +329,9 @@ def main() -> None:
                 break
             package = mutant.module.split("/")[1]
             run[package] += 1
-            if copy.survives(mutant):
+            survives = copy.survives(mutant)
+            print("S" if survives else ".", end="", file=sys.stderr, flush=True)
+            if survives:
                 print(difference(mutant), flush=True)
             else:
                 killed[package] += 1
