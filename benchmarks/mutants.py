@@ -14,7 +14,8 @@ Hypothesis that fail are not shrunk.
 Not mutated is what has no behaviour of its own, see ``skipped``: annotations, which are not evaluated, assertions,
 options of attrs classes such as ``slots`` that change speed and representation only, and sizes of caches.
 
-Prints a table by package and the difference of every survivor, and on standard error a character for each mutant.  A survivor is a missing test or an equivalent mutant;
+Prints a table by package and the difference of every survivor, and on standard error a character for each mutant.  A
+survivor is a missing test or an equivalent mutant;
 which of them it is, somebody has to read.  ``--kept`` keeps the coverage between runs.
 """
 
