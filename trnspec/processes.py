@@ -19,7 +19,7 @@ from trnspec.cache import observer
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -105,14 +105,18 @@ def each(function: Callable[[T], R], parts: Sequence[T], jobs: int) -> Iterator[
     try:
         while begun < len(parts) or running:
             while begun < len(parts) and len(running) < jobs:
+                # An interrupt must find the new process in the list.
+                mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
                 try:
-                    child, pipe = _start(function, parts[begun], list(running))
-                except OSError:  # no more processes, or no more memory
-                    yield begun, None
-                else:
-                    running[pipe] = (begun, child, [])
-                    selector.register(pipe, selectors.EVENT_READ)
+                    if started := _start(function, parts[begun], list(running), mask):
+                        child, pipe = started
+                        running[pipe] = (begun, child, [])
+                        selector.register(pipe, selectors.EVENT_READ)
+                finally:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
                 begun += 1
+                if started is None:
+                    yield begun - 1, None
             for key, _ in selector.select() if running else ():
                 index, child, chunks = running[key.fd]
                 if chunk := os.read(key.fd, _CHUNK):
@@ -134,25 +138,28 @@ def each(function: Callable[[T], R], parts: Sequence[T], jobs: int) -> Iterator[
 _CHUNK = 1 << 20
 
 
-def _start(function: Callable[[T], R], part: T, others: list[int]) -> tuple[int, int]:
-    """A process for one part: its number, and the pipe that its result is read from."""
+def _start(function: Callable[[T], R], part: T, others: list[int], mask: Iterable[int]) -> tuple[int, int] | None:
+    """A process for one part, and the pipe that its result is read from; ``None`` if there can be no more of either."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    read, write = os.pipe()
+    read = write = -1
     try:
+        read, write = os.pipe()
         with observer.unobserved():
             child = os.fork()
     except OSError:
-        os.close(read)
-        os.close(write)
-        raise
+        for end in (read, write):
+            if end >= 0:
+                os.close(end)
+        return None
     if child:
         os.close(write)
         return child, read
     status = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # the main process reports it
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         gc.disable()  # it would write to every object that the processes share
         for pipe in (read, *others):
             os.close(pipe)
