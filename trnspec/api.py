@@ -11,13 +11,13 @@ from trnspec.checks.runner import Checked, check, document_errors
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import Reading, link, read
-from trnspec.loading.selection import Selection, choose
+from trnspec.loading.selection import Selection, choose, listed
 from trnspec.loading.settings import Settings
 from trnspec.loading.snapshot import reading
 from trnspec.yaml import Limits, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
     from concurrent.futures import Executor
     from typing import Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trnspec.evaluation.result import Evaluation, Table
     from trnspec.evaluation.sweeps.sweep import Sweep
     from trnspec.graph.graph import Graph
+    from trnspec.loading.selection import Paths
     from trnspec.plugins.api import Evaluator, Registry
     from trnspec.plugins.discovery import Discovery
 
@@ -49,7 +50,7 @@ def plugins() -> Discovery:
     return installed()
 
 
-def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: bool = False) -> Selection:
+def select(paths: Paths, known: Registry, settings: Settings, *, every: bool = False) -> Selection:
     """The files that the arguments select; a file given by two paths is one file.
 
     Args:
@@ -62,7 +63,7 @@ def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: 
         UsageError: A path does not exist or cannot be read, or a folder contains no documents.
     """
     folders = [k.folder for k in known.kinds.values()]
-    return choose(paths, folders, [c for p in known.plugins for c in p.catalogs], settings, every=every)
+    return choose(listed(paths), folders, [c for p in known.plugins for c in p.catalogs], settings, every=every)
 
 
 MANY = 2_000
@@ -122,7 +123,7 @@ def owners(known: Registry, links: Container[str] | None = None) -> Callable[[st
 
 
 def validate(
-    paths: Iterable[str] = (),
+    paths: Paths = (),
     *,
     settings: Settings | None = None,
     registry: Registry | None = None,
@@ -131,7 +132,7 @@ def validate(
     """Checks documents, and the documents that refer to them.
 
     Args:
-        paths: Files, folders, or ``-``; the shipped catalog if empty.
+        paths: A file, a folder, ``-``, or several; the shipped catalog if empty.
         settings: The settings; the defaults if omitted.
         registry: The kinds and rules; those of this installation if omitted.
         every: If ``paths`` is empty, check every catalog, as ``trnspec validate`` does: the shipped one, those of the
@@ -147,7 +148,7 @@ def validate(
 
 
 def validate_again(
-    paths: Iterable[str],
+    paths: Paths,
     edited: Mapping[str, tuple[str, ...]] | None,
     *,
     settings: Settings | None = None,
@@ -172,14 +173,14 @@ def validate_again(
     return check(readings(select(paths, known, chosen, every=every), known), known, chosen, edited=edited)
 
 
-def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
+def graph(paths: Paths = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
     """The documents of catalogs with their references resolved, for queries and audits.
 
     Errors in documents are reported by a :class:`trnspec.loading.precedence.CatalogWarning`. A document that cannot be
     used is omitted, and does not replace a document of the same name in another catalog.
 
     Args:
-        paths: Files and folders; they take precedence over the catalogs of the settings, and these over the shipped one.
+        paths: A file or a folder, or several; they take precedence over the catalogs of the settings, and these over the shipped one.
         settings: Further catalogs.
         registry: The kinds; those of this installation if omitted.
 
@@ -203,7 +204,7 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
 
 
 def load(  # each one is independent of the others
-    paths: Iterable[str] = (),
+    paths: Paths = (),
     *,
     edition: str | None = None,
     as_of: str | None = None,
@@ -214,7 +215,7 @@ def load(  # each one is independent of the others
     """Loads a catalog.
 
     Args:
-        paths: Files and folders; the shipped catalog if empty.
+        paths: A file or a folder, or several; the shipped catalog if empty.
         edition: A frozen edition, such as ``2026.11``, instead of the working edition; with one folder in ``paths``, an
             edition of the catalog there.
         as_of: A day, a month or a year: only what was published by its end. See ``docs/reference/dates.md``.
@@ -235,7 +236,7 @@ def load(  # each one is independent of the others
         from trnspec.catalog.versions.editions import FOLDER, checked
         from trnspec.catalog.versions.editions import read as read_edition
 
-        roots = list(paths)
+        roots = listed(paths)
         if len(roots) > 1 or settings is not None:
             raise UsageError("edition takes at most one catalog folder, and no settings")
         folder = (FilePath(roots[0]) if roots else shipped()) / FOLDER
