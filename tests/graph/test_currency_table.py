@@ -18,6 +18,9 @@ spec:
   peak: {dense: {bf16: {value: 600 TFLOPS, source: new, derived: 2 x 300 TFLOPS}, fp8: {value: 1 PFLOPS, source: old}}}
   memory: {capacity: 100 GiB, bandwidth: {value: 3 TB/s, derived: 2 x 1.5 TB/s}}
   other: {extra: 5 us}
+  ratios:
+    - {of: spec.memory.capacity, over: bare, says: 2x, source: page}
+    - {of: spec.memory.bandwidth, over: bare, says: 3x, source: old, verdict: rejected, reason: It is less.}
 claims:
   - {at: spec.dies, says: 2, source: page}
   - {at: spec.dies, says: 2, source: old}
@@ -50,6 +53,9 @@ AGES = [
     age("peak.dense.fp8", "1 PFLOPS", "new", "2025-03-15", 2, 9),
     # A rejected claim supports nothing.
     age("memory.capacity", "100 GiB", "page", "2024-02", 1, 22),
+    # Of printed ratios too, whatever the verdict on them.
+    age("ratios.0.says", "2x", "page", "2024-02", 1, 22),
+    age("ratios.1.says", "3x", "old", "2023", 1, 24),
     # Of two sources of one day the last by name.
     age("other.extra", "5 us", "twin", "2025-03-15", 3, 9),
 ]
@@ -84,7 +90,7 @@ def test_documents() -> None:
     assert [
         # A power of the other chip is known, and one of this chip is claimed.
         ("bare", "Chip", "old", "2023", 24, (("2023", 1),), 0, ("dies", "memory.bandwidth", "memory_pool", "power")),
-        ("one", "Chip", "twin", "2025-03-15", 9, (("2024", 2), ("2025", 2)), 2, ("memory_pool",)),
+        ("one", "Chip", "twin", "2025-03-15", 9, (("2023", 1), ("2024", 3), ("2025", 2)), 2, ("memory_pool",)),
         ("a-wire", "Link", "old", "2023", 24, (("2023", 1),), 0, ()),
         ("bare-tdp", "Power", "page", "2024-02", 22, (("2024", 2),), 0, ("power",)),
         ("one-tdp", "Power", "page", "2024-02", 22, (("2024", 3),), 0, ()),

@@ -16,6 +16,7 @@ from trnspec.graph.paths import place
 from trnspec.graph.totals import BoundedAmount
 from trnspec.graph.values import Sort, compare
 from trnspec.model.parts import CountRange
+from trnspec.model.ref import Ref
 from trnspec.model.rounded import RoundedCount
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Interval
@@ -64,6 +65,12 @@ def at(made, name: str, path: str):
         ("tin", "core", None, None),
         ("tin", "cores.count", None, None),
         ("tin", "dies", None, None),
+        # Of the document that a reference names.
+        ("full", "links.link.connects", "chips", "chips"),
+        ("box", "chips.chip.dies", "2", 2),
+        ("box", "fabric.link.name", "wire", "wire"),
+        ("tin", "fabric.link.name", None, None),
+        ("tin", "chips.chip.dies", None, None),
     ],
 )
 def test_words_and_counts(name, path, text, value) -> None:
@@ -83,6 +90,8 @@ def test_words_and_counts(name, path, text, value) -> None:
         ("rack", "peak.dense.bf16", "7,200 TFLOPS", "600 TFLOPS", "full"),
         ("rack", "chip.memory.capacity", "100 GiB", "100 GiB", "full"),
         ("rack", "server.memory.capacity", "400 GiB", "100 GiB", "full"),
+        ("rack", "servers.server.memory.capacity", "400 GiB", "100 GiB", "full"),
+        ("box", "chips.chip.core.sbuf.capacity", "24 MiB", "24 MiB", "core"),
     ],
 )
 def test_figures(name, path, text, figure, part) -> None:
@@ -172,6 +181,15 @@ def test_what_a_path_has(name, path, holds, total, words, target) -> None:
 
     assert (path, holds, total, words) == (field.path, field.holds, field.total, field.words)
     assert target == (None if field.target is None else field.target.__name__)
+
+
+@pytest.mark.parametrize("path", ["chips.chip.dies", "chips.chip.memory.capacity", "chips.chip.name"])
+@pytest.mark.parametrize("name", ["nothing", "wire"])
+def test_a_reference_to_nothing_or_to_another_kind(path, name) -> None:
+    box = GRAPH.named("box")
+    made = GRAPH.replace("box", evolve(box.spec, chips=evolve(box.spec.chips, chip=Ref(name))))
+
+    assert at(made, "box", path)[1] is None
 
 
 SIGNS = {
