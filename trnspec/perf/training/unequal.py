@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from attrs import define
 
 from trnspec.perf.convex import least
 from trnspec.perf.distinct import distinct
-from trnspec.perf.ops import Number, elementwise, everywhere, larger, smaller, somewhere, where
+from trnspec.perf.ops import Number, all_floats, elementwise, everywhere, floor, larger, smaller, somewhere, where
 from trnspec.perf.training.execution import execution
 from trnspec.perf.training.pass_order import FUSED, SPLIT
 from trnspec.perf.work.layout import V_SHAPED
@@ -180,6 +181,30 @@ def _stage(times: Times, layers: Number) -> tuple[Number, Number]:
     return forward, layers * (times.forward + times.inputs) + times.send
 
 
+def least_idle(pipeline: Pipeline, times: Times, output_is_slowest: Number) -> Number:
+    """The least time that the slowest stage is idle [s], without executing the schedule.
+
+    The first pass of a stage comes after forward passes of all chunks before its first one, and its last pass before backward
+    passes of these chunks. It is 0 where the backward pass is split, whose last pass may be one for gradients of weights, and
+    where more stages than are executed are.
+
+    Args:
+        pipeline: The pipeline.
+        times: The times.
+        output_is_slowest: Whether the last stage is the slowest.
+    """
+    p, v = pipeline.stages, pipeline.chunks
+    deal, _ = dealt_with_mtp(pipeline.layers, p, v, 0.0, pipeline.mtp)
+    long = deal.end - deal.begin
+    odd = long - p * floor(long / p)
+    # The last stage but one with the most layers.
+    slowest = larger(where(odd > 0.0, smaller(deal.begin + odd - 1.0, p - 2.0), p - 2.0), 0.0)
+    before = where(output_is_slowest, p - 1.0, slowest)
+    idle = deal.start(before) * (times.forward + times.inputs) + before * times.send / v
+    whole = both(pipeline.deferred + pipeline.v_shape == 0.0, p * (p * v) <= _MOST)
+    return where(whole, idle, 0.0)
+
+
 _MOST = 2048
 """Stages times chunks of a model up to which schedules are executed: such as 16 stages of 8 chunks, or 45 of one."""
 _DWELL = 4
@@ -204,7 +229,17 @@ def executed(pipeline: Pipeline, times: Times) -> Number:
     of_pipeline = (pipeline.v_shape, pipeline.deferred, pipeline.stages, pipeline.chunks)
     of_layers = (pipeline.layers, pipeline.mtp, pipeline.microbatches)
     of_times = (times.forward, times.inputs, times.weights, times.either, times.send, times.output, times.output_inputs)
-    return elementwise(_executed, *of_pipeline, *of_layers, *of_times)
+    operands = (*of_pipeline, *of_layers, *of_times)
+    if all_floats(*operands):
+        return _executed_once(_SEARCHED.get(), *operands)
+    return elementwise(_executed, *operands)
+
+
+@lru_cache(maxsize=4096)
+def _executed_once(_: bool, *operands: float) -> float:  # noqa: FBT001  # on what the result depends besides
+    """That of floats: layouts that differ in what is not in a pass, such as ZeRO, have the same."""
+    time: float = _executed(*operands)
+    return time
 
 
 def _executed(*operands: Any, out: Any = None) -> Any:

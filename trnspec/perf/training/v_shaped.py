@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trnspec.perf.ops import elementwise
+from trnspec.perf.ops import all_floats, elementwise
 from trnspec.perf.training.forms import SIZE, Forms
 from trnspec.perf.training.v_shaped_paths import paths, steady
 from trnspec.perf.work.layout import V_SHAPED
@@ -51,11 +51,19 @@ def v_shaped_bubble(  # noqa: PLR0913, PLR0917  # columns of a batch
         out: Where to write the result, which may be an operand.
     """
     numbers = v_shape, stages, microbatches, forward, inputs, weights, either, output, output_inputs
-    if {*map(type, numbers)} == {float} and not either:
+    if all_floats(*numbers):
+        if either:
+            return _moved_bubble(*numbers)
         return _bubble(v_shape, stages, microbatches, forward, inputs, weights, output, output_inputs)
     if out is None:
         return elementwise(_bubbles, *numbers)
     return _bubbles(*numbers, out=out)
+
+
+@lru_cache(maxsize=4096)
+def _moved_bubble(*numbers: float) -> float:
+    """The bubble of floats where something may be in either pass."""
+    return float(_bubbles(*numbers))
 
 
 def _bubble(v_shape: float, stages: float, microbatches: float, *times: float) -> float:
