@@ -49,7 +49,7 @@ class Links:
         for inside, size, ring, line in grid:
             begin, end = (min(size, max(1.0, ranks / inside)) for ranks in (stride, n * stride))
             if end > begin:
-                found.append((end / begin, (ring if end >= size else line) / begin))
+                found.append((end / begin, (ring if 2 * end > size else line) / begin))
         return found
 
     def gather(self, n: float, stride: float) -> tuple[float, float]:
@@ -84,23 +84,25 @@ class Links:
         """Latency, and time of a byte, of an all-to-all in which every token goes to k experts.
 
         One copy for each expert: what leaves a unit goes over the next level, and the levels take turns.  One copy for each
-        unit that is met: over each level to all units met but the one where it is, and the levels work at the same time.
+        unit that is met: over each level to all units met but the one where it is.  The levels work at the same time.
         """
-        before, turns, slowest, far = 1.0, 0.0, 0.0, 0.0
-        for here, (_, each, hop, _), grid in zip(self.within(n, stride), self.levels, self.grids, strict=True):
+        before, direct, slowest, far = 1.0, 0.0, 0.0, 0.0
+        within = self.within(n, stride)
+        # Of a torus through several servers all dimensions carry what goes to any of them.
+        torus = max([here for here, grid in zip(within, self.grids, strict=True) if grid], default=1.0)
+        for here, (_, each, hop, _), grid in zip(within, self.levels, self.grids, strict=True):
             if here > before + 1e-9:
                 units, far = n / before, hop
                 rows = self.rows(grid, n, stride)
                 near = sum(share for _, share in rows) or 1
-                # Half of what one half of a row sends crosses its middle; the chips of a group are the product of its rows.
-                across = max([(row // 2) * (row - row // 2) / row / share for row, share in rows], default=0)
-                chips = math.prod(row for row, _ in rows)
-                detours = max(1 / near, across / (1 - 1 / chips)) if chips > 1 else 1 / near
-                turns += k * (here - before) / n * each * detours
+                direct = max(direct, k * (here - before) / n * each / near)
                 # Routing to some nodes is routing among their units alone.
                 slowest = max(slowest, met(units * self.among(n, stride, nodes), k) * (1 - before / here) * each / near)
+                # Half of what one half of a row sends crosses its middle.
+                for row, share in rows:
+                    direct = max(direct, k * torus / n * (row // 2) * (row - row // 2) / row / share * each)
             before = here
-        return far, turns if dispatch == "per-copy" else slowest
+        return far, direct if dispatch == "per-copy" else slowest
 
     def next_stage(self, stages: float, stride: float) -> tuple[float, float]:
         """Latency, and time of a byte, to the next stage over the first level a unit of which holds all of them."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.perf import ops
-from trnspec.perf.lowering.machine import always_zero, carried, detour, remembered
+from trnspec.perf.lowering.machine import across, always_zero, carried, remembered
 from trnspec.perf.ops import Number, larger, power, smaller, where
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ class Exchange:
         byte_2: The same, level 2.
         byte_3: The same, level 3.
         byte_4: The same, level 4.
-        detour_2: Time of a byte to a random chip of the group over that to a neighbour, in a torus or mesh within a server.
-        detour_3: The same, within an UltraServer.
+        across_2: Time of a byte to a random chip of a torus or mesh over the slowest dimension within a server [s]; else 0.
+        across_3: The same, over those between the servers of an UltraServer.
+        across: Share of the group within the torus or mesh.
         hop: Latency of the farthest level that is used [s].
         unknown: Above 0 where a link is used whose rate is not published.
     """
@@ -70,13 +71,14 @@ class Exchange:
     byte_2: Number
     byte_3: Number
     byte_4: Number
-    detour_2: Number
-    detour_3: Number
+    across_2: Number
+    across_3: Number
+    across: Number
     hop: Number
     unknown: Number
 
 
-_NO_EXCHANGE = Exchange(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0)
+_NO_EXCHANGE = Exchange(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 """That of one rank."""
 
 
@@ -105,18 +107,21 @@ def exchange(machine: Machine, n: Number, stride: Number) -> Exchange:
     )
     unknown = on_1 * machine.unknown_1 + on_2 * machine.unknown_2 + on_3 * machine.unknown_3 + on_4 * machine.unknown_4
     byte_2, byte_3 = machine.byte_2, machine.byte_3
-    detour_2: Number = 1.0
-    detour_3: Number = 1.0
+    across_2: Number = 0.0
+    across_3: Number = 0.0
+    within = share_2
     if not always_zero(machine.line_2a):
-        part = carried(machine, 2, n, stride)
-        byte_2, detour_2 = byte_2 / part, part * detour(machine, 2, n, stride)
+        byte_2 = byte_2 / carried(machine, 2, n, stride)
+        across_2 = machine.byte_2 * across(machine, 2, n, stride)
     if not always_zero(machine.line_3a):
-        part = carried(machine, 3, n, stride)
-        byte_3, detour_3 = byte_3 / part, part * detour(machine, 3, n, stride)
+        byte_3 = byte_3 / carried(machine, 3, n, stride)
+        across_3 = machine.byte_3 * across(machine, 3, n, stride)
+        # Dimensions within a server and between servers are one torus.
+        within = where(machine.line_3a > 0.0, share_3, share_2)
     return Exchange(
         *(share_0, share_1, share_2, share_3),
         *(machine.byte_1, byte_2, byte_3, machine.byte_4),
-        *(detour_2, detour_3),
+        *(across_2, across_3, within),
         hop,
         unknown,
     )
@@ -172,11 +177,13 @@ def _met(share: Number, k: Number, within: Number) -> Number:
 def byte_time(links: Exchange, k: Number, per_node: Number, within: Number = 1.0) -> Number:
     """Time of an all-to-all of one byte per token of a rank [s].
 
-    Level i carries what leaves a unit of level i - 1, with the share ``s_(i-1)``, and stays in one of level i.
+    Level i carries what leaves a unit of level i - 1, with the share ``s_(i-1)``, and stays in one of level i; the levels work
+    at the same time, so the slowest counts.
 
-    - per copy: ``k (s_i - s_(i-1))``, in a torus over as many links as the copies pass, and the times of the levels add up;
+    - per copy: ``k (s_i - s_(i-1))``; in a torus, whose servers are a part of it, also what crosses the middle of each
+      dimension;
     - per node: a copy for each unit that is visited, except the one where it arrives, which is one of ``s_i / s_(i-1)``:
-      ``(1 - (1 - s_(i-1))^k) (1/s_(i-1) - 1/s_i)``. Copies are handed on while others arrive, so the slowest level counts.
+      ``(1 - (1 - s_(i-1))^k) (1/s_(i-1) - 1/s_i)``. Copies are handed on while others arrive.
 
     Args:
         links: The links.
@@ -187,16 +194,19 @@ def byte_time(links: Exchange, k: Number, per_node: Number, within: Number = 1.0
     one_way = type(per_node) is float
     direct: Number = 0.0
     handed_on: Number = 0.0
-    for near, far, byte, detours in (
-        (links.share_0, links.share_1, links.byte_1, 1.0),
-        (links.share_1, links.share_2, links.byte_2, links.detour_2),
-        (links.share_2, links.share_3, links.byte_3, links.detour_3),
-        (links.share_3, 1.0, links.byte_4, 1.0),
+    if not one_way or not per_node:
+        for middle in (links.across_2, links.across_3):
+            direct = direct if always_zero(middle) else larger(direct, k * links.across * middle)
+    for near, far, byte in (
+        (links.share_0, links.share_1, links.byte_1),
+        (links.share_1, links.share_2, links.byte_2),
+        (links.share_2, links.share_3, links.byte_3),
+        (links.share_3, 1.0, links.byte_4),
     ):
         if always_zero(byte) or always_zero(far - near):
             continue
         if not one_way or not per_node:
-            direct = direct + k * (far - near) * (byte * detours)
+            direct = larger(direct, k * (far - near) * byte)
         if not one_way or per_node:
             handed_on = larger(handed_on, _met(near, k, within) * (1.0 / near - 1.0 / far) * byte)
     if one_way:

@@ -374,11 +374,12 @@ def carried(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
     return where(share > 0.0, share, 1.0)
 
 
-def detour(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
-    """Time of an all-to-all within a torus or mesh over that of the same bytes to neighbours, all groups at work; at least 1.
+def across(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
+    """Time of an all-to-all within a torus or mesh over that of its bytes at a chip's whole rate, all groups at work.
 
     Of ``m`` chips in a row, half of the bytes of one half cross the middle: about ``m/4`` of a chip's buffer over the links
-    of the dimension (Dally and Towles 2004, section 3.3).  The slowest dimension decides.
+    of the dimension (Dally and Towles 2004, section 3.3).  The slowest dimension decides, whose cut no schedule avoids; with
+    equal shares over all shortest paths none of the links carries more.
 
     Args:
         machine: Compute and communication of a rank.
@@ -387,16 +388,26 @@ def detour(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
         stride: Distance of neighbouring ranks.
     """
     slowest: Number = 0.0
-    members: Number = 1.0
-    share: Number = 0.0
     for links, row in _along(machine, slot, n, stride):
         half = floor(0.5 * row)
         crossing = half * (row - half) / row
         slowest = larger(slowest, where(links > 0.0, crossing / where(links > 0.0, links, 1.0), 0.0))
+    return slowest
+
+
+def detour(machine: Machine, slot: int, n: Number, stride: Number) -> Number:
+    """Time of an all-to-all within a torus or mesh over that of the same bytes to neighbours; at least 1.
+
+    Arguments are those of :func:`across`.
+    """
+    members: Number = 1.0
+    share: Number = 0.0
+    for links, row in _along(machine, slot, n, stride):
         members, share = members * row, share + links
     leaving = 1.0 - 1.0 / members
     least = 1.0 / where(share > 0.0, share, 1.0)
-    return larger(least, where(leaving > 0.0, slowest / where(leaving > 0.0, leaving, 1.0), 1.0))
+    crossing = across(machine, slot, n, stride) / where(leaving > 0.0, leaving, 1.0)
+    return larger(least, where(leaving > 0.0, crossing, 1.0))
 
 
 def towards(machine: Machine, slot: int, stride: Number) -> Number:
@@ -434,7 +445,8 @@ def _along(machine: Machine, slot: int, n: Number, stride: Number) -> Iterator[t
             break
         reach = smaller(size, larger(1.0, n * first / inside))
         skip = smaller(size, larger(1.0, first / inside))
-        yield where(reach > skip, where(reach >= size, ring, line) / skip, 0.0), reach / skip
+        # Where no other group fits beside it, the links of the rest of the ring close it, too.
+        yield where(reach > skip, where(2.0 * reach > size, ring, line) / skip, 0.0), reach / skip
         inside = inside * size
 
 

@@ -118,7 +118,7 @@ def stages(c: Layouts, layers: Number, *, uneven: Number = False) -> Conditions:
 
 
 @remembered
-def _stages(
+def _stages(  # noqa: PLR0917  # of columns
     pp: Number,
     interleave: Number,
     folded: Number,
