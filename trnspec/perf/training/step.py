@@ -357,7 +357,8 @@ def _unequal_bubble(  # noqa: PLR0913, PLR0917  # parts of a step
     weights = split * layer.weights
     inputs = layer.whole - layer.forward - weights
     head, ends = output
-    times = Times(layer.forward, inputs, weights, layer.either, pipeline, *passes_of_output(head, ends))
+    passes = passes_of_output(head, ends)
+    times = Times(layer.forward, inputs, weights, layer.either, pipeline, *passes)
     executed = pipeline_of(costs, microbatches)
     # A pipeline of one stage is not executed.
     executed.stages = where(needed, executed.stages, 1.0)
@@ -367,7 +368,7 @@ def _unequal_bubble(  # noqa: PLR0913, PLR0917  # parts of a step
     if everywhere(known):
         return idle
     # Equal stages, or more than are executed: then those of the mean length of the others.
-    others = bubble(costs, fill, microbatches, layer.times(stages - costs.shorter), pipeline)
+    others = bubble(costs, fill, microbatches, layer.times(stages - costs.shorter), pipeline, passes)
     last = predicted * layer.whole + head + ends
     others = others + costs.bubble * smaller(costs.missing_layers * layer.whole, last)
     return where(known, idle, others)
