@@ -9,8 +9,15 @@ from trnspec.graph.generations import generation_numbers, numbers_of
 from trnspec.graph.products import about, chips_of, is_described
 
 PAGES = [source(name, "2024-02") for name in ("neuron-one-2024", "box-page", "a-page", "uno-and-other")]
-CORE = document("Core", "core-v2", "spec: {version: v2, engines: {tensor: {clock: 1 GHz}}, sbuf: {capacity: 1 MiB}}", "source: a-page, aliases: [kernel]")
-SHARED = document("Core", "plain", "spec: {engines: {tensor: {clock: 1 GHz}}, sbuf: {capacity: 1 MiB}}", "source: a-page")
+CORE = document(
+    "Core",
+    "core-v2",
+    "spec: {version: v2, engines: {tensor: {clock: 1 GHz}}, sbuf: {capacity: 1 MiB}}",
+    "source: a-page, aliases: [kernel]",
+)
+SHARED = document(
+    "Core", "plain", "spec: {engines: {tensor: {clock: 1 GHz}}, sbuf: {capacity: 1 MiB}}", "source: a-page"
+)
 CHIPS = [
     document("Chip", "one", "spec: {cores: {core: core-v2, count: 2}, memory: {capacity: 1 GiB}, links: {link: wire, ports: 2},"
              " generation: {training: 2, accelerator: 3}}", "source: a-page, aliases: [uno]"),
