@@ -11,7 +11,7 @@ from trnspec.yaml import Path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.model.transformers.model import Attention, Experts, Model
+    from trnspec.model.transformers.model import Attention, Experts, LocalAttention, Model
 
 
 @frozen
@@ -110,10 +110,37 @@ def _attention(attention: Attention, layers: int, hidden: int) -> Iterator[Contr
     if attention.windowed is not None and attention.window is None:
         hint = "say window, the tokens that they look back"
         yield Contradiction(("attention", "windowed"), "layers are windowed, but there is no window", hint)
+    if attention.local is not None:
+        yield from _local(attention, attention.local)
+    if attention.latent is not None and attention.values != "own":
+        hint = "leave values out: keys and values are made from the same vector"
+        yield Contradiction(("attention", "values"), "latent attention has no matrix of values", hint)
     if attention.windowed is not None and attention.windowed > layers:
         message = f"{attention.windowed} layers are windowed, but there are {layers}"
         yield Contradiction(
             ("attention", "windowed"), message, "at most all of the layers are windowed", (("layers",),)
+        )
+
+
+def _local(attention: Attention, local: LocalAttention) -> Iterator[Contradiction]:
+    """The heads of windowed layers."""
+    if attention.window is None:
+        hint = "say window, the tokens that such a layer looks back"
+        yield Contradiction(
+            ("attention", "local"), "windowed layers have heads of their own, but there is no window", hint
+        )
+    if attention.latent is not None:
+        hint = "leave local out"
+        yield Contradiction(("attention", "local"), "only one form of latent attention is modelled", hint)
+    heads = local.heads or attention.heads
+    kv_heads = local.kv_heads or attention.kv_heads
+    if heads % kv_heads:
+        part = "kv_heads" if local.kv_heads else "heads"
+        yield Contradiction(
+            ("attention", "local", part),
+            f"{heads} heads of windowed layers are not a multiple of {kv_heads} kv_heads",
+            f"each of the {kv_heads} heads of keys and values serves as many query heads as the others",
+            (("attention", "heads"),),
         )
 
 

@@ -117,6 +117,7 @@ def sizes(spec: Model) -> Dimensions:
     window = attention.window or 0
     attended, recurrent, dense, with_experts = layers_of(spec)
     plain = spec.layers - with_experts  # those without experts, over which a dense network is averaged
+    windowed = (attention.windowed or layers_of(spec)[0]) if window else 0
     counts: dict[str, Any] = {
         **dict.fromkeys(_DEFAULTS, 0),  # integers, where the class has floats
         **_attention(attention, h),
@@ -127,8 +128,12 @@ def sizes(spec: Model) -> Dimensions:
         "unattended_layers": spec.layers - attended,
         "absent_results": spec.layers - attended - recurrent + (plain - dense if dense else 0),
     }
+    local = _attention(local_of(attention), h)
     for name in ("attention_weights", "attention_small"):
-        counts[name] *= attended
+        counts[name] = counts[name] * (attended - windowed) + local[name] * windowed
+    if attention.local is not None and windowed:
+        own = ("kv_heads", "qk_size", "v_size", "kv_elements", "kv_projected")
+        counts |= {"local_heads": local_of(attention).heads} | {f"local_{name}": local[name] for name in own}
     if attention.indexer is not None:
         counts |= _indexer(counts, attention.indexer, attention, attended, h)
     if spec.recurrence is not None:
@@ -153,7 +158,7 @@ def sizes(spec: Model) -> Dimensions:
         "context": spec.context,
         "heads": attention.heads,
         "window": window,
-        "windowed_layers": (attention.windowed or attended) if window else 0,
+        "windowed_layers": windowed,
         "causal": 1 if spec.form == "decoder" else 0,
         "embedding": embedding,
         "positions": learned + (spec.segments or 0) * h,
@@ -168,6 +173,17 @@ def sizes(spec: Model) -> Dimensions:
         "mtp_small": 3 * norm if spec.mtp else 0,
     }
     return Dimensions(**counts)
+
+
+def local_of(attention: Attention) -> Attention:
+    """The attention of windowed layers."""
+    own = attention.local
+    if own is None:
+        return attention
+    stated = {f.name: getattr(own, f.name) for f in attrs.fields(type(own)) if getattr(own, f.name) is not None}
+    if "head_size" in stated:
+        stated = {"value_size": None} | stated  # a value has the size of the other heads only where it is stated
+    return attrs.evolve(attention, **stated)
 
 
 def _average(total: int, layers: int) -> int | Fraction:
@@ -190,14 +206,16 @@ def _attention(attention: Attention, h: int) -> dict[str, int]:
     keys, values = attention.kv_heads * size, attention.kv_heads * value
     small = attention.heads if attention.sinks == "head" else 0
     small += {"none": 0, "head": 2 * size, "all": queries + keys}[attention.norm]
-    small += queries + keys + values if attention.bias != "none" else 0
+    projected = keys + (values if attention.values == "own" else 0)
+    small += queries + projected if attention.bias != "none" else 0
     small += h if attention.bias == "all" else 0
     return {
         "kv_heads": attention.kv_heads,
         "qk_size": size,
         "v_size": value,
         "kv_elements": keys + values,
-        "attention_weights": h * (queries + keys + values + outputs + _gate(attention, outputs)),
+        "kv_projected": projected,
+        "attention_weights": h * (queries + projected + outputs + _gate(attention, outputs)),
         "attention_small": small,
     }
 
@@ -229,6 +247,7 @@ def _latent(attention: Attention, latent: LatentAttention, h: int) -> dict[str, 
         "qk_size": size,
         "v_size": latent.value_size,
         "kv_elements": squeezed,
+        "kv_projected": squeezed,
         "rank": latent.rank,
         "attention_weights": queries
         + keys

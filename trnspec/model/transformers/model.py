@@ -56,6 +56,29 @@ class Indexer:
 
 
 @frozen(kw_only=True)
+class LocalAttention:
+    """The attention of windowed layers where it differs from that of the others; what is omitted is the same.
+
+    Attributes:
+        heads: Query heads. Example: 96
+        kv_heads: Heads of keys and values. Example: 8
+        head_size: Size of one head. Example: 256
+        value_size: Size of a value, where it differs from head_size. Example: 128
+        values: Whether values have a matrix of their own, or are the keys.
+        sinks: Whether each head has a learned sink.
+    """
+
+    __repr__ = short_repr
+
+    heads: Count | None = None
+    kv_heads: Count | None = None
+    head_size: Count | None = None
+    value_size: Count | None = None
+    values: Literal["own", "keys"] | None = None
+    sinks: Literal["none", "head"] | None = None
+
+
+@frozen(kw_only=True)
 class Attention:
     """The attention of the layers that have it: every layer, unless layers is stated or there is a recurrence.
 
@@ -71,6 +94,8 @@ class Attention:
         latent: The sizes of latent attention; head_size and kv_heads are then ignored.
         window: Window of sliding-window attention, in tokens. Example: 128
         windowed: Number of layers with sliding-window attention; all if a window is given and this is omitted. Example: 18
+        local: What differs in windowed layers.
+        values: Whether values have a matrix of their own, or are the keys before their normalisation and rotation.
         sinks: Whether each head has a learned sink.
         indexer: The indexer of sparse attention.
     """
@@ -88,6 +113,8 @@ class Attention:
     latent: LatentAttention | None = None
     window: Count | None = None
     windowed: Count | None = None
+    local: LocalAttention | None = None
+    values: Literal["own", "keys"] = "own"
     sinks: Literal["none", "head"] = "none"
     indexer: Indexer | None = None
 

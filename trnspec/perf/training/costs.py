@@ -164,7 +164,11 @@ def _layer(terms: Terms, plan: Plan) -> dict[str, Number]:
     beyond = plan.load - 1.0
     # KV heads are split, and replicated where there are fewer than ranks; a latent cache counts as one head.
     replicated = ceil(terms.kv_heads / plan.tp) * plan.tp / terms.kv_heads - 1.0
-    token = share * (terms.matmul + replicated * terms.repeated)
+    token = terms.matmul + replicated * terms.repeated
+    if not always_zero(terms.local_repeated):
+        local = ceil(terms.local_kv_heads / plan.tp) * plan.tp / terms.local_kv_heads - 1.0
+        token = token + local * terms.local_repeated
+    token = share * token
     if not always_zero(beyond):
         token = token + share * beyond * terms.routed_matmul
     if not always_zero(wide):
@@ -264,7 +268,10 @@ def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     """Ring exchange of keys and values, forward."""
     if always_zero(plan.cp - 1.0):
         return {"context_each": 0.0, "context_token": 0.0}
-    cache = terms.hidden * plan.activation_bytes * (plan.cp * (terms.keys / smaller(plan.tp, terms.kv_heads)))
+    keys = terms.keys / smaller(plan.tp, terms.kv_heads)
+    if not always_zero(terms.local_keys):
+        keys = keys + terms.local_keys / smaller(plan.tp, terms.local_kv_heads)
+    cache = terms.hidden * plan.activation_bytes * (plan.cp * keys)
     return {"context_each": links.ring_each, "context_token": links.ring_byte * cache}
 
 

@@ -18,7 +18,7 @@ from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.roofline import ELEMENT_BYTES
-from trnspec.perf.serving.forward_pass import Deployment, Serving, attended
+from trnspec.perf.serving.forward_pass import Deployment, Serving, context_at
 from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.request import serve
 from trnspec.perf.serving.static_graphs import all_experts_from, compiled, narrow_shards, powers_of_two, tile_of
@@ -317,11 +317,11 @@ def _compiled(
     usual = powers_of_two(int(settings["context_buckets"].value), ceil(end))
     plan = compiled(model, plan, usual)
     if decoded:
-        reads = attended(model, max(decoded, end))
         longest = max(decoded, end)
+        keys = context_at(model, longest)
         plan = evolve(
-            plan, compiled_context=longest, compiled_keys=longest, compiled_reads=reads, compiled_first=reads,
-            compiled_last=reads,
+            plan, compiled_context=longest, compiled_keys=keys.full, compiled_window=keys.window,
+            compiled_chosen=keys.chosen, compiled_first=longest, compiled_last=longest,
         )  # fmt: skip
     if context:
         width = max(context, plan.prompt)
