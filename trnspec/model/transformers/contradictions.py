@@ -111,7 +111,7 @@ def _attention(attention: Attention, layers: int, hidden: int) -> Iterator[Contr
         hint = "say window, the tokens that they look back"
         yield Contradiction(("attention", "windowed"), "layers are windowed, but there is no window", hint)
     if attention.local is not None:
-        yield from _local(attention, attention.local)
+        yield from _local(attention, attention.local, layers)
     if attention.latent is not None and attention.values != "own":
         hint = "leave values out: keys and values are made from the same vector"
         yield Contradiction(("attention", "values"), "latent attention has no matrix of values", hint)
@@ -122,13 +122,16 @@ def _attention(attention: Attention, layers: int, hidden: int) -> Iterator[Contr
         )
 
 
-def _local(attention: Attention, local: LocalAttention) -> Iterator[Contradiction]:
+def _local(attention: Attention, local: LocalAttention, layers: int) -> Iterator[Contradiction]:
     """The heads of windowed layers."""
     if attention.window is None:
         hint = "say window, the tokens that such a layer looks back"
         yield Contradiction(
             ("attention", "local"), "windowed layers have heads of their own, but there is no window", hint
         )
+    elif attention.windowed is None or attention.windowed == layers:
+        hint = "leave local out, and say the heads of windowed layers in attention"
+        yield Contradiction(("attention", "local"), "every layer is windowed, so none has the other heads", hint)
     if attention.latent is not None:
         hint = "leave local out"
         yield Contradiction(("attention", "local"), "only one form of latent attention is modelled", hint)

@@ -165,7 +165,7 @@ def sizes(spec: Model) -> Dimensions:
         "head": embedding,
         "tied": 1 if spec.embeddings == "tied" else 0,
         # BERT: the biases of pooler and transform, the transform's layer norm, the biases of both outputs.
-        "outer_small": outer + (4 * h + spec.vocabulary + 2 if bert else 0),
+        "outer_small": outer + {"none": 0, "bert": 4 * h + spec.vocabulary + 2, "bias": spec.vocabulary}[spec.head],
         # BERT: pooler and transform, and the matrix of next-sentence prediction.
         "outer_weights": 2 * h * h + 2 * h if bert else 0,
         "mtp_layers": spec.mtp or 0,
@@ -207,8 +207,8 @@ def _attention(attention: Attention, h: int) -> dict[str, int]:
     small = attention.heads if attention.sinks == "head" else 0
     small += {"none": 0, "head": 2 * size, "all": queries + keys}[attention.norm]
     projected = keys + (values if attention.values == "own" else 0)
-    small += queries + projected if attention.bias != "none" else 0
-    small += h if attention.bias == "all" else 0
+    small += queries + projected if attention.bias in {"qkv", "all"} else 0
+    small += h if attention.bias in {"output", "all"} else 0
     return {
         "kv_heads": attention.kv_heads,
         "qk_size": size,
@@ -240,8 +240,8 @@ def _latent(attention: Attention, latent: LatentAttention, h: int) -> dict[str, 
     norms = (rank or 0) + latent.rank
     small = norms
     small += heads if attention.sinks == "head" else 0
-    small += (rank or heads * size) + squeezed if attention.bias != "none" else 0
-    small += h if attention.bias == "all" else 0
+    small += (rank or heads * size) + squeezed if attention.bias in {"qkv", "all"} else 0
+    small += h if attention.bias in {"output", "all"} else 0
     return {
         "kv_heads": 1,
         "qk_size": size,
@@ -285,9 +285,9 @@ def _recurrences(counts: dict[str, Any], recurrence: Recurrence, h: int) -> dict
     Mamba-2 (Dao and Gu 2024, section 7.1) projects the input to gate, values, keys, queries and a step per head; a gated
     delta net (Yang et al. 2024, section 3.4) to a second scalar per head.  FLOP per token and head with a state of ``n``
     elements are those that Megatron Bridge counts (training/utils/flop_utils.py): ``7 n`` for the scan of Mamba-2, and
-    ``8 n`` for a gated delta net, whose four products each cost ``2 n``.
+    ``8 n`` for a gated delta net, whose four products each cost ``2 n``; Kimi Delta Attention has the same four.
     """
-    mamba = recurrence.form == "mamba2"
+    mamba, by_channel = recurrence.form == "mamba2", recurrence.form == "kda"
     layers, heads = recurrence.layers, recurrence.heads
     keys, values = recurrence.key_heads * recurrence.key_size, heads * recurrence.value_size
     convolved = 2 * keys + values
@@ -297,12 +297,19 @@ def _recurrences(counts: dict[str, Any], recurrence: Recurrence, h: int) -> dict
     # of each head, and a norm of one head.
     small = 3 * heads + values + convolved if mamba else 2 * heads + recurrence.value_size
     small += inputs + h if recurrence.bias == "all" else 0
+    projections = h * inputs
+    if by_channel:
+        # Decays of all channels come from a compressed vector of the size of a key, and so may the output gate.
+        rank, gate = recurrence.key_size, recurrence.gate_rank
+        gates = h * values if gate is None else gate * (h + values)
+        projections = h * (convolved + heads) + rank * (h + keys) + gates
+        small = keys + heads + recurrence.value_size
     return {
         "recurrence": layers * (Fraction(7, 2) if mamba else 4) * state,
         "state": layers * (state + convolved * (recurrence.kernel - 1)),
         "recurrent_width": layers * (inputs + values),
         "attention_weights": counts["attention_weights"]
-        + layers * (h * inputs + recurrence.kernel * convolved + values * h),
+        + layers * (projections + recurrence.kernel * convolved + values * h),
         "attention_small": counts["attention_small"] + layers * small,
     }
 

@@ -87,7 +87,7 @@ class Attention:
         heads: Query heads. Example: 32
         kv_heads: Heads of keys and values; fewer than heads in grouped-query attention, one in multi-query. Example: 8
         head_size: Size of one head. Example: 128
-        bias: Which projections have a bias.
+        bias: Which projections have a bias: those of queries, keys and values, that of the result, or all.
         value_size: Size of a value, where it differs from head_size. Example: 128
         norm: Whether queries and keys are normalised: head by head, or all heads together.
         gate: Whether the heads' output is multiplied by a gate of the layer's input: one per head, or one per element.
@@ -107,7 +107,7 @@ class Attention:
     kv_heads: Count
     head_size: Count
     value_size: Count | None = None
-    bias: Literal["none", "qkv", "all"] = "none"
+    bias: Literal["none", "qkv", "output", "all"] = "none"
     norm: Literal["none", "head", "all"] = "none"
     gate: Literal["none", "head", "element"] = "none"
     latent: LatentAttention | None = None
@@ -121,30 +121,33 @@ class Attention:
 
 @frozen(kw_only=True)
 class Recurrence:
-    """Layers that keep a state of fixed size in place of keys and values: Mamba-2, or a gated delta net.
+    """Layers that keep a state of fixed size in place of keys and values: Mamba-2, a gated delta net, or Kimi Delta Attention.
 
     The state of a head is a matrix of key_size by value_size. A short convolution runs over keys, values and queries.
 
     Attributes:
-        form: Mamba-2 (Dao and Gu 2024) or a gated delta net (Yang et al. 2024).
+        form: Mamba-2 (Dao and Gu 2024), a gated delta net (Yang et al. 2024), or Kimi Delta Attention (Kimi Team 2025), whose
+            states decay by channel.
         layers: Layers with it. Example: 36
         heads: Heads, each with a state. Example: 32
         key_heads: Heads of keys and queries; groups in Mamba-2. Example: 16
         key_size: Size of a key; the state size in Mamba-2. Example: 128
         value_size: Size of a value; the head size in Mamba-2. Example: 64
         kernel: Tokens that the convolution covers. Example: 4
+        gate_rank: Size that Kimi Delta Attention compresses its output gate to; absent where it does not. Example: 128
         bias: Whether the projections have a bias.
     """
 
     __repr__ = short_repr
 
-    form: Literal["mamba2", "gated-delta"]
+    form: Literal["mamba2", "gated-delta", "kda"]
     layers: Count
     heads: Count
     key_heads: Count
     key_size: Count
     value_size: Count
     kernel: Count = 4
+    gate_rank: Count | None = None
     bias: Literal["none", "all"] = "none"
 
 
@@ -261,7 +264,8 @@ class Model:
         recurrence: The recurrence of the other layers.
         feed_forward: The feed-forward network of the dense layers; absent where every layer has experts.
         experts: The experts, where there are any.
-        head: The output head of BERT, for masked-language modelling and next-sentence prediction.
+        head: The output head of BERT, for masked-language modelling and next-sentence prediction; or the bias of the output
+            matrix.
         mtp: Modules of multi-token prediction, trained with the model and left out in inference. Each is a layer of the kind
             of the last one, with a matrix that joins the hidden state with the embedding of the next token. Example: 1
         precision: The number format the weights are published in. Example: bf16
@@ -289,7 +293,7 @@ class Model:
     recurrence: Recurrence | None = None
     feed_forward: FeedForward | None = None
     experts: Experts | None = None
-    head: Literal["none", "bert"] = "none"
+    head: Literal["none", "bert", "bias"] = "none"
     mtp: Count | None = None
     precision: Text | None = None
     parameters: Parameters | None = None

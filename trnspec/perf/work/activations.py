@@ -95,8 +95,12 @@ class Activations(NamedTuple):
 
 
 def expands(d: Dimensions) -> Number:
-    """Whether the keys and values of all heads are made from a compressed vector: latent attention."""
-    return d.rank > 0.0
+    """Whether the keys and values of all heads are made from a compressed vector: latent attention.
+
+    A KV cache that is neither heads of keys and values nor of keys that are the values is such a vector.
+    """
+    keys = d.kv_heads * d.qk_size
+    return both(d.kv_elements != keys + d.kv_heads * d.v_size, d.kv_elements != keys)
 
 
 def layer_activations(

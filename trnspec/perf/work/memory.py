@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from attrs import Factory, evolve, field, frozen
 
 from trnspec.perf.ops import Number, ceil, larger, smaller, somewhere, where
-from trnspec.perf.work.activations import Activations, Storing, activations, recompute_code
+from trnspec.perf.work.activations import Activations, Storing, activations, expands, recompute_code
 from trnspec.perf.work.frameworks import ALLOCATED
 from trnspec.perf.work.reach import heads_of, mean, reaches
 from trnspec.perf.work.stages import Split, in_flight, peak_stages, stage_layers
@@ -374,8 +374,7 @@ def transient_gradients(
     projected = 0.0
     for own in heads_of(d):
         projected = larger(projected, (own.heads * own.qk_size + own.projected) / split.tp)
-    latent = d.rank > 0.0
-    widest = larger(widest, where(latent, 0.0, projected))
+    widest = larger(widest, where(expands(d), 0.0, projected))
     return storing.element_bytes * (vocabulary + d.hidden * widest)
 
 

@@ -137,13 +137,13 @@ def test_a_row_of_compiled_graphs():
     plan = one.plan
     assert ("nxd-inference", "2026", 1.0, 128.0 / 16.0) == (one.framework, one.era, one.system.lnc, one.system.ranks)
     assert (4096.0, 4396.0, 4396.0, 16.0, 1.0) == (
-        plan.compiled_tokens, plan.compiled_context, plan.compiled_reads, plan.compiled_batch, plan.prompts,
+        plan.compiled_tokens, plan.compiled_context, plan.compiled_keys, plan.compiled_batch, plan.prompts,
     )  # fmt: skip
     assert (1.0, 0.0, 15.0 / 2.0 / ROUNDS, True) == (plan.flash, plan.materialized, one.queued, one.interrupted)
     # Without a prompt the compiled lengths are its own; without a bucket of prefill its time is not known.
     padded = case(**NXD | {"isl": ""})
     assert isinstance(padded, InferenceCase)
-    assert (4096.0, plan.compiled_reads) == (padded.plan.prompt, padded.plan.compiled_reads)
+    assert (4096.0, plan.compiled_keys) == (padded.plan.prompt, padded.plan.compiled_keys)
     token = case(**NXD | {"isl": "", "ctx_bucket": ""})
     assert isinstance(token, InferenceCase)
     assert (0.0, 0.0075) == (token.ttft, token.tpot)

@@ -11,13 +11,14 @@ from trnspec.model.transformers.huggingface.config import PARTS, Config, ConfigE
 from trnspec.model.transformers.huggingface.dense import DENSE
 from trnspec.model.transformers.huggingface.encoders import ENCODERS
 from trnspec.model.transformers.huggingface.hybrids import HYBRIDS
+from trnspec.model.transformers.huggingface.local import LOCAL
 from trnspec.model.transformers.huggingface.mixtures import MIXTURES
 from trnspec.model.transformers.model import Model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ARCHITECTURES = {**DENSE, **ENCODERS, **MIXTURES, **HYBRIDS}
+ARCHITECTURES = {**DENSE, **ENCODERS, **MIXTURES, **HYBRIDS, **LOCAL}
 """How the config.json of each ``model_type`` is read."""
 
 
