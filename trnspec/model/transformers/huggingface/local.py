@@ -151,7 +151,6 @@ def _per_layer_heads(c: Config) -> Fields:
 
 LOCAL: Mapping[str, Callable[[Config], Fields]] = {
     "gemma4_text": _gemma4,
-    "gemma4_unified_text": _gemma4,
     "laguna": _per_layer_heads,
     "mimo_v2": _mimo_v2,
     "mimo_v2_flash": _mimo_v2,
