@@ -11,7 +11,7 @@ from trnspec.yaml import Path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.model.transformers.model import Attention, Experts, LocalAttention, Model
+    from trnspec.model.transformers.model import Attention, Experts, LocalAttention, Model, Pooling
 
 
 @frozen
@@ -110,6 +110,8 @@ def _attention(attention: Attention, layers: int, hidden: int) -> Iterator[Contr
     if attention.windowed is not None and attention.window is None:
         hint = "say window, the tokens that they look back"
         yield Contradiction(("attention", "windowed"), "layers are windowed, but there is no window", hint)
+    if attention.pooling is not None:
+        yield from _pooling(attention, attention.pooling, layers)
     if attention.local is not None:
         yield from _local(attention, attention.local, layers)
     if attention.latent is not None and attention.values != "own":
@@ -119,6 +121,26 @@ def _attention(attention: Attention, layers: int, hidden: int) -> Iterator[Contr
         message = f"{attention.windowed} layers are windowed, but there are {layers}"
         yield Contradiction(
             ("attention", "windowed"), message, "at most all of the layers are windowed", (("layers",),)
+        )
+
+
+def _pooling(attention: Attention, pooling: Pooling, layers: int) -> Iterator[Contradiction]:
+    """Layers whose keys several tokens share."""
+    at = ("attention", "pooling")
+    if attention.window is None or attention.indexer is None:
+        missing = "window" if attention.window is None else "indexer"
+        yield Contradiction(at, f"keys are pooled, but there is no {missing}", f"say {missing}")
+        return
+    if attention.latent is not None or attention.local is not None:
+        other = "latent" if attention.latent is not None else "local"
+        yield Contradiction(
+            at, f"keys are pooled in attention with {other}", "only one of them is modelled", (("attention", other),)
+        )
+    stated = (attention.windowed or 0) + (attention.indexer.sparse or 0) + pooling.layers
+    if attention.indexer.sparse is None or stated != layers:
+        message = f"{stated} layers have a window alone, an indexer or pooled keys, but {layers} have attention"
+        yield Contradiction(
+            (*at, "layers"), message, "say windowed, indexer.sparse and pooling.layers of all layers", (("layers",),)
         )
 
 
@@ -149,7 +171,7 @@ def _local(attention: Attention, local: LocalAttention, layers: int) -> Iterator
 
 def _indexer(attention: Attention, layers: int) -> Iterator[Contradiction]:
     indexer = attention.indexer
-    if attention.window is not None:
+    if attention.window is not None and attention.pooling is None:
         message = "attention has a window and an indexer"
         yield Contradiction(
             ("attention", "window"), message, "only one of them is modelled", (("attention", "indexer"),)

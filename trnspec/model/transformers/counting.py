@@ -19,7 +19,15 @@ from trnspec.model.transformers.contradictions import contradictions, layers_of
 from trnspec.model.transformers.dimensions import Dimensions
 
 if TYPE_CHECKING:
-    from trnspec.model.transformers.model import Attention, Experts, Indexer, LatentAttention, Model, Recurrence
+    from trnspec.model.transformers.model import (
+        Attention,
+        Experts,
+        Indexer,
+        LatentAttention,
+        Model,
+        Pooling,
+        Recurrence,
+    )
 
 _MATRICES = {"gated": 3, "plain": 2}
 _DEFAULTS = [f.name for f in attrs.fields(Dimensions) if f.default == 0.0]
@@ -118,10 +126,12 @@ def sizes(spec: Model) -> Dimensions:
     attended, recurrent, dense, with_experts = layers_of(spec)
     plain = spec.layers - with_experts  # those without experts, over which a dense network is averaged
     windowed = (attention.windowed or layers_of(spec)[0]) if window else 0
+    if attention.pooling is not None:
+        windowed = attention.windowed or 0  # the other layers have a window besides
     counts: dict[str, Any] = {
         **dict.fromkeys(_DEFAULTS, 0),  # integers, where the class has floats
         **_attention(attention, h),
-        **({} if spec.experts is None else _experts(spec.experts, h)),
+        **({} if spec.experts is None else _experts(spec.experts, h, layers_of(spec)[3])),
     }
     counts |= {
         "expert_layers": with_experts,
@@ -136,6 +146,13 @@ def sizes(spec: Model) -> Dimensions:
         counts |= {"local_heads": local_of(attention).heads} | {f"local_{name}": local[name] for name in own}
     if attention.indexer is not None:
         counts |= _indexer(counts, attention.indexer, attention, attended, h)
+    if attention.pooling is not None:
+        counts |= _pooling(counts, attention.pooling, attention, h)
+    if spec.streams is not None:
+        # A norm without weights, a matrix to the weights of n inputs, n outputs and n by n streams, and three scales.
+        n = spec.streams
+        counts["attention_weights"] += spec.layers * 2 * (n + 2) * n * n * h
+        counts["attention_small"] += spec.layers * 2 * ((n + 2) * n + 3)
     if spec.recurrence is not None:
         counts |= _recurrences(counts, spec.recurrence, h)
     for name in ("attention_weights", "attention_small"):
@@ -165,14 +182,20 @@ def sizes(spec: Model) -> Dimensions:
         "head": embedding,
         "tied": 1 if spec.embeddings == "tied" else 0,
         # BERT: the biases of pooler and transform, the transform's layer norm, the biases of both outputs.
-        "outer_small": outer + {"none": 0, "bert": 4 * h + spec.vocabulary + 2, "bias": spec.vocabulary}[spec.head],
+        "outer_small": outer
+        + (_streams(spec) + 1 if spec.streams else 0)
+        + {"none": 0, "bert": 4 * h + spec.vocabulary + 2, "bias": spec.vocabulary}[spec.head],
         # BERT: pooler and transform, and the matrix of next-sentence prediction.
-        "outer_weights": 2 * h * h + 2 * h if bert else 0,
+        "outer_weights": (2 * h * h + 2 * h if bert else 0) + _streams(spec) * _streams(spec) * h,
         "mtp_layers": spec.mtp or 0,
         "mtp_weights": 2 * h * h if spec.mtp else 0,
         "mtp_small": 3 * norm if spec.mtp else 0,
     }
     return Dimensions(**counts)
+
+
+def _streams(spec: Model) -> int:
+    return spec.streams or 0
 
 
 def local_of(attention: Attention) -> Attention:
@@ -205,17 +228,21 @@ def _attention(attention: Attention, h: int) -> dict[str, int]:
     queries, outputs = attention.heads * size, attention.heads * value
     keys, values = attention.kv_heads * size, attention.kv_heads * value
     small = attention.heads if attention.sinks == "head" else 0
-    small += {"none": 0, "head": 2 * size, "all": queries + keys}[attention.norm]
+    small += {"none": 0, "head": 2 * size, "all": queries + keys, "keys": size}[attention.norm]
     projected = keys + (values if attention.values == "own" else 0)
+    rank, grouped = attention.query_rank, attention.output
+    small += rank or 0  # the norm of compressed queries
+    queried = h * queries if rank is None else h * rank + rank * queries
+    returned = h * outputs if grouped is None else grouped.rank * (outputs + grouped.groups * h)
     small += queries + projected if attention.bias in {"qkv", "all"} else 0
     small += h if attention.bias in {"output", "all"} else 0
     return {
         "kv_heads": attention.kv_heads,
         "qk_size": size,
         "v_size": value,
-        "kv_elements": keys + values,
+        "kv_elements": keys + (0 if attention.values == "shared" else values),
         "kv_projected": projected,
-        "attention_weights": h * (queries + projected + outputs + _gate(attention, outputs)),
+        "attention_weights": queried + returned + h * (projected + _gate(attention, outputs)),
         "attention_small": small,
     }
 
@@ -265,9 +292,12 @@ def _indexer(counts: dict[str, Any], indexer: Indexer, attention: Attention, att
     layer's input.  Norms: a layer norm of the key (DeepSeek-V3.2), or one RMS norm each of query and key (MiniMax-M3).
     """
     layers, width = indexer.layers or attended, indexer.heads * indexer.size
-    latent = attention.latent
-    inputs = h if latent is None else latent.query_rank or h
-    weights = inputs * width + h * indexer.size + (0 if latent is None else h * indexer.heads)
+    latent, pooled = attention.latent, attention.pooling
+    inputs = (attention.query_rank if latent is None else latent.query_rank) or h
+    # Pooled keys have two matrices for the keys, whose windows overlap, and two for the weights of the tokens.
+    keys = (1 if pooled is None else 4) * h * indexer.size
+    weights = inputs * width + keys + (0 if latent is None and pooled is None else h * indexer.heads)
+    small = 2 * indexer.size if pooled is None else (1 + 2 * pooled.chosen) * indexer.size
     return {
         "sparse_layers": indexer.sparse or attended,
         "sparse_keys": indexer.keys,
@@ -275,7 +305,25 @@ def _indexer(counts: dict[str, Any], indexer: Indexer, attention: Attention, att
         "index_width": width,
         "index_size": indexer.size,
         "attention_weights": counts["attention_weights"] + layers * weights,
-        "attention_small": counts["attention_small"] + layers * 2 * indexer.size,
+        "attention_small": counts["attention_small"] + layers * small,
+    }
+
+
+def _pooling(counts: dict[str, Any], pooling: Pooling, attention: Attention, h: int) -> dict[str, Any]:
+    """What pools keys, of all layers with pooled keys: matrices for keys and weights, biases of positions, a norm.
+
+    Where windows overlap, each token has two keys (DeepSeek-AI 2026, DeepSeek-V4, section 2.3).
+    """
+    size, chosen = attention.kv_heads * attention.head_size, counts["sparse_layers"]
+    return {
+        "sparse_stride": pooling.chosen,
+        "pooled_layers": pooling.layers,
+        "pooled_stride": pooling.all,
+        "beside_layers": chosen + pooling.layers,
+        "attention_weights": counts["attention_weights"] + (2 * chosen + pooling.layers) * 2 * h * size,
+        "attention_small": counts["attention_small"]
+        + chosen * (2 * pooling.chosen + 1) * size
+        + pooling.layers * (pooling.all + 1) * size,
     }
 
 
@@ -314,7 +362,7 @@ def _recurrences(counts: dict[str, Any], recurrence: Recurrence, h: int) -> dict
     }
 
 
-def _experts(experts: Experts, h: int) -> dict[str, int]:
+def _experts(experts: Experts, h: int, layers: int) -> dict[str, int | Fraction]:
     """One layer's experts: each is a feed-forward network, and the router has one row of ``h`` for each routed one."""
     matrices, shared = _MATRICES[experts.form], experts.shared or 0
     width, inner = experts.shared_width or experts.width, experts.latent or h
@@ -332,5 +380,7 @@ def _experts(experts: Experts, h: int) -> dict[str, int]:
         "shared_width": shared * width,
         "shared_small": shared * _biases(experts.form, h, width) if biased else 0,
         "router_weights": h * (experts.count + (experts.shared_gate == "one")),
-        "router_small": experts.count if experts.router_bias == "expert" else 0,
+        "router_small": _average(experts.count * (layers - (experts.hashed or 0)), layers)
+        if experts.router_bias == "expert"
+        else 0,
     }

@@ -56,6 +56,41 @@ class Indexer:
 
 
 @frozen(kw_only=True)
+class Pooling:
+    """Keys that several tokens share, which learned weights pool (compressed attention of DeepSeek-V4).
+
+    Every layer with pooled keys also attends to the window. With an indexer its layers choose among the keys of few tokens,
+    and their windows overlap; the other layers attend to all keys of many tokens.
+
+    Attributes:
+        chosen: Tokens that share a key in the layers with an indexer. Example: 4
+        all: Tokens that share a key in the layers that attend to all of them. Example: 128
+        layers: Layers that attend to all of them. Example: 20
+    """
+
+    __repr__ = short_repr
+
+    chosen: Count
+    all: Count
+    layers: Count
+
+
+@frozen(kw_only=True)
+class GroupedOutput:
+    """The output projection of attention in two parts: of groups of heads to compressed vectors, and of these to the result.
+
+    Attributes:
+        groups: Groups of heads. Example: 8
+        rank: Size of the compressed vector of a group. Example: 1024
+    """
+
+    __repr__ = short_repr
+
+    groups: Count
+    rank: Count
+
+
+@frozen(kw_only=True)
 class LocalAttention:
     """The attention of windowed layers where it differs from that of the others; what is omitted is the same.
 
@@ -89,15 +124,19 @@ class Attention:
         head_size: Size of one head. Example: 128
         bias: Which projections have a bias: those of queries, keys and values, that of the result, or all.
         value_size: Size of a value, where it differs from head_size. Example: 128
-        norm: Whether queries and keys are normalised: head by head, or all heads together.
+        norm: Whether queries and keys are normalised: head by head, all heads together, or keys alone with a weight.
         gate: Whether the heads' output is multiplied by a gate of the layer's input: one per head, or one per element.
         latent: The sizes of latent attention; head_size and kv_heads are then ignored.
         window: Window of sliding-window attention, in tokens. Example: 128
         windowed: Number of layers with sliding-window attention; all if a window is given and this is omitted. Example: 18
         local: What differs in windowed layers.
-        values: Whether values have a matrix of their own, or are the keys before their normalisation and rotation.
+        values: Whether values have a matrix of their own, are the keys before their normalisation and rotation, or share one
+            cached vector with them.
+        query_rank: Size that queries are compressed to, without latent attention. Example: 1024
+        output: The output projection where it has two parts.
         sinks: Whether each head has a learned sink.
         indexer: The indexer of sparse attention.
+        pooling: Keys that several tokens share.
     """
 
     __repr__ = short_repr
@@ -108,15 +147,18 @@ class Attention:
     head_size: Count
     value_size: Count | None = None
     bias: Literal["none", "qkv", "output", "all"] = "none"
-    norm: Literal["none", "head", "all"] = "none"
+    norm: Literal["none", "head", "all", "keys"] = "none"
     gate: Literal["none", "head", "element"] = "none"
     latent: LatentAttention | None = None
     window: Count | None = None
     windowed: Count | None = None
     local: LocalAttention | None = None
-    values: Literal["own", "keys"] = "own"
+    values: Literal["own", "keys", "shared"] = "own"
+    query_rank: Count | None = None
+    output: GroupedOutput | None = None
     sinks: Literal["none", "head"] = "none"
     indexer: Indexer | None = None
+    pooling: Pooling | None = None
 
 
 @frozen(kw_only=True)
@@ -187,6 +229,7 @@ class Experts:
         shared_gate: Whether the output of the shared experts is multiplied by a gate of the layer's input.
         latent: Size that tokens are projected to for the routed experts, and back after them. Example: 1024
         dense_layers: Layers at the beginning that have a feed-forward network instead. Example: 3
+        hashed: Layers that select the experts of a token by a table instead of a router's scores, and have no bias. Example: 3
     """
 
     __repr__ = short_repr
@@ -203,6 +246,7 @@ class Experts:
     shared_gate: Literal["none", "one"] = "none"
     latent: Count | None = None
     dense_layers: Count | None = None
+    hashed: Count | None = None
 
 
 ParameterCount = Annotated[int, Least(1), Rounded()]
@@ -266,6 +310,7 @@ class Model:
         experts: The experts, where there are any.
         head: The output head of BERT, for masked-language modelling and next-sentence prediction; or the bias of the output
             matrix.
+        streams: Residual streams that hyper-connections mix before and after attention and network. Example: 4
         mtp: Modules of multi-token prediction, trained with the model and left out in inference. Each is a layer of the kind
             of the last one, with a matrix that joins the hidden state with the embedding of the next token. Example: 1
         precision: The number format the weights are published in. Example: bf16
@@ -294,6 +339,7 @@ class Model:
     feed_forward: FeedForward | None = None
     experts: Experts | None = None
     head: Literal["none", "bert", "bias"] = "none"
+    streams: Count | None = None
     mtp: Count | None = None
     precision: Text | None = None
     parameters: Parameters | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from trnspec.model.transformers.huggingface.config import Config, ConfigError
 from trnspec.model.transformers.huggingface.parts import (
     Fields,
     dense_before,
@@ -16,12 +17,10 @@ from trnspec.model.transformers.huggingface.parts import (
     sliding_windows,
     with_experts,
 )
-from trnspec.model.transformers.model import Attention, Experts, Indexer, LatentAttention
+from trnspec.model.transformers.model import Attention, Experts, GroupedOutput, Indexer, LatentAttention, Pooling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from trnspec.model.transformers.huggingface.config import Config
 
 
 def _mixtral(c: Config) -> Fields:
@@ -256,6 +255,56 @@ def _dots1(c: Config) -> Fields:
     )
 
 
+_POOLED = {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128, "sliding_attention": 0}
+
+
+def _deepseek_v4(c: Config) -> Fields:
+    """Pooled keys, some chosen by an indexer; a window in every layer; hyper-connections; experts by a table at first."""
+    layers = c.count("num_hidden_layers")
+    c.used |= {"compress_rates", "compress_rate_csa", "compress_rate_hca", "qk_rope_head_dim", "mlp_layer_types", "hc_eps",
+               "hc_sinkhorn_iters", "compress_rope_theta"}  # fmt: skip
+    rates = {**_POOLED, **(c.values.get("compress_rates") or {})}
+    ratios = c.values_of("compress_ratios", layers)
+    if ratios is None:
+        kinds = c.values_of("layer_types", layers)
+        if kinds is None:
+            raise ConfigError("compress_ratios", "config.json has neither compress_ratios nor layer_types")
+        ratios = [rates.get(kind) for kind in kinds]
+    c.used.add("layer_types")
+    few, many = rates["compressed_sparse_attention"], rates["heavily_compressed_attention"]
+    if not {few, many} <= set(ratios) <= {0, few, many}:
+        raise ConfigError(
+            "compress_ratios", f"compress_ratios has other values than 0, {few} and {many}, or lacks one of these"
+        )
+    heads = c.count("num_attention_heads")
+    c.expect("num_key_value_heads", 1)
+    c.off("attention_bias")
+    c.off("mlp_bias")
+    fields = outline(c)
+    fields["attention"] = Attention(
+        heads=heads,
+        kv_heads=1,
+        head_size=c.count("head_dim"),
+        norm="keys",
+        values="shared",
+        query_rank=c.count("q_lora_rank"),
+        output=GroupedOutput(groups=c.count("o_groups"), rank=c.count("o_lora_rank")),
+        sinks="head",
+        window=c.count("sliding_window", 128),
+        windowed=ratios.count(0) or None,
+        indexer=Indexer(
+            keys=c.count("index_topk"), heads=c.count("index_n_heads"), size=c.count("index_head_dim"),
+            layers=ratios.count(few), sparse=ratios.count(few),
+        ),
+        pooling=Pooling(chosen=few, all=many, layers=ratios.count(many)),
+    )  # fmt: skip
+    fields["streams"] = c.count("hc_mult", 4)
+    hashed = c.number("num_hash_layers", 3)
+    return with_experts(
+        c, fields, count="n_routed_experts", shared="n_shared_experts", router_bias="expert", hashed=hashed or None
+    )
+
+
 def _deepseek_v2(c: Config) -> Fields:
     c.used.add("topk_method")
     return latent_experts(c, router_bias=False, dense=0)
@@ -266,6 +315,7 @@ MIXTURES: Mapping[str, Callable[[Config], Fields]] = {
     "dbrx": _dbrx,
     "deepseek_v2": _deepseek_v2,
     "deepseek_v3": latent_experts,
+    "deepseek_v4": _deepseek_v4,
     "deepseek_v32": partial(latent_experts, indexer=True),
     "dots1": _dots1,
     "ernie4_5_moe": _ernie,

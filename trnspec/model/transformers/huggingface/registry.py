@@ -45,6 +45,7 @@ def imported(config: Mapping[str, Any]) -> Imported:
     predicted = [key for key in _PREDICTED if c.get(key, None)]
     if predicted:
         c.notes.append("Modules of multi-token prediction are left out.")
+    c.used.add("expert_dtype")
     fields["precision"] = _precision(values, config)
     c.finish()
     return Imported(Model(**fields), tuple(c.notes))
