@@ -90,7 +90,7 @@ def software(draw, prompt, output):
     attention = draw(st.sampled_from(["", "flash", "materialized"]))
     longest = prompt + output + float(draw(st.integers(0, 4096)))
     graphs = draw(st.booleans())
-    names = ("tokens", "prompt", "context", "reads", "first", "last")
+    names = ("tokens", "prompt", "context", "keys", "window", "chosen", "first", "last")
     return {
         **({attention: 1.0} if attention else {}), **({f"compiled_{n}": longest for n in names} if graphs else {}),
         "compiled_batch": draw(st.sampled_from([0.0, 0.0, 512.0])), "all_experts_from": draw(st.sampled_from([0.0, 2.0, 16.0])),

@@ -191,7 +191,7 @@ def layer_traffic(
         # Inputs: h and the heads' output; outputs: queries, keys and values, h; in a recurrence its inputs and its output.
         projections=d.attention_weights * weight_bytes
         + moved * (mixed + d.recurrent_width / d.layers)
-        + tokens * mean(d, lambda own: own.kv_elements) * kv_bytes,
+        + tokens * mean(d, lambda own: own.projected) * kv_bytes,
         scores=moved * width + sequences * context * d.kv_elements * kv_bytes,
         mlp=dense
         * where(
