@@ -28,7 +28,7 @@ def _mimo_v2(c: Config) -> Fields:
     if pattern is not None:
         kinds = ["sliding_attention" if each else "full_attention" for each in pattern]
         c.values = {**c.values, "layer_types": kinds}
-    if "layer_types" not in c.values:
+    if not c.values.get("layer_types"):
         raise ConfigError("hybrid_layer_pattern", "config.json has neither hybrid_layer_pattern nor layer_types")
     c.used |= {"sliding_window_size", "attention_chunk_size", "hybrid_block_size"}
     c.expect("sliding_window_size", c.values.get("sliding_window"))
