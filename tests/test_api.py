@@ -195,6 +195,12 @@ def test_one_file_by_many_paths(copy: Path) -> None:
     assert validate(paths).report.files == 1
 
 
+@pytest.mark.parametrize("paths", ["copy/chips", Path("copy/chips"), [Path("copy/chips")], ("copy/chips",)], ids=str)
+def test_one_path_or_several(copy: Path, paths) -> None:
+    """A single path is not a sequence of characters, of which / is a folder."""
+    assert validate(["copy/chips"]).report.checked == validate(paths).report.checked
+
+
 def test_file_and_its_folder(copy: Path) -> None:
     assert len(list((copy / "chips").iterdir())) == len(chosen("copy/chips/trainium1.yaml", "copy/chips").targets)
 

@@ -11,13 +11,13 @@ from trnspec.checks.runner import Checked, check, document_errors
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import Reading, link, read
-from trnspec.loading.selection import Selection, choose
+from trnspec.loading.selection import Selection, choose, listed
 from trnspec.loading.settings import Settings
-from trnspec.loading.snapshot import reading
+from trnspec.loading.snapshot import fetch, reading
 from trnspec.yaml import Limits, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
     from concurrent.futures import Executor
     from typing import Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trnspec.evaluation.result import Evaluation, Table
     from trnspec.evaluation.sweeps.sweep import Sweep
     from trnspec.graph.graph import Graph
+    from trnspec.loading.selection import Paths
     from trnspec.plugins.api import Evaluator, Registry
     from trnspec.plugins.discovery import Discovery
 
@@ -49,7 +50,7 @@ def plugins() -> Discovery:
     return installed()
 
 
-def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: bool = False) -> Selection:
+def select(paths: Paths, known: Registry, settings: Settings, *, every: bool = False) -> Selection:
     """The files that the arguments select; a file given by two paths is one file.
 
     Args:
@@ -62,15 +63,20 @@ def select(paths: Iterable[str], known: Registry, settings: Settings, *, every: 
         UsageError: A path does not exist or cannot be read, or a folder contains no documents.
     """
     folders = [k.folder for k in known.kinds.values()]
-    return choose(paths, folders, [c for p in known.plugins for c in p.catalogs], settings, every=every)
+    return choose(listed(paths), folders, [c for p in known.plugins for c in p.catalogs], settings, every=every)
 
 
 MANY = 2_000
 """The texts of more documents than this are compressed in memory."""
 
 
-def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
+def readings(selection: Selection, known: Registry, jobs: int = 1) -> Iterator[Reading]:
     """Reads every document of a selection, the targets first, so that their names take precedence.
+
+    Args:
+        selection: The files.
+        known: The kinds.
+        jobs: The number of processes; see :func:`trnspec.loading.snapshot.fetch`.
 
     Raises:
         UsageError: Standard input is selected, but closed.
@@ -84,6 +90,7 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
     layer = selection.layers.get
     state = selection.states.get
     many = len(selection.checked) + len(selection.around) > MANY
+    fetch((*selection.checked, *selection.around), selection.states, known, jobs, many=many)
     for file in selection.checked:
         yield reading(file, known, plugin=owner(file), layer=layer(file, 0), compacted=many, state=state(file))
     for file in selection.around:
@@ -122,7 +129,7 @@ def owners(known: Registry, links: Container[str] | None = None) -> Callable[[st
 
 
 def validate(
-    paths: Iterable[str] = (),
+    paths: Paths = (),
     *,
     settings: Settings | None = None,
     registry: Registry | None = None,
@@ -131,7 +138,7 @@ def validate(
     """Checks documents, and the documents that refer to them.
 
     Args:
-        paths: Files, folders, or ``-``; the shipped catalog if empty.
+        paths: A file, a folder, ``-``, or several; the shipped catalog if empty.
         settings: The settings; the defaults if omitted.
         registry: The kinds and rules; those of this installation if omitted.
         every: If ``paths`` is empty, check every catalog, as ``trnspec validate`` does: the shipped one, those of the
@@ -147,12 +154,13 @@ def validate(
 
 
 def validate_again(
-    paths: Iterable[str],
+    paths: Paths,
     edited: Mapping[str, tuple[str, ...]] | None,
     *,
     settings: Settings | None = None,
     registry: Registry | None = None,
     every: bool = False,
+    jobs: int = 1,
 ) -> Checked:
     """The same as :func:`validate`, with less work after a run without findings.
 
@@ -162,6 +170,7 @@ def validate_again(
         settings: The same settings.
         registry: The same kinds and rules.
         every: As for :func:`validate`.
+        jobs: The number of processes for many documents, which must be one in a program with threads.
 
     Raises:
         UsageError: As :func:`validate`.
@@ -169,17 +178,18 @@ def validate_again(
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
     chosen.verify(known.codes)
-    return check(readings(select(paths, known, chosen, every=every), known), known, chosen, edited=edited)
+    given = readings(select(paths, known, chosen, every=every), known, jobs)
+    return check(given, known, chosen, edited=edited, jobs=jobs)
 
 
-def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
+def graph(paths: Paths = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
     """The documents of catalogs with their references resolved, for queries and audits.
 
     Errors in documents are reported by a :class:`trnspec.loading.precedence.CatalogWarning`. A document that cannot be
     used is omitted, and does not replace a document of the same name in another catalog.
 
     Args:
-        paths: Files and folders; they take precedence over the catalogs of the settings, and these over the shipped one.
+        paths: A file or a folder, or several; they take precedence over the catalogs of the settings, and these over the shipped one.
         settings: Further catalogs.
         registry: The kinds; those of this installation if omitted.
 
@@ -203,7 +213,7 @@ def graph(paths: Iterable[str] = (), *, settings: Settings | None = None, regist
 
 
 def load(  # each one is independent of the others
-    paths: Iterable[str] = (),
+    paths: Paths = (),
     *,
     edition: str | None = None,
     as_of: str | None = None,
@@ -214,7 +224,7 @@ def load(  # each one is independent of the others
     """Loads a catalog.
 
     Args:
-        paths: Files and folders; the shipped catalog if empty.
+        paths: A file or a folder, or several; the shipped catalog if empty.
         edition: A frozen edition, such as ``2026.11``, instead of the working edition; with one folder in ``paths``, an
             edition of the catalog there.
         as_of: A day, a month or a year: only what was published by its end. See ``docs/reference/dates.md``.
@@ -235,7 +245,7 @@ def load(  # each one is independent of the others
         from trnspec.catalog.versions.editions import FOLDER, checked
         from trnspec.catalog.versions.editions import read as read_edition
 
-        roots = list(paths)
+        roots = listed(paths)
         if len(roots) > 1 or settings is not None:
             raise UsageError("edition takes at most one catalog folder, and no settings")
         folder = (FilePath(roots[0]) if roots else shipped()) / FOLDER

@@ -101,8 +101,11 @@ async def _session(root: Path) -> None:
 
     assert types.TextDocumentSyncKind.Full == capabilities.text_document_sync.change
 
-    # A wrong figure, found by comparing documents. Its server and the other chip are related places.
+    # A wrong figure, found by comparing documents. Its server and the other chip are related places. What is asked before
+    # the catalog is read is answered then: no editor asks again.
     editor.write(chip, wrong)
+    early = await client.text_document_hover_async(types.HoverParams(document, at(wrong, "2.3 TB/sec")))
+    assert early is not None
     found = {d.code: d for d in await editor.until(chip, {"TRN402", "TRN606"})}
     assert types.Range(at(wrong, "2.3 TB"), at(wrong, "2.3 TB/sec", 10)) == found["TRN402"].range
     assert types.DiagnosticSeverity.Error == found["TRN402"].severity

@@ -16,8 +16,11 @@ from trnspec.loading.files import SUFFIXES, documents_below, root_of, shipped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
+    from typing import TypeAlias
 
     from trnspec.loading.settings import Settings
+
+    Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 STDIN = "-"
 """The path that means standard input."""
@@ -52,6 +55,11 @@ class Selection:
     def context(self) -> tuple[FilePath, ...]:
         """The files to resolve names against."""
         return tuple(map(FilePath, self.around))
+
+
+def listed(paths: Paths) -> list[str]:
+    """The paths that an argument names: one, or several of them."""
+    return [os.fspath(path) for path in ((paths,) if isinstance(paths, (str, os.PathLike)) else paths)]
 
 
 def choose(

@@ -246,14 +246,20 @@ class Server(LanguageServer):
             self.schedule(file, opened, idle=0)
 
     def current(self, uri: str) -> tuple[str, checking.Quick] | None:
-        """A document as it is in the editor; ``None`` for one that is not of trnspec, or before the catalog is read."""
+        """A document as it is in the editor; ``None`` for one that is not of trnspec, or without its catalog."""
         file = file_of(uri)
         opened = self.opened.get(file)
-        if opened is None or not self.documents.is_ready(file):
+        if opened is None:
             return None
         text = self.documents.texts[file]
         if not self.documents.concerns(text):
             return None
+        if not self.documents.is_ready(file):
+            # Editors do not ask again: the answer waits for the catalog, about a second after the first file is opened.
+            try:
+                self.worker.submit(self._prepare, file).result()
+            except UsageError:
+                return None  # its own check says why
         if opened.quick is None or opened.quick.document.text != text:
             opened.quick = checking.quick(self.documents, file)
         return file, opened.quick

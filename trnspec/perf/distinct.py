@@ -22,6 +22,8 @@ def distinct(rows: Iterable[NDArray[np.float64]]) -> tuple[NDArray[np.intp], NDA
         rows: The rows of the matrix, contiguous.
     """
     matrix = list(rows)
+    if len(matrix[0]) == 1:
+        return np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
     digest = np.zeros(len(matrix[0]), dtype=np.uint64)
     for row in matrix:
         digest = (digest ^ row.view(np.uint64)) * _FACTOR

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from trnspec.perf import ops
 from trnspec.perf.lowering.machine import always_zero, carried, detour, remembered
 from trnspec.perf.ops import Number, larger, power, smaller, where
 
@@ -133,6 +134,7 @@ def reach(links: Exchange, node_limit: Number) -> Number:
     return where(node_limit > 0.0, smaller(1.0, larger(1.0, node_limit) * links.share_3), 1.0)
 
 
+@ops.remembered
 def visited(share: Number, k: Number) -> Number:
     """The probability that a token is sent to a unit with this share of the experts: ``1 - (1 - share)^k``.
 

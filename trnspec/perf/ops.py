@@ -92,12 +92,17 @@ def remembered(function: F) -> F:
 
     @wraps(function)
     def recall(*numbers: Number) -> Any:
-        for number in numbers:
-            if type(number) is not float:
-                return function(*numbers)
-        return kept(*numbers)
+        return kept(*numbers) if _FLOAT.issuperset(map(type, numbers)) else function(*numbers)
 
     return cast("F", recall)
+
+
+def all_floats(*numbers: Number) -> bool:
+    """Whether all of some numbers are floats of Python."""
+    return _FLOAT.issuperset(map(type, numbers))
+
+
+_FLOAT = frozenset({float})
 
 
 def elementwise(function: Callable[..., Any], *operands: Number) -> Number:

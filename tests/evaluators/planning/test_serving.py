@@ -183,6 +183,15 @@ def test_pools_are_apart() -> None:
     assert "NixlConnector" in str(found["launch_prefill"])
 
 
+def test_a_prefill_pool_is_simulated_as_a_whole() -> None:
+    """A part of it would wait longer: its requests are served by the first that is free."""
+    found = plan(CAT, **QUESTION | {"pools": ("disaggregated",), "tp": (4,), "isl": 4096, "rate": 200.0})
+
+    assert found.number("prefill_replicas") > 8
+    assert found.number("simulated_ttft") == pytest.approx(found.number("time_to_first_token"), rel=0.05)
+    assert found.number("simulated_tpot") == pytest.approx(found.number("time_per_output_token"), rel=0.05)
+
+
 def test_prices_of_every_type_are_listed() -> None:
     found = plan(CAT, **QUESTION)
     best = rows(found)[0]

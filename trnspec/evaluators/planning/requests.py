@@ -18,7 +18,9 @@ MOST_LINES = 100_000
 SAMPLES = 16
 """Prompt lengths that represent those of a file, each for an equal share of the requests."""
 _SIMULATED = 3000
-"""Random requests that are simulated for each replica that is."""
+"""Random requests for each replica of a simulation."""
+_MOST_SIMULATED = 50_000
+"""The most random requests of a simulation."""
 
 
 @frozen
@@ -52,7 +54,7 @@ class Lengths:
             return self.trace
         mean = sum(self.prompts) / len(self.prompts)
         shares = [prompt / mean for prompt in self.prompts]
-        return poisson(rate, _SIMULATED * replicas, output=float(self.osl), prompts=shares)
+        return poisson(rate, min(_SIMULATED * replicas, _MOST_SIMULATED), output=float(self.osl), prompts=shares)
 
 
 def equal_lengths(isl: int, osl: int, rate: float) -> Lengths:

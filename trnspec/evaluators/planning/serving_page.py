@@ -128,13 +128,9 @@ def page(
 def simulated(plan: FleetPlan, percentile: float, lengths: Lengths) -> tuple[float, float]:
     """A percentile of TTFT and of TPOT in a discrete-event simulation of some replicas [s]; the first tenth is warm-up."""
     fleet, rate = plan.fleet, plan.state.rate
-    if lengths.trace is None and fleet.replicas > _SIMULATED:
-        # Of random requests a part of the fleet gets its share; a smaller prefill pool waits longer.
-        share = _SIMULATED / fleet.replicas
-        prefills = max(1, round(fleet.prefills * share)) if fleet.prefill is not None else 0
-        fleet, rate = evolve(fleet, replicas=_SIMULATED, prefills=prefills), rate * share
-        if prefills:
-            rate = min(rate, plan.state.rate * prefills / plan.fleet.prefills)
+    if lengths.trace is None and fleet.prefill is None and fleet.replicas > _SIMULATED:
+        # Replicas are queues of their own: a part of them gets its share. A smaller prefill pool would wait longer.
+        fleet, rate = evolve(fleet, replicas=_SIMULATED), rate * _SIMULATED / fleet.replicas
     times = replay(fleet, lengths.requests(fleet.replicas, rate), most=_SIMULATED)
     return times.percentiles(percentile, warm=0.0 if lengths.trace is not None else 0.1)
 

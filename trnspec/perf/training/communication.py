@@ -12,7 +12,7 @@ from attrs import define
 
 from trnspec.perf.experts import Exchange, exchange
 from trnspec.perf.lowering.machine import always_zero, group, recalled, towards
-from trnspec.perf.ops import Number, ceil, smaller
+from trnspec.perf.ops import Number, all_floats, ceil, smaller
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Group, Machine
@@ -76,7 +76,7 @@ def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links
     """
     ranks = plan.dp * plan.cp if replicas is None else replicas
     degrees = (plan.tp, plan.pp, plan.cp, plan.ep, plan.expert_split, ranks)
-    if {*map(type, degrees)} != {float}:
+    if not all_floats(*degrees):
         return _links(plan, machine, ranks)
     # Many layouts differ only in what is not a degree of parallelism.
     return recalled(machine, (_links, *degrees), lambda: _links(plan, machine, ranks))

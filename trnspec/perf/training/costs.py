@@ -12,8 +12,8 @@ from attrs import define
 
 from trnspec.perf.experts import byte_time, copies, reach
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, ceil, floor, larger, smaller
-from trnspec.perf.work.stages import dealt_with_mtp, extreme_layers
+from trnspec.perf.ops import Number, ceil, floor, larger, remembered, smaller
+from trnspec.perf.work.stages import extreme_layers
 from trnspec.perf.work.terms import context
 
 if TYPE_CHECKING:
@@ -138,27 +138,28 @@ def costs(terms: Terms, plan: Plan, links: Links) -> Costs:
         plan: The layout.
         links: :func:`~trnspec.perf.training.communication.links` of the layout and the machine.
     """
-    return Costs(
-        **_seq_tokens(terms, plan),
-        **_bytes(terms, plan),
-        **_layer(terms, plan),
-        **_scores(terms, plan),
-        **_scores_backward(terms, plan),
-        **_share(terms, plan),
-        **_schedule(terms, plan),
-        **_stages(terms, plan),
-        **_available(terms, plan),
-        **_tensor(terms, plan, links),
-        **_ends(terms, plan, links),
-        **_context(terms, plan, links),
-        **_experts(terms, plan, links),
-        **_pipeline(terms, plan, links),
-        **_data(terms, plan, links),
-        **_missing(terms, plan, links),
-    )
+    # Attributes of an empty object: a call with so many arguments takes several times as long.
+    found = Costs.__new__(Costs)
+    found.seq_tokens = plan.seq / plan.cp
+    found.unknown = links.unknown
+    if not always_zero(links.expert_unknown):
+        found.unknown = links.unknown + links.expert_unknown * terms.moe
+    _layer(found, terms, plan)
+    _scores(found, terms, plan)
+    _share(found, terms, plan)
+    _schedule(found, plan)
+    _stages(found, terms, plan)
+    _available(found, terms, plan)
+    _tensor(found, terms, plan, links)
+    _ends(found, terms, plan, links)
+    _context(found, terms, plan, links)
+    _experts(found, terms, plan, links)
+    _pipeline(found, terms, plan, links)
+    _data(found, terms, plan, links)
+    return found
 
 
-def _layer(terms: Terms, plan: Plan) -> dict[str, Number]:
+def _layer(found: Costs, terms: Terms, plan: Plan) -> None:
     """Time of a layer forward per token, without attention scores."""
     share, wide, stream = 1.0 / plan.tp, terms.wide, terms.stream
     beyond = plan.load - 1.0
@@ -174,26 +175,21 @@ def _layer(terms: Terms, plan: Plan) -> dict[str, Number]:
     if not always_zero(stream):
         # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
         token = token + (1.0 + plan.sequence * (share - 1.0)) * (stream * plan.activation_bytes)
-    return {"token": token}
+    found.token = token
 
 
-def _scores(terms: Terms, plan: Plan) -> dict[str, Number]:
-    """Time of attention scores of a layer forward per token."""
+def _scores(found: Costs, terms: Terms, plan: Plan) -> None:
+    """Time of attention scores of a layer forward per token, and backward relative to forward."""
     scores = context(terms, plan.seq, plan.flash) * terms.score
     if not always_zero(score_byte := terms.score_byte):
         scores = scores + (1.0 - plan.flash) * (plan.seq * (score_byte * plan.activation_bytes))
-    return {"scores": scores / plan.tp}
+    found.scores = scores / plan.tp
+
+    # Flash attention computes them again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
+    found.scores_backward = 2.0 + 0.5 * plan.flash
 
 
-def _scores_backward(_: Terms, plan: Plan) -> dict[str, Number]:
-    """Attention scores backward relative to forward.
-
-    Flash attention computes them again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
-    """
-    return {"scores_backward": 2.0 + 0.5 * plan.flash}
-
-
-def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
+def _share(found: Costs, terms: Terms, plan: Plan) -> None:
     """Coefficients that need no link and depend on few fields."""
     share = 1.0 / plan.tp
     weights: Number = 0.0
@@ -206,20 +202,18 @@ def _share(terms: Terms, plan: Plan) -> dict[str, Number]:
         # Of the routed experts at least as many as one token is sent to, spread over the expert-parallel ranks.
         read = read + terms.routed_read / (plan.ep * plan.expert_split)
     read = read * plan.weight_bytes
-    return {
-        "weights": weights,
-        "head": share * terms.head,
-        "full": plan.full,
-        "selective": plan.selective,
-        "forward": larger(terms.forward, read),
-        "backward": larger(terms.backward, read),
-        "tensor_overlap": plan.overlap * terms.tensor_overlap,
-        "expert_overlap": plan.expert_overlap * terms.expert_overlap,
-        "step": terms.step,
-    }
+    found.weights = weights
+    found.head = share * terms.head
+    found.full = plan.full
+    found.selective = plan.selective
+    found.forward = larger(terms.forward, read)
+    found.backward = larger(terms.backward, read)
+    found.tensor_overlap = plan.overlap * terms.tensor_overlap
+    found.expert_overlap = plan.expert_overlap * terms.expert_overlap
+    found.step = terms.step
 
 
-def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
+def _tensor(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
     """All-reduces of a layer's results, forward.
 
     Attention, dense and shared networks each have one of a token. Ranks that split experts reduce every copy of a token that
@@ -228,7 +222,8 @@ def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     message = terms.hidden * plan.activation_bytes
     results, moe, byte = terms.results, terms.moe, _all_reduce(plan, links)
     if always_zero(moe):
-        return {"tensor_each": results * links.tensor_each, "tensor_token": results * (byte * message)}
+        found.tensor_each = results * links.tensor_each
+        found.tensor_token = results * (byte * message)
     # Where every rank has all experts, shared and routed ones have one sum, and one copy of a token is enough for both.
     several = smaller(plan.ep - 1.0, 1.0)
     results = results + terms.shared * (1.0 - plan.per_node * (1.0 - several))
@@ -240,10 +235,11 @@ def _tensor(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     )
     each = results * links.tensor_each + moe * links.split_each
     token = results * byte + moe * received * links.split_byte
-    return {"tensor_each": each, "tensor_token": token * message}
+    found.tensor_each = each
+    found.tensor_token = token * message
 
 
-def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
+def _ends(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
     """All-reduces of the embedding's output, forward, and of the gradient of the head's input, backward.
 
     With sequence parallelism they are reduce-scatters and all-gathers of the same bytes.  Of several stages the last one is
@@ -251,7 +247,8 @@ def _ends(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
     """
     rounds = 1.0 + larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))
     message = terms.hidden * plan.activation_bytes
-    return {"ends_each": rounds * links.tensor_each, "ends_token": rounds * (_all_reduce(plan, links) * message)}
+    found.ends_each = rounds * links.tensor_each
+    found.ends_token = rounds * (_all_reduce(plan, links) * message)
 
 
 def _all_reduce(plan: Plan, links: Links) -> Number:
@@ -260,27 +257,31 @@ def _all_reduce(plan: Plan, links: Links) -> Number:
     return links.tensor_byte if always_zero(saved) else links.tensor_byte - (1.0 - plan.sequence) * saved
 
 
-def _context(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
+def _context(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
     """Ring exchange of keys and values, forward."""
     if always_zero(plan.cp - 1.0):
-        return {"context_each": 0.0, "context_token": 0.0}
+        found.context_each = 0.0
+        found.context_token = 0.0
     cache = terms.hidden * plan.activation_bytes * (plan.cp * (terms.keys / smaller(plan.tp, terms.kv_heads)))
-    return {"context_each": links.ring_each, "context_token": links.ring_byte * cache}
+    found.context_each = links.ring_each
+    found.context_token = links.ring_byte * cache
 
 
-def _experts(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
+def _experts(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
     """All-to-all of tokens to their experts and back, forward and backward, as often as all-reduces."""
     if always_zero(moe := terms.moe) or always_zero(plan.ep - 1.0):
-        return {"expert_each": 0.0, "expert_token": 0.0}
+        found.expert_each = 0.0
+        found.expert_token = 0.0
     rounds = (4.0 + 2.0 * plan.full) * moe
     message = terms.hidden * plan.activation_bytes * plan.load / plan.tp
     message = message if type(plan.sent) is float and plan.sent == 1.0 else plan.sent * message
     byte = byte_time(links.exchange, terms.active, plan.per_node, reach(links.exchange, plan.node_limit))
     each = links.expert_each + terms.dispatch * smaller(plan.ep - 1.0, 1.0)
-    return {"expert_each": rounds * each, "expert_token": rounds * (byte * message * terms.exchange)}
+    found.expert_each = rounds * each
+    found.expert_token = rounds * (byte * message * terms.exchange)
 
 
-def _pipeline(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
+def _pipeline(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
     """Messages between stages, over the widest link that any of them takes.
 
     Each tensor-parallel rank sends its part; without sequence parallelism the parts are gathered on arrival (Narayanan et
@@ -295,39 +296,37 @@ def _pipeline(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
         # Between the passes of one model chunk a stage computes others.
         exposed = 1.0 - overlap * smaller(plan.chunks - 1.0, 1.0)
         each, token = exposed * each, exposed * token
-    return {"send_each": each, "send_token": token}
+    found.send_each = each
+    found.send_token = token
 
 
-def _schedule(_: Terms, plan: Plan) -> dict[str, Number]:
+def _schedule(found: Costs, plan: Plan) -> None:
     """Number of messages between stages, and what the pipeline bubble depends on."""
     others = plan.pp - 1.0
-    return {
-        "sends": plan.sends,
-        "bubble": plan.bubble,
-        "bubble_microbatches": plan.bubble * others,
-        "fill": others * smaller(plan.deferred + plan.folded, 1.0),
-        "deferred": others * plan.deferred,
-        "v_shape": plan.v_shape,
-    }
+    found.sends = plan.sends
+    found.bubble = plan.bubble
+    found.bubble_microbatches = plan.bubble * others
+    found.fill = others * smaller(plan.deferred + plan.folded, 1.0)
+    found.deferred = others * plan.deferred
+    found.v_shape = plan.v_shape
 
 
-def _stages(terms: Terms, plan: Plan) -> dict[str, Number]:
+def _stages(found: Costs, terms: Terms, plan: Plan) -> None:
     """Layers of the stages, which decide how long a microbatch takes on each."""
-    most, last = extreme_layers(terms.layers, plan.pp, plan.chunks, plan.folded, terms.mtp)
-    deal, _ = dealt_with_mtp(terms.layers, plan.pp, plan.chunks, plan.folded, terms.mtp)
-    return {
-        "stages": plan.pp,
-        "chunks": plan.chunks,
-        "layers": terms.layers,
-        "stage_layers": most,
-        "unequal": smaller(deal.end - deal.begin + terms.mtp, 1.0),
-        "shorter": (plan.pp * most - terms.layers) / larger(plan.pp - 1.0, 1.0),
-        "missing_layers": most - last,
-        "mtp": terms.mtp,
-    }
+    found.stages, found.chunks = stages, chunks = plan.pp, plan.chunks
+    found.layers, found.mtp = layers, mtp = terms.layers, terms.mtp
+    balance = _balance(layers, stages, chunks, plan.folded, mtp)
+    found.stage_layers, found.unequal, found.shorter, found.missing_layers = balance
 
 
-def _available(terms: Terms, plan: Plan) -> dict[str, Number]:
+@remembered
+def _balance(layers: Number, stages: Number, chunks: Number, folded: Number, mtp: Number) -> tuple[Number, ...]:
+    """Layers of the stage with the most, whether stages are unequal, and the layers that others and the last have fewer."""
+    most, last, long = extreme_layers(layers, stages, chunks, folded, mtp)
+    return most, smaller(long + mtp, 1.0), (stages * most - layers) / larger(stages - 1.0, 1.0), most - last
+
+
+def _available(found: Costs, terms: Terms, plan: Plan) -> None:
     """Passes of a stage from when its first gradients are final, or until its last weights are needed.
 
     The first stage of the interleaved schedule ends with one pass of all its chunks but one for each of ``pp`` microbatches,
@@ -338,10 +337,11 @@ def _available(terms: Terms, plan: Plan) -> dict[str, Number]:
     """
     v, once = plan.chunks, 1.0 - plan.scattered
     window = 1.0 + once * ((v - 1.0) * (plan.pp - 1.0) / v)
-    return {"available": window * terms.overlap, "exposed": terms.exposed / (1.0 + once * (v - 1.0))}
+    found.available = window * terms.overlap
+    found.exposed = terms.exposed / (1.0 + once * (v - 1.0))
 
 
-def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
+def _data(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
     """Collectives over gradients and sharded weights, and the optimizer.
 
     ZeRO 0 all-reduces gradients; 1 reduce-scatters them and all-gathers the new weights; 2 reduce-scatters them for every
@@ -367,34 +367,12 @@ def _data(terms: Terms, plan: Plan, links: Links) -> dict[str, Number]:
         layer = layer + routed + plan.sharded * (plan.ep * plan.expert_split * share - 1.0) * routed
     data_byte = larger(stages * layer_byte, last * layer_byte + ends * byte)
     parameters = larger(stages * layer, last * layer + ends)
-    return {
-        "data_byte": data_byte,
-        "gradient_calls": (2.0 - plan.sharded + plan.gathered * (2.0 * stages - 1.0)) * links.data_each,
-        "weight_calls": (plan.sharded + plan.gathered * (stages - 1.0)) * links.data_each,
-        "state": parameters * (1.0 + plan.sharded * links.sharded) * terms.state,
-    }
-
-
-def _seq_tokens(_: Terms, plan: Plan) -> dict[str, Number]:
-    """Tokens of a sequence on a context-parallel rank."""
-    return {"seq_tokens": plan.seq / plan.cp}
-
-
-def _bytes(_: Terms, plan: Plan) -> dict[str, Number]:
-    """Bytes per parameter: exchanged, and read and written by the optimizer."""
-    return {
-        "scattered": plan.scattered,
-        "gathered": plan.gathered,
-        "gradient_bytes": (2.0 - plan.sharded) * plan.gradient_bytes + plan.gathered * plan.weight_bytes,
-        "weight_bytes": plan.sharded * plan.weight_bytes,
-        "update_bytes": plan.update_bytes,
-    }
-
-
-def _missing(terms: Terms, _: Plan, links: Links) -> dict[str, Number]:
-    """Use of links whose rate is not published."""
-    return {
-        "unknown": links.unknown
-        if always_zero(links.expert_unknown)
-        else links.unknown + links.expert_unknown * terms.moe
-    }
+    found.data_byte = data_byte
+    found.gradient_calls = (2.0 - plan.sharded + plan.gathered * (2.0 * stages - 1.0)) * links.data_each
+    found.weight_calls = (plan.sharded + plan.gathered * (stages - 1.0)) * links.data_each
+    found.state = parameters * (1.0 + plan.sharded * links.sharded) * terms.state
+    found.scattered = plan.scattered
+    found.gathered = plan.gathered
+    found.gradient_bytes = (2.0 - plan.sharded) * plan.gradient_bytes + plan.gathered * plan.weight_bytes
+    found.weight_bytes = plan.sharded * plan.weight_bytes
+    found.update_bytes = plan.update_bytes

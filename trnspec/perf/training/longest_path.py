@@ -21,6 +21,7 @@ _ELEMENTS = 1 << 20
 """Passes times rows that are computed at once with numpy."""
 _COMPILED = 1 << 19
 """Passes times rows of a process from which on machine code is made: as long as they take in Python."""
+_LANES = np.arange(llvm.LANES)
 _computed = 0
 """Passes times rows so far; the bits of a result do not depend on it."""
 
@@ -102,7 +103,7 @@ class Paths:
         given = ends.shape[1]
         if given < llvm.LANES:
             # The code computes no fewer rows at once.
-            durations, ends = (np.pad(x, ((0, 0), (0, llvm.LANES - given)), mode="edge") for x in (durations, ends))
+            durations, ends = (x.take(_LANES, axis=1, mode="clip") for x in (durations, ends))
         durations, ends = np.ascontiguousarray(durations), np.ascontiguousarray(ends)
         stages, rows = ends.shape
         places = np.ascontiguousarray(wanted, dtype=np.int64)

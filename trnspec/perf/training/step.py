@@ -194,7 +194,7 @@ class Stage:
 
 def _carried(call: Number, token: Number, tokens: Number) -> Number:
     """The time of a collective over ``tokens`` tokens."""
-    return call if always_zero(token) else call + tokens * token
+    return call if type(token) is float and not token else call + tokens * token
 
 
 def _all_to_all(expert: Number, rest: Number, overlap: Number, rounds: Number) -> tuple[Number, Number, Number]:
@@ -353,4 +353,4 @@ def _data(
 def _exposed(time: Number, behind: Number, share: Number) -> Number:
     """What of a collective does not overlap, and at least a share of it."""
     excess = time - behind
-    return larger(excess, 0.0) if always_zero(share) else larger(time * share, excess)
+    return larger(excess, 0.0) if type(share) is float and not share else larger(time * share, excess)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from attrs import define
 
 from trnspec.perf.convex import least
 from trnspec.perf.distinct import distinct
-from trnspec.perf.ops import Number, elementwise, everywhere, larger, smaller, somewhere, where
+from trnspec.perf.ops import Number, all_floats, elementwise, everywhere, larger, smaller, somewhere, where
 from trnspec.perf.training.execution import execution
 from trnspec.perf.training.pass_order import FUSED, SPLIT
 from trnspec.perf.work.layout import V_SHAPED
@@ -170,7 +171,17 @@ def executed(pipeline: Pipeline, times: Times) -> Number:
     of_pipeline = (pipeline.v_shape, pipeline.deferred, pipeline.stages, pipeline.chunks)
     of_layers = (pipeline.layers, pipeline.mtp, pipeline.microbatches)
     of_times = (times.forward, times.inputs, times.weights, times.either, times.send, times.output, times.output_inputs)
-    return elementwise(_executed, *of_pipeline, *of_layers, *of_times)
+    operands = (*of_pipeline, *of_layers, *of_times)
+    if all_floats(*operands):
+        return _executed_once(_SEARCHED.get(), *operands)
+    return elementwise(_executed, *operands)
+
+
+@lru_cache(maxsize=4096)
+def _executed_once(_: bool, *operands: float) -> float:  # noqa: FBT001  # on what the result depends besides
+    """That of floats: layouts that differ in what is not in a pass, such as ZeRO, have the same."""
+    time: float = _executed(*operands)
+    return time
 
 
 def _executed(*operands: Any, out: Any = None) -> Any:

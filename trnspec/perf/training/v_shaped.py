@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from trnspec.perf.ops import Corrected, elementwise, larger
+from trnspec.perf.ops import Corrected, all_floats, elementwise, larger
 from trnspec.perf.training.v_shaped_order import Slot, needed, order
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.legality import MOST_V_STAGES
@@ -205,18 +205,25 @@ def v_shaped_bubble(  # noqa: PLR0917  # columns of a batch
         out: Where to write the result, which may be an operand.
     """
     numbers = v_shape, stages, microbatches, forward, inputs, weights, either
-    single = {*map(type, numbers)} == {float}
-    if single and not either:
+    single = all_floats(*numbers)
+    if single:
+        if either:
+            return _moved_bubble(*numbers)
         return _bubble(v_shape, stages, microbatches, forward, inputs, weights)
     operands = [np.asarray(x) for x in numbers]
     shape = np.broadcast(*operands).shape
     found = _replaced(np.zeros(shape), _computed(*operands[:2]), operands)
-    if single:
-        return float(found)
     if out is None:
         return found
     np.copyto(out, found)
     return out
+
+
+@lru_cache(maxsize=4096)
+def _moved_bubble(*numbers: float) -> float:
+    """The bubble of floats where something may be in either pass."""
+    operands = [np.asarray(x) for x in numbers]
+    return float(_replaced(np.zeros(()), np.asarray(_computed(*operands[:2])), operands))
 
 
 def recorded_bubble(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -> Any:
@@ -229,6 +236,8 @@ def recorded_bubble(v_shape: Any, stages: Any, microbatches: Any, *times: Any) -
         times: Four times.
     """
     layout = v_shape, stages, microbatches
+    if all_floats(*layout, *times):
+        return v_shaped_bubble(*layout, *times)
     kinds = {*map(type, layout), *map(type, times)}
     if not any(issubclass(kind, NDArrayOperatorsMixin) for kind in kinds):
         return _bubbles(*layout, *times) if np.ndarray in kinds else v_shaped_bubble(*layout, *times)

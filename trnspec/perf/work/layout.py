@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.ops import Number
     from trnspec.perf.work.memory import Optimizer
 
 Schedule = questions.PipelineSchedule
@@ -159,37 +160,28 @@ class Layout:
 
     def plan(self) -> Plan:
         """The numbers from which times are computed."""
-        zero, of_schedule = self.zero, _of_schedule(self.schedule, self.interleave)
-        full, selective = computed_again(RECOMPUTE[self.recompute])
-        sizes = self.bytes
-        return Plan(
-            tp=float(self.tp),
-            pp=float(self.pp),
-            dp=float(self.dp),
-            cp=float(self.cp),
-            ep=float(self.ep),
-            seq=float(self.seq),
-            microbatch=float(self.microbatch),
-            microbatches=float(self.microbatches),
-            **of_schedule,
-            sharded=1.0 if zero >= 1 else 0.0,
-            scattered=1.0 if zero >= _SCATTERED else 0.0,
-            gathered=1.0 if zero > _SCATTERED else 0.0,
-            full=full,
-            selective=selective,
-            flash=1.0 if self.flash else 0.0,
-            sequence=1.0 if self.sequence_parallel else 0.0,
-            overlap=1.0 if self.overlap else 0.0,
-            weight_bytes=sizes.compute_bytes,
-            gradient_bytes=sizes.grad_bytes,
-            update_bytes=sizes.update_bytes,
-            expert_split=float(self.expert_split),
-            per_node=1.0 if self.dispatch == "per-node" else 0.0,
-            sent=SENT[self.dispatch_dtype],
-            node_limit=float(self.node_limit),
-            expert_overlap=1.0 if self.expert_overlap else 0.0,
-            load=float(self.load),
-        )
+        # Attributes of an empty object: a call with so many arguments takes several times as long.
+        plan = Plan.__new__(Plan)
+        plan.tp, plan.pp, plan.dp = float(self.tp), float(self.pp), float(self.dp)
+        plan.cp, plan.ep, plan.seq = float(self.cp), float(self.ep), float(self.seq)
+        plan.expert_split = float(self.expert_split)
+        plan.microbatch, plan.microbatches = float(self.microbatch), float(self.microbatches)
+        of_schedule = _of_schedule(self.schedule, self.interleave)
+        plan.bubble, plan.deferred, plan.folded, plan.v_shape, plan.chunks, plan.chunked, plan.sends = of_schedule
+        zero = self.zero
+        plan.sharded, plan.scattered = 1.0 if zero >= 1 else 0.0, 1.0 if zero >= _SCATTERED else 0.0
+        plan.gathered = 1.0 if zero > _SCATTERED else 0.0
+        plan.full, plan.selective = computed_again(RECOMPUTE[self.recompute])
+        plan.flash = 1.0 if self.flash else 0.0
+        plan.sequence = 1.0 if self.sequence_parallel else 0.0
+        plan.overlap = 1.0 if self.overlap else 0.0
+        plan.weight_bytes, plan.gradient_bytes, plan.update_bytes = _moved_bytes(self.optimizer)
+        plan.activation_bytes = 2.0
+        plan.per_node = 1.0 if self.dispatch == "per-node" else 0.0
+        plan.sent, plan.node_limit = SENT[self.dispatch_dtype], float(self.node_limit)
+        plan.expert_overlap = 1.0 if self.expert_overlap else 0.0
+        plan.load = float(self.load)
+        return plan
 
     def split(self) -> Split:
         """The numbers from which memory is computed."""
@@ -221,19 +213,21 @@ _SCATTERED = 2
 
 
 @lru_cache(maxsize=256)
-def _of_schedule(schedule: str, interleave: int) -> dict[str, float]:
-    """The numbers of a plan that the schedule decides."""
+def _of_schedule(schedule: str, interleave: int) -> tuple[float, ...]:
+    """The numbers of a plan that the schedule decides: of its bubble, its shape, its chunks, and its messages."""
     folded = SCHEDULES[schedule][1]
-    return {
-        "bubble": BUBBLES[schedule] / interleave,
-        "deferred": DEFERRED.get(schedule, 0.0),
-        "folded": folded,
-        "v_shape": V_SHAPED.index(schedule) + 1.0 if schedule in V_SHAPED else 0.0,
-        "chunks": float(interleave),
-        "chunked": 1.0 if schedule == "interleaved" else 0.0,
-        # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
-        "sends": 1.0 + folded if interleave == 1 else float(interleave),
-    }
+    v_shape = V_SHAPED.index(schedule) + 1.0 if schedule in V_SHAPED else 0.0
+    chunks, chunked = float(interleave), 1.0 if schedule == "interleaved" else 0.0
+    # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
+    sends = 1.0 + folded if interleave == 1 else chunks
+    return BUBBLES[schedule] / interleave, DEFERRED.get(schedule, 0.0), folded, v_shape, chunks, chunked, sends
+
+
+@cache
+def _moved_bytes(optimizer: str) -> tuple[Number, Number, Number]:
+    """The bytes of a weight and a gradient as they are communicated, and of a parameter's update."""
+    sizes = OPTIMIZERS[optimizer]
+    return sizes.compute_bytes, sizes.grad_bytes, sizes.update_bytes
 
 
 def splits_sequence(seq: int, tp: int, cp: int, *, wanted: bool | None) -> bool:
@@ -279,7 +273,10 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> Plan:
         legality.positions(plan, longest(d)),
         legality.batch(layout.global_batch / (layout.microbatch * layout.dp), legality.multiple(plan)),
     )
-    if not any(True in of_kind.values() for of_kind in conditions):
+    for of_kind in conditions:
+        if True in of_kind.values():
+            break
+    else:
         return plan
     invalid = {reason for of_kind in conditions for reason, holds in of_kind.items() if holds}
     raise _DESCRIBED[next(reason for reason in legality.REASONS if reason in invalid)](layout, d, total)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from trnspec.perf.ops import Number, floor, where
+from trnspec.perf.ops import Number, floor, remembered, where
 
 REASONS = (
     *("", "not-positive", "rank-count", "batch-not-divisible", "heads-not-divisible", "schedule"),
@@ -109,15 +109,22 @@ def stages(c: Layouts, layers: Number, *, uneven: Number = False) -> Conditions:
         layers: Layers of the model.
         uneven: Whether stages may have different numbers of layers: a bool, or 1.0 and 0.0.
     """
-    parts = c.pp * c.interleave * (1.0 + c.folded)
-    indivisible = both(uneven == 0.0, both(fractional(layers / parts), fractional((layers + 2.0) / parts)))
+    schedule, indivisible = _stages(c.pp, c.interleave, c.folded, c.chunked, c.bubble, layers)
+    return {"schedule": schedule, "layers-not-divisible": both(uneven == 0.0, indivisible)}
+
+
+@remembered
+def _stages(
+    pp: Number, interleave: Number, folded: Number, chunked: Number, bubble: Number, layers: Number
+) -> tuple[Number, Number]:
+    """Whether the schedule is wrong, and whether layers are not divisible."""
+    parts = pp * interleave * (1.0 + folded)
     # Of all schedules only 1F1B has a relative bubble of 1.
-    other_schedule = both(c.pp == 1.0, c.bubble != 1.0)
-    other_schedule = either(other_schedule, c.folded * c.pp > MOST_V_STAGES)
-    return {
-        "schedule": either((c.interleave > 1.0) != (c.chunked > 0.0), other_schedule),
-        "layers-not-divisible": both(c.pp > 1.0, indivisible),
-    }
+    other_schedule = either(both(pp == 1.0, bubble != 1.0), folded * pp > MOST_V_STAGES)
+    return (
+        either((interleave > 1.0) != (chunked > 0.0), other_schedule),
+        both(pp > 1.0, both(fractional(layers / parts), fractional((layers + 2.0) / parts))),
+    )
 
 
 def sequence(c: Layouts) -> Conditions:

@@ -231,8 +231,8 @@ def _dense(d: Dimensions, deal: Deal, until: Callable[[Number], Number], first_l
 @remembered
 def extreme_layers(
     layers: Number, pp: Number, interleave: Number, folded: Number, mtp: Number = 0.0
-) -> tuple[Number, Number]:
-    """Layers of the stage with the most, and of the stage with the output, without multi-token prediction.
+) -> tuple[Number, Number, Number]:
+    """Layers of the stage with the most and of that with the output, without multi-token prediction; and long chunks.
 
     Arguments are those of :func:`dealt`, and the modules of multi-token prediction.
     """
@@ -251,7 +251,7 @@ def extreme_layers(
         odd = both(both(pp == 2.0, deal.begin == 1.0), both(counted > 0.0, long > 2.0 * floor(0.5 * long)))
         most = most - where(odd, 1.0, 0.0)
     # One stage has all.
-    return where(pp > 1.0, even + most, last), last
+    return where(pp > 1.0, even + most, last), last, long
 
 
 def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
