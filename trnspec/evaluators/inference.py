@@ -54,14 +54,12 @@ class _Case:
     """The numbers of one case: nominal figures, or one end of their intervals.
 
     Attributes:
-        served: Times of a request and rates of a replica.
         first: TTFT by parts, the KV-cache transfer included.
         token: TPOT by parts.
         values: The answers that are numbers.
         unknown: For each pool a number above 0 where a link is used whose rate is not published.
     """
 
-    served: Served
     first: dict[str, Number]
     token: dict[str, Number]
     values: dict[str, Number]
@@ -217,7 +215,7 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
     first, token, values = (
         {name: float(number) for name, number in numbers.items()} for numbers in (case.first, case.token, case.values)
     )
-    return _Case(case.served, first, token, values)
+    return _Case(first, token, values)
 
 
 def _case_numbers(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
@@ -263,7 +261,7 @@ def _case_numbers(setup: Setup, serving: Serving, end: int | None = None) -> _Ca
         "step_at_last": served.token_time_at_end,
         **extra,
     }
-    return _Case(served, parts, token, values, tuple(unknown))
+    return _Case(parts, token, values, tuple(unknown))
 
 
 def case_numbers(setup: Setup) -> tuple[dict[str, Number], Number]:
@@ -290,7 +288,6 @@ def _in_flight(setup: Setup, serving: Serving, numbers: Machine) -> tuple[Served
         prefill_interference=flight.tpot - flight.step,
         time_per_token=flight.tpot,
         throughput=flight.throughput,
-        latency=flight.ttft + (plan.output - 1.0) * flight.tpot,
     )
     response = serving.response
     return served, {"queueing": flight.ttft - alone.prefill.total - response, "response": response}
