@@ -30,6 +30,7 @@ from trnspec.perf.lowering.calibrated import with_nearest
 from trnspec.perf.searching.offload import moved
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
+from trnspec.perf.training.unequal import approximation
 from trnspec.perf.work import frameworks
 from trnspec.perf.work.activations import RECOMPUTE
 from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_token
@@ -433,6 +434,9 @@ def _resolved(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
     if layout.schedule != question.schedule:
         chunks = f"{question.schedule} with {layout.interleave} chunks per stage"
         yield Assumption("schedule", layout.schedule, chunks)
+    if (stages := approximation(layout.plan(), estimator.dims.layers, estimator.dims.mtp_layers)) is not None:
+        off = f"an execution takes {stages.low:g} to {stages.high:g} times as long, which the interval includes"
+        yield Assumption("unequal_stages", stages.value, off)
     if layout.recompute == "selective" and layout.flash:
         yield Assumption(
             "recompute", "selective saves no memory", "flash attention stores no scores; they are recomputed"

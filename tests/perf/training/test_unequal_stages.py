@@ -18,9 +18,10 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
+from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, Step, passes_of_layer, step
-from trnspec.perf.training.unequal import Pipeline, Times, unequal_span
+from trnspec.perf.training.unequal import Pipeline, Times, approximation, unequal_span
 from trnspec.perf.work.layout import DEFERRED, V_SHAPED, Layout
 from trnspec.perf.work.terms import terms
 from trnspec.perf.work.transformer import transformer
@@ -229,3 +230,34 @@ def test_what_may_be_in_either_pass_is_where_the_step_is_shortest(schedule):
     others = [unequal_span(one, each) for each in moved]
     assert found <= min(others) * (1 + 1e-9)
     assert found >= min(others) * (1 - 1e-2)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "p", "v", "m", "layers", "ends"),
+    [
+        ("interleaved", 32, 4, 64, 130, (0.85, 1.15)),
+        ("interleaved", 8, 4, 64, 130, None),
+        ("zbv", 8, 1, 33, 61, (1.0, 1.005)),
+        ("zbv", 8, 1, 32, 61, None),
+        ("zbv", 8, 1, 64, 64, None),
+        ("1f1b", 64, 1, 64, 126, None),
+        ("gpipe", 64, 1, 64, 126, None),
+        ("v-min", 64, 1, 64, 130, (0.85, 1.15)),
+    ],
+)
+def test_what_is_not_executed_is_stated(schedule, p, v, m, layers, ends):
+    layout = evolve(LAYOUT, pp=p, dp=1, global_batch=m, schedule=schedule, interleave=v)
+    found = approximation(layout.plan(), float(layers), 0.0)
+    assert (found and found[1:]) == ends
+
+
+def test_intervals_include_it():
+    e = prepare(shipped().graph, "llama-3.1-8b", "trn2.48xlarge*4", calibration="none")
+    e = evolve(e, dims=evolve(e.dims, layers=61.0), model=evolve(e.model, layers=61.0))
+
+    def wide(m: int) -> float:
+        layout = Layout(pp=8, dp=1, tp=32, seq=8192, global_batch=m, schedule="zbv", uneven=True)
+        low, high = e.interval(layout)
+        return high / low
+
+    assert wide(33) == pytest.approx(1.005 * wide(32), rel=1e-4)

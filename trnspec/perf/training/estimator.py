@@ -15,6 +15,7 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import UNUSED, Step, step, step_from_terms
+from trnspec.perf.training.unequal import approximation
 from trnspec.perf.work.frameworks import ALLOCATED, Runtime, runtime
 from trnspec.perf.work.layout import Layout, check
 from trnspec.perf.work.memory import Memory, training_memory
@@ -73,11 +74,14 @@ class Estimator:
     def interval(self, layout: Layout) -> tuple[float, float]:
         """The shortest and the longest step time [s], by the digits of the figures and the spread of the calibration.
 
-        The computed time is always within, also where a calibration is biased.
+        Where unequal stages are not executed as they are, their error is included.  The computed time is always within, also where a calibration is biased.
         """
         plan, calibration = layout.plan(), self.calibration
         slow, fast = (step(self.model, plan, extreme).total for extreme in self.ends)
-        return fast * min(calibration.low, 1.0), slow * max(calibration.high, 1.0)
+        low, high = min(calibration.low, 1.0), max(calibration.high, 1.0)
+        if (stages := approximation(plan, self.dims.layers, self.dims.mtp_layers)) is not None:
+            low, high = low * stages.low, high * stages.high
+        return fast * low, slow * high
 
     def memory(self, layout: Layout) -> Memory:
         """Memory of the rank that needs the most, the reserve included."""
