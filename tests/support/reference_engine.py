@@ -460,7 +460,7 @@ def executed(  # the passes of a pipeline
     if p == 1:
         return m * taking(1)
     # With equal chunks and many microbatches each further one takes as long as the one before.
-    few = m if uneven(x, layers, mtp) else min(m, 40 * p)
+    few = m if uneven(x, layers, mtp) else min(m, max(6 * p, 64))
     return taking(few) + ((m - few) * (taking(few) - taking(few - 1)) if m > few else 0.0)
 
 

@@ -39,7 +39,29 @@ def counted(where, n: int, stride: int) -> dict[str, list[float]]:
     return times
 
 
-@pytest.mark.parametrize("name", [name + count for name in servers() for count in ("", "*4")])
+QUICK = (
+    "trn1.32xlarge",
+    "trn2.48xlarge",
+    "trn2-ultraserver",
+    "trn3-gen1-ultraserver",
+    "p5.48xlarge*4",
+    "inf2.48xlarge*4",
+)
+"""A torus of 4 x 4, with servers in a third dimension, switches, a ring, and networks between them."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *QUICK,
+        *(
+            pytest.param(name + count, marks=pytest.mark.slow)
+            for name in servers()
+            for count in ("", "*4")
+            if name + count not in QUICK
+        ),
+    ],
+)
 def test_no_schedule_is_faster(name):
     where = system(name)
     if not where.rates or not where.bandwidth:
