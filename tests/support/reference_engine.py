@@ -460,8 +460,9 @@ def executed(  # the passes of a pipeline
     if p == 1:
         return m * taking(1)
     # With equal chunks and many microbatches each further one takes as long as the one before.
-    few = m if uneven(x, layers, mtp) else min(m, max(6 * p, 64))
-    return taking(few) + ((m - few) * (taking(few) - taking(few - 1)) if m > few else 0.0)
+    few = m if uneven(x, layers, mtp) else min(m, 10 * p if p > 2 else 64)
+    taken = taking(few)
+    return taken + ((m - few) * (taken - taking(few - 1)) if m > few else 0.0)
 
 
 def idle(x: Any, m: int, forward: float, inputs: float, weights: float) -> float:
