@@ -206,18 +206,20 @@ def _executed(*operands: Any, out: Any = None) -> Any:
         few += (odd - 2.0 * np.floor(0.5 * odd)) * turn
         keys = np.stack([v_shape, np.where(folded, 0.0, deferred), p, v, np.minimum(whole, few)])[:, at]
         first, kind_of = distinct(keys)
-        order = np.argsort(kind_of, kind="stable")
+        order = np.argsort(kind_of.astype(np.min_scalar_type(len(first))), kind="stable")
         # Rows of one kind are next to each other.
         at = at[order]
         more = whole[at] - keys[-1, order]
         deal, counted = dealt_with_mtp(layers[at], p[at], v[at], folded[at].astype(np.float64), mtp[at])
-        of_layers = np.stack([deal.short, deal.begin, deal.end, mtp[at] - counted])
-        times = np.stack([x[at] for x in columns[7:]])
+        forward, inputs, weights, either, send, output, output_inputs = (x[at] for x in columns[7:])
+        sent = 0.5 * send / np.where(folded, 2.0, v)[at]
+        of_passes = forward, inputs, weights, sent, output, output_inputs
+        rows = np.stack([deal.short, deal.begin, deal.end, mtp[at] - counted, *of_passes])
         spans = np.empty(len(at))
         ends = np.cumsum(np.bincount(kind_of)).tolist()
         for begin, end, key in zip([0, *ends], ends, keys[:, first].T.tolist(), strict=False):
             some = slice(begin, end)
-            spans[some] = _of_kind(key, more[some], of_layers[:, some], times[:, some])
+            spans[some] = _of_kind(key, more[some], rows[:, some], either[some])
         found[at] = spans
     if out is not None:
         np.copyto(out, found.reshape(shape))
@@ -226,7 +228,7 @@ def _executed(*operands: Any, out: Any = None) -> Any:
 
 
 def _of_kind(
-    key: list[float], more: NDArray[np.float64], of_layers: NDArray[np.float64], times: NDArray[np.float64]
+    key: list[float], more: NDArray[np.float64], rows: NDArray[np.float64], either: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The time of all passes of rows with one schedule and number of microbatches.
 
@@ -234,26 +236,21 @@ def _of_kind(
         key: Number of the V-shaped schedule, microbatches by which gradients of weights fall behind, stages, chunks, and
             microbatches.
         more: Further microbatches; shape (rows,).
-        of_layers: Layers of a short chunk, the first long chunk, that after the last long one, and further layers of the last;
-            shape (4, rows).
-        times: Those of :class:`Times`; shape (7, rows).
+        rows: What durations are computed from, see :func:`_durations`; shape (10, rows).
+        either: What of a layer may be in either pass; shape (rows,).
     """
     v_shape, deferred, p, v, m = key
     schedule = V_SHAPED[int(v_shape) - 1] if v_shape else _NAMES.get(deferred / (p - 1.0), "interleaved")
     chunks = int(p * (2.0 if v_shape else v))
-    either = times[3]
-    parts = 2.0 if v_shape else v
     turns = 2.0 * (p if v > 1.0 else 1.0)
 
     def of(microbatches: float) -> Execution:
         return execution(schedule, int(p), int(microbatches), int(v))
 
     def span(moved: NDArray[np.float64], at: NDArray[np.intp] | slice) -> NDArray[np.float64]:
-        further = more[at]
-        forward, inputs, weights, _, send, output, output_inputs = times[:, at]
-        columns = np.stack([
-            *of_layers[:, at], forward - moved, inputs + moved, weights, 0.5 * send / parts, output, output_inputs,
-        ])  # fmt: skip
+        further, columns = more[at], rows[:, at].copy()
+        columns[_FORWARD] -= moved
+        columns[_INPUTS] += moved
         if not further.any():
             return of(m).span(_durations(chunks, columns))
         # Rows may differ in microbatches only.
@@ -269,14 +266,23 @@ def _of_kind(
     if not _SEARCHED.get():
         return span(0.5 * either, slice(None))
     # Equal parts, if possible; with whole backward passes no other parts are better.
-    guess = np.clip(0.5 * (times[0] - times[1]), 0.0, either)
+    guess = np.minimum(np.maximum(0.5 * (rows[_FORWARD] - rows[_INPUTS]), 0.0), either)
     if schedule in FUSED or not either.any():
         return span(guess, slice(None))
     return least(span, either, guess)[1]
 
 
+_FORWARD, _INPUTS = 4, 5
+
+
 def _durations(chunks: int, columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The durations of an execution from the layers of chunks and the times of passes; shape (3 chunks, rows)."""
+    """The durations of an execution; shape (3 chunks, rows).
+
+    Args:
+        chunks: Chunks of the model.
+        columns: Layers of a short chunk, the first long one, that after the last long one, and further layers of the last
+            chunk; times of a layer by pass, and of a message, the output and its backward pass; shape (10, rows).
+    """
     short, begin, end, further, forward, inputs, weights, sent, output, output_inputs = columns
     number = np.arange(float(chunks))[:, None]
     layers = short + ((number >= begin) & (number < end))
@@ -287,7 +293,7 @@ def _durations(chunks: int, columns: NDArray[np.float64]) -> NDArray[np.float64]
     found[:2] += sent
     found[0, -1] += output
     found[1, -1] += output_inputs
-    return found.reshape(-1, layers.shape[1])
+    return found.reshape(3 * chunks, layers.shape[1])
 
 
 _SEARCHED: ContextVar[bool] = ContextVar("searched", default=True)
