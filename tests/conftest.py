@@ -21,6 +21,9 @@ keep()
 # A test that starts the command line checks anew; those of the cache itself turn it on.
 os.environ["TRNSPEC_NO_CACHE"] = "1"
 
+# And in one process; tests/checks/test_parts.py is about several.
+os.environ["TRNSPEC_JOBS"] = "1"
+
 Tell = Callable[[str, Iterable[str]], None]
 
 _TOLD = "reported at the end of the run"

@@ -13,7 +13,7 @@ from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import Reading, link, read
 from trnspec.loading.selection import Selection, choose, listed
 from trnspec.loading.settings import Settings
-from trnspec.loading.snapshot import reading
+from trnspec.loading.snapshot import fetch, reading
 from trnspec.yaml import Limits, read_text
 
 if TYPE_CHECKING:
@@ -70,8 +70,13 @@ MANY = 2_000
 """The texts of more documents than this are compressed in memory."""
 
 
-def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
+def readings(selection: Selection, known: Registry, jobs: int = 1) -> Iterator[Reading]:
     """Reads every document of a selection, the targets first, so that their names take precedence.
+
+    Args:
+        selection: The files.
+        known: The kinds.
+        jobs: The number of processes; see :func:`trnspec.loading.snapshot.fetch`.
 
     Raises:
         UsageError: Standard input is selected, but closed.
@@ -85,6 +90,7 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
     layer = selection.layers.get
     state = selection.states.get
     many = len(selection.checked) + len(selection.around) > MANY
+    fetch((*selection.checked, *selection.around), selection.states, known, jobs, many=many)
     for file in selection.checked:
         yield reading(file, known, plugin=owner(file), layer=layer(file, 0), compacted=many, state=state(file))
     for file in selection.around:
@@ -154,6 +160,7 @@ def validate_again(
     settings: Settings | None = None,
     registry: Registry | None = None,
     every: bool = False,
+    jobs: int = 1,
 ) -> Checked:
     """The same as :func:`validate`, with less work after a run without findings.
 
@@ -163,6 +170,7 @@ def validate_again(
         settings: The same settings.
         registry: The same kinds and rules.
         every: As for :func:`validate`.
+        jobs: The number of processes for many documents, which must be one in a program with threads.
 
     Raises:
         UsageError: As :func:`validate`.
@@ -170,7 +178,8 @@ def validate_again(
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
     chosen.verify(known.codes)
-    return check(readings(select(paths, known, chosen, every=every), known), known, chosen, edited=edited)
+    given = readings(select(paths, known, chosen, every=every), known, jobs)
+    return check(given, known, chosen, edited=edited, jobs=jobs)
 
 
 def graph(paths: Paths = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:

@@ -39,17 +39,21 @@ class Observer:
         files: The files that were opened, with their state before.
         folders: The folders that were listed, with the hash of their names before.
         known: The files whose content is known without reading them, with its hash and their state.
+        modules: The files of modules that only other processes of the run have imported, with time and size.
         reason: Why the run cannot be stored; empty if it can.
         is_busy: Whether events are ignored at present.
+        imported: In a fork, the names of the modules that were imported before.
     """
 
     def __init__(self) -> None:
         self.files: dict[str, tuple[int, ...]] = {}
         self.folders: dict[str, bytes] = {}
         self.known: dict[str, tuple[bytes, tuple[int, ...]]] = {}
+        self.modules: dict[str, tuple[int, ...]] = {}
         self.reason = ""
         self.began = time.time_ns()
         self.is_busy = False
+        self.imported: frozenset[str] = frozenset()
 
     def event(self, name: str, arguments: tuple[Any, ...]) -> None:
         """One audit event."""
@@ -167,6 +171,32 @@ def depend(file: str, digest: bytes, state: tuple[int, ...]) -> None:
         _current.known[file] = (digest, state)
 
 
+def forked() -> None:
+    """Begin the record of a fork of this process."""
+    global _current  # noqa: PLW0603  # see above
+    if _current is not None:
+        _current = Observer()
+        _current.imported = frozenset(sys.modules)
+
+
+def recorded() -> Observer | None:
+    """The record of a fork; ``None`` if the run is not observed."""
+    if _current is not None:
+        new = (module for name, module in list(sys.modules.items()) if name not in _current.imported)
+        _current.modules = dict(_files_of(new))
+    return _current
+
+
+def add(other: Observer | None) -> None:
+    """Add the record of a fork to that of this process."""
+    if _current is not None and other is not None:
+        _current.files = other.files | _current.files
+        _current.folders = other.folders | _current.folders
+        _current.known = other.known | _current.known
+        _current.modules |= other.modules
+        _current.reason = _current.reason or other.reason
+
+
 def store(arguments: list[str], text: str, status: int, documents: Mapping[str, tuple[str, ...]] | None = None) -> str:
     """Store what a run printed; without an error wherever that is not possible.
 
@@ -195,7 +225,7 @@ def store(arguments: list[str], text: str, status: int, documents: Mapping[str, 
         "status": status,
         "distributions": verdicts.distributions(sys.path),
         "settings": verdicts.existing(os.getcwd()),
-        "modules": dict(_modules()),
+        "modules": dict(_modules()) | observer.modules,
         "folders": observer.folders,
         "files": files,
         "documents": dict(documents or {}),
@@ -229,12 +259,17 @@ def _contents(observer: Observer) -> tuple[dict[str, tuple[bytes, tuple[int, ...
 
 
 def _unsettled(observer: Observer) -> str:
-    return next((f for f, (time, _) in _modules() if time > observer.began - _SETTLED), "")
+    modules = (*_modules(), *observer.modules.items())
+    return next((f for f, (time, _) in modules if time > observer.began - _SETTLED), "")
 
 
 def _modules() -> Iterator[tuple[str, tuple[int, ...]]]:
     """The files of all modules outside the standard library, with time and size."""
-    for module in list(sys.modules.values()):
+    return _files_of(list(sys.modules.values()))
+
+
+def _files_of(modules: Iterable[Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for module in modules:
         file = getattr(module, "__dict__", {}).get("__file__")  # without importing one that is deferred
         if isinstance(file, str) and (not file.startswith(_STANDARD) or _is_installed(file)):
             stamp = verdicts.stamp(os.path.abspath(file))

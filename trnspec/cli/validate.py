@@ -15,6 +15,7 @@ from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.loading.files import documents_in
 from trnspec.loading.settings import Settings
+from trnspec.processes import LIMIT
 
 
 @click.command(
@@ -95,6 +96,14 @@ from trnspec.loading.settings import Settings
     help="Also resolve names in this catalog, and check it if no PATH is given; may be repeated.",
 )
 @click.option(
+    "--jobs",
+    cls=GroupedOption,
+    group="Output",
+    metavar="N",
+    type=click.IntRange(1, LIMIT),
+    help="Check many documents with N processes, by default one for each core, at most 8; TRNSPEC_JOBS=N does the same.",
+)
+@click.option(
     "--no-cache",
     is_flag=True,
     cls=GroupedOption,
@@ -111,6 +120,7 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     table: bool,  # noqa: FBT001  # click passes it by name
     baseline: FilePath | None,
     skip_others: bool,  # noqa: FBT001
+    jobs: int | None,
     no_cache: bool,  # noqa: ARG001, FBT001  # it is looked for before anything is imported
 ) -> None:
     """Check catalog files and all documents that refer to them.
@@ -129,7 +139,7 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
         raise UsageError(f"--table is printed with --format text only, not with --format {format_}")
     if not paths:
         _hold_something(given.catalogs)
-    found = outcome(paths, given, format_, skip_others=skip_others, baseline=baseline)
+    found = outcome(paths, given, format_, skip_others=skip_others, baseline=baseline, jobs=jobs)
     if found is None:
         sys.exit(0)
     if table:

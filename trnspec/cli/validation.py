@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
+from trnspec import processes
 from trnspec.api import plugins, validate_again
 from trnspec.cache import observer, verdicts
 from trnspec.checks.runner import Checked
@@ -67,8 +68,14 @@ _REPEATABLE = ("text", "json", "sarif", "github")
 """The formats whose output depends on nothing but the documents: JUnit XML has the time of the run."""
 
 
-def outcome(
-    paths: tuple[str, ...], given: Settings, format_: str, *, skip_others: bool, baseline: FilePath | None = None
+def outcome(  # one parameter for each option
+    paths: tuple[str, ...],
+    given: Settings,
+    format_: str,
+    *,
+    skip_others: bool,
+    baseline: FilePath | None = None,
+    jobs: int | None = None,
 ) -> Outcome | None:
     """Check documents; ``None`` if none of the files is a document.
 
@@ -78,9 +85,10 @@ def outcome(
         format_: The report format.
         skip_others: Whether files that other programs use are left out.
         baseline: The file of the accepted findings.
+        jobs: The number of processes for many documents; that of TRNSPEC_JOBS or of the cores if omitted.
 
     Raises:
-        UsageError: As :func:`trnspec.api.validate`.
+        UsageError: As :func:`trnspec.api.validate`; TRNSPEC_JOBS is not a number.
     """
     settings = settings_.find(_here()).merged(given)
     if skip_others and paths:
@@ -88,8 +96,9 @@ def outcome(
         if not paths:
             return None
     known = plugins().registry
-    with snapshots(known, enabled=verdicts.is_enabled(sys.argv[1:], os.environ)):
-        checked = validate_again(paths, verdicts.edited, settings=settings, registry=known, every=True)
+    number = processes.number_of(jobs)
+    with snapshots(known, enabled=verdicts.is_enabled(sys.argv[1:], os.environ), jobs=number):
+        checked = validate_again(paths, verdicts.edited, settings=settings, registry=known, every=True, jobs=number)
         idle: list[str] = []
         if baseline is not None:
             from trnspec.checks.baseline import read, without

@@ -16,6 +16,7 @@ import zlib
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trnspec import processes
 from trnspec._version import __version__
 from trnspec.cache import observer, verdicts
 from trnspec.graph.generations import numbers_of
@@ -28,7 +29,7 @@ from trnspec.model.kinds import BUILTIN, kind_of, spec_of
 from trnspec.yaml import Document, read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from trnspec.plugins.api import Registry
     from trnspec.quantities.units import UnitTable
@@ -74,15 +75,15 @@ class SnapshotDocument(Document):
 class SnapshotNode(Node[Any]):
     """A document of an earlier run: its names are known, its values are loaded when one of them is first used."""
 
-    __slots__ = ("_entry", "_snapshot")
+    __slots__ = ("_entry", "_parts")
 
     def __getattr__(self, name: str) -> Any:
         """A value that is not known yet: that part of the document is loaded."""
-        if name in ("_entry", "_snapshot"):
+        if name in ("_entry", "_parts"):
             return None  # a node that was derived from one of these
         if name not in _PARTS:
             raise AttributeError(name)
-        parts = self._snapshot.load(self._entry, _PARTS.index(name), self.units)
+        parts = self._parts.load(self._entry, _PARTS.index(name), self.units)
         if not parts:  # the file of the cache is damaged
             node = structure(self.kind, self.spec_class, self.document, self.document.data or {}, self.units)
             parts = (getattr(node, name),)
@@ -132,12 +133,16 @@ def _node(*values: Any) -> Node[Any]:
 
 
 class Snapshots:
-    """The documents of earlier runs, one file of a folder for each catalog."""
+    """The documents of earlier runs, one file of a folder for each catalog.
+
+    Without a folder, those that other processes of this run read, and no others.
+    """
 
     def __init__(self, folder: str, units: UnitTable) -> None:
         self._folder = folder
         self._units = units
-        self._program = _program(units)
+        self._program = _program(units) if folder else b""
+        self._spool = _Spool(folder)
         self._by_catalog: dict[str, _Snapshot] = {}
         self._by_folder: dict[str, tuple[_Snapshot, str, str]] = {}
 
@@ -148,18 +153,23 @@ class Snapshots:
         folder, name = os.path.split(file)
         snapshot, kind, place = self._by_folder.get(folder) or self._of(folder)
         key = f"{kind}/{name}"
-        entry = snapshot.entries.get(key)
-        if entry is None:
-            return None
-        if state is None:
-            state = verdicts.change_of(file)
-        if not state or state != entry[0]:
-            digest, _ = verdicts.content(file)
-            if digest != entry[1]:
+        parts: _Parts = self._spool
+        entry = snapshot.fetched.get(key)
+        if entry is not None:
+            state = entry[0]
+        else:
+            entry, parts = snapshot.entries.get(key), snapshot
+            if entry is None:
                 return None
-            snapshot.stale += 1
-            entry = (verdicts.settled(state), *entry[1:])
-        snapshot.used[key] = entry
+            if state is None:
+                state = verdicts.change_of(file)
+            if not state or state != entry[0]:
+                digest, _ = verdicts.content(file)
+                if digest != entry[1]:
+                    return None
+                snapshot.stale += 1
+                entry = (verdicts.settled(state), *entry[1:])
+            snapshot.used[key] = entry
         observer.depend(f"{place}{name}", entry[1], state)
         document, node = object.__new__(SnapshotDocument), object.__new__(SnapshotNode)
         _set_file(document, file)
@@ -172,11 +182,11 @@ class Snapshots:
         _set_folder(node, "")
         _set_units(node, self._units)
         _set_entry(node, entry)
-        _set_snapshot(node, snapshot)
+        _set_parts(node, parts)
         return Reading(document, node, (), entry[3], target, plugin, layer)
 
     def keep(self, file: str, state: tuple[int, ...], document: Document, reading: Reading, *, many: bool) -> None:
-        """Keep a document that was read, if it has no problems and is of a built-in kind.
+        """Keep a document that was read for later runs, if it has no problems and is of a built-in kind.
 
         Args:
             file: The file.
@@ -186,33 +196,83 @@ class Snapshots:
             many: Whether it is one of many, which are kept in less space.
         """
         node = reading.node
-        if node is None or reading.problems or document.rejected or node.positions or node.kind not in BUILTIN:
+        if node is None or not self._folder or not _can_be_kept(document, reading):
             return
         folder, name = os.path.split(file)
         snapshot, kind, _ = self._by_folder.get(folder) or self._of(folder)
-        # Without problems the text is that of the file, byte for byte.
-        digest = verdicts.hashed(document.text.encode())
         blobs = _packed(document.data or {}, compressed=many)
         raw = b"".join(blobs)
-        added = _Added(
-            verdicts.settled(state), digest, node, tuple(map(len, blobs)), snapshot.spooled(raw) if many else raw
-        )
-        snapshot.added[f"{kind}/{name}"] = added
+        offset = self._spool.add(raw) if many else None
+        head = (verdicts.settled(state), _digest(document), node, tuple(map(len, blobs)))
+        snapshot.added[f"{kind}/{name}"] = _Added(*head, raw if offset is None else offset)
+
+    def fetch(self, files: Sequence[tuple[str, tuple[int, ...]]], known: Registry, jobs: int, *, many: bool) -> None:
+        """Let other processes read the files that are not known as they are now.
+
+        What has problems, or is of a kind of a plugin, is left to this process, and so is everything of a process that
+        fails.
+
+        Args:
+            files: The files and their states.
+            known: The kinds and units.
+            jobs: The number of processes.
+            many: Whether they are kept in less space.
+        """
+
+        def is_new(file: str, state: tuple[int, ...]) -> bool:
+            folder, name = os.path.split(file)
+            snapshot, kind, _ = self._by_folder.get(folder) or self._of(folder)
+            entry = snapshot.entries.get(f"{kind}/{name}")
+            return entry is None or not state or state != entry[0]
+
+        def of_part(part: Sequence[tuple[str, tuple[int, ...]]]) -> list[tuple[str, _Entry, bytes]]:
+            with observer.unobserved():
+                return [each for file, state in part if (each := self._fetched(file, state, known, many=many))]
+
+        new = [each for each in files if is_new(*each)]
+        if len(new) < processes.LEAST:
+            return
+        first, *others = processes.parts_of(new, jobs)
+        results = itertools.chain([of_part(first)], (result for _, result in processes.each(of_part, others, jobs)))
+        for file, entry, raw in itertools.chain.from_iterable(result or () for result in results):
+            offset = self._spool.add(raw)
+            if offset is not None:
+                folder, name = os.path.split(file)
+                snapshot, kind, _ = self._of(folder)
+                snapshot.fetched[f"{kind}/{name}"] = (*entry[:6], offset, *entry[7:])
+
+    def _fetched(
+        self, file: str, state: tuple[int, ...], known: Registry, *, many: bool
+    ) -> tuple[str, _Entry, bytes] | None:
+        """A document as it is kept; ``None`` if that of an earlier run can be used, or if it cannot be kept."""
+        if self.reading(file, target=False, plugin="", layer=0, state=state) is not None:
+            return None
+        document = read_file(file)
+        found = read(document, known)
+        node = found.node
+        if node is None or not _can_be_kept(document, found):
+            return None
+        blobs = _packed(document.data or {}, compressed=many)
+        head = (verdicts.settled(state), _digest(document), node.kind, node.name)
+        entry = (*head, node.aliases, names_used(node), 0, tuple(map(len, blobs)), (numbers_of(node),))
+        return file, entry, b"".join(blobs)
 
     def _of(self, folder: str) -> tuple[_Snapshot, str, str]:
         """The snapshot of the documents in a folder, the name of the folder, and its absolute path with a separator."""
         catalog, kind = os.path.split(folder)
         if catalog not in self._by_catalog:
             place = os.path.abspath(catalog).encode("utf-8", "surrogateescape")
-            self._by_catalog[catalog] = _Snapshot(self._folder, verdicts.digest(self._program, place).hex(), catalog)
+            name = verdicts.digest(self._program, place).hex()
+            self._by_catalog[catalog] = _Snapshot(self._folder, name, catalog, self._spool)
         known = self._by_folder[folder] = self._by_catalog[catalog], kind, os.path.join(os.path.abspath(folder), "")
         return known
 
     def save(self) -> None:
         """Write what is new; without an error wherever that is not possible."""
-        for snapshot in self._by_catalog.values():
+        for snapshot in self._by_catalog.values() if self._folder else ():
+            new = len(snapshot.added) + len(snapshot.fetched)
             # A document that is being edited is read each time, rather than all others written each time.
-            if (len(snapshot.added) + snapshot.stale) * SHARE > len(snapshot.used) + len(snapshot.added):
+            if (new + snapshot.stale) * SHARE > len(snapshot.used) + new:
                 try:
                     snapshot.save()
                 except (OSError, ValueError):
@@ -224,25 +284,84 @@ _set_file, _set_problems, _set_rejected = (vars(Document)[name].__set__ for name
 _set_kind, _set_document, _set_positions, _set_target, _set_folder, _set_units = (
     vars(Node)[name].__set__ for name in ("kind", "document", "positions", "target", "folder", "units")
 )
-_set_entry, _set_snapshot = (vars(SnapshotNode)[name].__set__ for name in ("_entry", "_snapshot"))
+_set_entry, _set_parts = (vars(SnapshotNode)[name].__set__ for name in ("_entry", "_parts"))
 _NOTHING: frozenset[Any] = frozenset()
 
 
-class _Snapshot:
+class _Parts:
+    """A file with the parts of documents."""
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+        self._begin = 0
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+    def raw(self, entry: _Entry, part: slice = slice(None)) -> bytes:
+        """A document, or a part of it, as it is in the file."""
+        lengths = entry[7]
+        return self.read(entry[6] + sum(lengths[: part.start or 0]), sum(lengths[part]))
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Some bytes of the file; other processes may read it at the same time."""
+        if sys.platform == "win32":
+            os.lseek(self._descriptor, self._begin + offset, os.SEEK_SET)
+            raw = os.read(self._descriptor, size)
+        else:
+            raw = os.pread(self._descriptor, size, self._begin + offset)
+        if len(raw) != size:
+            raise OSError("the file is incomplete")
+        return raw
+
+    def load(self, entry: _Entry, part: int, units: UnitTable) -> tuple[Any, ...]:
+        """A part of a document; nothing if it is damaged."""
+        try:
+            raw = self.raw(entry, slice(part, part + 1))
+            blob = raw[verdicts.DIGEST :]
+            if verdicts.digest(blob) == raw[: verdicts.DIGEST]:
+                cls: Any = (Metadata, spec_of(entry[2]), tuple[Claim, ...])[part]
+                return (builder(cls, units)(_unpacked(blob)) if blob else (),)
+        except Exception:  # noqa: BLE001, S110  # whatever cannot be loaded is read from the file
+            pass
+        return ()
+
+
+class _Spool(_Parts):
+    """A file without a name, which is gone when the run ends: what is read in it is not held in memory."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        self._folder = folder
+        self._is_open = False
+        self._size = 0
+
+    def add(self, raw: bytes) -> int | None:
+        """Add a document; its offset, or ``None`` where there can be no such file, or on a full disk."""
+        if not self._is_open:
+            self._is_open = True
+            self._descriptor = _nameless(self._folder)
+        offset = self._size
+        if self._descriptor >= 0:
+            with suppress(OSError):
+                self._size += os.write(self._descriptor, raw)
+        return offset if self._size == offset + len(raw) else None
+
+
+class _Snapshot(_Parts):
     """The documents of one catalog by the folder and name of their files."""
 
-    def __init__(self, folder: str, name: str, catalog: str) -> None:
-        self.folder, self.name, self.catalog = folder, name, catalog
+    def __init__(self, folder: str, name: str, catalog: str, spool: _Spool) -> None:
+        super().__init__()
+        self.folder, self.name, self.catalog, self.spool = folder, name, catalog, spool
         self.stale = 0
         self.used: dict[str, _Entry] = {}
         self.added: dict[str, _Added] = {}
-        self._descriptor = -1
-        self._spool: int | None = None
-        self._spooled = 0
-        self._begin = 0
+        self.fetched: dict[str, _Entry] = {}
         with observer.unobserved():
             try:
-                self.entries: dict[str, _Entry] = self._table()
+                self.entries: dict[str, _Entry] = self._table() if folder else {}
             except (OSError, ValueError, TypeError, EOFError):
                 self.entries = {}
 
@@ -264,35 +383,14 @@ class _Snapshot:
         entries: dict[str, _Entry] = marshal.loads(raw)
         return entries
 
-    def raw(self, entry: _Entry, part: slice = slice(None)) -> bytes:
-        """A document, or a part of it, as it is in the file."""
-        lengths = entry[7]
-        size = sum(lengths[part])
-        os.lseek(self._descriptor, self._begin + entry[6] + sum(lengths[: part.start or 0]), os.SEEK_SET)
-        raw = os.read(self._descriptor, size)
-        if len(raw) != size:
-            raise OSError(f"{self.name} is incomplete")
-        return raw
-
-    def load(self, entry: _Entry, part: int, units: UnitTable) -> tuple[Any, ...]:
-        """A part of a document; nothing if it is damaged."""
-        try:
-            raw = self.raw(entry, slice(part, part + 1))
-            blob = raw[verdicts.DIGEST :]
-            if verdicts.digest(blob) == raw[: verdicts.DIGEST]:
-                cls: Any = (Metadata, spec_of(entry[2]), tuple[Claim, ...])[part]
-                return (builder(cls, units)(_unpacked(blob)) if blob else (),)
-        except Exception:  # noqa: BLE001, S110  # whatever cannot be loaded is read from the file
-            pass
-        return ()
-
     def save(self) -> None:
         """Write the documents that this run has used or read, and those that it had no use for."""
-        others = (k for k in self.entries if k not in self.used and k not in self.added)
+        new = self.added.keys() | self.fetched.keys()
+        others = (k for k in self.entries if k not in self.used and k not in new)
         parts = {k: self.entries[k] for k in others if os.path.exists(os.path.join(self.catalog, k))} | self.used
         table: dict[str, _Entry] = {}
         size = 0
-        for key, entry in parts.items():
+        for key, entry in itertools.chain(parts.items(), self.fetched.items()):
             table[key] = (*entry[:6], size, *entry[7:])
             size += sum(entry[7])
         for key, (state, digest, node, lengths, _) in self.added.items():
@@ -303,26 +401,24 @@ class _Snapshot:
         if size + len(raw) <= MOST_BYTES:
             start = verdicts.digest(raw) + len(raw).to_bytes(_LENGTH, "little") + raw
             known = (self.raw(entry) for entry in parts.values())
+            fetched = (self.spool.raw(entry) for entry in self.fetched.values())
             added = (self._unspooled(each) for each in self.added.values())
-            observer.write(self.folder, self.name, itertools.chain((start,), known, added), 2 * MOST_BYTES)
-
-    def spooled(self, raw: bytes) -> bytes | int:
-        """Keep a document in a file without a name; its offset, or the document itself where there can be no such file."""
-        if self._spool is None:
-            self._spool = _nameless(self.folder)
-        if self._spool < 0:
-            return raw
-        offset = self._spooled
-        with suppress(OSError):  # a full disk
-            self._spooled += os.write(self._spool, raw)
-        return offset if self._spooled == offset + len(raw) else raw
+            observer.write(self.folder, self.name, itertools.chain((start,), known, fetched, added), 2 * MOST_BYTES)
 
     def _unspooled(self, added: _Added) -> bytes:
-        if isinstance(added.raw, bytes):
-            return added.raw
-        assert self._spool is not None  # it was kept there
-        os.lseek(self._spool, added.raw, os.SEEK_SET)
-        return os.read(self._spool, sum(added.lengths))
+        return added.raw if isinstance(added.raw, bytes) else self.spool.read(added.raw, sum(added.lengths))
+
+
+def _can_be_kept(document: Document, reading: Reading) -> bool:
+    """Whether a document has no problems and is of a built-in kind."""
+    node = reading.node
+    is_sound = node is not None and not reading.problems and not document.rejected and not node.positions
+    return is_sound and node is not None and node.kind in BUILTIN
+
+
+def _digest(document: Document) -> bytes:
+    """The hash of the file of a document without problems, of which the text is that of the file, byte for byte."""
+    return verdicts.hashed(document.text.encode())
 
 
 class _Added(NamedTuple):
@@ -340,6 +436,10 @@ def _nameless(folder: str) -> int:
     if sys.platform == "win32":
         return -1
     with observer.unobserved(), suppress(OSError):
+        if not folder:
+            import tempfile
+
+            folder = tempfile.gettempdir()
         os.makedirs(folder, mode=0o700, exist_ok=True)
         file = os.path.join(folder, f".{os.urandom(8).hex()}")
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -410,19 +510,39 @@ def reading(  # each one is independent of the others
     return found
 
 
+def fetch(
+    files: Iterable[str], states: Mapping[str, os.stat_result], known: Registry, jobs: int, *, many: bool
+) -> None:
+    """Let other processes read the files that are not known from an earlier run, if they are many.
+
+    Args:
+        files: The files.
+        states: Their states, of those that are accessible.
+        known: The kinds and units.
+        jobs: The number of processes.
+        many: Whether the documents are kept in less space.
+    """
+    if _documents is not None and jobs > 1:
+        accessible = [(file, verdicts.change(states[file])) for file in files if file in states]
+        _documents.fetch(accessible, known, jobs, many=many)
+
+
 @contextmanager
-def snapshots(known: Registry, *, enabled: bool) -> Iterator[None]:
+def snapshots(known: Registry, *, enabled: bool, jobs: int = 1) -> Iterator[None]:
     """Load documents that earlier runs read, and keep those that are new.
 
     Args:
         known: The kinds and units.
         enabled: Whether the cache may be used.
+        jobs: The number of processes; with several, documents that they have read are used without the cache too.
     """
     global _documents  # noqa: PLW0603  # set for the duration of a run
     place = verdicts.folder()
     if place and enabled:
         with observer.unobserved(), suppress(OSError):  # the modules may be in an archive
             _documents = Snapshots(os.path.join(os.path.dirname(place), f"documents-{FORMAT}"), known.units)
+    elif jobs > 1:
+        _documents = Snapshots("", known.units)
     try:
         yield
     finally:
