@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,3 +33,9 @@ def distinct(rows: Iterable[NDArray[np.float64]]) -> tuple[NDArray[np.intp], NDA
         return first, numbers.reshape(-1)
     every = np.arange(len(digest))
     return every, every
+
+
+def ascending(values: NDArray[Any]) -> NDArray[Any]:
+    """The different values in order; ``numpy.unique`` imports ``numpy.ma``, which takes longer than a small search."""
+    values = np.sort(values, axis=None)
+    return values[np.concatenate([np.ones(min(1, values.size), dtype=bool), values[1:] != values[:-1]])]
