@@ -37,5 +37,8 @@ def distinct(rows: Iterable[NDArray[np.float64]]) -> tuple[NDArray[np.intp], NDA
 
 def ascending(values: NDArray[Any]) -> NDArray[Any]:
     """The different values in order; ``numpy.unique`` imports ``numpy.ma``, which takes longer than a small search."""
-    values = np.sort(values, axis=None)
-    return values[np.concatenate([np.ones(min(1, values.size), dtype=bool), values[1:] != values[:-1]])]
+    ordered: NDArray[Any] = np.sort(values, axis=None)
+    first: NDArray[np.bool_] = np.ones(ordered.size, dtype=bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    chosen: NDArray[Any] = ordered[first]
+    return chosen
