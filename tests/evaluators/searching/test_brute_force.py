@@ -222,7 +222,7 @@ def check_training(number: int) -> bool:
     return bool(best)
 
 
-@pytest.mark.parametrize("problems", [QUICK[at : at + 5] for at in range(0, len(QUICK), 5)], ids=str)
+@pytest.mark.parametrize("problems", [QUICK[at : at + 10] for at in range(0, len(QUICK), 10)], ids=str)
 def test_training(problems) -> None:
     found = [check_training(number) for number in problems]
 
@@ -308,7 +308,7 @@ def check_serving(number: int) -> bool:
     return bool(best)
 
 
-@pytest.mark.parametrize("problems", [QUICK[at : at + 5] for at in range(0, len(QUICK), 5)], ids=str)
+@pytest.mark.parametrize("problems", [QUICK[at : at + 10] for at in range(0, len(QUICK), 10)], ids=str)
 def test_serving(problems) -> None:
     found = [check_serving(number) for number in problems]
 
