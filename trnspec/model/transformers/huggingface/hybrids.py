@@ -153,6 +153,39 @@ def _kimi_linear(c: Config) -> Fields:
     return fields
 
 
+def _bamba(c: Config) -> Fields:
+    """Mamba-2 in most layers, attention in those of a list, and a dense network in all."""
+    layers = c.count("num_hidden_layers")
+    attended = len(c.values_of("attn_layer_indices") or ()) or (c.values_of("layer_types", layers) or []).count(
+        "full_attention"
+    )
+    if not attended:
+        raise ConfigError(
+            "attn_layer_indices", "attn_layer_indices has no layer with attention; one at least is needed"
+        )
+    c.used |= {"attn_layer_indices", "layer_types", "mamba_chunk_size", "attn_rotary_emb", "z_loss_coefficient"}
+    fields = outline(c)
+    fields["recurrence"] = _mamba2(c, layers - attended)
+    return fields | {"attention": by_heads(c), "feed_forward": dense_network(c, bias=("mlp_bias", False))}
+
+
+def _mamba2(c: Config, layers: int) -> Recurrence:
+    """Mamba-2 with the keys that Bamba and Granite have."""
+    c.on("mamba_conv_bias")
+    c.off("mamba_proj_bias")
+    heads, expand = c.count("mamba_n_heads", 128), c.count("mamba_expand", 2)
+    size = c.get("mamba_d_head", "auto")
+    return Recurrence(
+        form="mamba2",
+        layers=layers,
+        heads=heads,
+        key_heads=c.count("mamba_n_groups", 1),
+        key_size=c.count("mamba_d_state", 256),
+        value_size=expand * c.count("hidden_size") // heads if size == "auto" else c.count("mamba_d_head"),
+        kernel=c.count("mamba_d_conv", 4),
+    )
+
+
 def _granite_hybrid(c: Config) -> Fields:
     """Mamba-2 in most layers, and attention in the others (Granite 4.0)."""
     layers = c.count("num_hidden_layers")
@@ -160,21 +193,9 @@ def _granite_hybrid(c: Config) -> Fields:
     attended = sum(each in {"attention", "full_attention"} for each in types)
     if not attended:
         raise ConfigError("layer_types", "layer_types has no layer with attention; one at least is needed")
-    c.used |= {"mamba_expand", "mamba_chunk_size", "normalization_function", "init_method", "layers_block_type"}
-    c.on("mamba_conv_bias")
-    c.off("mamba_proj_bias")
-    heads, expand = c.count("mamba_n_heads", 128), c.count("mamba_expand", 2)
-    size = c.get("mamba_d_head", "auto")
+    c.used |= {"mamba_chunk_size", "normalization_function", "init_method", "layers_block_type"}
     fields = outline(c)
-    fields["recurrence"] = Recurrence(
-        form="mamba2",
-        layers=layers - attended,
-        heads=heads,
-        key_heads=c.count("mamba_n_groups", 1),
-        key_size=c.count("mamba_d_state", 256),
-        value_size=expand * fields["hidden"] // heads if size == "auto" else c.count("mamba_d_head"),
-        kernel=c.count("mamba_d_conv", 4),
-    )
+    fields["recurrence"] = _mamba2(c, layers - attended)
     fields["attention"] = by_heads(c)
     fields["positions"] = "none" if c.get("position_embedding_type", None) == "nope" else "rotary"
     if not c.number("num_local_experts", 8):
@@ -191,6 +212,7 @@ def _granite_hybrid(c: Config) -> Fields:
 
 
 HYBRIDS: Mapping[str, Callable[[Config], Fields]] = {
+    "bamba": _bamba,
     "granitemoehybrid": _granite_hybrid,
     "kimi_linear": _kimi_linear,
     "nemotron_h": _nemotron_h,
