@@ -307,6 +307,7 @@ DENSE: Mapping[str, Callable[[Config], Fields]] = {
     "hunyuan_v1_dense": _hunyuan,
     "internlm3": _LLAMA,
     "llama": _LLAMA,
+    "mimo": partial(equal_layers, windows=late_windows, attention={"bias": ("attention_bias", True, "qkv")}),
     "ministral": _mistral,
     "ministral3": partial(equal_layers, windows=sliding_windows, attention={"bias": "none"}),
     "mistral": _mistral,

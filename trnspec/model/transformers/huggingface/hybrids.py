@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from attrs import evolve
+
 from trnspec.model.transformers.huggingface.config import Config, ConfigError
 from trnspec.model.transformers.huggingface.mixtures import gated_shared, latent_experts, qwen_experts
 from trnspec.model.transformers.huggingface.parts import Fields, by_heads, dense_network, outline, with_experts
@@ -110,13 +112,8 @@ def _nemotron_h(c: Config) -> Fields:
 
 def _kimi_linear(c: Config) -> Fields:
     """Kimi Delta Attention in most layers, and latent attention in the others (Kimi Linear)."""
-    if c.get("attn_res_block_size", None):
-        raise ConfigError(
-            "attn_res_block_size", "attn_res_block_size: attention over the results of layers is not modelled"
-        )
-    c.off("mla_use_output_gate")
-    c.off("use_full_rank_gate")
-    c.used |= {"mla_use_nope", "num_expert_group", "head_dim", "moe_layer_freq"}
+    c.used |= {"mla_use_nope", "num_expert_group", "head_dim", "moe_layer_freq", "activation_situ_beta",
+               "activation_situ_linear_beta"}  # fmt: skip
     layers = c.count("num_hidden_layers")
     names = {
         "num_shared_experts": "n_shared_experts",
@@ -146,6 +143,12 @@ def _kimi_linear(c: Config) -> Fields:
     if not full:
         raise ConfigError("layer_types", "layer_types has no layer with attention; one at least is needed")
     fields = latent_experts(c, count=c.present("num_experts", "num_local_experts"), dense=1)
+    if c.flag("mla_use_output_gate"):
+        fields["attention"] = evolve(fields["attention"], gate="element")
+    latent = c.get("routed_expert_hidden_size", None)
+    normed = c.flag("latent_moe_use_norm") and latent is not None
+    fields["experts"] = evolve(fields["experts"], latent=latent, latent_norm="one" if normed else "none")
+    fields["block"] = c.get("attn_res_block_size", None)
     fields["recurrence"] = Recurrence(
         form="kda", layers=layers - full, heads=heads, key_heads=heads, key_size=size, value_size=size, kernel=kernel,
         gate_rank=rank,

@@ -348,6 +348,7 @@ def _deepseek_v2(c: Config) -> Fields:
 MIXTURES: Mapping[str, Callable[[Config], Fields]] = {
     "afmoe": _afmoe,
     "dbrx": _dbrx,
+    "deepseek_ref": _deepseek_v4,
     "deepseek_v2": _deepseek_v2,
     "deepseek_v3": latent_experts,
     "deepseek_v4": _deepseek_v4,
