@@ -5,10 +5,17 @@
 Draws modules of the measured packages at random, in proportion to their lines, and mutants of each from the operators of
 cosmic-ray.  Each mutant is applied in a copy of the repository.  The tests of its package run once with coverage, so that
 a mutant meets the tests that execute its line first: those of its module, ``tests/PACKAGE/test_MODULE*.py``, then the
-others.  If these pass, all tests of the package run, as results may be shared between tests.  A mutant survives if all of
-them pass.  Annotations are not mutated, as they are not evaluated.  The same seed draws the same mutants of the same code.
+others, quick ones first.  If these pass, the remaining tests of the package run, as results may be shared between tests.
+A mutant survives if all of them pass.  The same seed draws the same mutants of the same code.
 
-Prints a table by package and the difference of every survivor.  A survivor is a missing test or an equivalent mutant;
+Tests run in forks of this process, which has imported pytest and the libraries, but nothing of trnspec.  Examples of
+Hypothesis that fail are not shrunk.
+
+Not mutated is what has no behaviour of its own, see ``skipped``: annotations, which are not evaluated, assertions,
+options of attrs classes such as ``slots`` that change speed and representation only, and sizes of caches.
+
+Prints a table by package and the difference of every survivor, and on standard error a character for each mutant.  A
+survivor is a missing test or an equivalent mutant;
 which of them it is, somebody has to read.  ``--kept`` keeps the coverage between runs.
 """
 
@@ -16,19 +23,24 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import difflib
+import importlib
+import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import cache_from_source
 from pathlib import Path
 
+import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
@@ -40,10 +52,13 @@ PACKAGES = ("quantities", "yaml", "graph", "checks", "catalog", "perf", "evaluat
 LEFT_OUT = ("RemoveDecorator", "VariableReplacer", "VariableInserter", "ExceptionReplacer")
 ARITHMETIC = {"Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow"}
 IDENTITY = {"Is", "IsNot"}
-# Arguments that change what a class prints, or when a mistake of ours is found.
-SETTINGS = ("strict", "repr", "kw_only", "frozen")
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly"]
-PASSED, NONE_COLLECTED = 0, 5
+# Arguments that change what a class prints, its speed, when a mistake of ours is found, or how much is kept for later.
+SETTINGS = ("strict", "repr", "kw_only", "frozen", "slots", "cache_hash", "maxsize")
+PYTEST = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:randomly"]
+# What the tests import; not trnspec, so that every fork imports the mutant.
+LIBRARIES = ("attrs", "cattrs", "hypothesis", "jsonschema", "numpy", "ruamel.yaml")
+# pytest cannot rewrite the assertions of Hypothesis once it is imported.
+PYTEST += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +69,7 @@ class Mutant:
     line: int
     operator: str
     code: str
+    original: str
 
 
 Place = tuple[int, int]
@@ -74,6 +90,17 @@ def skipped(code: str) -> list[tuple[Place, Place]]:
     return [((n.lineno, n.col_offset), (n.end_lineno or 0, n.end_col_offset or 0)) for n in found if n is not None]
 
 
+def operators(code: str) -> list[tuple[Place, Place]]:
+    """Where the arithmetic operators of a module are, unlike the ``*`` and ``/`` between parameters."""
+    found: list[tuple[ast.expr, ast.expr]] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.BinOp):
+            found.append((node.left, node.right))
+        elif isinstance(node, ast.AugAssign):
+            found.append((node.target, node.value))
+    return [((a.end_lineno or 0, a.end_col_offset or 0), (b.lineno, b.col_offset)) for a, b in found]
+
+
 def sensible(operator: str) -> bool:
     """Whether an operator makes changes that a person could make; ``a << b`` for ``a + b`` only raises errors."""
     kind, *words = operator.rpartition("/")[2].split("_")
@@ -82,14 +109,15 @@ def sensible(operator: str) -> bool:
     if kind == "ReplaceBinaryOperator":
         return set(words) <= ARITHMETIC
     if kind == "ReplaceComparisonOperator":
-        return words[0] in IDENTITY or not IDENTITY & {*words}
+        # An order of None or of classes only raises an error, and == of None or of a member of an enum is "is".
+        return len(IDENTITY & {*words}) in (0, 2)
     return True
 
 
 def mutants(module: str, draw: random.Random, number: int) -> list[Mutant]:
     """Mutants of a module at different places, drawn at random: first the place, then the change."""
     code = (ROOT / module).read_text("utf-8")
-    left_out = skipped(code)
+    left_out, arithmetic = skipped(code), operators(code)
     tree = get_ast(code)
     places: dict[Place, list[tuple[str, int]]] = defaultdict(list)
     for name in sorted(operator_names()):
@@ -98,7 +126,8 @@ def mutants(module: str, draw: random.Random, number: int) -> list[Mutant]:
         operator, occurrence = get_operator(name)(), 0
         for node in ast_nodes(tree):
             for start, _ in operator.mutation_positions(node):
-                if not any(low <= start < high for low, high in left_out):
+                elsewhere = "BinaryOperator" in name and not any(low <= start < high for low, high in arithmetic)
+                if not elsewhere and not any(low <= start < high for low, high in left_out):
                     places[start].append((name, occurrence))
                 occurrence += 1
     found: list[Mutant] = []
@@ -106,7 +135,7 @@ def mutants(module: str, draw: random.Random, number: int) -> list[Mutant]:
         name, occurrence = draw.choice(places[place])
         changed = mutate_code(code, get_operator(name)(), occurrence)
         if changed is not None and parses(changed) and ast.dump(ast.parse(changed)) != ast.dump(ast.parse(code)):
-            found.append(Mutant(module, place[0], name.rpartition("/")[2], changed))
+            found.append(Mutant(module, place[0], name.rpartition("/")[2], changed, code))
         if len(found) == number:
             break
     return found
@@ -126,15 +155,44 @@ def package_of(module: str) -> str:
     return f"tests/{module.split('/')[1]}"
 
 
-def executing(kept: Path, module: str, line: int) -> list[str]:
-    """The tests of a package that execute a line, those of its module first; none of what runs at import only."""
+def executing(kept: Path, module: str, line: int) -> set[str]:
+    """The tests of a package that execute a line; none of what runs at import only."""
     data = CoverageData(str(kept))
     data.read()
     measured = next((f for f in data.measured_files() if f.endswith(f"/{module}")), None)
     contexts = data.contexts_by_lineno(measured).get(line, []) if measured else []
-    own = str(Path("tests") / Path(module).relative_to("trnspec").parent / f"test_{Path(module).stem}")
-    tests = {context.rpartition("|")[0] for context in contexts} - {""}
-    return sorted(tests, key=lambda test: (not test.startswith(own), test))
+    return {context.rpartition("|")[0] for context in contexts} - {""}
+
+
+@dataclass
+class Selected:
+    """A plugin of pytest: runs some tests, those of one module first, quick ones first; measures the seconds of each."""
+
+    own: str = ""
+    only: set[str] | None = None
+    without: set[str] = field(default_factory=set)
+    seconds: dict[str, float] = field(default_factory=dict)
+    measured: dict[str, float] = field(default_factory=dict)
+
+    def pytest_sessionstart(self) -> None:
+        """Replaces the profile of ``tests/conftest.py``."""
+        from hypothesis import Phase, settings
+
+        settings.register_profile("mutants", settings(), phases=set(Phase) - {Phase.shrink, Phase.explain})
+        settings.load_profile("mutants")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Selects the tests and their order, which is that of the files between tests of equal rank."""
+        if self.only is not None:
+            items[:] = [item for item in items if item.nodeid in self.only]
+        items[:] = [item for item in items if item.nodeid not in self.without]
+        if self.seconds:
+            items.sort(key=lambda i: (not i.nodeid.startswith(self.own), round(self.seconds.get(i.nodeid, 0.0), 1)))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keeps the seconds of a test with its fixtures."""
+        self.measured[report.nodeid] = self.measured.get(report.nodeid, 0.0) + report.duration
 
 
 class Copy:
@@ -148,69 +206,89 @@ class Copy:
             target.parent.mkdir(parents=True, exist_ok=True)
             if (ROOT / name).is_file():
                 shutil.copy2(ROOT / name, target)
-        self.printed = ""
-        self._seconds: dict[str, float] = {}
+        self.printed = folder / ".printed"
+        for library in LIBRARIES:
+            importlib.import_module(library)
 
-    def run(self, tests: list[str], limit: float) -> tuple[bool, float]:
-        """Whether tests pass, and the seconds they take; more than the limit counts as a failure."""
-        env = os.environ | {
-            "PYTHONPATH": str(self.folder),
-            "HYPOTHESIS_STORAGE_DIRECTORY": str(self.folder / ".hypothesis"),
-        }
-        env.pop("PYTHONDONTWRITEBYTECODE", None)
-        arguments = self.folder / ".arguments"
-        arguments.write_text("\n".join(tests), "utf-8")
-        start = time.monotonic()
+    def run(self, arguments: list[str], selected: Selected, limit: float, durations: Path | None = None) -> bool:
+        """Whether tests pass; more seconds than the limit count as a failure.
+
+        Args:
+            arguments: Files of tests, and options.
+            selected: Which tests of them run, and in which order.
+            limit: The seconds to wait.
+            durations: Where to write the seconds of each test.
+        """
+        process = os.fork()
+        if process == 0:
+            self._run_in_fork(arguments, selected, durations)
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
+            finished, status = os.waitpid(process, os.WNOHANG)
+            if finished:
+                return os.waitstatus_to_exitcode(status) in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+            time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        return False
+
+    def _run_in_fork(self, arguments: list[str], selected: Selected, durations: Path | None) -> None:
+        """Runs pytest and ends the process."""
+        code = 1
         try:
-            done = subprocess.run(
-                [*PYTEST, f"@{arguments}"],
-                cwd=self.folder,
-                env=env,
-                capture_output=True,
-                check=False,
-                timeout=limit,
-                text=True,
-            )
-        except subprocess.TimeoutExpired:
-            return False, limit
-        self.printed = done.stdout
-        return done.returncode in (PASSED, NONE_COLLECTED), time.monotonic() - start
+            os.setsid()
+            os.chdir(self.folder)
+            with self.printed.open("wb") as printed:
+                os.dup2(printed.fileno(), 1)
+                os.dup2(printed.fileno(), 2)
+            sys.path[0] = str(self.folder)
+            os.environ["PYTHONPATH"] = str(self.folder)
+            os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self.folder / ".hypothesis")
+            code = int(pytest.main([*PYTEST, *arguments], plugins=[selected]))
+            if durations is not None:
+                durations.write_text(json.dumps(selected.measured), "utf-8")
+            sys.stdout.flush()
+        finally:
+            os._exit(code)
 
-    def coverage(self, package: str) -> tuple[Path, float]:
-        """Which tests of a package execute which lines, and the seconds that all take; they must pass."""
+    def coverage(self, package: str) -> tuple[Path, dict[str, float]]:
+        """Which tests of a package execute which lines, and the seconds of each test; they must pass."""
         kept = self.kept / f"{package.rpartition('/')[2]}.coverage"
-        measuring = ["--cov=trnspec", "--cov-context=test", "--cov-report=", "--cov-fail-under=0"]
-        if package not in self._seconds:
-            passed, seconds = self.run([package, *([] if kept.exists() else measuring)], 3600.0)
-            if not passed:
-                sys.exit(f"the tests fail without a mutation: pytest {package}\n{self.printed}")
-            if not kept.exists():
-                shutil.move(self.folder / ".coverage", kept)
-            self._seconds[package] = seconds
-        return kept, self._seconds[package]
+        durations = kept.with_suffix(".json")
+        if not durations.exists():
+            measuring = ["--cov=trnspec", "--cov-context=test", "--cov-report=", "--cov-fail-under=0"]
+            if not self.run([package, *measuring], Selected(), 3600.0, durations):
+                durations.unlink(missing_ok=True)
+                sys.exit(f"the tests fail without a mutation: pytest {package}\n{self.printed.read_text('utf-8')}")
+            shutil.move(self.folder / ".coverage", kept)
+        return kept, json.loads(durations.read_text("utf-8"))
 
     def survives(self, mutant: Mutant) -> bool:
         """Whether the tests of the package of a mutant pass in spite of it."""
         file = self.folder / mutant.module
-        original = file.read_text("utf-8")
         package = package_of(mutant.module)
         kept, seconds = self.coverage(package)
-        limit = 60.0 + 4.0 * seconds
-        executed = executing(kept, mutant.module, mutant.line)
+        own = str(Path("tests") / Path(mutant.module).relative_to("trnspec").parent / f"test_{file.stem}")
+        first = executing(kept, mutant.module, mutant.line)
+        # A machine may be slower for a while; a mutant that never ends is rare.
+        limit = 30.0 + 3.0 * sum(seconds.values())
         try:
             file.write_text(mutant.code, "utf-8")
             # The compiled module has the time of the source in seconds, which may not have changed.
             Path(cache_from_source(str(file))).unlink(missing_ok=True)
-            return all(self.run(tests, limit)[0] for tests in (executed, [package]) if tests)
+            files = sorted({test.partition("::")[0] for test in first})
+            if files and not self.run(files, Selected(own, first, set(), seconds), limit):
+                return False
+            return self.run([package], Selected(own, None, first, seconds), limit)
         finally:
-            file.write_text(original, "utf-8")
+            file.write_text(mutant.original, "utf-8")
             Path(cache_from_source(str(file))).unlink(missing_ok=True)
 
 
 def difference(mutant: Mutant) -> str:
     """The changed lines of a mutant."""
-    old = (ROOT / mutant.module).read_text("utf-8").splitlines()
-    lines = difflib.unified_diff(old, mutant.code.splitlines(), lineterm="", n=0)
+    lines = difflib.unified_diff(mutant.original.splitlines(), mutant.code.splitlines(), lineterm="", n=0)
     changed = [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     return "\n".join([f"{mutant.module}:{mutant.line} {mutant.operator}", *(f"    {line}" for line in changed)])
 
@@ -252,7 +330,9 @@ def main() -> None:
                 break
             package = mutant.module.split("/")[1]
             run[package] += 1
-            if copy.survives(mutant):
+            survives = copy.survives(mutant)
+            print("S" if survives else ".", end="", file=sys.stderr, flush=True)
+            if survives:
                 print(difference(mutant), flush=True)
             else:
                 killed[package] += 1

@@ -9,6 +9,7 @@ import pytest
 
 from trnspec.api import registry
 from trnspec.checks.rules_of_kinds import ENTRIES, deferred
+from trnspec.diagnostics import Severity
 from trnspec.model.kinds import BUILTIN, kind_of, spec_of
 from trnspec.plugins.api import Rule
 from trnspec.plugins.builtin_kinds import KINDS
@@ -45,3 +46,34 @@ def test_kinds_know_their_classes() -> None:
         for other in BUILTIN
         if one != other and issubclass(spec_of(one), spec_of(other))
     ]
+
+
+COMPARING = (
+    "TRN409",
+    "TRN802",
+    "TRN803",
+    "TRN804",
+    "TRN805",
+    "TRN806",
+    "TRN808",
+    "TRN812",
+    "TRN813",
+    "TRN814",
+    "TRN815",
+)
+"""What such a rule finds in one document can change with any other one: a check of one file runs it on all."""
+WARNINGS = (
+    "TRN050", "TRN054", "TRN055", "TRN304", "TRN403", "TRN407", "TRN409", "TRN410", "TRN601", "TRN603", "TRN604", "TRN605",
+    "TRN606",
+)  # fmt: skip
+INFOS = ("TRN051", "TRN052", "TRN053", "TRN056", "TRN057", "TRN058", "TRN059", "TRN807", "TRN816")
+
+
+def test_which_rules_are_local_and_how_severe_codes_are() -> None:
+    """A rule that is no longer local is as right, and much slower; another severity passes or breaks a build."""
+    codes = registry().codes.values()
+
+    assert sorted(rule.code.id for rule in registry().rules if not rule.local) == [*COMPARING]
+    assert sorted(code.id for code in codes if code.severity is Severity.WARNING) == [*WARNINGS]
+    assert sorted(code.id for code in codes if code.severity is Severity.INFO) == [*INFOS]
+    assert {code.severity for code in codes if code.id not in WARNINGS + INFOS} == {Severity.ERROR}

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import attrs
 import pytest
 
 from trnspec.api import graph
 from trnspec.graph.facts import Fact, facts, group, in_groups, words
 from trnspec.graph.totals import sums
 from trnspec.model.reflection import FigureShape, ObjectShape, leaves, spread
+from trnspec.model.rounded import RoundedCount
 
 GRAPH = graph()
 NODES = sorted(GRAPH, key=lambda n: n.name)
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def of(name: str) -> dict[str, Fact]:
@@ -35,6 +43,110 @@ def test_every_adopted_fact_has_a_source_and_a_date(node) -> None:
     found = [f for f in facts(GRAPH, node) if f.verdict == "adopted" and f.at.rpartition(".")[2] != "note"]
 
     assert [f.at for f in found if not (f.source and f.as_of)] == []
+
+
+def as_written(value: Any, at: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Everything in a file by its dotted path; a value alone is a mapping with nothing else."""
+    yield at, value if isinstance(value, dict) else {"value": value}
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, below in entries:
+        yield from as_written(below, f"{at}.{step}" if at else str(step))
+
+
+def date(source: str) -> str:
+    return str(GRAPH.named(source).document.data["spec"]["as_of"]) if source else ""
+
+
+NAMES = ("of", "at", "label", "source", "as_of", "where", "verdict", "reason", "note")
+
+
+def test_origin_as_written() -> None:
+    """Source, date, place, formula and remark of every adopted value are those of the file, or of the document."""
+    for node in NODES:
+        written = dict(as_written(node.document.data["spec"]))
+        found = [f for f in facts(GRAPH, node) if f.value is not None and not f.at.startswith(("ratios.", "features."))]
+        expected = []
+        for fact in found:
+            # A default is not written, and is that of the document.
+            here = written.get(fact.at, {})
+            of_document = (
+                node.document.data["metadata"].get("source", "") if fact.at.rpartition(".")[2] != "note" else ""
+            )
+            source = here.get("source", "" if "derived" in here else of_document)
+            verdict = "derived" if "derived" in here else "adopted"
+            rest = (here.get("where", ""), verdict, here.get("derived", ""), here.get("note", ""))
+            expected.append((node.name, fact.at, fact.at, source, date(source), *rest))
+
+        assert expected == [tuple(getattr(f, name) for name in NAMES) for f in found]
+
+
+def test_some_values_have_an_origin_of_their_own() -> None:
+    """What the test before this one compares is there."""
+    known = [f for node in NODES for f in facts(GRAPH, node) if f.value is not None]
+
+    assert {True: True, False: True} == {
+        is_figure: all(
+            any(getattr(f, name) for f in known if (f.figure is not None) == is_figure)
+            for name in ("where", "note", "reason")
+        )
+        for is_figure in (True, False)
+    }
+
+
+def test_features_and_ratios_as_written() -> None:
+    """One fact each: of a feature under its name, of a printed ratio with its terms and its verdict."""
+    expected, found = [], []
+    for node in NODES:
+        for w in node.document.data["spec"].get("features", ()):
+            at = f"features.{w['name']}"
+            origin = (w["source"], date(w["source"]), w.get("where", ""))
+            expected.append((w["says"], node.name, at, at, *origin, "adopted", "", ""))
+        for i, w in enumerate(node.document.data["spec"].get("ratios", ())):
+            label = f"{w['of'].removeprefix('spec.')} over {w['over']}"
+            origin = (w["source"], date(w["source"]), w.get("where", ""))
+            verdict = (w.get("verdict", "agrees"), w.get("reason", ""))
+            expected.append((w["says"], node.name, f"ratios.{i}.says", label, *origin, *verdict, ""))
+        here = [f for f in facts(GRAPH, node) if f.at.startswith(("ratios.", "features.")) and f.value is not None]
+        found += [(f.text, *(getattr(f, name) for name in NAMES)) for f in here]
+
+    assert {"adopted", "agrees"} < {f[-3] for f in found}
+    assert sorted(expected) == sorted(found)
+
+
+def test_conflicting_values_as_written() -> None:
+    """In the order of the file, with the defaults of what is not written; what a document leaves open comes last."""
+    for node in NODES:
+        expected: dict[str, list[tuple[str, ...]]] = {}
+        for w in node.document.data.get("claims", ()):
+            value = (str(w["says"]), w["source"], date(w["source"]), w.get("where", ""))
+            for path in spread(w["at"]):
+                claims = expected.setdefault(".".join(map(str, path[1:])), [])
+                claims.append((*value, w.get("verdict", "agrees"), w.get("reason", "")))
+        found = facts(GRAPH, node)
+
+        assert expected == {f.at: [attrs.astuple(c) for c in f.conflicting] for f in found if f.conflicting}
+        assert sorted(f.value is None for f in found) == [f.value is None for f in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "interval"),
+    [
+        ("trainium2", "peak.dense.bf16", "[666.5, 667.5)"),
+        ("trainium2", "dies", ""),
+        ("trainium2", "memory.technology", ""),
+    ],
+)
+def test_intervals(name, at, interval) -> None:
+    assert of(name)[at].interval_text == interval
+
+
+def test_interval_of_a_rounded_count() -> None:
+    """A count that is printed rounded has one; an exact one has none."""
+    known = [f for node in NODES for f in facts(GRAPH, node) if isinstance(f.value, RoundedCount)]
+
+    assert known
+    assert {f.interval_text for f in known} == {f.value.interval_text for f in known}
+    assert all(f.interval_text.startswith("[") for f in known)
 
 
 def test_counts_and_words() -> None:

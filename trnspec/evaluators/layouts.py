@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.evaluation.questions import (
     Degrees,
@@ -22,15 +24,17 @@ from trnspec.evaluation.questions import (
     ZeroStage,
     like,
 )
+from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators import training
-from trnspec.perf.searching.selection import Goal, Selection
 from trnspec.perf.searching.training import TrainingPiece
+from trnspec.perf.sweep.fastest import fastest as find_fastest
 from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.work.layout import V_SHAPED, Layout
+from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.reach import common_heads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.training.estimator import Estimator
@@ -92,16 +96,14 @@ class LayoutChoices(Software, TrainingPrecision, Splits):
 
 @frozen
 class Found:
-    """The layouts that were found.
+    """The fastest layout.
 
     Attributes:
-        layouts: Time [s], memory of a rank [B] and layout, the fastest first.
-        evaluated: Number of layouts evaluated.
-        rejected: Number of those that are invalid or do not fit, by reason.
+        layout: The layout; ``None`` where none is valid and fits.
+        rejected: Number of layouts that are invalid or do not fit, by reason, where there is none.
     """
 
-    layouts: tuple[tuple[float, float, Layout], ...]
-    evaluated: int
+    layout: Layout | None
     rejected: Counter[str]
 
     def reasons(self) -> str:
@@ -110,9 +112,9 @@ class Found:
 
 
 def fastest(
-    estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int, top: int = 1, uneven: bool = True
+    estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int, near: Iterable[Layout] = ()
 ) -> Found:
-    """Evaluate every layout that some choices leave, and keep the fastest that fit.
+    """Find the fastest layout that fits, of all that some choices leave.
 
     Degrees that are not given are the divisors of the ranks; data parallelism takes the remaining ranks. Stages have
     different numbers of layers where these do not divide.
@@ -122,18 +124,43 @@ def fastest(
         choices: What a layout may be, frameworks resolved.
         seq: Sequence length.
         global_batch: Sequences per step.
-        top: Number of layouts to keep.
-        uneven: Whether stages may have different numbers of layers.
+        near: Layouts that the fastest may be like, such as those of other systems. What is certainly slower than the
+            fastest of them is not evaluated.
     """
-    pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch, uneven=uneven)
-    kept = Selection(Goal("step_time"), top).empty()
-    for piece in pieces:
-        piece.search(piece.offset, piece.offset + piece.size, kept.take)
-    found = []
-    for index, time in zip(kept.best.index.tolist(), kept.best.columns["step_time"].tolist(), strict=True):
-        layout = next(p for p in pieces if index < p.offset + p.size).layout(index)
-        found.append((time, float(estimator.memory(layout).total), layout))
-    return Found(tuple(found), kept.evaluated, Counter({r: n for r, n in kept.counts.items() if r and n}))
+    pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch)
+    limit = min((t for one in near for t in _times_near(estimator, one, seq, global_batch)), default=math.inf)
+    grids = [piece.grid for piece in pieces]
+    if limit == math.inf:
+        # Some of all layouts, among them simple ones.
+        some = [evolve(one, axes={n: v[:1] if n in _FEW else v for n, v in one.axes.items()}) for one in grids]
+        found, rejected = find_fastest(estimator, some)
+        limit = limit if found is None else found.time
+    for slowest in dict.fromkeys((limit, math.inf)):
+        found, rejected = find_fastest(estimator, grids, slowest)
+        if found is not None:
+            piece = pieces[found.which]
+            return Found(piece.layout(piece.offset + found.number), rejected)
+    return Found(None, rejected)
+
+
+_FEW = ("microbatch", "schedule", "expert_tp", "sequence_parallel")
+"""Axes of whose values the first is evaluated before all others."""
+
+
+def _times_near(estimator: Estimator, layout: Layout, seq: int, global_batch: int) -> Iterator[float]:
+    """The times of some layouts like one of another system, where they are valid and fit [s]."""
+    ranks = int(estimator.system.ranks)
+    for cp, zero, microbatch in product((layout.cp, 2 * layout.cp), {layout.zero, 3}, (1, 2, 4, 8)):
+        dp = max(1, ranks // (layout.tp * layout.pp * cp))
+        one = evolve(
+            layout, cp=cp, dp=dp, zero=zero, microbatch=microbatch, seq=seq, global_batch=global_batch, uneven=True
+        )
+        try:
+            time = float(estimator.step(one).total)
+            if estimator.memory(one).total <= estimator.system.capacity:
+                yield time
+        except RefusalError:
+            continue
 
 
 def pieces_of(
@@ -144,7 +171,6 @@ def pieces_of(
     global_batch: int,
     offset: int = 0,
     overlap: tuple[bool, ...] | None = None,
-    uneven: bool = True,
     **about: Any,
 ) -> list[TrainingPiece]:
     """The layouts that some choices leave, as consecutive pieces of a search.
@@ -156,17 +182,16 @@ def pieces_of(
         global_batch: Sequences per step.
         offset: The number of the first layout.
         overlap: Several values of the choice ``overlap``.
-        uneven: Whether stages may have different numbers of layers.
         about: Further attributes of :class:`~trnspec.perf.searching.training.TrainingPiece`.
     """
     q = choices
     axes = _axes(estimator, q, seq) | {"overlap": list(dict.fromkeys(overlap or (bool(q.overlap),)))}
     names = ("flash", "fused_loss", "optimizer", "imbalance", "capacity_factor", "dispatch_dtype", "node_limit")
     fixed: dict[str, Any] = {name: getattr(q, name) for name in names}
-    fixed |= {"seq": seq, "global_batch": global_batch, "uneven": uneven}
+    fixed |= {"seq": seq, "global_batch": global_batch, "uneven": True}
     fixed |= training.dispatched(q, calibrated=bool(estimator.calibration.name))
     pieces = []
-    for part in _distinct(axes, q, estimator) if uneven else _equal(_distinct(axes, q, estimator), estimator):
+    for part in _distinct(axes, q, estimator):
         axes_of = grid(framework_defaults((estimator,)), **fixed, **part)
         pieces.append(TrainingPiece(estimator, axes_of, offset=offset, **about))
         offset += axes_of.size
@@ -184,7 +209,7 @@ def _axes(estimator: Estimator, q: LayoutChoices, seq: int) -> dict[str, Any]:
     dims, of_ranks = estimator.dims, divisors(int(estimator.system.ranks))
     experts = int(dims.experts)
     axes: dict[str, Any] = {
-        "tp": q.tp or [n for n in of_ranks if dims.heads % n == 0],
+        "tp": q.tp or [n for n in of_ranks if common_heads(dims) % n == 0],
         "pp": q.pp or [n for n in of_ranks if n <= dims.layers + 2],
         "cp": q.cp or [n for n in of_ranks if n <= MOST_CONTEXT and seq % n == 0],
         "ep": q.ep or divisors(max(1, experts)),
@@ -202,21 +227,6 @@ def _axes(estimator: Estimator, q: LayoutChoices, seq: int) -> dict[str, Any]:
 
 def _chunked(schedule: str) -> list[tuple[str, int]]:
     return [(schedule, n) for n in CHUNKS] if schedule == "interleaved" else [(schedule, 1)]
-
-
-def _equal(parts: list[dict[str, Any]], estimator: Estimator) -> Iterator[dict[str, Any]]:
-    """The choices with equal stages: for each schedule the pipeline-parallel degrees that divide the layers."""
-    layers = int(estimator.dims.layers)
-    for part in parts:
-        if part["pp"] == [1]:
-            yield part
-            continue
-        for schedule in part["schedule"]:
-            name, chunks = schedule
-            ranks = chunks * (2 if name in V_SHAPED else 1)
-            degrees = [pp for pp in part["pp"] if layers % (pp * ranks) == 0]
-            if degrees:
-                yield part | {"pp": degrees, "schedule": [schedule]}
 
 
 def _distinct(axes: dict[str, Any], q: LayoutChoices, estimator: Estimator) -> list[dict[str, Any]]:

@@ -138,7 +138,7 @@ def _documents(graph: Graph) -> Iterator[Node[Any]]:
 
 def _support(fact: Fact) -> list[tuple[str, str]]:
     """The date and name of each source that states an adopted value; none for a derived value and for a remark."""
-    if fact.value is None or fact.verdict == "derived" or not fact.as_of:
+    if fact.verdict == "derived" or not fact.as_of:
         return []
     claims = [(c.as_of, c.source) for c in fact.conflicting if c.verdict in _SUPPORT]
     return [(fact.as_of, fact.source), *claims]

@@ -171,14 +171,13 @@ def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) ->
     document = None if path[-1] == "note" or origin.derived is not None else node.metadata.source
     ref = origin.source or document
     source = None if ref is None else graph.find(ref)
-    dated = source is not None and isinstance(source.spec, Source)
     return Fact(
         of=node.name,
         at=at,
         label=at,
         value=shown,
         source="" if ref is None else ref.name,
-        as_of=source.spec.as_of if source is not None and dated else "",
+        as_of=source.spec.as_of if source is not None and isinstance(source.spec, Source) else "",
         where=origin.where or "",
         verdict="adopted" if origin.derived is None else "derived",
         reason=origin.derived or "",

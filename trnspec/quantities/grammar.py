@@ -73,7 +73,7 @@ def no_number(text: str, dimension: Dimension | None) -> QuantityError:
     message = f"{quoted(text)} does not start with a number"
     if not stripped:
         message = "a quantity is missing: the text is empty"
-    elif stripped != text and PARTS.match(stripped):
+    elif PARTS.match(stripped):  # the text itself does not match
         message, hint = f"{quoted(text)} starts with a space", f'write "{stripped}"'
     elif re.match(r"[-−][0-9.]", stripped):
         message = f"{quoted(text)} is negative; quantities are not"
@@ -111,7 +111,9 @@ def no_unit(text: str, match: re.Match[str], dimension: Dimension | None, table:
             f'write "{text[: match.start(2)]}{commas}{text[grouped.end() :]}": commas separate groups of three digits'
         )
         return QuantityError("malformed", f"{quoted(text)}: malformed number", hint)
-    if re.match(r"(?:[-–/+±×x*]|\.\.+|to\b)?\s*[0-9]", bare) and (match[5] or bare[0] in "-–/±×+*"):
+    # Directly after 0 an x is the beginning of a hexadecimal number.
+    joined = bare[0] in "-–/±×+*" or bare.startswith("..") or (bare[0] == "x" and match[2] != "0")
+    if re.match(r"(?:[-–/+±×x*]|\.\.+|to\b)?\s*[0-9]", bare) and (match[5] or joined):
         return QuantityError("malformed", f"{quoted(text)}: more than one number", form(dimension))
     if not match[5] and re.match(r"[0-9.,+_'eE*^-]|[xob][0-9a-fA-F]", spelling):
         return QuantityError("malformed", f"{quoted(text)}: malformed number", _number_hint(text))

@@ -217,14 +217,18 @@ class UnitTable:
     def correction(self, spelling: str, dimension: Dimension | None) -> str:
         """The one unit that an unknown spelling can mean; empty if there are several, or if it is a guess.
 
-        Case, a plural and an exchanged letter are corrected, but not the first letter, which is mostly a prefix.
+        Case, a missing S and, in a word of four letters or more, one wrong letter or two exchanged ones are corrected,
+        but not the first letter, which is mostly a prefix, and not what is divided by: ``USD/s`` is not ``USD/h``, ``Wh``
+        is not ``W``, and ``MW`` is not ``mW``.
         """
         if self._scope(spelling):
             return ""
         candidates = self._ambiguous(spelling, dimension) or self._near(spelling)
         symbols = [s for s in candidates if dimension is None or self._index[s].dimension is dimension]
-        same = len(symbols) == 1 and symbols[0][:1].casefold() == spelling[:1].casefold()
-        return symbols[0] if same else ""
+        if len(symbols) != 1 or symbols[0][:1].casefold() != spelling[:1].casefold():
+            return ""
+        known = self._index[symbols[0]].spellings
+        return symbols[0] if spelling in _WORDS or any(_is_slip(spelling, other) for other in known) else ""
 
     def _scope(self, spelling: str) -> str:
         """The hint for ``GB/s/chip`` and ``GB HBM``: a unit followed by the scope of the figure."""
@@ -283,6 +287,8 @@ class UnitTable:
         return f'"{symbol}" ({size} {unit.dimension.base})'
 
 
+_LONG_WORD = 4
+"""The letters of a word in which one slip leaves no doubt."""
 _OFTEN_MIXED_UP = ({Dimension.INFORMATION, Dimension.BANDWIDTH}, {Dimension.FLOP_RATE, Dimension.OP_RATE})
 _NO_SCOPE = frozenset(
     (
@@ -325,6 +331,22 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 
 def _alternatives(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _is_slip(written: str, known: str) -> bool:
+    """Whether a spelling is a known one with another case, without its last S, or with one slip in a long word."""
+    if written[:1] in "MP" and known[:1] in "mp":
+        return False  # mega and milli, peta and pico
+    one, two = written.casefold(), known.casefold()
+    if two in (one, one + "s"):
+        return True
+    (word, _, per), (known_word, _, known_per) = one.partition("/"), two.partition("/")
+    if per != known_per or len(known_word) < _LONG_WORD:
+        return False
+    at = next((i for i, (a, b) in enumerate(zip(word, known_word, strict=False)) if a != b), len(known_word))
+    rest, expected = word[at:], known_word[at:]
+    swapped = expected[1:2] + expected[:1] + expected[2:]
+    return rest == swapped or rest[1:] in (expected, expected[1:]) or rest == expected[1:]
 
 
 def wrong_dimension(unit: Unit, expected: Dimension) -> str:

@@ -51,6 +51,15 @@ def test_a_whole_part_may_be_given(catalog) -> None:
     assert "64 GiB" == other.figure("memory.capacity").derived
 
 
+def test_the_given_changes_stay_as_they_are(catalog) -> None:
+    """Applied twice, they give the same."""
+    changes = {"memory": {"capacity": "64 GiB"}, "launched": "2022-10"}
+    first, second = (catalog.replace("part", changes)["part"] for _ in range(2))
+
+    assert {"memory": {"capacity": "64 GiB"}, "launched": "2022-10"} == changes
+    assert first.memory == second.memory
+
+
 def test_none_takes_away(catalog) -> None:
     assert None is catalog.replace("part", {"memory.bandwidth": None})["part"].memory.bandwidth
 

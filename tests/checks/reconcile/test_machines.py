@@ -12,8 +12,11 @@ from running import DATA
 from trnspec.api import graph
 from trnspec.checks.reconcile.machines import compare, slug
 from trnspec.errors import UsageError
+from trnspec.graph.graph import Graph
 from trnspec.loading.host import neuron_ls, nvidia_smi
 from trnspec.loading.host.machine import Input
+from trnspec.model.ref import Ref
+from trnspec.model.source import Source
 
 HOST = DATA / "host"
 PLUGINS = Path(__file__).parents[3] / "plugins"
@@ -92,6 +95,29 @@ def test_with_the_catalog_of_inferentia(every) -> None:
     found = compare(every, machine(published("neuron_ls_trn1.2xlarge.json")))
     assert ("", "", ("inf2.8xlarge", "inf2.xlarge", "trn1.2xlarge")) == (found.server, found.chip, found.candidates)
     assert {""} == {row.source for row in found.rows}
+
+
+def test_a_size_that_no_server_has(catalog, every) -> None:
+    """Sizes of Inferentia are named where its catalog is missing, and only there."""
+    sizes = devices("neuron_ls_inf1.6xlarge.json")
+    for each in sizes:
+        each["memory_size"] = 3 * 2**30
+    reasons = [compare(graph, machine(sizes)).reason for graph in (catalog, every)]
+
+    assert [reason.partition(": ")[2] for reason in reasons] == [
+        "no server of the catalog has these; those of Inferentia are in trnspec-inferentia",
+        "no server of the catalog has these",
+    ]
+
+
+def test_a_catalog_without_its_sources(catalog) -> None:
+    """Rows name a source that can be looked up, or none."""
+    alone = Graph({n.name: n for n in catalog if not isinstance(n.spec, Source)})
+    found, bare = (compare(g, machine(published(TRN2)), "trn2.48xlarge") for g in (catalog, alone))
+
+    assert {row.source for row in bare.rows} == {""}
+    assert all(catalog.find(Ref(row.source)) is not None for row in found.rows if row.source)
+    assert any(row.source for row in found.rows)
 
 
 TRN2 = "neuron_ls_trn2n.48xlarge.json"

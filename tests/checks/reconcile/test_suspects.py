@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import functools
 import random
+from fractions import Fraction
 
 import pytest
 from rules_world import bare, claim, findings, put, shipped, sites
 
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.reconcile.sites import Relation, Term
-from trnspec.checks.reconcile.suspects import Suspect, suspects
+from trnspec.checks.reconcile.suspects import Suspect, _is_usual, suspects
 from trnspec.graph.graph import Graph
 from trnspec.model.reflection import dotted
+from trnspec.model.server import Server
+from trnspec.quantities.quantity import Interval
 
 CHIPS = ("trainium1", "trainium2", "trainium3")
 SERVERS = ("trn1.32xlarge", "trn1n.32xlarge", "trn2.48xlarge", "trn2u.48xlarge")
@@ -201,3 +204,38 @@ def test_one_finding_at_the_chip():
     assert found.where.file.endswith("trainium1.yaml")
     assert "more total" in found.message
     assert "more source" in found.message
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value", "expected", "usual"),
+    [
+        ("trn2.48xlarge", "chips.count", 61, (16,), True),
+        ("trn2.48xlarge", "chips.count", 61, (4, 16), False),
+        ("trn2.48xlarge", "chips.count", 61, (4,), False),
+        # It has the value of another document already, or is not a count.
+        ("trn2.48xlarge", "chips.count", 4, (16,), False),
+        ("trainium2", "memory.capacity", "61 GiB", (16,), False),
+    ],
+)
+def test_a_count_that_most_others_have(name, at, value, expected, usual):
+    """More than half of the other documents: five of six servers have 16 chips."""
+    counts = [n.spec.chips.count for n in bare().of(Server) if n.name in COUNTED]
+    graph = Graph(
+        {n.name: n for n in put(bare(), name, at, value) if not isinstance(n.spec, Server) or n.name in COUNTED}
+    )
+    site = sites(graph, name, at)[0]
+
+    assert sorted(counts) == [4, 16, 16, 16, 16, 16]
+    assert _is_usual(site, [Interval.point(Fraction(e)) for e in expected], graph) is usual
+
+
+@pytest.mark.parametrize(("others", "usual"), [((16, 16, 4), True), ((16, 4), False), ((16, 4, 4), False), ((), False)])
+def test_half_of_the_others_are_not_most(others, usual):
+    graph = Graph({n.name: n for n in bare() if not isinstance(n.spec, Server) or n.name in COUNTED[: len(others) + 1]})
+    for name, count in zip(COUNTED, (61, *others), strict=False):
+        graph = put(graph, name, "chips.count", count)
+
+    assert _is_usual(sites(graph, COUNTED[0], "chips.count")[0], [Interval.point(Fraction(16))], graph) is usual
+
+
+COUNTED = (*SERVERS, "trn3-gen1-server", "trn3-gen2-server")

@@ -76,6 +76,14 @@ def test_rounded_total_that_is_not_stated(says, reported):
         ("16 x 55.2 TFLOPS = 840, the rate", ["16 x 55.2 TFLOPS"]),
         ("16 x 32 GiB = 512", []),
         ("16 x 32 GiB = 521", ["16 x 32 GiB"]),
+        # Brackets are part of a calculation, or surround it.
+        ("2 x (3 + 4) = 14", []),
+        ("2 x (3 + 4) = 15", ["2 x (3 + 4)"]),
+        ("of two sides (as printed), 3 x 4 = 13", ["3 x 4"]),
+        ("(one of 4; 3 x 4 = 13)", ["3 x 4"]),
+        ("2 of them (3 x 4 = 13)", ["3 x 4"]),
+        ("2 x 3 = 6 and then 6 x 7 = 43.", ["6 x 7"]),
+        ("2 x 3 = 6 = 2 + 5", []),
         # What the grammar does not cover is not checked.
         ("192 - 64 = 100", []),
         ("2^10 = 1000", []),
@@ -91,6 +99,9 @@ def test_the_result_that_is_offered():
     """The middle of what the rounded operands allow, in the unit of the printed one."""
     assert wrong_results("2 x 100 GB/s = 100 GB/s", UNITS) == (("2 x 100 GB/s", "100 GB/s", "200 GB/s"),)
     assert wrong_results("it is 16 x 55.2 = 840.", UNITS) == (("16 x 55.2", "840", "883.2"),)
+    # Without the unit of both there is none to show it in.
+    assert wrong_results("it is 16 x 55.2 = 840 GB/s.", UNITS) == (("16 x 55.2", "840 GB/s", "883.2"),)
+    assert wrong_results("it is 2 x 55.2 GB/s = 840.", UNITS) == (("2 x 55.2 GB/s", "840", "1.104e+11"),)
 
 
 @given(st.integers(2, 999), st.integers(2, 999), st.integers(0, 3))

@@ -5,6 +5,7 @@ An assumed figure has no source: it is marked as derived from the written value,
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -66,7 +67,9 @@ def attempt(node: Node[Any], changes: Mapping[str, Any]) -> tuple[Node[Any], lis
             errors.append(ChangeError(path, f"a {node.kind} has no {path}; {hint}", key=True))
             continue
         try:
-            put(data["spec"], [str(step) for step in steps(path, spec)[1:]], _present(spec, path, value))
+            # Figures without a source are marked as assumed below, in this data and not in that of the caller.
+            written = copy.deepcopy(_present(spec, path, value))
+            put(data["spec"], [str(step) for step in steps(path, spec)[1:]], written)
         except UsageError as error:
             errors.append(ChangeError(path, str(error)))
     try:

@@ -320,10 +320,12 @@ def _repeated(graph: Graph) -> Iterator[Finding]:
     first: dict[tuple[object, ...], list[tuple[_Table, Row]]] = {}
     for node in graph.of(Measurements):
         of = _read(node)
-        for row in () if of is None else of.rows:
+        if of is None:
+            continue
+        for row in of.rows:
             results = tuple((c, v) for c in _RESULTS if (v := _number(row, c)))
             # A result of one or two digits can be equal by chance.
-            if of is None or not any(len(f"{v:g}".replace(".", "").strip("0")) > 2 for _, v in results):
+            if not any(len(f"{v:g}".replace(".", "").strip("0")) > 2 for _, v in results):
                 continue
             key = (row.cells.get("kind"), node.spec.hardware.get(row.cells.get("hardware", "")), results)
             for other, known in first.setdefault(key, []):
@@ -414,10 +416,12 @@ def above_peak(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
         Williams, Waterman, Patterson: Roofline, Communications of the ACM 52(4), 2009.
     """
     of = _read(node)
-    for row in () if of is None else of.rows:
+    if of is None:
+        return
+    for row in of.rows:
         for column, rate, cores in _rates(row):
             bound = _peak(graph, node.spec.hardware, row, cores)
-            if of is not None and bound is not None and rate * 1e12 > bound[0]:
+            if bound is not None and rate * 1e12 > bound[0]:
                 text = f"{rate:,.6g} TFLOPS {row.cells.get('precision', '')}".strip()
                 message = f"{text} is above the peak rate of {bound[1]}, {bound[0] / 1e12:,.5g} TFLOPS"
                 yield of.finding(row, column, message, "correct the row, or list it in spec.rejected with the reason")
@@ -517,7 +521,9 @@ def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator
         Tokens of a step over its time are its throughput, by definition.
     """
     of = _read(node)
-    for row in () if of is None else of.rows:
+    if of is None:
+        return
+    for row in of.rows:
         step, chips_, batch, seq = (_number(row, c) for c in ("step_time_s", "n_chips", "global_batch", "seq"))
         rates = (
             ("tokens_per_s_per_chip", None if not (batch and seq and chips_) else batch * seq / chips_),
@@ -525,10 +531,10 @@ def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator
         )
         for column, work in rates:
             rate = _number(row, column)
-            if of is not None and rate and step and work and step > 0.0 and abs(rate * step / work - 1.0) > _AGREE:
+            if rate and step and work and step > 0.0 and abs(rate * step / work - 1.0) > _AGREE:
                 message = f"{column} {rate:,.6g} and a step of {step:g} s differ: that step is {work / step:,.6g}"
                 yield of.finding(row, column, message, "one of the two is misread, or of another run")
         tokens, tpot, batch = (_number(row, c) for c in ("out_tok_s", "tpot_ms", "batch_conc"))
-        if of is not None and tokens and tpot and batch and tokens > 1.1 * batch * 1000.0 / tpot:
+        if tokens and tpot and batch and tokens > 1.1 * batch * 1000.0 / tpot:
             message = f"out_tok_s {tokens:,.6g} is more than {batch:g} requests of {tpot:g} ms per token give"
             yield of.finding(row, "out_tok_s", message, "one of them is misread, or of another run")

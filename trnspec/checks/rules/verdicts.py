@@ -122,7 +122,7 @@ def _widened(own: Interval, tolerance: Fraction = Fraction(0)) -> Interval:
 _OPERATOR = re.compile(r"(?<=[0-9A-Za-z%)] )[x*/+\u00d7](?= )")
 _NUMBER = re.compile(r"(?<![0-9A-Za-z.,])[0-9][0-9,]*(?:\.[0-9]+)?")
 _RESULT = re.compile(r"\s*((?:~ ?)?[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?: (?!per )[A-Za-zµ]+(?:/[A-Za-zµ]+)*)?)")
-_CLAUSE = re.compile(r"(?:[;:.,(]\s|\()")
+_CLAUSE = re.compile(r"[;:.,]\s")
 
 
 @rule("TRN314", "value-not-of-its-scope", over=object, local=True)
@@ -309,11 +309,7 @@ def _agrees(printed: Quantity, value: Interval, *, operands_have_units: bool) ->
 
 def _calculation(text: str, units: UnitTable) -> str:
     """The longest formula with an operator at the end of a text; empty if there is none."""
-    clause = (
-        _CLAUSE.split(text.rsplit(" = ", maxsplit=1)[-1])[-1]
-        if "(" not in text or ")" in text
-        else text.rsplit("(", 1)[-1]
-    )
+    clause = _CLAUSE.split(text.rsplit(" = ", maxsplit=1)[-1])[-1]
     for start in _NUMBER.finditer(clause):
         formula = clause[start.start() :]
         before = clause[: start.start()].rstrip()

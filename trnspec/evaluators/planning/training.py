@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.amounts import amount, duration, until
@@ -35,8 +35,6 @@ from trnspec.perf.work import frameworks
 from trnspec.perf.work.memory import OPTIMIZERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.planning.system_cost import Rent
     from trnspec.perf.training.estimator import Estimator
@@ -189,10 +187,11 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
             --on trn1.32xlarge
     """
     goals = goals_of(question)
-    plans, refused = [], []
+    plans: list[Plan] = []
+    refused: list[tuple[str, RefusalError]] = []
     for on in question.on:
         try:
-            plans += list(_plans(catalog, question, on, goals))
+            plans += _plans(catalog, question, on, goals, plans[-1:])
         except RefusalError as error:
             refused.append((on, error))
     if not plans:
@@ -228,8 +227,8 @@ def goals_of(q: PlanTrainingQuestion) -> Goals:
 # Plans of one system.
 
 
-def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> Iterator[Plan]:
-    """The plans of one system, by count.
+def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals, before: list[Plan]) -> list[Plan]:
+    """The plans of one system, by count; ``before`` are those of another.
 
     Raises:
         RefusalError: No count has a feasible layout.
@@ -240,20 +239,19 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> 
         if fixed and not fixed.isdigit():
             raise UsageError(f"on: a system and a count are expected, such as trn2.48xlarge*64, not {on!r}")
         refusal: RefusalError | None = None
-        found = False
+        found: list[Plan] = []
         for count in counts:
             try:
-                yield _plan(catalog, q, f"{name}*{count}", goals)
-                found = True
+                found.append(_plan(catalog, q, f"{name}*{count}", goals, [*before, *found]))
             except RefusalError as error:
                 refusal = error
         if refusal is not None and not found:
             raise refusal
-        return
-    yield from _counted(catalog, q, name, goals)
+        return found
+    return _counted(catalog, q, name, goals, before)
 
 
-def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals) -> list[Plan]:
+def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals, before: list[Plan]) -> list[Plan]:
     """The plans of the fewest systems that meet the deadline, of other counts on the way, and of larger ones.
 
     Raises:
@@ -266,7 +264,7 @@ def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals)
     def needs(count: int) -> float | None:
         """How many are needed if chips do as much in any number; ``None`` if no layout fits."""
         try:
-            plans[count] = plan = _plan(catalog, q, f"{name}*{count}", goals)
+            plans[count] = plan = _plan(catalog, q, f"{name}*{count}", goals, [*before, *plans.values()])
         except RefusalError as error:
             if error.reason != "no-layout":
                 raise
@@ -289,7 +287,7 @@ def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals)
             break
         count = larger
         try:
-            plans[count] = plans.get(count) or _plan(catalog, q, f"{name}*{count}", goals)
+            plans[count] = plans.get(count) or _plan(catalog, q, f"{name}*{count}", goals, list(plans.values()))
         except RefusalError:
             break
     if goals.deadline is not None:
@@ -315,8 +313,8 @@ def _likely_count(
     return min(most, math.ceil(work / (peak * LIKELY_MFU) / limit)), most
 
 
-def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goals) -> Plan:
-    """The run on one system with its fastest layout.
+def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goals, before: list[Plan]) -> Plan:
+    """The run on one system with its fastest layout, which may be like that of the last plan before.
 
     Raises:
         RefusalError: ``no-layout``, or a figure is not published.
@@ -324,7 +322,7 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
     q = frameworks.resolved(question)
     estimator = q.estimator(catalog, q.model, on, calibration=q.calibration, era=q.era)
     seq = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE)
-    layout = _layout(q, estimator, seq, goals.tokens)
+    layout = _layout(q, estimator, seq, goals.tokens, before)
     asked = step_question(q, layout, on)
     at, _, _, step, _ = training.timed(catalog, asked, estimator, layout)
     bound = not at.calibration.coverage
@@ -365,31 +363,22 @@ def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: 
     return spare_servers(goals.repair * estimator.system.chips / goals.mtbf) / max(servers, 1.0)
 
 
-def _layout(q: PlanTrainingQuestion, estimator: Estimator, seq: int, tokens: float) -> Layout:
+def _layout(q: PlanTrainingQuestion, estimator: Estimator, seq: int, tokens: float, before: list[Plan]) -> Layout:
     """The fastest feasible layout; without a global batch at the usual one.
 
     Raises:
         RefusalError: ``no-layout``: none is feasible.
     """
     batch = q.global_batch or usual_batch(tokens, seq, int(estimator.system.ranks))
-    # Unequal stages only of 1F1B, whose time has a closed form: other schedules would be executed pass by pass.
-    simple = tuple(name for name in q.schedule if name == "1f1b")
-    others = tuple(name for name in q.schedule if name != "1f1b")
-    parts = [(simple, True), (others, False)] if simple else [(others, True)]
-    found = [
-        fastest(estimator, evolve(q, schedule=names), seq=seq, global_batch=batch, uneven=uneven)
-        for names, uneven in parts
-        if names
-    ]
-    layouts = [one.layouts[0] for one in found if one.layouts]
-    if layouts:
-        return min(layouts, key=lambda one: one[0])[2]
-    unfit = sum(one.rejected["does-not-fit"] for one in found)
+    found = fastest(estimator, q, seq=seq, global_batch=batch, near=[one.layout for one in before[-1:]])
+    if found.layout is not None:
+        return found.layout
+    unfit = found.rejected["does-not-fit"]
     raise RefusalError(
         "no-layout",
         f"none of {unfit:,} layouts of {estimator.name} fits in the memory of {estimator.system.name}"
         if unfit
-        else f"no layout of {estimator.name} on {estimator.system.name} is valid: {found[0].reasons()}",
+        else f"no layout of {estimator.name} on {estimator.system.name} is valid: {found.reasons()}",
         place="on",
         hint="more chips; without a count the plan finds how many"
         if unfit

@@ -98,7 +98,7 @@ def _training(catalog: Catalog, search: Search, kept: Kept) -> Iterator[Suggesti
     seq, batch = q.seq, q.global_batch
 
     def feasible(one: Estimator, sequences: int) -> bool:
-        return bool(fastest(one, choices, seq=seq, global_batch=sequences).layouts)
+        return fastest(one, choices, seq=seq, global_batch=sequences).layout is not None
 
     if kept.counts["batch-not-divisible"]:
         for other in _batches(batch, int(estimator.system.ranks)):

@@ -18,6 +18,8 @@ from trnspec.evaluators.searching.serving import serving_pieces
 from trnspec.evaluators.searching.training import training_pieces
 from trnspec.evaluators.searching.where import condition
 from trnspec.perf.searching.selection import BOUND, Kept, Selection
+from trnspec.perf.searching.training import TIMED, TrainingPiece
+from trnspec.perf.sweep.reductions import Limit
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
@@ -89,11 +91,22 @@ class Search:
             if done is not None:
                 done(len(some.code))
 
+        limits: dict[tuple[int, float], Limit] = {}
         for piece in self.pieces:
             low, high = max(first, piece.offset), min(last, piece.offset + piece.size)
             if low < high:
-                piece.search(low, high, take)
+                if self._only_fastest and isinstance(piece, TrainingPiece):
+                    limit = limits.setdefault((id(piece.estimator), piece.tokens), Limit(self.selection.top))
+                    piece.search(low, high, take, limit)
+                else:
+                    piece.search(low, high, take)
         return result
+
+    @property
+    def _only_fastest(self) -> bool:
+        """Whether nothing depends on the times of other layouts of a system than the fastest."""
+        what = self.selection
+        return what.goal.name in TIMED and what.top > 0 and not what.front and what.where is None
 
     @cached_property
     def header(self) -> dict[str, Any]:

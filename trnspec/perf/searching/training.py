@@ -12,6 +12,7 @@ from trnspec.evaluation.evidence import rank_class
 from trnspec.perf.searching.selection import BOUND, EXCESS, Candidates
 from trnspec.perf.sweep.columns import REASONS
 from trnspec.perf.sweep.grid import AXES, Grid, over
+from trnspec.perf.sweep.regions import Wanted
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.work.stages import SCHEDULES
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trnspec.perf.sweep.reductions import Block
+    from trnspec.perf.sweep.reductions import Block, Limit
     from trnspec.perf.work.layout import Layout
 
 HOUR = 3600.0
@@ -69,10 +70,20 @@ class TrainingPiece:
         layout = self.grid.layout(number - self.offset, int(self.estimator.system.ranks))
         return evolve(layout, uneven=uneven(layout, int(self.estimator.dims.layers)))
 
-    def search(self, first: int, last: int, take: Callable[[Candidates], None]) -> None:
-        """Evaluate the layouts with some numbers of the search, from ``first`` to before ``last``."""
+    def search(self, first: int, last: int, take: Callable[[Candidates], None], limit: Limit | None = None) -> None:
+        """Evaluate the layouts with some numbers of the search, from ``first`` to before ``last``.
+
+        Args:
+            first: The first number.
+            last: The number after the last.
+            take: Called with evaluated layouts.
+            limit: Where only the fastest are kept, the longest time that is needed; longer ones may be infinite.
+        """
         numbers = first - self.offset, last - self.offset
-        over((self.estimator,), self.grid, keep=lambda block: take(self._candidates(block)), numbers=numbers)
+        over(
+            (self.estimator,), self.grid, keep=lambda block: take(self._candidates(block)), numbers=numbers,
+            wanted=Wanted(limit),
+        )  # fmt: skip
 
     def _candidates(self, block: Block) -> Candidates:
         return Candidates(
@@ -90,8 +101,8 @@ class TrainingPiece:
             return block.memory[places]
         if name == EXCESS:
             return block.memory[places] / system.capacity
-        if name in _TIMED:
-            return timed(name, self, block.time[places], self._tokens)
+        if name in TIMED:
+            return timed(name, self, block.time[places], self.tokens)
         constants = {
             BOUND: self.bound, "fits": True, "chips": float(system.chips), "system": self.on,
             "model": self.estimator.name, "dtype": self.estimator.dtype, "capacity": system.capacity, "offload": "none",
@@ -99,7 +110,8 @@ class TrainingPiece:
         return constants[name] if name in constants else self.degree(name, block.start + places)
 
     @property
-    def _tokens(self) -> float:
+    def tokens(self) -> float:
+        """Tokens of a step."""
         (seq,), (batch,) = self.grid.axes["seq"], self.grid.axes["global_batch"]
         return float(seq * batch)
 
@@ -142,7 +154,8 @@ def uneven(layout: Layout, layers: int) -> bool:
     return layout.pp > 1 and layers % chunks > 0 and (layers + 2) % chunks > 0
 
 
-_TIMED = ("step_time", "mfu", "tokens_per_s", "tokens_per_s_per_chip", "usd", "energy")
+TIMED = ("step_time", "mfu", "tokens_per_s", "tokens_per_s_per_chip", "usd", "energy")
+"""Measures that are the better, the shorter a step of a system is."""
 
 
 def timed(name: str, piece: TrainingPiece, time: Any, tokens: float) -> Any:

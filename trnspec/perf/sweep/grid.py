@@ -22,8 +22,8 @@ from trnspec.perf.sweep.columns import (
 )
 from trnspec.perf.sweep.formulas import DEFAULTS
 from trnspec.perf.sweep.pages import keep_pages
-from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept
-from trnspec.perf.sweep.regions import DOES_NOT_FIT, RANK_COUNT, Part
+from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept, Limit
+from trnspec.perf.sweep.regions import DOES_NOT_FIT, EVERY, RANK_COUNT, Part, Wanted
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout
@@ -229,8 +229,12 @@ def over(  # the inputs of a sweep
     memory: bool = True,
     block: int = BLOCK,
     numbers: tuple[int, int] | None = None,
+    wanted: Wanted = EVERY,
 ) -> SweepResult[Any]:
-    """Evaluate every combination on every estimator; see :func:`trnspec.perf.sweep.batch.sweep`."""
+    """Evaluate every combination on every estimator; see :func:`trnspec.perf.sweep.batch.sweep`.
+
+    ``wanted`` states of which of them times and memory are needed.  Times of others may be infinite.
+    """
     if unknown := [name for name in parts if name not in PARTS]:
         raise UsageError(f"a step has no part {unknown[0]!r}; expected some of {', '.join(PARTS)}")
     if block < 1:
@@ -245,17 +249,17 @@ def over(  # the inputs of a sweep
         every = Part(estimator, which, whole)
         for part in every.within(first, end, every.size if regional else max(block, _CONSECUTIVE)):
             if regional:
-                for region in part.regions(counts, memory=memory, block=max(block, _REGION)):
+                for region in part.regions(counts, memory=memory, block=max(block, _REGION), wanted=wanted):
                     reduction.take_region(region)
             else:
-                for evaluated in _blocks(part, counts, tuple(parts), memory=memory, block=block):
+                for evaluated in _blocks(part, counts, tuple(parts), memory=memory, block=block, wanted=wanted):
                     reduction.take(evaluated)
     rejected = {reason: int(number) for reason, number in zip(REASONS, counts, strict=True) if reason and number}
     return SweepResult(tuple(estimators), axes, reduction.result(), int(counts.sum()), rejected)
 
 
 def _blocks(
-    part: Part, counts: NDArray[np.int64], parts: tuple[str, ...], *, memory: bool, block: int
+    part: Part, counts: NDArray[np.int64], parts: tuple[str, ...], *, memory: bool, block: int, wanted: Wanted
 ) -> Iterator[Block]:
     """Consecutive combinations in blocks, with the invalid ones."""
     start, size = part.start, part.size
@@ -264,7 +268,9 @@ def _blocks(
     code, needs = np.full(size, RANK_COUNT, dtype=np.uint8), np.zeros(size if memory else 0)
     times = {name: np.zeros(size) for name in ("total", *parts)}
     evaluated = Part(part.estimator, part.which, tuple(axes))
-    for region in evaluated.regions(counts, memory=memory, block=_REGION, codes=code):
+    for region in evaluated.regions(counts, memory=memory, block=_REGION, codes=code, wanted=wanted):
+        if isinstance(wanted.limited, Limit):
+            wanted.limited.take_region(region)
         at = sums(region.places)
         codes = np.broadcast_to(region.code, region.shape).reshape(-1)
         for name, column in times.items():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import Factory, define, field, frozen
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -120,14 +120,21 @@ class Top:
 
     Attributes:
         count: Number of configurations to keep.
+        slowest: The longest time of those that are kept [s].
     """
 
     count: int
+    slowest: float = float("inf")
     _kept: list[Kept] = field(factory=list, init=False)
     _held: int = field(default=0, init=False)
-    _limit: float = field(default=float("inf"), init=False)
+    _limit: float = field(default=Factory(lambda self: self.slowest, takes_self=True), init=False)
 
     takes_regions = True
+
+    @property
+    def limit(self) -> float:
+        """The time of the slowest that is kept, once there are as many as are to be kept; slower ones are not needed [s]."""
+        return self._limit
 
     def take(self, block: Block) -> None:
         """Keep what is at most as slow as the slowest that is kept; ties are resolved later."""
@@ -150,7 +157,7 @@ class Top:
             return
         self._kept.append(candidates)
         self._held += len(candidates)
-        if self._held > 4 * self.count + 4096 or (self._held >= self.count and self._limit == float("inf")):
+        if self._held > 4 * self.count + 4096 or (self._held >= self.count and self._limit == self.slowest):
             self._shrink()
 
     def merge(self, other: Top) -> None:
@@ -172,6 +179,29 @@ class Top:
         """The kept configurations, fastest first."""
         self._shrink()
         return self._kept[0]
+
+
+@define
+class Limit:
+    """A time that the fastest configurations do not exceed, whichever of equally fast ones are kept.
+
+    Attributes:
+        count: Number of configurations that are kept.
+        limit: The time of the slowest of as many configurations with different times [s].
+    """
+
+    count: int
+    limit: float = field(default=float("inf"), init=False)
+    _times: NDArray[np.float64] = field(factory=lambda: np.zeros(0), init=False)
+
+    def take_region(self, region: Region) -> None:
+        """Take the times of valid configurations."""
+        faster = (region.code == 0) & (region.time < self.limit)
+        if self.count and np.any(faster):
+            times = np.broadcast_to(region.time, np.shape(faster))[faster]
+            self._times = np.unique(np.concatenate([self._times, times]))[: self.count]
+            if len(self._times) == self.count:
+                self.limit = float(self._times[-1])
 
 
 @define

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from functools import partial
 from itertools import chain, pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 import numpy as np
@@ -23,8 +23,9 @@ from trnspec.perf.sweep.columns import RATIOS, REASONS, SCHEDULES, Choices, load
 from trnspec.perf.sweep.formulas import FEATURES, causes, coefficients, columns_as_choices, replicated
 from trnspec.perf.training.costs import Costs
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import UNUSED, Step, step_from_costs
+from trnspec.perf.training.step import UNUSED, Step, least_time, step_from_costs
 from trnspec.perf.work.layout import DEFERRED, V_SHAPED, longest
+from trnspec.perf.work.reach import common_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -49,6 +50,36 @@ _ROWS = 1 << 14
 """Most rows of which coefficients are computed at once."""
 _CODES = 1 << 22
 """Most codes of such rows."""
+
+
+class Limited(Protocol):
+    """An object that knows what time is needed."""
+
+    @property
+    def limit(self) -> float:
+        """Times above it are not needed [s]; it may fall as regions are evaluated."""
+
+
+@frozen
+class Wanted:
+    """What is needed of the times of combinations.
+
+    Attributes:
+        limited: What knows the longest time that is needed; ``None`` where all are.
+        bounds: Whether lower bounds on times are enough.
+    """
+
+    limited: Limited | None = None
+    bounds: bool = False
+
+    @property
+    def limit(self) -> float:
+        """Times above it are not needed [s]."""
+        return math.inf if self.limited is None else self.limited.limit
+
+
+EVERY = Wanted()
+"""All times are needed."""
 
 
 @frozen
@@ -93,7 +124,13 @@ class Part:
             yield Part(self.estimator, self.which, axes)
 
     def regions(
-        self, counts: NDArray[np.int64], *, memory: bool, block: int, codes: NDArray[np.uint8] | None = None
+        self,
+        counts: NDArray[np.int64],
+        *,
+        memory: bool,
+        block: int,
+        codes: NDArray[np.uint8] | None = None,
+        wanted: Wanted = EVERY,
     ) -> Iterator[Region]:
         """All combinations with a time, in regions; other combinations are in these too, or only counted.
 
@@ -103,6 +140,7 @@ class Part:
             block: Combinations of a region, about.
             codes: An array to which codes are written that have nothing to do with memory; those of a wrong number of ranks
                 are not.
+            wanted: Of which combinations the time is needed.
         """
         per_row, sizes = math.prod(map(len, self.others)), [len(axis) for axis in self.rows]
         most, total = max(1, min(_ROWS, _CODES // per_row)), math.prod(sizes)
@@ -118,9 +156,9 @@ class Part:
             while (waiting := sum(part.shape[1] for part in held)) >= most or (last and waiting):
                 rows = np.concatenate(held, axis=1)
                 held = [rows[:, most:]]
-                found = _Rows.of(self, rows[:, :most], counts, codes)
+                found = Rows.of(self, rows[:, :most], counts, codes)
                 if found is not None:
-                    yield from found.regions(counts, memory=memory, block=block)
+                    yield from found.regions(counts, memory=memory, block=block, wanted=wanted)
 
     def choices(self, positions: NDArray[np.intp], others: Sequence[Axis] | None = None) -> Choices:
         """Layouts of some rows.
@@ -169,7 +207,7 @@ def _column(column: NDArray[Any]) -> Any:
 
 
 @frozen
-class _Rows:
+class Rows:
     """Some rows with combinations that have a time.
 
     Attributes:
@@ -195,11 +233,11 @@ class _Rows:
     @classmethod
     def of(
         cls, part: Part, positions: NDArray[np.intp], counts: NDArray[np.int64], codes: NDArray[np.uint8] | None
-    ) -> _Rows | None:
+    ) -> Rows | None:
         """Those of some rows with combinations that have a time, with the codes of all counted; ``None`` for none."""
         e, dims, size = part.estimator, len(part.others) + 1, positions.shape[1]
         per_row = math.prod(map(len, part.others))
-        limits = {"heads": e.dims.heads, "experts": larger(1.0, e.dims.experts), "longest": longest(e.dims)}
+        limits = {"heads": common_heads(e.dims), "experts": larger(1.0, e.dims.experts), "longest": longest(e.dims)}
         choices = replicated(part.choices(positions), e.machine.ranks)
         code = reason_codes(causes(choices, choices.replicas(), e.model, e.machine, **limits))
         code = np.broadcast_to(code, np.broadcast_shapes(np.shape(code), (1,) * (dims - 1) + (size,)))
@@ -234,13 +272,27 @@ class _Rows:
                 scatter(codes, (*others, places), code)
         return cls(part, choices, costs, microbatches, code, places, np.sort(keys), _arrays(costs))
 
-    def regions(self, counts: NDArray[np.int64], *, memory: bool, block: int) -> Iterator[Region]:
+    def regions(self, counts: NDArray[np.int64], *, memory: bool, block: int, wanted: Wanted) -> Iterator[Region]:
         """The regions of these rows; see :meth:`Part.regions`."""
         per_row = math.prod(map(len, self.part.others))
         most = min(_LONGEST, max(_SHORTEST, block * _classes(self.part.others) // per_row))
-        for begin, end in pairwise(self._cuts()):
-            for first in range(begin, end, most):
-                yield from self._of_range(slice(first, min(end, first + most)), counts, memory=memory, block=block)
+        ranges = [
+            slice(first, min(end, first + most))
+            for begin, end in pairwise(self._cuts())
+            for first in range(begin, end, most)
+        ]
+        if wanted.limited is not None:
+            # With the times of equal stages, which are computed at once, most schedules of others need not be executed.
+            ranges.sort(key=self._unequal)
+        for rows in ranges:
+            yield from self._of_range(rows, counts, memory=memory, block=block, wanted=wanted)
+
+    def _unequal(self, rows: slice) -> bool:
+        """Whether some of the rows have unequal stages."""
+        unequal = self.costs.unequal
+        if not isinstance(unequal, np.ndarray) or unequal.shape[-1] == 1:
+            return somewhere(unequal > 0.0)
+        return bool(unequal[..., rows].any())
 
     def _cuts(self) -> list[int]:
         """Where regions begin and end: rows with other valid values are in one region where that wastes little."""
@@ -266,13 +318,15 @@ class _Rows:
             rows, box = rows + more, joint
         return [*cuts, len(self.keys)]
 
-    def _of_range(self, rows: slice, counts: NDArray[np.int64], *, memory: bool, block: int) -> Iterator[Region]:
+    def _of_range(
+        self, rows: slice, counts: NDArray[np.int64], *, memory: bool, block: int, wanted: Wanted
+    ) -> Iterator[Region]:
         """The regions of consecutive rows."""
         others = self.part.others
         boxes = self._boxes(rows)
         if boxes is None:
             return
-        of_rows, schedule = self._of_these(rows), _place(others, "schedule")
+        of_rows, schedule = self.of_these(rows), _place(others, "schedule")
         kinds: list[Any] = [None]
         if schedule is not None:
             small = (rows.stop - rows.start) * math.prod(map(len, boxes)) < _FEW
@@ -289,17 +343,25 @@ class _Rows:
             for combination in product(*_pieces(others, boxes, (rows.stop - rows.start), block)):
                 some = [_slice(box[x], len(axis)) for box, x, axis in zip(boxes, combination, others, strict=True)]
                 of_region = (*(of_axis[x] for of_axis, x in zip(places, combination, strict=False)), of_rows.places)
-                step = of_rows.step(some)
+                of_code = _at(code, combination)
+                if wanted.bounds:
+                    yield Region(
+                        self.part.which, of_region, of_code, of_rows.least(some), _at(needs, combination), _no_part
+                    )
+                    continue
+                step = of_rows.step(some, of_code == 0, wanted.limit)
                 yield Region(
-                    self.part.which,
-                    of_region,
-                    _at(code, combination),
-                    step.total,
-                    _at(needs, combination),
-                    partial(getattr, step),
+                    self.part.which, of_region, of_code, step.total, _at(needs, combination), partial(getattr, step)
                 )
 
-    def _of_these(self, rows: slice) -> _Rows:
+    def least(self, at: Sequence[Any]) -> Number:
+        """Lower bounds on times; see :meth:`step`."""
+        costs = {name: _at(number, at) for name, number in self.varying.items()}
+        return least_time(
+            attrs.evolve(self.costs, **costs), _at(self.choices.microbatch, at), _at(self.microbatches, at)
+        )
+
+    def of_these(self, rows: slice | NDArray[np.intp]) -> Rows:
         """Some of the rows."""
 
         def cut(numbers_: Any) -> Any:
@@ -326,17 +388,20 @@ class _Rows:
             boxes.append(some if valid.shape[i] > 1 else np.arange(len(axis)))
         return boxes if boxes or valid.any() else None
 
-    def step(self, at: Sequence[Any]) -> Step:
+    def step(self, at: Sequence[Any], needed: NDArray[np.bool_], limit: float = math.inf) -> Step:
         """Times; coefficients of features that no layout has are numbers, so that formulas omit what they multiply.
 
         Args:
             at: The positions on each other axis.
+            needed: Where the time is needed.
+            limit: Times above it are not [s].
         """
         costs = {name: _at(number, at) for name, number in self.varying.items()}
         costs |= {name: _without_zeros(costs[name]) for name in _OPTIONAL if name in costs}
         return step_from_costs(
-            attrs.evolve(self.costs, **costs), _at(self.choices.microbatch, at), _at(self.microbatches, at)
-        )
+            attrs.evolve(self.costs, **costs), _at(self.choices.microbatch, at), _at(self.microbatches, at),
+            needed=needed, limit=limit,
+        )  # fmt: skip
 
     def needed(self, at: Sequence[Any]) -> Number:
         """Memory [B]; see :meth:`step`."""
@@ -344,6 +409,10 @@ class _Rows:
         return choices.memory(
             self.part.estimator.dims, _in_flight(_at(self.microbatches, at), choices), self.part.estimator.runtime
         )
+
+
+def _no_part(name: str) -> Number:
+    raise NotImplementedError(name)
 
 
 def _in_flight(microbatches: Number, choices: Choices) -> Number:

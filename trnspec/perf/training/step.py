@@ -7,15 +7,17 @@ in s, sizes in B, work in FLOP.  Choices are numbers that are 0 or 1: on arrays 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+import numpy as np
 from attrs import define
 
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, everywhere, larger, smaller, where
+from trnspec.perf.ops import Number, both, everywhere, larger, smaller, where
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
-from trnspec.perf.training.unequal import Pipeline, Times, unequal_span
+from trnspec.perf.training.unequal import Pipeline, Times, least_idle, unequal_span
 from trnspec.perf.training.v_shaped import recorded_bubble
 from trnspec.perf.work.terms import terms
 
@@ -98,13 +100,18 @@ def step_from_terms(terms: Terms, plan: Plan, machine: Machine) -> Step:
     return step_from_costs(costs(terms, plan, links(plan, machine)), plan.microbatch, plan.microbatches)
 
 
-def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> Step:
+def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
+    costs: Costs, microbatch: Number, microbatches: Number, *, needed: Number = True, limit: float = math.inf
+) -> Step:
     """The time of one training step from its coefficients.
 
     Args:
         costs: Result of :func:`~trnspec.perf.training.costs.costs`; every attribute is read once, so it may be lazy.
         microbatch: Sequences of a microbatch.
         microbatches: Microbatches per step and replica.
+        needed: Where the time is needed. Elsewhere the total may be infinite: schedules of unequal stages take long to
+            execute.
+        limit: Times that are certainly above it are not needed [s].
     """
     tokens = microbatch * costs.seq_tokens
     full, selective, fill = costs.full, costs.selective, costs.fill
@@ -149,7 +156,12 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
         # The stage with the output is the slowest where the output takes longer than the layers that it has fewer.
         hidden = (missing - predicted) * whole
         later = head + ends - hidden
-        idle = _unequal_bubble(costs, fill, microbatches, layer, split, pipeline, (head, ends), larger(later, 0.0))
+        slowest = larger(later, 0.0)
+        if limit < math.inf:
+            least = _least(costs, microbatches, layer, split, pipeline, slowest, stages - missing + predicted)
+            needed = both(needed, least <= limit)
+        needed = _narrowed(needed, whole, pipeline, slowest, microbatches, costs.unequal)
+        idle = _unequal_bubble(costs, fill, microbatches, layer, split, pipeline, (head, ends), slowest, needed)
         later = microbatches * later
         after, before = larger(later, 0.0), smaller(later, 0.0)
         of_stages = (stages, idle + split * after), (stages - missing + predicted, idle - split * before)
@@ -165,10 +177,43 @@ def step_from_costs(costs: Costs, microbatch: Number, microbatches: Number) -> S
     pipeline, head = microbatches * pipeline, microbatches * head
     optimizer, fixed = costs.state * costs.update_bytes, costs.step
     total = computed + recompute + head + tensor + context + expert + pipeline + idle + data + optimizer + fixed
+    if needed is not True and not always_zero(costs.unequal):
+        total = where(needed, total, math.inf)
     return Step(
         *(total, computed, recompute, head, tensor, context, expert),
         *(pipeline, idle, data, optimizer, fixed, costs.unknown),
     )
+
+
+def least_time(costs: Costs, microbatch: Number, microbatches: Number) -> Number:
+    """A lower bound on the time of a step, without executing its schedule: the work of the slowest stage, and what surrounds it [s].
+
+    Args:
+        costs: As in :func:`step_from_costs`.
+        microbatch: Sequences of a microbatch.
+        microbatches: Microbatches per step and replica.
+    """
+    tokens = microbatch * costs.seq_tokens
+    forward, backward, _, scores = passes_of_layer(costs, tokens)
+    work = forward + backward + (costs.full * forward + costs.selective * scores)
+    rounds = 2.0 + costs.full
+    tensor = rounds * _carried(costs.tensor_each, costs.tensor_token, tokens)
+    if not always_zero(overlap := costs.tensor_overlap):
+        tensor = larger(tensor - overlap * work, 0.0)
+    context = _carried(costs.context_each, costs.context_token, tokens)
+    whole = work + tensor + (rounds + (1.0 + costs.selective)) * context
+    expert = _carried(costs.expert_each, costs.expert_token, tokens)
+    if not (always_zero(overlap := costs.expert_overlap) or always_zero(expert)):
+        expert = larger(expert - overlap * whole, 0.0)
+    whole = whole + expert
+    pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
+    ends = (1.0 + costs.mtp) * _carried(costs.ends_each, costs.ends_token, tokens)
+    later = larger(tokens * costs.head + ends - (costs.missing_layers - costs.mtp) * whole, 0.0)
+    busy = microbatches * (costs.stage_layers * whole + pipeline + later)
+    if not always_zero(costs.bubble_microbatches):
+        times = Times(whole, 0.0, 0.0, 0.0, pipeline, 0.0, 0.0)
+        busy = busy + least_idle(pipeline_of(costs, microbatches), times, later > 0.0)
+    return _ROUNDED * (busy + costs.state * costs.update_bytes + costs.step)
 
 
 @define
@@ -269,7 +314,7 @@ def bubble(costs: Costs, fill: Number, microbatches: Number, stage: Stage, pipel
     return idle if always_zero(v_shape) else where(v_shape > 0.0, recorded, idle)
 
 
-def _unequal_bubble(  # noqa: PLR0917  # parts of a step
+def _unequal_bubble(  # noqa: PLR0913, PLR0917  # parts of a step
     costs: Costs,
     fill: Number,
     microbatches: Number,
@@ -278,6 +323,7 @@ def _unequal_bubble(  # noqa: PLR0917  # parts of a step
     pipeline: Number,
     output: tuple[Number, Number],
     later: Number,
+    needed: Number,
 ) -> Number:
     """The time that the slowest stage is idle [s], where stages are unequal; else that of :func:`bubble`.
 
@@ -290,6 +336,7 @@ def _unequal_bubble(  # noqa: PLR0917  # parts of a step
         pipeline: Messages of a microbatch on a stage.
         output: The output, and its tensor-parallel collectives.
         later: By how much the output makes the last stage slower than that with the most layers.
+        needed: Where the time is needed.
     """
     stages, predicted = costs.stage_layers, costs.mtp
     weights = split * layer.weights
@@ -298,7 +345,10 @@ def _unequal_bubble(  # noqa: PLR0917  # parts of a step
     (head, ends), third = output, 1.0 / 3.0
     passes = third * head + 0.5 * ends, (2.0 * third) * head + 0.5 * ends
     times = Times(layer.forward, inputs, weights, layer.either, pipeline, *passes)
-    span = unequal_span(pipeline_of(costs, microbatches), times)
+    executed = pipeline_of(costs, microbatches)
+    # A pipeline of one stage is not executed.
+    executed.stages = where(needed, executed.stages, 1.0)
+    span = unequal_span(executed, times)
     idle = larger(span - microbatches * (stages * layer.whole + pipeline + later), 0.0)
     known = span > 0.0
     if everywhere(known):
@@ -308,6 +358,46 @@ def _unequal_bubble(  # noqa: PLR0917  # parts of a step
     last = predicted * layer.whole + head + ends
     others = others + costs.bubble * smaller(costs.missing_layers * layer.whole, last)
     return where(known, idle, others)
+
+
+def _least(  # noqa: PLR0917  # parts of a step
+    costs: Costs,
+    microbatches: Number,
+    layer: Stage,
+    split: Number,
+    pipeline: Number,
+    later: Number,
+    output_layers: Number,
+) -> Number:
+    """A lower bound on the total of unequal stages [s], from the slowest stage and what comes before and after it.
+
+    Arguments are those of :func:`_unequal_bubble`, and the layers of the stage with the output.
+    """
+    stages = costs.stage_layers
+    weights = split * layer.weights
+    times = Times(layer.forward, layer.whole - layer.forward - weights, weights, layer.either, pipeline, 0.0, 0.0)
+    idle = least_idle(pipeline_of(costs, microbatches), times, later > 0.0)
+    # Gradients that are reduced for every microbatch overlap with all of a bubble, which may be any.
+    data = _data(costs, microbatches, split, layer, (stages, _LONG), (output_layers, _LONG))
+    exposed = larger(data[0] - microbatches * later, 0.0)
+    busy = microbatches * (stages * layer.whole + pipeline + later)
+    return _ROUNDED * (busy + idle + exposed + costs.state * costs.update_bytes + costs.step)
+
+
+_LONG = 1e30
+"""Longer than any bubble [s]."""
+_ROUNDED = 1.0 - 2.0**-30
+"""A bound in terms that are summed in another order may be larger by rounding."""
+
+
+def _narrowed(needed: Number, *numbers: Number) -> Number:
+    """Where some numbers are needed that may depend on fewer axes: for any element of the others."""
+    if not isinstance(needed, np.ndarray):
+        return needed
+    shape = np.broadcast_shapes(*map(np.shape, numbers))
+    shape = (1,) * (needed.ndim - len(shape)) + shape
+    axes = tuple(i for i, (n, m) in enumerate(zip(needed.shape, shape, strict=True)) if n > 1 and m == 1)
+    return needed.any(axis=axes, keepdims=True) if axes else needed
 
 
 def pipeline_of(costs: Costs, microbatches: Number) -> Pipeline:

@@ -16,7 +16,7 @@ from attrs import define
 
 from trnspec.perf.convex import least
 from trnspec.perf.distinct import distinct
-from trnspec.perf.ops import Number, all_floats, elementwise, everywhere, larger, smaller, somewhere, where
+from trnspec.perf.ops import Number, all_floats, elementwise, everywhere, floor, larger, smaller, somewhere, where
 from trnspec.perf.training.execution import execution
 from trnspec.perf.training.pass_order import FUSED, SPLIT
 from trnspec.perf.work.layout import V_SHAPED
@@ -145,6 +145,30 @@ def _stage(times: Times, layers: Number) -> tuple[Number, Number]:
     """The forward pass of a stage with some layers, and all of a microbatch."""
     forward = layers * times.forward + 0.5 * times.send
     return forward, layers * (times.forward + times.inputs) + times.send
+
+
+def least_idle(pipeline: Pipeline, times: Times, output_is_slowest: Number) -> Number:
+    """The least time that the slowest stage is idle [s], without executing the schedule.
+
+    The first pass of a stage comes after forward passes of all chunks before its first one, and its last pass before backward
+    passes of these chunks. It is 0 where the backward pass is split, whose last pass may be one for gradients of weights, and
+    where more stages than are executed are.
+
+    Args:
+        pipeline: The pipeline.
+        times: The times.
+        output_is_slowest: Whether the last stage is the slowest.
+    """
+    p, v = pipeline.stages, pipeline.chunks
+    deal, _ = dealt_with_mtp(pipeline.layers, p, v, 0.0, pipeline.mtp)
+    long = deal.end - deal.begin
+    odd = long - p * floor(long / p)
+    # The last stage but one with the most layers.
+    slowest = larger(where(odd > 0.0, smaller(deal.begin + odd - 1.0, p - 2.0), p - 2.0), 0.0)
+    before = where(output_is_slowest, p - 1.0, slowest)
+    idle = deal.start(before) * (times.forward + times.inputs) + before * times.send / v
+    whole = both(pipeline.deferred + pipeline.v_shape == 0.0, p * (p * v) <= _MOST)
+    return where(whole, idle, 0.0)
 
 
 _MOST = 2048

@@ -1,0 +1,250 @@
+"""trnspec.catalog: what small catalogs give, in full: views, tables, queries and their errors, differences, dates.
+
+The expected lines are in ``tests/data/catalog_outputs.json``; after a change of an output, ``python
+tests/catalog/test_outputs.py`` writes them anew, and the difference is to be read.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from attrs import evolve
+
+# Run as a program, too.
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+
+from asking import CAT, GRAPH
+from catalogs import document, graph, source
+
+from trnspec.catalog.catalog import Catalog
+from trnspec.catalog.query.parser import parse_query
+from trnspec.catalog.tables import Table, csv_files, json_text, tables
+from trnspec.catalog.versions.as_of import as_of
+from trnspec.catalog.versions.changes import changed
+from trnspec.catalog.versions.diff import differences
+from trnspec.errors import TrnspecError
+from trnspec.graph.facts import facts
+from trnspec.graph.graph import Graph
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+STORED = Path(__file__).parents[1] / "data" / "catalog_outputs.json"
+
+# A catalog with clusters, prices and powers, and what it was before.
+PAGES = [source("old", "2022-05-01"), source("mid", "2023-04"), source("new", "2024-06-02"), source("late", "2024-12", dating="not-before"),
+         source("blog", "2023-09-09", "third-party")]  # fmt: skip
+WIRE = document("Link", "wire", "spec: {connects: chips, bandwidth: {both: 100 GB/s}}", "source: old")
+CHIP = """\
+spec:
+  launched: 2022-10
+  dies: {value: 4, where: line 7}
+  peak: {dense: {bf16: 190 TFLOPS, fp16: 190 TFLOPS, fp8: {value: 380 TFLOPS, derived: 2 x 190 TFLOPS}}}
+  memory: {capacity: 32768 MiB, bandwidth: {value: 820 GB/s, source: mid, note: of both stacks}, technology: HBM}
+  power: {value: 500 W, source: late}
+  ratios: [{of: spec.peak.dense.bf16, over: before, says: 2x, source: new, where: line 3}]
+claims:
+  - {at: "spec.peak.dense.{bf16,fp16}", says: 210 TFLOPS, source: old, where: page 1, verdict: superseded, reason: It was lowered.}
+  - {at: spec.peak.dense.bf16, says: 0.2 PFLOPS, source: blog, verdict: rounded, reason: To one digit.}
+  - {at: spec.dies, says: 2, source: old, verdict: superseded, reason: It was two.}
+  - {at: spec.memory.capacity, says: 32 GiB, source: mid}
+  - {at: spec.memory.bandwidth, says: 800 GB/s, source: old, verdict: superseded, reason: It was measured.}
+  - {at: spec.memory.bandwidth, says: 900 GB/s, source: blog, verdict: rejected, reason: It is the rate of another chip.}
+  - {at: spec.power, says: 450 W, source: mid, verdict: superseded, reason: It was of the board.}
+  - {at: spec.memory.technology, says: HBM2, source: blog, verdict: unresolved, reason: Nothing else names it.}"""
+PART = document("Chip", "part", CHIP, "source: new, aliases: [piece], note: the first of all")
+OTHER = document(
+    "Chip", "before", "spec: {peak: {dense: {bf16: 95 TFLOPS}}, memory: {capacity: 16 GiB}}", "source: old"
+)
+BOX = document(
+    "Server",
+    "box",
+    """\
+spec:
+  chips: {chip: part, count: 4}
+  host: {vcpus: 8, memory: 64 GiB}
+  fabric: {link: wire, topology: {shape: ring, dimensions: [4]}, links_per_chip: 2}
+  stated: {peak: {dense: {bf16: 0.76 PFLOPS}}}
+claims:
+  - {at: spec.chips.count, says: 8, source: old, verdict: superseded, reason: It had eight.}
+  - {at: spec.stated.memory.capacity, says: 0.1 TB, source: blog, verdict: unresolved, reason: Of which}""",
+    "source: mid",
+)
+CLUSTER = document("Cluster", "hall", "spec: {servers: [box], chips: 'over 1,000'}", "source: new")
+PRICE = document(
+    "Price",
+    "box-spot",
+    "spec: {server: box, type: spot, hourly: {us-east-1: 4.15 USD/h, unstated: 2 USD/h}}",
+    "source: new",
+)
+POWER = document("Power", "part-tdp", "spec: {of: part, type: tdp, power: 480 W}", "source: late")
+NOW = graph(*PAGES, WIRE, PART, OTHER, BOX, CLUSTER, PRICE, POWER)
+FORMER = document(
+    "Chip",
+    "part",
+    "spec: {launched: 2022-11, dies: 2, peak: {dense: {bf16: 210 TFLOPS, fp16: 210 TFLOPS}},"
+    " memory: {capacity: 32 GiB, bandwidth: 820 GB/s}, sbuf: 1 MiB}\n"
+    "claims: [{at: spec.dies, says: 2, source: old}, {at: spec.sbuf, says: 1 MiB, source: old},"
+    " {at: spec.memory.capacity, says: 32 GiB, source: mid, verdict: unresolved, reason: Of one}]",
+    "source: old, where: line 1",
+)
+GONE = document("Link", "rope", "spec: {connects: servers}", "source: old")
+THEN = graph(*PAGES[:2], FORMER, document("Chip", "before", "spec: {memory: {capacity: 16 GiB}}", "source: old"), GONE)
+
+ERRORS = [
+    "", "chip where", "chips whre memory.capacity > 1 GiB", "chp where x = 1", "chip where memory.capacty > 1 GiB", "chip where memory.capacity", "chip where memory.capacity >",
+    "chip where memory.capacity > 5", "chip where memory.capacity > 5 TFLOPS", "chip where memory.capacity > 5 GB/s", 'chip where memory.capacity > "5 GiB"', "chip where memory > 5 GiB", "chip where dies > 5 GiB",
+    'chip where dies = "2"', "chip where dies ~ 2", "chip where launched > 2022", 'chip where launched = "soon"', 'chip where name > "a"', "chip where name = full", "chip where name = 5", 'chip where name = "ful"',
+    'link where connects = "chip"', 'link where connects = "everything"', "link where other.odd > 1 GB", "chip where 1 = 1", "chip where 5 GiB < 6 GiB", "chip where memory.capacity / name > 1", "chip where dies / memory.capacity > 1",
+    "chip where peak.dense.bf16 / memory.capacity > 1", "chip where memory.capacity = dies", "chip where (dies = 2", "chip where dies = 2)", "chip where dies = 2 and", "chip where not", "chip where known", "chip where known 5",
+    'chip where name = "full', "chip where dies ? 2", "chip where dies = 2 dies = 3", "server where links.bandwidth > 1 GB/s", "ultraserver where network.peak > 1 Gbps", "chip where memory.capacity > 1,0 GiB", "chip where memory.capacity > 1 GB1",
+    "chip where dies => 2", "chip where dies = = 2", "chip where\n  dies = 2 and\n  memory.capacity > 3", 'chip where title = "\u754c\u0301" and x = 1', "chip where memory.bandwidth > 1 kB", "chip where nothing = 1", "chip where other.share > 20 GB",
+    "chip where a b", "server where chip = core", "chip where efa = 1", "chip where dies < = 2", "chip where dies", "chip, server", "where dies = 2", "chip where 'a' = name", "chip where memory.capacity > 5 \u0413\u0411", "chip where dies = 1e3 x",
+]  # fmt: skip
+FOUND = [
+    ("chip", {}), ("chip where memory.capacity > 60 GiB", {}), ("server where chips.count >= 2 and memory.capacity / chips.count > 1 GiB", {}), ("chip where not peak.dense.bf16 > 1 TFLOPS", {}),
+    ("chip", {"columns": ["name", "dies", "memory.capacity / dies", "peak.dense.bf16"]}), ("server", {"sort": ["memory.capacity"]}), ("server", {"sort": ["-memory.capacity"]}), ("server", {"sort": [" - chips.count", "name"]}),
+    ("chip", {"sort": ["dies"]}), ("chip", {"sort": ["-dies"]}), ("link", {"columns": ["other.odd", "connects"]}), ("source", {"sort": ["as_of"]}), ("ultraserver where unknown stated and known peak", {}), ("chip", {"columns": ["peak.dense.bf16 / memory.bandwidth"]}),
+    ("server where 3 <= chips.count", {}), ("server where 4 > chips.count", {}), ("server where 5 != chips.count", {}), ("server where host.memory < memory.capacity", {}), ('chip where launched >= "2022"', {}), ('chip where "2023" > launched', {}),
+]  # fmt: skip
+OPTIONS = [
+    {"columns": ["nothing"]}, {"columns": ["memory.capacity /"]}, {"columns": [""]}, {"sort": ["memory"]}, {"sort": ["-memory.capacty"]}, {"sort": ["- "]}, {"columns": ["memory.capacity / launched"]}, {"sort": ["other"]},
+]  # fmt: skip
+QUERIES = ["chip", "Chip where not (dies = 2 or known sbuf)", 'chip where dies = 2 and (memory.capacity > 1 GiB or not name = "a\\"b\\\\c")', "chip where peak.dense.bf16 / memory.capacity = 2 or unknown dies", "chip where 2 < dies and dies ~ 3 or dies = 4"]  # fmt: skip
+CHANGES = [
+    {"memory.capacity": "64 GiB"}, {"spec.memory.capacity": "64 GiB", "dies": 8}, {"memory.capacty": "64 GiB"}, {"memory.capacity": "64 GB/s"}, {"memory.capacity": None}, {"memory.bandwidth": None}, {"sbuf": None}, {"power": "up to 600 W"},
+    {"dies.x": 5}, {"dies": "two"}, {"peak.dense.fp32": {"value": "5 TFLOPS", "source": "old"}}, {"dies": "x", "memory.capacty": 1}, {"peak.dense": {"bf16": "1 TFLOPS"}}, {"memory": {"capacity": "1 GiB"}}, {"other.new": "5 us"},
+]  # fmt: skip
+DATES = ["2022", "2022-05", "2023-03", "2023-04", "2023-10", "2024-06-01", "2024-06-02", "2024-11", "2025"]
+
+
+def error(call: Callable[[], object]) -> str:
+    try:
+        return str(call())
+    except TrnspecError as refused:
+        return f"{type(refused).__name__}: {refused}"
+
+
+def known(made: Graph) -> Iterator[str]:
+    """Every fact of every document, with all that is known of it."""
+    for node in sorted(made, key=lambda n: (n.kind, n.name)):
+        if node.kind != "Source":
+            for f in facts(made, node):
+                shown = f"{f.text} [{f.source} {f.as_of}] {f.where} {f.verdict} {f.reason} {f.note}"
+                claims = "; ".join(f"{c.says} {c.source} {c.where} {c.verdict} {c.reason}" for c in f.conflicting)
+                yield f"{node.name} {f.at}: {' '.join(shown.split())} | {' '.join(claims.split())}"
+
+
+def views(catalog: Catalog) -> Iterator[str]:
+    yield from (repr(catalog), *catalog._repr_markdown_().splitlines())
+    for view in catalog:
+        yield from (repr(view), *view._repr_markdown_().splitlines())
+        for attribute in ("chip_count", "chip_view", "topology"):
+            yield f"{view.name}.{attribute}: {error(lambda: getattr(view, attribute))}"  # noqa: B023  # called here
+        if view.kind == "Source":
+            continue
+        for path in ("memory.capacity", "memory.capcity", "launched", "peak.dense.fp8"):
+            yield f"{view.name}.total({path}): {error(lambda: view.total(path))}"  # noqa: B023
+            yield f"{view.name}.figure({path}): {error(lambda: view.figure(path).value)}"  # noqa: B023
+        yield f"{view.name}.draws: {[str(d) for d in view.draws()]}, tdp {[str(d) for d in view.draws('tdp')]}"
+    for documents in (catalog.cores, catalog.chips, catalog.links, catalog.servers, catalog.ultraservers, catalog.clusters,
+                      catalog.prices, catalog.power, catalog.models, catalog.sources):  # fmt: skip
+        yield f"{documents!r} {len(documents)} {documents._ipython_key_completions_()}"
+        yield error(lambda: documents["prt"])  # noqa: B023
+    yield str([str(q) for q in catalog.servers["box"].prices()])
+
+
+def queries() -> Iterator[str]:
+    for text in ERRORS:
+        yield from (repr(text), *error(lambda: CAT.query(text)).splitlines())  # noqa: B023  # called here
+    for given in OPTIONS:
+        yield from (repr(given), *error(lambda: CAT.query("chip", **given)).splitlines())  # noqa: B023
+    for text in QUERIES:
+        yield str(parse_query(text))
+
+
+def results() -> Iterator[str]:
+    for text, given in FOUND:
+        result = CAT.query(text, **given)
+        yield from (text, repr(result), *str(result).splitlines(), *result._repr_markdown_().splitlines())
+        yield f"{dict(result.units)} {[{k: str(v) for k, v in record.items()} for record in result.records()]}"
+        yield f"{result[:1]!r} {[view.name for view in result.undecided]}"
+
+
+def dates() -> Iterator[str]:
+    before: set[str] = set()
+    for date in DATES:
+        made, unknown = as_of(NOW, date)
+        lines = [*known(made), *(f"{name}: {reason}" for name, reason in sorted(unknown.items()))]
+        yield from (f"as of {date}", *(f"+ {line}" for line in lines if line not in before))
+        yield from (f"- {line}" for line in sorted(before - set(lines)))
+        before = set(lines)
+
+
+def changes() -> Iterator[str]:
+    node = NOW.named("part")
+    for given in CHANGES:
+        spec = error(lambda: changed(node, given))  # noqa: B023  # called here
+        yield f"{given}: {spec if spec.startswith('UsageError') else ''}"
+        if not spec.startswith("UsageError"):
+            made = NOW.replace("part", changed(node, given))
+            yield from (line for line in known(made) if line not in NOW_KNOWN)
+
+
+def labels() -> Iterator[str]:
+    catalog = Catalog(NOW)
+    then = catalog.then("2023-04")
+    yield from (repr(then), *str(then.diff(catalog)).splitlines(), *str(catalog.diff(catalog, "box")).splitlines())
+    yield from str(Catalog(THEN, edition="2022.05").diff(then, "piece", "hall")).splitlines()
+    yield from (
+        error(lambda: then["hall"]),
+        error(lambda: then.chips["hall"]),
+        error(lambda: then.diff(catalog, "pat")),
+    )
+    yield error(lambda: then.query('server where chip = "hall"'))
+
+
+def small(made: Graph, *names: str) -> dict[str, Table]:
+    """Tables that have rows, with the columns that have values: a new attribute of a kind changes nothing here."""
+    found = {}
+    for name, table in tables(made).items():
+        if table.rows and (not names or name in names):
+            kept = [i for i in range(len(table.columns)) if any(row[i] is not None for row in table.rows)]
+            rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
+            found[name] = evolve(table, columns=tuple(table.columns[i] for i in kept), rows=rows)
+    return found
+
+
+NOW_KNOWN = set(known(NOW))
+OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
+    "views of the first catalog": lambda: views(CAT),
+    "views of the second catalog": lambda: views(Catalog(NOW)),
+    "tables": lambda: (line for name, text in csv_files(small(NOW), {"edition": "2026.12"}).items() for line in (name, *text.splitlines())),
+    "tables of the first catalog": lambda: (line for name, text in csv_files(small(GRAPH), {}).items() if name != "tables.json"
+                                            for line in text.splitlines()),
+    "tables in JSON": lambda: iter(json_text(small(NOW, "links", "clusters"), {"edition": None}).splitlines()),
+    "queries": queries,
+    "results": results,
+    "dates": dates,
+    "changes": changes,
+    "labels": labels,
+    "differences": lambda: iter([*str(differences(THEN, NOW)).splitlines(), *str(differences(NOW, THEN, called=("now", "then"))).splitlines(),
+                                 *map(repr, differences(THEN, NOW, unknown=({"box": "no source"}, {"rope": "gone"})).added),
+                                 *map(repr, differences(THEN, Graph(NOW.nodes, {"before": "b.yaml"}), ["before", "rope"]).unread.items())]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_as_stored(name) -> None:
+    expected = json.loads(STORED.read_text("utf-8"))
+
+    assert expected[name] == list(OUTPUTS[name]())
+    assert set(OUTPUTS) == set(expected)
+
+
+if __name__ == "__main__":
+    STORED.write_text(json.dumps({name: list(made()) for name, made in OUTPUTS.items()}, indent=0) + "\n", "utf-8")

@@ -1,0 +1,69 @@
+"""trnspec.checks.stubs: sources that are referred to and do not exist, and the documents to be filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rules_world import KNOWN
+
+from trnspec.checks.runner import check
+from trnspec.checks.stubs import missing_source, stub_of
+from trnspec.loading.pipeline import read
+from trnspec.loading.settings import Settings
+from trnspec.yaml import read_text
+
+NAME = "acme-chip-2026-10"
+MISSING = f"no Source is named '{NAME}'"
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "hint", "name"),
+    [
+        ("TRN201", MISSING, "", NAME),
+        ("TRN201", f"{MISSING}\nsecond line", "", NAME),
+        ("TRN201", f"first line\n{MISSING}", "", ""),
+        ("TRN202", MISSING, "", ""),
+        ("TRN201", "no Chip is named 'acme'", "", ""),
+        # Names that may be this one with a mistake; other digits are another date.
+        ("TRN201", MISSING, "did you mean 'acme-chips-2026-10'?", ""),
+        ("TRN201", MISSING, "did you mean 'other', 'acme-chips-2026-10'?", ""),
+        ("TRN201", MISSING, "did you mean 'acme-chip-2026-10-b'?", ""),
+        ("TRN201", MISSING, "did you mean 'acme-chip-2026-11'?", NAME),
+        ("TRN201", MISSING, "did you mean 'neuron-2026-10'?", NAME),
+    ],
+)
+def test_the_name_of_a_missing_source(code: str, message: str, hint: str, name: str) -> None:
+    assert missing_source(code, message, hint) == name
+
+
+def test_a_stub(tmp_path: Path) -> None:
+    """In the folder of sources of the catalog; invalid at its empty fields, and at nothing else."""
+    chip = tmp_path / "chips" / "acme.yaml"
+    chip.parent.mkdir()
+    found = stub_of(NAME, chip, KNOWN)
+
+    assert found is not None
+    file, text = found
+    assert file == tmp_path / "sources" / f"{NAME}.yaml"
+    lines = text.splitlines()
+    assert lines[:4] == [
+        "# Not checked by anyone yet: this document is invalid until its empty fields are filled in.",
+        "api_version: trnspec/v1", "kind: Source", "metadata:",
+    ]  # fmt: skip
+    fields = [line.partition(":")[0].strip() for line in lines[lines.index("spec:") + 1 :]]
+    assert fields == ["publisher", "as_of", "rank", "address"]
+    assert " One of " in next(line for line in lines if line.startswith("  rank:"))
+    report = check([read(read_text(text, str(file)), KNOWN)], KNOWN, Settings(select=("TRN1", "TRN2"))).report
+    assert {d.where.place.line for d in report.diagnostics if d.where.place} <= {
+        number for number, line in enumerate(lines, 1) if ":  # " in line
+    }
+    assert report.diagnostics
+
+
+def test_an_existing_file_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "sources" / f"{NAME}.yaml"
+    file.parent.mkdir()
+    file.touch()
+
+    assert stub_of(NAME, tmp_path / "chips" / "acme.yaml", KNOWN) is None

@@ -1,0 +1,95 @@
+"""Plans compared: classes of evidence, the Pareto front, and which of many are listed."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from attrs import frozen
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec.evaluation.evidence import IDEAL, KINDS, Evidence
+from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, dominates, listed, pareto, percent
+
+
+@frozen(eq=False)
+class Some:
+    """A plan: its system, its costs and its kind of evidence."""
+
+    system: str
+    costs: tuple[float | None, ...] = ()
+    kind: str = "estimate"
+
+    @property
+    def evidence(self) -> Evidence:
+        return IDEAL if self.kind == "ideal" else Evidence(kind=self.kind, reason="")
+
+
+COST = st.none() | st.integers(0, 3).map(float)
+PLANS = st.lists(st.builds(Some, st.sampled_from("abc"), st.tuples(COST, COST), st.sampled_from(KINDS[:4])), max_size=7)
+
+
+@pytest.mark.parametrize(
+    ("chance", "shown"),
+    [(None, None), (0.0, 1), (0.004, 1), (0.016, 2), (0.5, 50), (0.984, 98), (0.995, 99), (1.0, 99)],
+)
+def test_percent(chance: float | None, shown: int | None) -> None:
+    assert percent(chance) == shown
+
+
+def test_titles() -> None:
+    assert [best_of(n) for n in (1, 2, 30)] == ["the only plan", "the best of 2 plans", "the best of 30 plans"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ((1.0, 2.0), (1.0, 3.0), True),
+        ((1.0, 3.0), (1.0, 3.0), False),
+        ((0.0, 4.0), (1.0, 3.0), False),
+        ((1.0, None), (2.0, None), True),
+        # Costs that only one of them has.
+        ((1.0, None), (2.0, 3.0), False),
+        ((1.0, 3.0), (2.0, None), False),
+        ((None, None), (None, None), False),
+    ],
+)
+def test_dominates(one: tuple[float | None, ...], other: tuple[float | None, ...], expected: bool) -> None:
+    assert dominates(one, other) is expected
+
+
+@given(PLANS)
+def test_the_front_has_what_nothing_of_its_kind_dominates(plans: list[Some]) -> None:
+    for plan in plans:
+        better = [o for o in plans if o.kind == plan.kind and dominates(o.costs, plan.costs)]
+        assert pareto(plan, plans, lambda one: one.costs) is (not better)
+
+
+@given(PLANS)
+def test_the_first_of_each_kind(plans: list[Some]) -> None:
+    expected = [next(p for p in plans if p.kind == kind) for kind in KINDS if any(p.kind == kind for p in plans)]
+
+    assert best_of_kinds(plans) == expected
+
+
+@given(PLANS, st.integers(0, 8))
+def test_listed_plans(plans: list[Some], most: int) -> None:
+    """The best of each system, as far as they fit, then the best of the others; in their order."""
+    shown = listed(plans, most, lambda plan: plan.system)
+    places = [plans.index(plan) for plan in shown]
+    systems = list(dict.fromkeys(plan.system for plan in plans))
+
+    assert len(shown) == min(most, len(plans))
+    assert places == sorted(places)
+    assert {plan.system for plan in shown} == set(systems[:most])
+    rest = [p for p in plans if p is not next(o for o in plans if o.system == p.system)]
+    expected = rest[: max(0, most - len(systems))]
+    assert [p for p in shown if p in rest] == expected
+
+
+def test_names_of_the_kinds_are_in_the_order_of_their_strength() -> None:
+    plans = [Some("a", kind=kind) for kind in ("ideal", "transferred", "extrapolated", "estimate")]
+
+    for some in itertools.permutations(plans):
+        assert [plan.kind for plan in best_of_kinds(some)] == ["estimate", "extrapolated", "transferred", "ideal"]

@@ -1,0 +1,257 @@
+"""The deployments of a plan: which are evaluated, why others are not, and their times against the evaluator of one."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+from evaluator_samples import keywords
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trnspec
+from trnspec.evaluators.inference import run as inference_
+from trnspec.evaluators.planning.deployments import Deployed, Spread, deployed
+from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits
+from trnspec.evaluators.planning.requests import equal_lengths
+from trnspec.evaluators.planning.serving import PlanServingQuestion, _time, _up
+from trnspec.perf.serving.load import Replica
+
+inference = keywords(inference_)
+CAT = trnspec.load()
+LENGTHS = equal_lengths(2048, 256, 20.0)
+
+
+def question(**more: Any) -> PlanServingQuestion:
+    values: dict[str, Any] = {
+        "model": "llama-3.1-8b",
+        "on": ("trn2.48xlarge",),
+        "ttft": "1s",
+        "tpot": "40ms",
+        "rate": 20.0,
+    }
+    return PlanServingQuestion(**{**values, "calibration": "none", **more})
+
+
+def deployments(on: str = "trn2.48xlarge", part: Any = "all", **more: Any) -> tuple[list[Deployed], list[str]]:
+    reasons: list[str] = []
+    return list(deployed(CAT, question(**more), on, LENGTHS, reasons, part=part)), reasons
+
+
+def degrees(found: list[Deployed]) -> list[tuple[int, int, int]]:
+    return [(q.tp, q.pp, q.ep) for q in (one.setup.question for one in found)]
+
+
+def test_degrees_by_default() -> None:
+    """Powers of two within the system; a model without experts is not split by them."""
+    found, reasons = deployments()
+
+    assert degrees(found) == [(1, 1, 1), (2, 1, 1), (4, 1, 1), (8, 1, 1), (16, 1, 1), (32, 1, 1)]
+    assert [one.per_system for one in found] == [64, 32, 16, 8, 4, 2]
+    assert [one.ranks for one in found] == [1, 2, 4, 8, 16, 32]
+    assert [reason.partition(":")[0] for reason in reasons] == ["tp 64"]
+
+
+def test_every_combination_of_dtypes_degrees_and_chunks() -> None:
+    found, _ = deployments(
+        tp=(4, 8), pp=(1, 2), dtype=("bf16",), weight_dtype=("bf16", "fp8"), kv_dtype=("fp8", "bf16"), chunk=(512, 1024)
+    )
+    asked = [one.setup.question for one in found]
+
+    assert [(q.weight_dtype, q.kv_dtype, q.chunk, q.pp, q.tp) for q in asked] == [
+        (w, k, c, p, t)
+        for w in ("bf16", "fp8")
+        for k in ("fp8", "bf16")
+        for c in (512, 1024)
+        for p in (1, 2)
+        for t in (4, 8)
+    ]
+    assert {(q.prompt, q.output, q.on, q.prefill_on) for q in asked} == {(2048, 256, "trn2.48xlarge", None)}
+
+
+def test_the_parts_of_separate_pools() -> None:
+    """Prefill has neither a draft nor chunks, and runs one prompt at a time; decoding sends nothing back."""
+    more = {"tp": (8,), "draft": "llama-3.2-1b", "chunk": (512,)}
+    (before,), (after,) = (deployments(part=part, **more)[0] for part in ("prefill", "decode"))
+    one, other = before.setup.question, after.setup.question
+
+    assert ((one.draft, one.chunk, one.prefill_on), before.replica.most) == ((None, None, None), 1)
+    assert (other.draft, other.chunk, other.prefill_on) == ("llama-3.2-1b", None, "trn2.48xlarge")
+    assert (after.replica.prompt, after.replica.first) == (0.0, 0.0)
+    assert before.replica.prompt > 0.0
+    elsewhere = deployments(part="decode", tp=(8,), prefill_on="trn1.32xlarge")[0][0].setup.question
+    assert elsewhere.prefill_on == "trn1.32xlarge"
+
+
+@pytest.mark.parametrize(
+    ("more", "reasons"),
+    [
+        (
+            {"model": "llama-3.1-405b", "tp": (4, 8)},
+            ["tp 4 bf16: does not fit in memory", "tp 8 bf16: does not fit in memory"],
+        ),
+        ({"model": "llama-3.1-405b", "tp": (2,), "pp": (2,)}, ["tp 2 pp 2 bf16: does not fit in memory"]),
+    ],
+)
+def test_reasons(more: dict[str, Any], reasons: list[str]) -> None:
+    assert deployments(**more)[1] == reasons
+    assert deployments(part="prefill", **more) == ([], reasons)
+
+
+def test_expert_parallel_degrees() -> None:
+    """As many replicas of the system as divide the experts, a quarter and a sixteenth of them, and one."""
+    found, _ = deployments(model="qwen3-30b-a3b", tp=(4,))
+    given_, _ = deployments(model="qwen3-30b-a3b", tp=(4,), ep=(2,))
+
+    assert degrees(found) == [(4, 1, 1), (4, 1, 4), (4, 1, 16)]
+    assert [(one.per_system, one.setup.question.dp) for one in found] == [(16, 1), (16, 4), (16, 16)]
+    assert degrees(given_) == [(4, 1, 2)]
+
+
+@pytest.mark.parametrize("batch", [1, 3, 8, 16, 64])
+def test_times_are_those_of_the_evaluator(batch: int) -> None:
+    """A decode step with some running requests, and a prompt alone."""
+    (one,), _ = deployments(tp=(8,), running=64)
+    asked = {
+        "model": "llama-3.1-8b",
+        "on": "trn2.48xlarge",
+        "tp": 8,
+        "dp": 1,
+        "prompt": 2048,
+        "output": 256,
+        "calibration": "none",
+    }
+    apart = inference(CAT, **asked, batch=batch, prefill_on="trn2.48xlarge")
+
+    assert one.replica.most == 64
+    assert one.replica.steps[batch - 1] == pytest.approx(apart.number("time_per_output_token"), rel=1e-12)
+    first = inference(CAT, **asked, batch=1).number("time_to_first_token")
+    assert one.replica.prompt + one.replica.first == pytest.approx(first, rel=1e-12)
+    assert one.replica.output == 256.0
+
+
+def test_requests_that_run_at_the_same_time() -> None:
+    """As many as fit, up to a limit."""
+    most = {running: deployments(tp=(8,), running=running)[0][0].replica.most for running in (None, 7, 1)}
+    (narrow,), _ = deployments(model="llama-3.1-70b", tp=(8,))
+
+    assert most == {None: 256, 7: 7, 1: 1}
+    assert 1 <= narrow.replica.most < 256
+
+
+def test_pipeline_stages_take_turns_with_prompts() -> None:
+    """A prompt occupies one of two stages at a time, and still takes as long as both."""
+    (one,), _ = deployments(tp=(8,), pp=(2,))
+    alone = inference(CAT, model="llama-3.1-8b", on="trn2.48xlarge", tp=8, pp=2, dp=1, prompt=2048, output=256, batch=1,
+                      calibration="none")  # fmt: skip
+
+    assert 2.0 * one.replica.prompt == pytest.approx(alone.number("time_to_first_token"), rel=1e-9)
+    assert one.replica.first == pytest.approx(one.replica.prompt, rel=1e-9)
+
+
+def test_errors_of_times() -> None:
+    """Of a calibration: its intervals are 80 % of the errors. A bound has none."""
+    (bound,), _ = deployments(tp=(8,))
+    (one,), _ = deployments(tp=(8,), calibration="auto")
+    known, spread = one.known, one.spread
+    ends = known.ttft_interval or (known.low, known.high)
+
+    assert bound.spread is None
+    assert spread is not None
+    z = NormalDist().inv_cdf(0.9)
+    for quantile, (prompts, steps) in ((-z, (ends[0], known.low)), (z, (ends[1], known.high))):
+        assert spread.factors(quantile) == pytest.approx((prompts, steps))
+
+
+@given(st.floats(-2.0, 2.0), st.floats(0.0, 1.0), st.floats(-3.0, 3.0))
+def test_factors(mean: float, deviation: float, quantile: float) -> None:
+    spread = Spread(NormalDist(mean, deviation), NormalDist(0.0, 1.0))
+
+    assert spread.factors(quantile) == pytest.approx((math.exp(mean + quantile * deviation), math.exp(quantile)))
+
+
+# Fleets of replicas with any times.
+
+TIME = st.floats(1e-4, 1.0)
+
+
+def fleet_plan(fleet: Fleet, rate: float, spread: Spread | None = None, **more: Any) -> FleetPlan | None:
+    state = fleet.at(rate)
+    values: dict[str, Any] = {"pools": (("any", 2),), "chips": 8.0, "decode": None, "before": None, "rents": (),
+                              "evidence": None}  # fmt: skip
+    return None if state is None else FleetPlan(**values | more, fleet=fleet, state=state, spread=spread)
+
+
+@given(TIME, TIME, st.floats(0.05, 0.75), st.floats(0.5, 20.0), st.floats(0.5, 20.0))
+def test_limits(prompt: float, step: float, load: float, ttft: float, tpot: float) -> None:
+    """They are met where the limit missed most is not exceeded; both count."""
+    fleet = Fleet(replica=Replica.of([prompt], {1: step, 4: 2.0 * step}, first=0.0, output=20.0), replicas=3)
+    plan = fleet_plan(fleet, load * fleet.saturation)
+    limits = Limits(ttft=ttft * prompt, tpot=tpot * step, percentile=90.0)
+
+    assert plan is not None
+    times = plan.state.ttft(90.0) / limits.ttft, plan.state.tpot(90.0) / limits.tpot
+    assert limits.excess(plan.state) == max(times)
+    assert limits.met(plan.state) is (max(times) <= 1.0)
+    assert limits.met(None) is False
+    assert plan.risk(limits) == max(times)
+    assert plan.probability(limits) is None
+    assert plan.one_rate == plan.state.rate / 3
+
+
+@given(st.floats(-1.5, 1.5), st.floats(0.05, 0.4))
+def test_the_probability_is_that_of_the_largest_quantile_that_meets_the_limits(
+    quantile: float, deviation: float
+) -> None:
+    fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=1000)
+    spread = Spread(NormalDist(0.0, deviation), NormalDist(0.0, deviation))
+    plan = fleet_plan(fleet, 1.0, spread)
+
+    assert plan is not None
+    state = plan.slower(quantile)
+    assert state is not None
+    limits = Limits(ttft=10.0, tpot=state.tpot(90.0), percentile=90.0)
+    assert plan.probability(limits) == pytest.approx(NormalDist().cdf(quantile), abs=0.01)
+    worse = plan.slower(1.0)
+    assert worse is not None
+    assert plan.risk(limits) == limits.excess(worse)
+
+
+def test_a_fleet_that_is_saturated_with_longer_times() -> None:
+    fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=1)
+    plan = fleet_plan(fleet, 0.9 * fleet.saturation, Spread(NormalDist(0.0, 0.5), NormalDist(0.0, 0.5)))
+
+    assert plan is not None
+    assert plan.slower(1.0) is None
+    assert plan.risk(Limits(ttft=1e9, tpot=1e9, percentile=50.0)) == math.inf
+
+
+def test_cost_and_energy_of_tokens() -> None:
+    """Of all pools; unknown without prices or powers, then chips are compared."""
+    fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=10)
+    priced = [type("Priced", (), {"hourly": value, "watts": 100.0 * value})() for value in (3.0, 4.5)]
+    plan = fleet_plan(fleet, 2.0, rents=priced, powers=priced, pools=(("a", 3), ("b*2", 4)))
+    plain = fleet_plan(fleet, 2.0)
+
+    assert plan is not None
+    assert plain is not None
+    assert plan.systems == "a*3 + b*8"
+    assert (plan.hourly, plan.watts) == (7.5, 750.0)
+    assert plan.million_tokens(50) == pytest.approx(7.5 / 3600.0 / (2.0 * 50) * 1e6)
+    assert plan.million_tokens_energy(50) == pytest.approx(750.0 / (2.0 * 50) * 1e6)
+    tpot = plan.state.tpot(90.0)
+    assert plan.costs(90.0, 50) == (tpot, plan.million_tokens(50), plan.million_tokens_energy(50), None)
+    assert plain.costs(90.0, 50) == (tpot, None, None, 8.0)
+    assert (plain.hourly, plain.watts, plain.million_tokens(50), plain.million_tokens_energy(50)) == (None,) * 4
+
+
+@given(st.floats(1e-6, 1e6))
+def test_suggested_limits_are_rounded_up(seconds: float) -> None:
+    """To two digits, and are read as at least the time."""
+    text = _time(_up(seconds))
+    number = float(text.removesuffix("ms")) / 1e3 if text.endswith("ms") else float(text.removesuffix("s"))
+
+    assert 1.0 - 1e-9 <= number / seconds <= 1.1 + 1e-9
+    assert text.endswith("ms") is (_up(seconds) < 1.0)

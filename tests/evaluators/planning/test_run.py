@@ -1,0 +1,167 @@
+"""A run and its goals: what follows from time, price and power, and which limits a plan meets."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trnspec.evaluation.evidence import IDEAL, Evidence
+from trnspec.evaluation.result import Assumption
+from trnspec.evaluators.planning.run import DAY, Goals, Plan
+from trnspec.evaluators.planning.system_cost import ChipPower, Rent
+from trnspec.evaluators.prices import HourlyPrice
+from trnspec.perf.goodput import goodput
+from trnspec.perf.work.layout import Layout
+from trnspec.quantities.quantity import Interval
+
+TIMES = st.floats(1.0, 1e8)
+WIDER = st.floats(1.001, 10.0)
+
+
+def plan(step: tuple[float, float, float | None], **changes: Any) -> Plan:
+    """A run of 10 steps on 4 servers of 16 chips at 3 USD/h."""
+    hourly = Fraction(3)
+    price = HourlyPrice(hourly, Interval(hourly, hourly), (), Assumption("price", "given"))
+    values: dict[str, Any] = {
+        "on": "any*4", "chip": "any", "chips": 64.0, "layout": Layout(seq=1, global_batch=1), "step": step,
+        "run": goodput(10.0 * step[0], mtbf=1e30, checkpoint=0.0, restart=0.0), "steps": 10.0, "mfu": 1.0,
+        "evidence": IDEAL if step[2] is None else Evidence(kind="estimate", reason=""), "rent": Rent(4, price),
+        "spares": 0.0, "power": None,
+    }  # fmt: skip
+    return Plan(**values | changes)
+
+
+def goals(**limits: Any) -> Goals:
+    return Goals(**{"deadline": None, "budget": None, "confidence": 0.5} | limits,
+                 tokens=1.0, mtbf=1.0, restart=1.0, checkpoint_rate=None)  # fmt: skip
+
+
+@given(TIMES, WIDER, WIDER, st.floats(0.0, 1.0))
+def test_cost_and_energy_are_proportional_to_time(value: float, slower: float, faster: float, spares: float) -> None:
+    """At both ends of the interval too; spares are rented, and only servers cost."""
+    power = ChipPower(64 * 500.0, cast("Any", None))
+    one = plan((value, value / faster, value * slower), spares=spares, power=power)
+    times = [10.0 * t for t in (value, value / faster, value * slower)]
+
+    assert one.time == pytest.approx(tuple(times))
+    assert [one.cost, *one.cost_ends] == pytest.approx([t / 3600.0 * 12.0 * (1.0 + spares) for t in times])
+    assert one.chip_hours == pytest.approx(times[0] / 3600.0 * 64.0)
+    assert [one.energy, *one.energy_ends] == pytest.approx([t * 32000.0 for t in times])
+    measures = {n: one.measure(n) for n in ("cost", "time", "chips", "energy")}
+    assert measures == {"cost": one.cost, "time": one.time[0], "chips": 64.0, "energy": one.energy}
+    assert one.costs == (one.time[0], one.cost, one.energy, None)
+
+
+def test_interruptions_prolong_the_whole_interval() -> None:
+    run = goodput(1000.0, mtbf=100.0, checkpoint=1.0, restart=5.0)
+    one = plan((100.0, 50.0, 200.0), run=run)
+
+    assert run.total > 1000.0
+    assert one.time == pytest.approx((run.total, run.total / 2.0, run.total * 2.0))
+
+
+def test_without_price_power_or_upper_end() -> None:
+    bound = plan((100.0, 90.0, None))
+    unpriced = plan((100.0, 90.0, 110.0), rent=None)
+
+    assert bound.cost_ends == (pytest.approx(900.0 / 3600.0 * 12.0), None)
+    assert (bound.time[2], bound.logarithm, bound.probability(1e9), bound.likely(0.9)) == (None, None, None, 1000.0)
+    assert (unpriced.cost, unpriced.cost_ends, unpriced.energy, unpriced.energy_ends) == (
+        None, (None, None), None, (None, None),
+    )  # fmt: skip
+    assert unpriced.costs == (1000.0, None, None, unpriced.chip_hours)
+
+
+@given(TIMES, WIDER, WIDER, st.floats(0.02, 0.98))
+def test_the_interval_is_80_percent_of_the_distribution(
+    value: float, slower: float, faster: float, share: float
+) -> None:
+    one = plan((value, value / faster, value * slower))
+    _, low, high = one.time
+
+    assert high is not None
+    assert (one.probability(low), one.probability(high)) == pytest.approx((0.1, 0.9))
+    assert one.probability(math.sqrt(low * high)) == pytest.approx(0.5)
+    assert one.probability(one.likely(share)) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("step", "deadline", "confidence", "met", "certain"),
+    [
+        # An estimate of 1,000 s, 500 s to 2,000 s: the probability decides.
+        ((100.0, 50.0, 200.0), 999.0, 0.5, False, False),
+        ((100.0, 50.0, 200.0), 1001.0, 0.5, True, False),
+        ((100.0, 50.0, 200.0), 1999.0, 0.9, False, False),
+        ((100.0, 50.0, 200.0), 2001.0, 0.9, True, True),
+        # The value is not the median.
+        ((100.0, 99.0, 400.0), 1500.0, 0.5, False, False),
+        # A bound: its value decides.
+        ((100.0, 50.0, None), 1000.0, 0.9, True, True),
+        ((100.0, 50.0, None), 999.0, 0.5, False, False),
+        ((100.0, 50.0, 200.0), None, 0.5, True, False),
+    ],
+)
+def test_a_deadline(
+    step: tuple[float, float, float | None], deadline: float | None, confidence: float, met: bool, certain: bool
+) -> None:
+    limits, one = goals(deadline=deadline, confidence=confidence), plan(step)
+
+    assert (limits.in_time(one), limits.met(one), limits.certain(one)) == (met, met, certain)
+    assert (limits.excess(one) > 1.0, bool(limits.missed(one)), bool(limits.needed(one))) == (not met,) * 3
+
+
+@given(TIMES, WIDER, WIDER, st.floats(0.1, 0.9), st.none() | st.floats(10.0, 1e9), st.none() | st.floats(0.1, 1e7))
+def test_limits_that_are_needed_are_met_and_hardly_looser(
+    value: float, slower: float, faster: float, confidence: float, deadline: float | None, budget: float | None
+) -> None:
+    """They are rounded up to three digits; a limit that is met remains."""
+    limits = goals(deadline=deadline, budget=budget, confidence=confidence)
+    one = plan((value, value / faster, value * slower))
+    needed = limits.needed(one)
+    found: dict[str, float] = {}
+    if "deadline" in needed:
+        found["deadline"] = float(needed["deadline"].removesuffix("d")) * DAY
+        assert 1.0 - 1e-9 <= found["deadline"] / one.likely(confidence) <= 1.0101
+    if "budget" in needed:
+        number = needed["budget"]
+        found["budget"] = float(number.removesuffix("M")) * (1e6 if number.endswith("M") else 1.0)
+        assert one.cost is not None
+        assert number.endswith("M") == (one.cost >= 1e6)
+        assert 1.0 - 1e-9 <= found["budget"] / one.cost <= 1.0101
+
+    assert bool(needed) == (not limits.met(one)) == bool(limits.missed(one))
+    assert len(limits.missed(one)) == len(needed)
+    factors = [
+        1.0,
+        *([one.likely(confidence) / deadline] if deadline else []),
+        *([one.cost / budget] if budget else []),
+    ]
+    assert limits.excess(one) == pytest.approx(max(factors))
+    relaxed = goals(**{"deadline": deadline, "budget": budget, "confidence": confidence} | {
+        name: limit * (1.0 + 1e-9) for name, limit in found.items()
+    })  # fmt: skip
+    assert relaxed.met(one)
+
+
+def test_what_a_plan_misses_in_words() -> None:
+    """Days and USD with three digits."""
+    estimate, bound, unpriced = (
+        plan((86400.0, 43200.0, 172800.0)), plan((86400.0, 43200.0, None)), plan((86400.0, 1.0, 2e6), rent=None),
+    )  # fmt: skip
+    tight = goals(deadline=5.0 * DAY, budget=1000.0, confidence=0.9)
+
+    assert tight.missed(estimate) == [
+        "takes 20 d with a probability of 90%, and the deadline is 5 d", "costs 2,880 USD, and the budget is 1,000 USD",
+    ]  # fmt: skip
+    assert tight.missed(bound)[0] == "takes 10 d, and the deadline is 5 d"
+    assert goals(budget=1.0).missed(unpriced) == ["has no known cost"]
+    assert goals(budget=1.0).excess(unpriced) == math.inf
+    assert (goals(budget=1.0).met(unpriced), goals(budget=1.0).needed(unpriced)) == (False, {})
+    rich = plan((86400.0 * 1000.0, 1.0, None))
+    assert goals(budget=999999.0).missed(rich) == ["costs 2.88 M USD, and the budget is 999,999 USD"]
+    assert goals(budget=1e6).missed(rich) == ["costs 2.88 M USD, and the budget is 1 M USD"]

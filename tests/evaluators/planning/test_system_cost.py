@@ -1,0 +1,105 @@
+"""Rent and power of a system: of any number of servers, given or of the catalog."""
+
+from __future__ import annotations
+
+import pytest
+
+import trnspec
+from trnspec.catalog.catalog import Catalog
+from trnspec.errors import UsageError
+from trnspec.evaluators.planning.system_cost import chip_power, chip_watts, purchases, rent, rented
+from trnspec.graph.prices import TYPES, chosen, quotes
+
+CAT = trnspec.load()
+
+
+@pytest.mark.parametrize(
+    ("on", "number", "server"),
+    [
+        ("trn1.32xlarge", 1, "trn1.32xlarge"),
+        ("trn1.32xlarge*7", 7, "trn1.32xlarge"),
+        (" trn1.32xlarge * 12 ", 12, "trn1.32xlarge"),
+        ("trn2-ultraserver", 4, "trn2u.48xlarge"),
+        ("trn2-ultraserver*3", 12, "trn2u.48xlarge"),
+    ],
+)
+def test_servers_of_a_system(on: str, number: int, server: str) -> None:
+    found = rented(CAT, on)
+
+    assert found is not None
+    assert (found[0], found[1].name) == (number, server)
+
+
+def test_a_chip_is_not_rented() -> None:
+    assert (rented(CAT, "trainium2"), rent(CAT, "trainium2"), list(purchases(CAT, "trainium2"))) == (None, None, [])
+
+
+@pytest.mark.parametrize("on", ["trn1.32xlarge*0", "trn1.32xlarge*x", "trn1.32xlarge*", "trn1.32xlarge*2*2", "", "a b"])
+def test_a_system_that_is_not_one(on: str) -> None:
+    with pytest.raises(UsageError, match="on: a system and a count are expected"):
+        rented(CAT, on)
+
+
+def test_the_price_of_all_servers() -> None:
+    """That of the catalog by default, on demand first, or the given one, which needs no type."""
+    server = CAT["trn1.32xlarge"].node
+    quote, spot = (chosen(CAT.graph, server, kind, None) for kind in ("on-demand", "spot"))
+    found, cheap, given = (
+        rent(CAT, "trn1.32xlarge*7"), rent(CAT, "trn1.32xlarge*7", type="spot"),
+        rent(CAT, "trn1.32xlarge*7", price="10 USD/h"),
+    )  # fmt: skip
+
+    assert None not in {quote, spot, found, cheap, given}
+    assert (found.type, found.hourly) == ("on-demand", pytest.approx(7 * float(quote.figure.value.value)))
+    assert (cheap.type, cheap.hourly) == ("spot", pytest.approx(7 * float(spot.figure.value.value)))
+    assert [f.of for f in found.figures_used] == ["trn1.32xlarge-on-demand"]
+    assert (given.type, given.hourly, given.figures_used) == ("", 70.0, ())
+    assert str(given) == "10 USD/h per server: the caller"
+    assert str(found).startswith(f"{quote.figure.value} per server: on-demand, ")
+    # No price on demand is known: the next type.
+    blocks = rent(CAT, "trn2.48xlarge")
+    assert blocks is not None
+    assert (blocks.servers, blocks.type) == (1, "capacity-block")
+
+
+@pytest.mark.parametrize("on", ["trn1.32xlarge*3", "trn2.48xlarge"])
+def test_each_type_of_price(on: str) -> None:
+    name, _, count = on.partition("*")
+    known = {quote.type for quote in quotes(CAT.graph, CAT[name].node)}
+    found = list(purchases(CAT, on))
+
+    assert [quote.type for _, quote in found] == [kind for kind in TYPES if kind in known]
+    assert {number for number, _ in found} == {int(count or 1)}
+    regions = {quote.place for _, quote in purchases(CAT, on, "us-east-2")}
+    assert {place[: len("us-east-2")] for place in regions} <= {"us-east-2"}
+
+
+@pytest.fixture(scope="module")
+def powered(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    """The catalog with the power of a chip."""
+    overlay = tmp_path_factory.mktemp("power") / "power.yaml"
+    overlay.write_text(
+        "add:\n"
+        "  - {api_version: trnspec/v1, kind: Source, metadata: {name: sheet, title: Sheet},"
+        " spec: {publisher: Example, as_of: 2026-01, rank: vendor-chip-page}}\n"
+        "  - {api_version: trnspec/v1, kind: Power, metadata: {name: trainium2-tdp, title: Power, source: sheet},"
+        " spec: {of: trainium2, type: tdp, power: 450 W}}\n"
+    )
+    return CAT.overlay(overlay)
+
+
+@pytest.mark.parametrize(
+    ("on", "chips"), [("trainium2", 1), ("trn2.48xlarge", 16), ("trn2-ultraserver", 64), ("trn2-ultraserver*5", 320)]
+)
+def test_power_of_all_chips(powered: Catalog, on: str, chips: int) -> None:
+    power = chip_power(powered, on)
+
+    assert power is not None
+    assert chip_watts(powered, on) == power.watts == 450.0 * chips
+    assert [(f.of, f.source) for f in power.figures_used] == [("trainium2-tdp", "sheet")]
+    assert str(power) == "chips at 450 W tdp (2026-01), without hosts, network and cooling"
+
+
+def test_power_that_is_not_published(powered: Catalog) -> None:
+    assert (chip_power(powered, "trn1.32xlarge*2"), chip_watts(powered, "trn1.32xlarge*2")) == (None, None)
+    assert chip_power(powered, "trn2.48xlarge*x") is None

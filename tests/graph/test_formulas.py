@@ -1,0 +1,86 @@
+"""trnspec.graph.formulas: formulas that name figures of documents."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from attrs import evolve
+from catalogs import document, graph
+
+from trnspec.graph.formulas import UnusableOperandError, value_of
+from trnspec.graph.graph import Graph
+from trnspec.quantities.formula import FormulaError
+from trnspec.quantities.quantity import Interval
+from trnspec.quantities.units import UNITS, Dimension, Unit
+
+CHIP = document(
+    "Chip",
+    "one",
+    "spec: {dies: 2, memory: {capacity: 96 GiB, technology: HBM}}",
+    "aliases: [uno]",
+)
+BOX = document(
+    "Server",
+    "box.4xlarge",
+    "spec: {chips: {chip: one, count: 4}, network: {nics: 8, bandwidth: ~800 Gbps}, "
+    "fabric: {link: wire, topology: {shape: torus, dimensions: [2, 3]}}}",
+)
+WIRE = document("Link", "wire", "spec: {connects: chips, bandwidth: {per_direction: 100 GB/s}}")
+GRAPH = graph(CHIP, BOX, WIRE)
+BROKEN = Graph(GRAPH.nodes, {"torn": "torn.yaml"})
+
+
+GB, GIB = 10**9, 2**30
+
+
+@pytest.mark.parametrize(
+    ("formula", "low", "high"),
+    [
+        # Approximate to one unit of the last digit; a count is exact.
+        ("spec.network.bandwidth", Fraction(799, 8) * GB, Fraction(801, 8) * GB),
+        ("spec.network.bandwidth / 8 nics", Fraction(799, 64) * GB, Fraction(801, 64) * GB),
+        # An item of a list has its place in it.
+        ("spec.fabric.topology.dimensions.0 x 10 GB", 19 * GB, 21 * GB),
+        ("spec.fabric.topology.dimensions.1 x 10 GB", Fraction(57, 2) * GB, Fraction(63, 2) * GB),
+        # The figure of another document, by its name or an alias.
+        ("one:spec.memory.capacity", Fraction(191, 2) * GIB, Fraction(193, 2) * GIB),
+        ("uno:spec.memory.capacity", Fraction(191, 2) * GIB, Fraction(193, 2) * GIB),
+        ("wire:spec.bandwidth.per_direction + 1 GB/s", 100 * GB, 102 * GB),
+        # The name of a document may have a point.
+        ("one:spec.dies x box.4xlarge:spec.chips.count", 8, 8),
+    ],
+)
+def test_values(formula, low, high) -> None:
+    assert Interval(Fraction(low), Fraction(high)) == value_of(formula, GRAPH.named("box.4xlarge"), GRAPH)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("nothing:spec.dies", "no document is named 'nothing' (in the formula 'nothing:spec.dies')"),
+        ("torn:spec.dies x 2", "torn has errors (in the formula 'torn:spec.dies x 2')"),
+        ("one:spec.memory", "one has no figure at spec.memory (in the formula 'one:spec.memory')"),
+        ("spec.memory", "box.4xlarge has no figure at spec.memory (in the formula 'spec.memory')"),
+        (
+            "2 x one:spec.memory.technology",
+            "one has no figure at spec.memory.technology (in the formula '2 x one:spec.memory.technology')",
+        ),
+        ("one:spec.memory.capacity x", "a number is expected at the end of the formula '96 GiB x'"),
+    ],
+)
+def test_errors(formula, message) -> None:
+    with pytest.raises(FormulaError) as error:
+        value_of(formula, BROKEN.named("box.4xlarge"), BROKEN)
+
+    assert message == str(error.value)
+    assert formula.startswith("torn") == isinstance(error.value, UnusableOperandError)
+
+
+def test_units_of_a_plugin() -> None:
+    """A formula may have the units that its document may have; without the unit, the word names what is counted."""
+    table = UNITS.with_units(Unit("ops", Dimension.OP_RATE, Fraction(1)))
+    node = evolve(GRAPH.named("one"), units=table)
+
+    assert Interval(Fraction("2.95"), Fraction("3.05")) == value_of("3.0 ops", node, GRAPH)
+    assert Interval.point(3) == value_of("3.0 ops", GRAPH.named("one"), GRAPH)

@@ -1,0 +1,101 @@
+"""trnspec.graph.power: which powers of a chip or a system are known, in which order, and which one bounds it."""
+
+from __future__ import annotations
+
+import pytest
+from catalogs import document, graph, source
+
+from trnspec.graph.power import TYPES, UPPER, draws, power_documents, upper_power
+
+PAGES = [source("page", "2024-02"), source("new", "2025-03-01")]
+CHIP = document(
+    "Chip",
+    "one",
+    "spec: {memory: {capacity: 1 GiB}, power: {value: 400 W, source: new}}",
+    "source: page, aliases: [uno]",
+)
+BARE = document("Chip", "bare", "spec: {memory: {capacity: 1 GiB}}", "source: page")
+BOX = document("Server", "box", "spec: {chips: {chip: one, count: 4}}", "source: page")
+
+
+def power(name: str, of: str, type_: str, value: str = "", **more: str) -> str:
+    fields = {"of": of, "type": type_, **({"power": value} if value else {}), **more}
+    return document("Power", name, f"spec: {{{', '.join(f'{k}: {v}' for k, v in fields.items())}}}", "source: page")
+
+
+# In an order that is neither that of the types nor that of the names.
+MADE = graph(
+    *PAGES, CHIP, BARE, BOX,
+    power("one-z-typical", "one", "typical", "300 W", load="a benchmark"),
+    power("one-b-tdp", "uno", "tdp", "410 W"),
+    power("one-measured", "one", "measured", "250 W"),
+    power("one-a-tdp", "one", "tdp", "405 W", region="200 to 240 V"),
+    power("one-maximum", "one", "maximum", "500 W"),
+    power("bare-typical", "bare", "typical", "100 W"),
+    power("bare-configurable", "bare", "configurable-tdp", "150 W", load="the limit of 150 W"),
+    power("bare-maximum", "bare", "maximum", "200 W"),
+    power("box-nameplate", "box", "nameplate", "12 kW"),
+    power("box-tdp", "box", "tdp"),
+)  # fmt: skip
+
+
+def listed(name: str, *type_: str) -> list[str]:
+    return [f"{draw.document.name}: {draw}" for draw in draws(MADE, MADE.named(name), *type_)]
+
+
+@pytest.mark.parametrize(
+    ("name", "documents"),
+    [
+        ("one", ["one-a-tdp", "one-b-tdp", "one-maximum", "one-z-typical", "one-measured"]),
+        ("bare", ["bare-maximum", "bare-configurable", "bare-typical"]),
+        ("box", ["box-tdp", "box-nameplate"]),
+        ("page", []),
+    ],
+)
+def test_documents_by_type_and_name(name, documents) -> None:
+    """Those that name it, by an alias too, and those without a figure."""
+    assert documents == [node.name for node in power_documents(MADE, MADE.named(name))]
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "expected"),
+    [
+        (
+            "one",
+            (),
+            [
+                "one: 400 W tdp (2025-03-01)",
+                "one-a-tdp: 405 W tdp (2024-02)",
+                "one-b-tdp: 410 W tdp (2024-02)",
+                "one-maximum: 500 W maximum (2024-02)",
+                "one-z-typical: 300 W typical at a benchmark (2024-02)",
+                "one-measured: 250 W measured (2024-02)",
+            ],
+        ),
+        ("one", ("maximum",), ["one-maximum: 500 W maximum (2024-02)"]),
+        ("one", ("nameplate",), []),
+        ("box", (), ["box-nameplate: 12 kW nameplate (2024-02)"]),
+        (
+            "bare",
+            ("configurable-tdp",),
+            ["bare-configurable: 150 W configurable-tdp at the limit of 150 W (2024-02)"],
+        ),
+        ("page", (), []),
+    ],
+)  # fmt: skip
+def test_draws(name, type_, expected) -> None:
+    """The figure of the chip is a design power and comes first; a document without a figure has none."""
+    assert expected == listed(name, *type_)
+
+
+@pytest.mark.parametrize(("name", "document_"), [("one", "one"), ("bare", "bare-maximum"), ("box", None)])
+def test_upper_power(name, document_) -> None:
+    """The first of tdp, maximum and configurable-tdp; the nameplate of supplies and a typical power are no bound."""
+    found = upper_power(MADE, MADE.named(name))
+
+    assert document_ == (None if found is None else found.document.name)
+
+
+def test_types() -> None:
+    assert set(UPPER) < set(TYPES)
+    assert ("tdp", "maximum", "configurable-tdp", "typical", "measured", "nameplate") == TYPES
