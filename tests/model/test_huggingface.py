@@ -14,8 +14,8 @@ from trnspec.api import validate
 from trnspec.model.transformers.counting import parameters_of
 from trnspec.model.transformers.document import model_document
 from trnspec.model.transformers.huggingface.config import ConfigError
-from trnspec.model.transformers.huggingface.registry import ARCHITECTURES, imported
-from trnspec.model.transformers.model import Model
+from trnspec.model.transformers.huggingface.registry import ARCHITECTURES, REFUSED, imported
+from trnspec.model.transformers.model import LocalAttention, Model
 
 CLASSES = json.loads((DATA / "config_json_classes.json").read_text())
 """For each architecture a config.json, and the parameters of the class that Transformers makes from it."""
@@ -73,7 +73,17 @@ def test_every_architecture_is_tested():
     tested = {each["config"]["model_type"] for each in CLASSES.values()}
     tested |= {(each["config"].get("text_config") or each["config"])["model_type"] for each in MODELS.values()}
     # Without a class of their own in Transformers, or with a head that is not counted; all are read by a function tested above.
-    untested = {"apertus", "minimax_m3_vl_text"}
+    untested = {
+        "apertus",
+        "deepseek_ref",
+        "mimo",
+        "mimo_v2",
+        "minimax_m3_vl_text",
+        "qwen2_5_vl",
+        "qwen2_5_vl_text",
+        "qwen2_vl",
+        "qwen2_vl_text",
+    }
     assert untested == set(ARCHITECTURES) - tested
 
 
@@ -100,6 +110,10 @@ def test_by_hand():
     [
         ({"model_type": "frobnicate"}, "model_type"),
         ({"model_type": None}, "model_type"),
+        ({"model_type": "t5"}, "model_type"),
+        ({"model_type": "clip"}, "model_type"),
+        ({"model_type": "falcon_h1"}, "model_type"),
+        ({"model_type": None, "_class_name": "StableDiffusionPipeline"}, "_class_name"),
         ({"hidden_size": None}, "hidden_size"),
         ({"hidden_size": "4096"}, "hidden_size"),
         ({"hidden_size": True}, "hidden_size"),
@@ -115,6 +129,13 @@ def test_by_hand():
 )
 def test_refusals_name_the_key(changes, key):
     assert key == refused(LLAMA | changes)
+
+
+def test_known_architectures_that_are_not_read_have_a_reason():
+    for architecture, reason in REFUSED.items():
+        with pytest.raises(ConfigError, match=re.escape(reason)):
+            imported(LLAMA | {"model_type": architecture})
+    assert not set(REFUSED) & set(ARCHITECTURES)
 
 
 @pytest.mark.parametrize("value", [None, False, 0, "", [], {}])
@@ -139,6 +160,38 @@ def test_the_language_model_of_a_multimodal_model():
     nested = imported({"model_type": "llava", "text_config": LLAMA, "vision_config": {"hidden_size": 1024}})
     assert imported(LLAMA).model == nested.model
     assert ["text_config" in note for note in nested.notes] == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "key"),
+    [
+        ("gemma4_text", {"num_kv_shared_layers": 20}, "num_kv_shared_layers"),
+        ("gemma4_text", {"hidden_size_per_layer_input": 256}, "hidden_size_per_layer_input"),
+        ("laguna", {"num_attention_heads_per_layer": [48, 64] * 20}, "num_attention_heads_per_layer"),
+        ("mimo_v2_flash", {"layer_types": None}, "hybrid_layer_pattern"),
+        ("mimo_v2_flash", {"add_full_attention_sink_bias": True}, "add_full_attention_sink_bias"),
+        ("deepseek_v4", {"compress_ratios": [0, 4, 16] * 15}, "compress_ratios"),
+        ("granitemoehybrid", {"layer_types": ["linear_attention"] * 40}, "layer_types"),
+        ("ernie4_5_moe", {"moe_layer_interval": 2}, "moe_layer_interval"),
+    ],
+)
+def test_what_is_not_modelled_is_refused(name, changes, key):
+    assert key == refused(CLASSES[name]["config"] | changes)
+
+
+def test_heads_of_windowed_layers():
+    """Stated only where they differ; where all layers are windowed they are those of the model."""
+    config = CLASSES["mimo_v2_flash"]["config"]
+    layers = config["num_hidden_layers"]
+    assert LocalAttention(kv_heads=8, sinks="head") == imported(config).model.attention.local
+    all_windowed = imported(config | {"layer_types": ["sliding_attention"] * layers}).model.attention
+    assert (8, "head", None, None) == (
+        all_windowed.kv_heads, all_windowed.sinks, all_windowed.local, all_windowed.windowed,
+    )  # fmt: skip
+    none = imported(config | {"layer_types": ["full_attention"] * layers}).model.attention
+    assert (4, "none", None, None) == (none.kv_heads, none.sinks, none.local, none.window)
+    values = imported(config | {"swa_head_dim": 128, "swa_v_head_dim": 128}).model.attention.local
+    assert LocalAttention(kv_heads=8, head_size=128, sinks="head") == values
 
 
 def test_windows_by_layer():
