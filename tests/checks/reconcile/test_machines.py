@@ -225,3 +225,19 @@ def test_product_names_are_aliases(every) -> None:
     names = ["NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA A100-SXM4-40GB", "NVIDIA B200", "NVIDIA GB200"]
 
     assert ["h100-sxm", "h200", "a100-40gb", "b200", "gb200"] == [every.aliases[slug(name)] for name in names]
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (lambda d: d.pop(), "linked devices that are not described: 15"),
+        (lambda d: (d.pop(), d.pop()), "linked devices that are not described: 14, 15"),
+        (lambda d: d[0].pop("connected_to"), ""),
+    ],
+)
+def test_devices_that_are_not_described(catalog, change, note) -> None:
+    data = devices(TRN2)
+    change(data)
+    (row,) = (r for r in compare(catalog, machine(data), "trn2.48xlarge").rows if r.property == "topology")
+
+    assert ("not reported", note) == (row.outcome, row.note)

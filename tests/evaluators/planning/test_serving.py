@@ -400,3 +400,13 @@ class TestConformance(EvaluatorConformance):
         ({**QUESTION, "rate": 0.0}, "misuse"),
         ({**QUESTION, "tpot": "0.1ms"}, "no-plan"),
     )
+
+
+def test_a_low_rate() -> None:
+    """A replica that is mostly idle: one that prefills, and one request at a time in the suggested evaluation."""
+    question = {**QUESTION, "tp": (8,), "rate": 0.01}
+    together, apart = (plan(CAT, **question | {"pools": (pool,)}) for pool in ("aggregated", "disaggregated"))
+
+    assert (together["chips"], apart["prefill_replicas"]) == (16, 1)
+    assert together.suggestions[0].inputs.get("batch", 1) == 1
+    assert together["requests_in_flight"] < 0.5
