@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from rules_world import put
 from running import DATA
 
 from trnspec.api import graph
@@ -241,3 +242,11 @@ def test_devices_that_are_not_described(catalog, change, note) -> None:
     (row,) = (r for r in compare(catalog, machine(data), "trn2.48xlarge").rows if r.property == "topology")
 
     assert ("not reported", note) == (row.outcome, row.note)
+
+
+def test_a_stated_number_of_links_is_that_of_the_server(catalog) -> None:
+    """Where it and the topology contradict each other, which TRN502 reports."""
+    changed = put(catalog, "trn2.48xlarge", "fabric.links_per_chip", 5)
+    (row,) = (r for r in compare(changed, machine(published(TRN2)), "trn2.48xlarge").rows if "links" in r.property)
+
+    assert ("4", "5", "differs") == (row.machine, row.catalog, row.outcome)

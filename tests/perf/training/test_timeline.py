@@ -264,7 +264,9 @@ def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str)
         return sum(t for kind in kinds for _, n, t in where.get(kind, ()) if n == name)
 
     for name in ("recompute", "tensor", "context", "expert", "pipeline", "head"):
-        assert m * (each(name) + each(name, where=passes.last)) == pytest.approx(parts.get(name, 0.0), rel=1e-9, abs=1e-15)
+        assert m * (each(name) + each(name, where=passes.last)) == pytest.approx(
+            parts.get(name, 0.0), rel=1e-9, abs=1e-15
+        )
     computed = each("forward") + each("backward") + each("weight gradients")
     assert m * computed == pytest.approx(parts["compute"], rel=1e-9)
     forward, backward, weights, scores = (layers * float(x) for x in passes_of_layer(of, tokens))

@@ -241,8 +241,9 @@ def kv_cache(d: Dimensions, tokens: Number, batch: Number, element_bytes: Number
         element_bytes: Bytes of an element.
         tp: Tensor-parallel degree.
     """
-    windowed = where(d.window > 0.0, smaller(d.window, tokens), tokens)
-    stored = (d.layers - d.unattended_layers - d.windowed_layers) * tokens + d.windowed_layers * windowed
+    # Without a window there are no windowed layers.
+    windowed = d.windowed_layers * smaller(d.window, tokens)
+    stored = (d.layers - d.unattended_layers - d.windowed_layers) * tokens + windowed
     keys = stored * d.kv_elements * shared_heads(d, tp) + d.index_layers * d.index_size * tokens
     return batch * (keys * element_bytes + d.state * STATE_BYTES / tp)
 
