@@ -25,8 +25,8 @@ def price(name: str, type_: str, hourly: str, origin: str, more: str = "", serve
 
 MADE = graph(
     *PAGES, CHIP, BOX, TIN,
-    price("spot-z", "spot", "us-east-2c: 2.5 USD/h, us-west-2: 2.5 USD/h", "day"),
-    price("spot-a", "spot", "us-east-2b: 2 USD/h, unstated: 1 USD/h, eu-west-1: 2.5 USD/h", "later"),
+    price("spot-a", "spot", "us-east-2c: 2.5 USD/h, us-west-2: 2.5 USD/h", "day"),
+    price("spot-z", "spot", "us-east-2b: 2 USD/h, unstated: 1 USD/h, eu-west-1: 2.5 USD/h", "later"),
     price("spot-old", "spot", "ap-south-1: 1 USD/h", "old"),
     price("spot-month", "spot", "ap-south-1: 1 USD/h", "month"),
     price("reserved", "reserved", "us-east-2: 6 USD/h, us-east-1: 7 USD/h", "old", ", term: 1 year"),
@@ -44,14 +44,14 @@ def shown(found: tuple[Quote, ...]) -> list[str]:
 
 SPOT = [
     # Of stated regions the newest day; of one day the lowest; of one price the first document, then the first place.
-    "spot-a: 2 USD/h spot (us-east-2b, 2024-11-20)",
-    "spot-a: 2.5 USD/h spot (eu-west-1, 2024-11-20)",
-    "spot-z: 2.5 USD/h spot (us-east-2c, 2024-11-19)",
-    "spot-z: 2.5 USD/h spot (us-west-2, 2024-11-19)",
+    "spot-z: 2 USD/h spot (us-east-2b, 2024-11-20)",
+    "spot-z: 2.5 USD/h spot (eu-west-1, 2024-11-20)",
+    "spot-a: 2.5 USD/h spot (us-east-2c, 2024-11-19)",
+    "spot-a: 2.5 USD/h spot (us-west-2, 2024-11-19)",
     "spot-month: 1 USD/h spot (ap-south-1, 2024-11)",
     "spot-old: 1 USD/h spot (ap-south-1, 2024)",
     # No region is stated, although it is new and low.
-    "spot-a: 1 USD/h spot (no region stated, 2024-11-20)",
+    "spot-z: 1 USD/h spot (no region stated, 2024-11-20)",
 ]
 DEMAND = ["demand-b: 9 USD/h on-demand (us-east-1, 2024)", "demand: 9.5 USD/h on-demand (us-east-1, 2024)"]
 RESERVED = [

@@ -15,7 +15,7 @@ from trnspec.model.transformers.counting import parameters_of
 from trnspec.model.transformers.document import model_document
 from trnspec.model.transformers.huggingface.config import ConfigError
 from trnspec.model.transformers.huggingface.registry import ARCHITECTURES, imported
-from trnspec.model.transformers.model import Model
+from trnspec.model.transformers.model import LocalAttention, Model
 
 CLASSES = json.loads((DATA / "config_json_classes.json").read_text())
 """For each architecture a config.json, and the parameters of the class that Transformers makes from it."""
@@ -73,7 +73,7 @@ def test_every_architecture_is_tested():
     tested = {each["config"]["model_type"] for each in CLASSES.values()}
     tested |= {(each["config"].get("text_config") or each["config"])["model_type"] for each in MODELS.values()}
     # Without a class of their own in Transformers, or with a head that is not counted; all are read by a function tested above.
-    untested = {"apertus", "minimax_m3_vl_text"}
+    untested = {"apertus", "mimo_v2", "minimax_m3_vl_text"}
     assert untested == set(ARCHITECTURES) - tested
 
 
@@ -139,6 +139,39 @@ def test_the_language_model_of_a_multimodal_model():
     nested = imported({"model_type": "llava", "text_config": LLAMA, "vision_config": {"hidden_size": 1024}})
     assert imported(LLAMA).model == nested.model
     assert ["text_config" in note for note in nested.notes] == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "key"),
+    [
+        ("gemma4_text", {"num_kv_shared_layers": 20}, "num_kv_shared_layers"),
+        ("gemma4_text", {"hidden_size_per_layer_input": 256}, "hidden_size_per_layer_input"),
+        ("kimi_linear", {"attn_res_block_size": 12}, "attn_res_block_size"),
+        ("laguna", {"num_attention_heads_per_layer": [48, 64] * 20}, "num_attention_heads_per_layer"),
+        ("mimo_v2_flash", {"layer_types": None}, "hybrid_layer_pattern"),
+        ("mimo_v2_flash", {"add_full_attention_sink_bias": True}, "add_full_attention_sink_bias"),
+        ("deepseek_v4", {"compress_ratios": [0, 4, 16] * 15}, "compress_ratios"),
+        ("granitemoehybrid", {"layer_types": ["linear_attention"] * 40}, "layer_types"),
+        ("ernie4_5_moe", {"moe_layer_interval": 2}, "moe_layer_interval"),
+    ],
+)
+def test_what_is_not_modelled_is_refused(name, changes, key):
+    assert key == refused(CLASSES[name]["config"] | changes)
+
+
+def test_heads_of_windowed_layers():
+    """Stated only where they differ; where all layers are windowed they are those of the model."""
+    config = CLASSES["mimo_v2_flash"]["config"]
+    layers = config["num_hidden_layers"]
+    assert LocalAttention(kv_heads=8, sinks="head") == imported(config).model.attention.local
+    all_windowed = imported(config | {"layer_types": ["sliding_attention"] * layers}).model.attention
+    assert (8, "head", None, None) == (
+        all_windowed.kv_heads, all_windowed.sinks, all_windowed.local, all_windowed.windowed,
+    )  # fmt: skip
+    none = imported(config | {"layer_types": ["full_attention"] * layers}).model.attention
+    assert (4, "none", None, None) == (none.kv_heads, none.sinks, none.local, none.window)
+    values = imported(config | {"swa_head_dim": 128, "swa_v_head_dim": 128}).model.attention.local
+    assert LocalAttention(kv_heads=8, head_size=128, sinks="head") == values
 
 
 def test_windows_by_layer():

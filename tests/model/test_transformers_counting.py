@@ -106,7 +106,7 @@ def test_by_hand():
     assert (12 * 12288**2, 12288 * 2, 1.0) == (gpt.weights, gpt.scores, gpt.tied)
     llama = transformer(LLAMA_3_8B)
     assert 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336 == llama.weights == llama.whole
-    assert (0.0, 0.0, 0.0) == (llama.routed, llama.dispatched, llama.windowed)
+    assert (0.0, 0.0, 0.0) == (llama.routed, llama.dispatched, llama.score_window)
     mixtral = transformer(MIXTRAL)
     expert = 3 * 4096 * 14336
     assert 8 * expert == mixtral.routed

@@ -185,6 +185,13 @@ def test_one_slip_in_a_long_word(written, unit) -> None:
     assert unit == table.correction(written, None)
 
 
+@pytest.mark.parametrize(
+    ("written", "unit"), [("Gibxt/s", "Gibit/s"), ("gibit/s", "Gibit/s"), ("Gibxt/a", ""), ("Gibxt/z", ""), ("Gibxt", "")]
+)  # fmt: skip
+def test_what_a_rate_is_divided_by_is_not_corrected(written, unit) -> None:
+    assert unit == UnitTable((UNITS.unit("Gibit/s"),)).correction(written, None)
+
+
 def test_a_known_unit_is_not_confused() -> None:
     assert "" == UNITS.confusion(UNITS.unit("GB"))
 

@@ -36,3 +36,5 @@ def test_the_deepest_brackets(depth) -> None:
         with pytest.raises(FormulaError):
             evaluate(text)
     assert evaluate(" + ".join(["(1)"] * 40)) == evaluate("40")
+    with pytest.raises(FormulaError, match="at most 20 nested brackets"):
+        evaluate("(1) + (1) + ((1)) + " + "(" * 21 + "2" + ")" * 21)

@@ -53,6 +53,19 @@ MODELS = {
         llama(24, 4096, 32, 8, 14336, 32000), sparse_layers=20.0, sparse_keys=512.0, index_layers=10.0, index_width=2048.0,
         index_size=128.0,
     ),
+    # Windowed layers with heads of their own, values smaller than keys, and values that are keys: MiMo-V2-Flash, Gemma 4.
+    "local": evolve(
+        experts(llama(24, 4096, 64, 4, 2048, 152576), 256, 8), qk_size=192.0, v_size=128.0, kv_elements=4.0 * 320,
+        kv_projected=4.0 * 192, window=128.0, windowed_layers=20.0, local_heads=96.0, local_kv_heads=8.0, local_qk_size=160.0,
+        local_kv_elements=8.0 * 288, attention_weights=4096.0 * 96 * 320, expert_layers=23.0, mlp_weights=3.0 * 4096 * 16384,
+        width=16384.0,
+    ),
+    # Keys of several tokens: some chosen by an indexer, the others all met; a window in all of these layers (DeepSeek-V4).
+    "pooled": evolve(
+        llama(24, 4096, 64, 1, 2048, 129280), qk_size=512.0, v_size=512.0, kv_elements=512.0, window=128.0,
+        windowed_layers=2.0, sparse_layers=11.0, sparse_keys=128.0, sparse_stride=4.0, pooled_layers=10.0,
+        pooled_stride=128.0, beside_layers=21.0, index_layers=11.0, index_width=8192.0, index_size=128.0,
+    ),
     "encoder": evolve(gpt(24, 1024, 16, 30522.0, 4096.0), causal=0.0),
 }  # fmt: skip
 

@@ -140,12 +140,62 @@ def tokens_met(seq: float, window: float, causal: bool) -> float:
     return reach * (1 - reach / (2 * seq)) if causal else reach
 
 
-def layer_kinds(d: Any) -> list[tuple[bool, float | None]]:
-    """For each layer whether it has experts, which the last ones have, and its window: 0 for none, None without attention."""
-    reach: list[float | None] = [d.window] * int(d.windowed_layers) + [d.sparse_keys] * int(d.sparse_layers)
-    attended = int(d.layers - d.unattended_layers)
-    reach += [0.0] * (attended - len(reach)) + [None] * int(d.unattended_layers)
-    return [(i >= d.layers - d.expert_layers, window) for i, window in enumerate(reach)]
+class Layer:
+    """One layer: whether it has experts, which the last ones have, its heads, and how far its queries look back.
+
+    ``looks`` has for each of its kinds of keys how many tokens back they are, 0 for all, and how many tokens share one;
+    a layer without attention has none.
+    """
+
+    def __init__(self, d: Any, i: int) -> None:
+        self.experts = i >= d.layers - d.expert_layers
+        windowed, sparse, pooled = d.windowed_layers, d.sparse_layers, d.pooled_layers
+        self.windowed = i < windowed
+        several = max(d.sparse_stride, 1)
+        if self.windowed:
+            self.looks = [(d.window, 1)]
+        elif i < windowed + sparse:
+            self.looks = [(d.sparse_keys * several, several)]
+        elif i < windowed + sparse + pooled:
+            self.looks = [(0, d.pooled_stride)]
+        else:
+            self.looks = [(0, 1)] if i < d.layers - d.unattended_layers else []
+        if windowed <= i < windowed + d.beside_layers:
+            self.looks.append((d.window, 1))
+        own = {
+            name: getattr(d, name) for name in ("heads", "kv_heads", "qk_size", "v_size", "kv_elements", "kv_projected")
+        }
+        if self.windowed:
+            own |= {"kv_projected": 0} if d.local_kv_elements else {}
+            own |= {name: getattr(d, f"local_{name}") for name in own if getattr(d, f"local_{name}")}
+        self.heads, self.kv_heads, self.kv_elements = own["heads"], own["kv_heads"], own["kv_elements"]
+        self.qk_size, self.v_size = own["qk_size"], own["v_size"]
+        self.projected = own["kv_projected"] or self.kv_elements
+
+    @property
+    def attended(self) -> bool:
+        """Whether it has attention."""
+        return bool(self.looks)
+
+    @property
+    def width(self) -> float:
+        """Elements of queries and outputs of all heads."""
+        return self.heads * (self.qk_size + self.v_size)
+
+
+def layer_kinds(d: Any) -> list[Layer]:
+    """The layers of a model: windowed ones first, then those with an indexer, those with pooled keys, and the others."""
+    return [Layer(d, i) for i in range(int(d.layers))]
+
+
+def latent(d: Any) -> bool:
+    """Whether the keys and values of all heads are made from one vector, which is neither of them."""
+    return d.kv_elements not in (d.kv_heads * (d.qk_size + d.v_size), d.kv_heads * d.qk_size)
+
+
+def averaged(d: Any, of: Any) -> float:
+    """The mean over all layers of a number of those with attention."""
+    return sum(of(layer) for layer in layer_kinds(d) if layer.attended) / d.layers
 
 
 def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  # noqa: C901  # the whole step, part by part
@@ -169,12 +219,14 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
     busiest = x.capacity_factor or x.imbalance
     matmul = scores = routed_elements = kept_elements = read = 0.0
     summed = with_experts = 0.0
-    for expert, window in layer_kinds(d):
-        attended = window is not None
+    for layer in layer_kinds(d):
+        expert, attended = layer.experts, layer.attended
         own = d.attention_weights + (d.shared_weights + d.router_weights if expert else d.mlp_weights)
         elements = own + (busiest * d.active * d.expert_weights if expert else 0)
         # Each rank holds whole heads of keys and values, repeated where they are fewer than the ranks.
-        elements += attended * d.hidden * d.kv_elements * (math.ceil(d.kv_heads / x.tp) * x.tp / d.kv_heads - 1)
+        elements += (
+            attended * d.hidden * layer.projected * (math.ceil(layer.kv_heads / x.tp) * x.tp / layer.kv_heads - 1)
+        )
         here = own / x.tp + (d.active * d.expert_weights / x.ep / split_expert if expert else 0)
         read += here * GATHERED.get(x.optimizer, weight) / memory / d.layers
         routed = d.experts * d.expert_weights if expert else 0
@@ -186,7 +238,7 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         # Only ranks that split an expert read whole copies.
         inner = (d.expert_hidden or d.hidden) / d.hidden
         copies = inner * busiest * d.active * split_expert / x.tp + shared if expert else dense
-        split = attended * (d.heads * (d.qk_size + d.v_size) + d.kv_elements) + d.matrices * width
+        split = attended * (layer.width + layer.projected) + d.matrices * width
         split += d.recurrent_width / d.layers
         # Layers of a single operation lack one of their results.
         results = 1 + copies - d.absent_results / d.layers
@@ -195,12 +247,13 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         matmul += 2 * elements * tokens / x.tp / rate + operands * 2 * e.matmul_passes / memory
         streams = tokens / x.tp if x.sequence_parallel else tokens
         matmul += streams * d.hidden * 2 * e.hidden_passes / memory
-        context = tokens_met(x.seq, window or 0, causal)
-        pairs = attended * context * d.heads * (d.qk_size + d.v_size)
+        pairs = sum(tokens_met(x.seq, limit, causal) / several for limit, several in layer.looks) * layer.width
         # Indexers score all keys; both they and the recurrences take the rate of attention.
-        pairs += tokens_met(x.seq, 0, causal) * d.index_layers / d.layers * d.index_width + d.recurrence / d.layers
+        scored = tokens_met(x.seq, 0, causal) / max(d.sparse_stride, 1)
+        pairs += scored * d.index_layers / d.layers * d.index_width + d.recurrence / d.layers
         scores += 2 * pairs * tokens / x.tp / score_rate
-        scores += 0 if x.flash or not attended else tokens * x.seq * d.heads / x.tp * 2 * e.score_passes / memory
+        rows = sum(layer.heads / several for _, several in layer.looks)
+        scores += 0 if x.flash else tokens * x.seq * rows / x.tp * 2 * e.score_passes / memory
         routed_elements += routed
         kept_elements += own + small
         with_experts += expert / d.layers
@@ -238,7 +291,8 @@ def step(d: Any, system: Any, e: Any, dtype: str, x: Any) -> dict[str, float]:  
         reduced_backward = max(0.0, reduced_backward - e.tensor_overlap * beside)
     reduced = reduced_forward + reduced_backward
     steps, byte = links.gather(x.cp, x.tp)
-    cache = x.cp * tokens * d.kv_elements * 2 / min(x.tp, d.kv_heads) * (1 - d.unattended_layers / d.layers)
+    here = [layer.kv_elements / min(x.tp, layer.kv_heads) for layer in layer_kinds(d) if layer.attended]
+    cache = x.cp * tokens * 2 * sum(here) / d.layers
     ring = (e.call if x.cp > 1 else 0) + steps + byte * cache
     passed_backward = (2 + (1 if full or selective else 0.5 if operators else 0)) * ring
     passed = ring + passed_backward
@@ -497,12 +551,11 @@ def operators(d: Any, x: Any, *, expert: bool) -> float:
     t, tokens = x.tp, x.seq // x.cp * x.microbatch
     split_expert, busiest = x.tp if x.expert_tp is None else x.expert_tp, x.capacity_factor or x.imbalance
     # Elements by whether all ranks of tensor parallelism hold them, or each a share.
-    whole, shared = 0, d.heads * d.qk_size + d.heads * d.v_size
-    if d.kv_elements == d.kv_heads * (d.qk_size + d.v_size):
-        shared += math.ceil(d.kv_heads / t) * t * d.v_size
-    else:
-        shared += d.heads * (d.qk_size + d.v_size)
-    shared = shared * (1 - d.unattended_layers / d.layers) + d.recurrent_width / d.layers
+    whole, shared = 0, d.recurrent_width / d.layers
+    for layer in layer_kinds(d):
+        if layer.attended:
+            values = layer.width if latent(d) else math.ceil(layer.kv_heads / t) * t * layer.v_size
+            shared += (layer.width + values) / d.layers
     widths = [(d.width, 1, 1)]
     if expert:
         widths = [(d.expert_width, busiest, split_expert / t)] * int(d.active)
@@ -524,7 +577,6 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
     t, tokens = x.tp, x.seq / x.cp * x.microbatch
     split_expert, busiest = x.tp if x.expert_tp is None else x.expert_tp, x.capacity_factor or x.imbalance
     along = t if x.sequence_parallel else 1
-    heads_here = -(-d.kv_heads // t) / d.kv_heads
     held = in_flight(x, stage)
     first, last = stage == 0, stage == (0 if x.schedule in FOLDED else x.pp - 1)
 
@@ -532,21 +584,20 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         return min(small, d.hidden) + (small - min(small, d.hidden)) / ranks
 
     def kept(expert: bool, recompute: str) -> float:
-        attended = 1 - d.unattended_layers / d.layers
-        scores = 0 if x.flash or recompute != "none" else tokens * x.seq * d.heads * attended * 2 / t
+        rows = averaged(d, lambda layer: layer.heads)
+        scores = 0 if x.flash or recompute != "none" else tokens * x.seq * rows * 2 / t
         if recompute == "full":
             return tokens * d.hidden * 2 / along
         if recompute == "operators":
             return operators(d, x, expert=expert)
-        heads = attended * tokens * 2 * d.heads * (d.qk_size + d.v_size) / t
-        latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
+        heads = tokens * 2 * averaged(d, lambda layer: layer.width) / t
         # The gathered inputs of attention and network instead of their parts.
         whole = 4 * tokens * d.hidden * (1 - 1 / along) if runtime.gathered_inputs else 0
         size = (
             whole
             + tokens * d.hidden * 8 / along
-            + heads * (2 if latent else 1)
-            + attended * tokens * 2 * d.kv_elements * heads_here
+            + heads * (2 if latent(d) else 1)
+            + tokens * 2 * averaged(d, lambda layer: layer.kv_elements * (-(-layer.kv_heads // t) / layer.kv_heads))
             + tokens * 2 * d.recurrent_width / d.layers / t
         )
         if not expert:
@@ -559,14 +610,15 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
     dense = experts = activations = 0.0
     kinds_here = [
         expert
-        for i, (expert, _) in enumerate(layer_kinds(d))
+        for i, expert in enumerate(layer.experts for layer in layer_kinds(d))
         if any(i in c for c in chunks(x, stage, int(d.layers), d.mtp_layers))
     ]
     kinds_here += [bool(d.expert_layers)] * int(d.mtp_layers) if last else []
     for expert in kinds_here:
         part = 1
-        keys = d.hidden * d.kv_elements * (1 - d.unattended_layers / d.layers)
-        dense += part * ((d.attention_weights - keys) / t + keys * heads_here + d.attention_small)
+        keys = d.hidden * averaged(d, lambda layer: layer.projected)
+        here = d.hidden * averaged(d, lambda layer: layer.projected * (-(-layer.kv_heads // t) / layer.kv_heads))
+        dense += part * ((d.attention_weights - keys) / t + here + d.attention_small)
         if expert:
             dense += part * (d.shared_weights / t + split(d.shared_small) + d.router_weights + d.router_small)
             small = split(d.expert_small, split_expert)
@@ -590,7 +642,9 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
         outputs = 4 * tokens * d.hidden / along + (4 if x.fused_loss else 14) * tokens * d.vocabulary / t
         total += outputs + d.mtp_layers * (outputs + 4 * tokens * d.hidden / along)
     # Gradients in 16 bit before they are accumulated: of the embedding or the output, and of the widest matrix of a layer.
-    widths = [0 if d.kv_elements != d.kv_heads * (d.qk_size + d.v_size) else d.heads * d.qk_size + d.kv_elements]
+    widths = [0.0]
+    if not latent(d):
+        widths += [layer.heads * layer.qk_size + layer.projected for layer in layer_kinds(d) if layer.attended]
     # The stage with embedding and output of a V-shaped schedule may have no layer; it is not distinguished.
     widths += [(d.matrices - 1) * d.width] if False in kinds_here or not d.expert_layers else []
     widths += [(d.matrices - 1) * max(d.expert_width * t / split_expert, d.shared_width)] if d.experts else []
@@ -600,11 +654,11 @@ def memory_of(d: Any, x: Any, stage: int, runtime: Any) -> float:  # noqa: C901 
     if copies > 1 and runtime.bucket:
         gradients = (dense / copies + experts / same_experts if x.zero >= 2 else dense + experts) * gradient
         total += min(runtime.bucket, gradients)
-    kinds = {expert for expert, _ in layer_kinds(d)}
+    kinds = {layer.experts for layer in layer_kinds(d)}
     if x.recompute in {"full", "operators"}:
         total += max(kept(expert, "none") for expert in (False, True))
     elif x.recompute == "selective":
-        total += 0 if x.flash else tokens * x.seq * d.heads * (1 - d.unattended_layers / d.layers) * 2 / t
+        total += 0 if x.flash else tokens * x.seq * averaged(d, lambda layer: layer.heads) * 2 / t
     if x.pp > 1:
         total += 2 * tokens * d.hidden * 2 / along
     if x.zero == 3 and copies * same_experts > 1:

@@ -6,6 +6,7 @@ Loops over layers, links, passes and tokens; no arrays, and none of the engine's
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 from attrs import frozen
@@ -47,20 +48,47 @@ def next_bucket(size: float, buckets: tuple[int, ...]) -> float:
     return min((b for b in buckets if b >= size), default=size)
 
 
-def keys_in(context: float, *, window: float) -> float:
-    """Keys of a layer at a context."""
-    return min(window, context) if window else context
+def keys_in(context: float, limit: float) -> float:
+    """Tokens whose keys a layer has at a context."""
+    return min(limit, context) if limit else context
 
 
-def mean_over_layers(d: Any, of_window: Any) -> float:
-    """The mean over the layers with attention of a number that depends on the window of a layer."""
-    windows = [window for _, window in layer_kinds(d) if window is not None]
-    return sum(map(of_window, windows)) / len(windows)
+def over_layers(d: Any, tokens: Any, of: Any) -> float:
+    """The mean over all layers of what they do with each key of a token.
+
+    ``tokens`` has the tokens whose keys are met, for a limit; ``of`` what a layer does with one key.
+    """
+    total = 0.0
+    for layer in layer_kinds(d):
+        for limit, several in layer.looks:
+            total += tokens(limit) / several * of(layer)
+    return total / d.layers
 
 
-def attended(d: Any) -> float:
-    """The share of the layers with attention."""
-    return sum(window is not None for _, window in layer_kinds(d)) / d.layers
+def mine(heads: float, tp: int) -> float:
+    """The share of some heads that a rank has: whole ones."""
+    return math.ceil(heads / tp) / heads
+
+
+def scores_of(d: Any, x: Request, tokens: Any, *, absorbed: bool = False) -> float:
+    """Elements that a token of a rank multiplies with keys and values."""
+
+    def of(layer: Any) -> float:
+        # The up-projections are absorbed: a head multiplies the compressed vector and the positional key.
+        width = layer.heads * (d.kv_elements + d.rank) if absorbed and d.rank else layer.width
+        return width * mine(layer.heads, x.tp)
+
+    return over_layers(d, tokens, of)
+
+
+def rows_of(d: Any, x: Request, tokens: Any) -> float:
+    """Scores of a token of a rank."""
+    return over_layers(d, tokens, lambda layer: layer.heads * mine(layer.heads, x.tp))
+
+
+def read_of(d: Any, x: Request, tokens: Any) -> float:
+    """Elements of keys and values that a rank reads for one sequence."""
+    return over_layers(d, tokens, lambda layer: layer.kv_elements * mine(layer.kv_heads, x.tp))
 
 
 def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
@@ -75,18 +103,18 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
 
     served = math.ceil(tokens) * x.ep
     every = 0 < x.all_experts_from <= served
-    heads = math.ceil(d.heads / x.tp)
-    kv_heads = math.ceil(d.kv_heads / x.tp)
-    repeated = d.hidden * (heads * x.tp - d.heads) * (d.qk_size + d.v_size)
-    repeated += d.hidden * d.kv_elements * (kv_heads * x.tp / d.kv_heads - 1)
-    in_tiles = 0.0
-    for size in (d.qk_size, d.v_size):
-        columns = heads * size
-        in_tiles += d.hidden * x.tp * ((math.ceil(columns / x.tile) * x.tile if x.tile else columns) - columns)
     multiplied = read = with_experts = 0.0
-    for expert, window in layer_kinds(d):
-        multiplied += d.attention_weights + (window is not None) * (repeated + in_tiles)
-        read += (d.attention_weights + (window is not None) * repeated) / x.tp
+    for layer in layer_kinds(d):
+        expert, repeated, in_tiles = layer.experts, 0.0, 0.0
+        if layer.attended:
+            heads, kv_heads = math.ceil(layer.heads / x.tp), math.ceil(layer.kv_heads / x.tp)
+            repeated = d.hidden * (heads * x.tp - layer.heads) * (layer.qk_size + layer.v_size)
+            repeated += d.hidden * layer.projected * (kv_heads * x.tp / layer.kv_heads - 1)
+            for size in (layer.qk_size, layer.v_size):
+                columns = heads * size
+                in_tiles += d.hidden * x.tp * ((math.ceil(columns / x.tile) * x.tile if x.tile else columns) - columns)
+        multiplied += d.attention_weights + repeated + in_tiles
+        read += (d.attention_weights + repeated) / x.tp
         if not expert:
             multiplied += d.mlp_weights * (whole_tiles(d.width) / d.width if d.width else 1)
             read += d.mlp_weights / x.tp
@@ -97,9 +125,9 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
         read += (d.shared_weights + d.router_weights) / x.tp
         with_experts += 1
         # Tokens of all ep replicas choose among the experts; counted over the layers with experts, on average.
-    routed = sum(d.experts * d.expert_weights for expert, _ in layer_kinds(d) if expert)
+    routed = sum(d.experts * d.expert_weights for layer in layer_kinds(d) if layer.experts)
     if routed:
-        chosen = sum(d.active * d.expert_weights for expert, _ in layer_kinds(d) if expert) / routed
+        chosen = sum(d.active * d.expert_weights for layer in layer_kinds(d) if layer.experts) / routed
         missed = loaded = 1.0
         for _ in range(served):
             missed *= 1 - min(chosen, 1.0)
@@ -112,9 +140,9 @@ def shares(d: Any, x: Request, tokens: float) -> tuple[float, float, float]:
 def streamed(d: Any, tp: int) -> float:
     """Elements that the matrices of all layers read and write for a token: their inputs and results."""
     elements = d.recurrent_width / tp - 2 * d.hidden * d.absent_results
-    for has_experts, window in layer_kinds(d):
-        heads = d.heads * d.qk_size + d.kv_elements + d.heads * d.v_size
-        elements += 2 * d.hidden + (window is not None) * heads / tp
+    for layer in layer_kinds(d):
+        has_experts = layer.experts
+        elements += 2 * d.hidden + layer.attended * (layer.width + layer.projected) / tp
         # A network has a column of each of its matrices for each of its width: two results and an input, or one of each.
         if not has_experts and d.mlp_weights:
             elements += 2 * d.hidden + d.matrices * d.width / tp
@@ -145,8 +173,8 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
 def exposed(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> dict[str, float]:
     """The parts of one pass, one after the other.
 
-    ``load`` has tokens, scores and spilled bytes of all heads, logits, and elements of keys and values, of keys of indexers
-    and of states that are read.
+    ``load`` has tokens, logits, and of a rank scores, spilled bytes, and elements of keys and values, of keys of indexers and
+    of states that are read.
     """
     links = Links(system.levels, _NO_LOSS)
     rate = system.rates["bf16"]
@@ -160,19 +188,19 @@ def exposed(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
         2 * tokens * multiplied / x.tp / (rate * s.matmul), read * x.weight_bytes / (system.bandwidth * s.weights)
     )
     matrices += tokens * streamed(d, x.tp) / d.layers * 2.0 * s.matmul_passes / system.bandwidth
-    mine = math.ceil(d.heads / x.tp) / d.heads
-    cached = (load["cached"] + load["indexed"]) * math.ceil(d.kv_heads / x.tp) / d.kv_heads * x.cache_bytes
+    cached = (load["cached"] + load["indexed"]) * x.cache_bytes
     cached += load["states"] * 4 / x.tp
     alone = s.single_core if x.single_core else 1.0
-    attention = roof(2 * load["scores"] * mine / (rate * s.attention), cached / (system.bandwidth * s.cache * alone))
-    attention += load["spilled"] * mine / system.bandwidth
+    attention = roof(2 * load["scores"] / (rate * s.attention), cached / (system.bandwidth * s.cache * alone))
+    attention += load["spilled"] / system.bandwidth
 
     message = tokens * d.hidden * 2.0
     steps, byte = links.gather(x.tp, 1)
     summed = links.all_reduced(x.tp, 1)
     # Attention, a dense network or else shared experts, and routed ones; with all experts on a rank these have one sum.
     tensor = 0.0
-    for has_experts, _ in layer_kinds(d):
+    for layer in layer_kinds(d):
+        has_experts = layer.experts
         sizes = [1.0]
         if has_experts:
             per_copy = x.dispatch == "per-copy"
@@ -223,9 +251,15 @@ def added(first: dict[str, float], second: dict[str, float]) -> dict[str, float]
     return {name: first[name] + second[name] for name in first}
 
 
-def beside(d: Any, keys: float) -> float:
+def beside(d: Any, x: Request, tokens: float) -> float:
     """Multiplications of a token in an average layer by indexers, over all keys, and by recurrences."""
-    return (d.index_layers * d.index_width * keys + d.recurrence) / d.layers
+    keys = tokens / max(d.sparse_stride, 1)
+    return (d.index_layers * d.index_width * keys + d.recurrence) / d.layers * mine(d.heads, x.tp)
+
+
+def indexed(d: Any, x: Request, tokens: float) -> float:
+    """Elements of keys of indexers that a rank reads for one sequence."""
+    return tokens / max(d.sparse_stride, 1) * d.index_layers * d.index_size / d.layers * mine(d.kv_heads, x.tp)
 
 
 def prompt_load(d: Any, s: Any, x: Request) -> dict[str, float]:
@@ -239,6 +273,7 @@ def prompt_load(d: Any, s: Any, x: Request) -> dict[str, float]:
     width = next_bucket(math.ceil(chunk), x.contexts) if x.contexts else chunk
     longest = next_bucket(x.prompt, x.contexts)
 
+    @lru_cache
     def keys(window: float) -> float:
         reach = min(window, x.prompt) if window else x.prompt
         if x.contexts:
@@ -260,52 +295,53 @@ def prompt_load(d: Any, s: Any, x: Request) -> dict[str, float]:
         return min(plain, reach + width) if window else plain
 
     tokens = x.prompts * width
-    met = mean_over_layers(d, keys)
     return {
         "tokens": tokens,
         # Keys and values are expanded: each head has its own.
-        "scores": tokens * (attended(d) * met * d.heads * (d.qk_size + d.v_size) + beside(d, keys(0.0))),
-        "spilled": tokens * attended(d) * met * d.heads * passes,
-        "cached": x.prompts * attended(d) * mean_over_layers(d, read) * d.kv_elements,
-        "indexed": x.prompts * read(0.0) * d.index_layers * d.index_size / d.layers,
+        "scores": tokens * (scores_of(d, x, keys) + beside(d, x, keys(0.0))),
+        "spilled": tokens * rows_of(d, x, keys) * passes,
+        "cached": x.prompts * read_of(d, x, read),
+        "indexed": x.prompts * indexed(d, x, read(0.0)),
         "states": 2 * x.prompts * d.state / d.layers,
         "logits": x.prompts / x.chunks,
     }
 
 
-def token_load(d: Any, s: Any, x: Request, met: float) -> dict[str, float]:
-    """The load of a decode step at ``met`` keys in an average layer."""
+def token_load(d: Any, s: Any, x: Request, met: Any) -> dict[str, float]:
+    """The load of a decode step; ``met`` has the tokens whose keys are met, for a limit."""
     sequences = math.ceil(next_bucket(x.batch, x.batches) / x.pp)
-    if not x.contexts:
-        allocated = mean_over_layers(d, lambda window: keys_in(x.prompt + x.output, window=window))
-        met = met + s.padding * (allocated - met)
+
+    def seen(limit: float) -> float:
+        if x.contexts:
+            return met(limit)
+        return met(limit) + s.padding * (keys_in(x.prompt + x.output, limit) - met(limit))
+
     tokens = sequences * (x.drafted + 1)
-    # The up-projections are absorbed: a head multiplies the compressed vector and the positional key.
-    size = (d.kv_elements + d.rank) if d.rank else d.qk_size + d.v_size
     whole = x.prompt + x.output / 2
     if x.contexts:
         whole = sum(next_bucket(token + 1, x.contexts) for token in range(x.prompt, x.prompt + x.output)) / x.output
     return {
         "tokens": tokens,
-        "scores": tokens * (attended(d) * met * d.heads * size + beside(d, whole)),
-        "spilled": tokens * attended(d) * met * d.heads * 4 * s.score_passes,
-        "cached": sequences * attended(d) * (met + x.drafted + 1) * d.kv_elements,
-        "indexed": sequences * whole * d.index_layers * d.index_size / d.layers,
+        "scores": tokens * (scores_of(d, x, seen, absorbed=True) + beside(d, x, whole)),
+        "spilled": tokens * rows_of(d, x, seen) * 4 * s.score_passes,
+        "cached": sequences * read_of(d, x, lambda limit: seen(limit) + x.drafted + 1),
+        "indexed": sequences * indexed(d, x, whole),
         "states": 2 * sequences * d.state / d.layers,
         "logits": tokens,
     }
 
 
-def mean_met(d: Any, x: Request) -> float:
-    """Keys in an average layer, averaged over the output, token after token."""
+def mean_met(x: Request) -> Any:
+    """Tokens whose keys are met, for a limit, averaged over the output, token after token."""
 
-    def of(window: float) -> float:
+    @lru_cache
+    def of(limit: float) -> float:
         total = 0.0
         for token in range(x.prompt, x.prompt + x.output):
-            total += keys_in(next_bucket(token + 1, x.contexts) if x.contexts else token + 0.5, window=window)
+            total += keys_in(next_bucket(token + 1, x.contexts) if x.contexts else token + 0.5, limit)
         return total / x.output
 
-    return mean_over_layers(d, of)
+    return of
 
 
 def prefill(d: Any, system: Any, s: Any, x: Request) -> dict[str, float]:
@@ -318,7 +354,7 @@ def prefill(d: Any, system: Any, s: Any, x: Request) -> dict[str, float]:
 
 def decode(d: Any, system: Any, s: Any, x: Request) -> dict[str, float]:
     """The parts of a decode step, averaged over the output."""
-    return forward(d, system, s, x, token_load(d, s, x, mean_met(d, x)))
+    return forward(d, system, s, x, token_load(d, s, x, mean_met(x)))
 
 
 def interference(d: Any, system: Any, s: Any, x: Request) -> float:
@@ -327,7 +363,7 @@ def interference(d: Any, system: Any, s: Any, x: Request) -> float:
         return 0.0
     each = prefill(d, system, s, x)["total"]
     if x.chunks > 1:
-        token = token_load(d, s, x, mean_met(d, x))
+        token = token_load(d, s, x, mean_met(x))
         mixed = forward(d, system, s, x, added(prompt_load(d, s, x), token))
         each = x.chunks * max(mixed["total"] - forward(d, system, s, x, token)["total"], 0.0) + s.request
     return (x.batch - 1) * each / x.pp / (x.output - 1)

@@ -75,7 +75,7 @@ def _fit_serving(catalog: Catalog, rows: list[Record], options: dict[str, Any]) 
 
 
 def _fit_kernels(catalog: Catalog, rows: list[Record], options: dict[str, Any]) -> None:
-    from trnspec.perf.calibration.fits.kernels import TYPICAL, fit_kernels
+    from trnspec.perf.calibration.fits.kernels import fit_kernels
     from trnspec.perf.calibration.fits.serving import PooledErrors
     from trnspec.perf.calibration.measured.kernels import KernelCase, kernel_cases
     from trnspec.perf.calibration.measured.tables import Skipped
@@ -94,7 +94,7 @@ def _fit_kernels(catalog: Catalog, rows: list[Record], options: dict[str, Any]) 
             {
                 "kernel": kernel, "precision": precision,
                 "rows": sum((c.part, c.precision) == (kernel, precision) for c in each.cases),
-                **{n: values[n] for n in TYPICAL},
+                **values,
             }
             for (kernel, precision), values in each.roofs.items()
         ]  # fmt: skip

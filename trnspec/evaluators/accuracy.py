@@ -31,6 +31,7 @@ WORDS: Mapping[Part, tuple[str, str]] = {
     "memory": ("memory of a rank", "memory"),
     "tpot": ("time per output token", "output token"),
     "ttft": ("time to first token", "first token"),
+    "encoder": ("pass of an encoder", "encoder"),
     "collective": ("collective", "collective"),
     "gemm": ("matrix multiplication", "GEMM"),
     "attention_prefill": ("attention in prefill", "prefill attention"),
@@ -51,7 +52,7 @@ class AccuracyRow:
     Attributes:
         id: The name of the row, as in its table; its line where it has none.
         set: The table: the name of its file without ``.csv``.
-        part: What was measured: ``step``, ``memory``, ``tpot``, ``ttft``, ``collective``, ``gemm``, ``attention_prefill``,
+        part: What was measured: ``step``, ``memory``, ``tpot``, ``ttft``, ``encoder``, ``collective``, ``gemm``, ``attention_prefill``,
             ``attention_decode``, ``moe`` or ``op``; ``null`` where the row was skipped.
         unit: ``s``, or ``B`` for memory; empty where the row was skipped.
         measured: The measured value.

@@ -38,6 +38,7 @@ from trnspec.perf.serving.request import Speculation
 from trnspec.perf.serving.static_graphs import all_experts_from, compiled
 from trnspec.perf.work import frameworks
 from trnspec.perf.work.layout import check_context
+from trnspec.perf.work.reach import common_heads
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
@@ -311,7 +312,7 @@ def default_tp(heads: int, ranks: int, most: int) -> int:
 def default_degrees(d: Dimensions, system: System, pp: int, tp: int | None = None) -> tuple[int, int]:
     """The tensor-parallel degree, by default that of :func:`default_tp`, and the replicas on the ranks of a system."""
     ranks = int(system.ranks)
-    tp = tp or default_tp(int(d.heads), domain(system), ranks // pp)
+    tp = tp or default_tp(int(common_heads(d)), domain(system), ranks // pp)
     return tp, max(1, ranks // (tp * pp))
 
 

@@ -17,7 +17,7 @@ from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of,
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.ops import Number, smaller, where
-from trnspec.perf.serving.forward_pass import PARTS, Serving, attended, cache_bytes, cache_share, head_share
+from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, head_share, kept_bytes
 from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.in_flight import in_flight, most_running
 from trnspec.perf.serving.request import Served, chosen, serve, transfer_time
@@ -310,12 +310,7 @@ def _known(unknown: float, pool: Pool) -> None:
 
 def transfer(setup: Setup, before: Pool, end: int | None = None) -> Number:
     """The time to send the KV cache of one prompt from a pool that prefills [s]; at one end of the figures, or nominal."""
-    size = (
-        setup.model.layers
-        * setup.model.kv_elements
-        * before.plan.cache_bytes
-        * attended(setup.model, before.plan.prompt)
-    )
+    size = kept_bytes(setup.model, before.plan.prompt, before.plan.cache_bytes)
     which = 0 if end is None else end + 1
     levels = [pool.network[which] for pool in (before, setup.pool)]
     sending, receiving = (level.rate * pool.ranks for level, pool in zip(levels, (before, setup.pool), strict=True))
@@ -431,9 +426,11 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
     yield Assumption("activations", f"{plan.activation_bytes:g} B per element", "at least 16 bit")
     yield Assumption("reserve", q.reserve or "", "memory of a rank that the model cannot use; included in memory")
     yield Assumption("roofline", "maximum of compute and read time", "of matrices, attention and output, each")
-    if cache_share(model, plan.tp) * plan.tp > 1.0:
+    kv_heads = [model.kv_heads] if not model.local_scores else sorted({model.kv_heads, model.local_kv_heads})
+    if any(heads % plan.tp for heads in kv_heads):
+        counts = " and ".join(f"{heads:g}" for heads in kv_heads)
         yield Assumption(
-            "kv_heads", f"{model.kv_heads:g} over tp {plan.tp:g}", "a rank stores whole heads: replicated, or padded"
+            "kv_heads", f"{counts} over tp {plan.tp:g}", "a rank stores whole heads: replicated, or padded"
         )
     if setup.dims.rank:
         yield Assumption(

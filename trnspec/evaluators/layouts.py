@@ -31,6 +31,7 @@ from trnspec.perf.sweep.fastest import fastest as find_fastest
 from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.reach import common_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -208,7 +209,7 @@ def _axes(estimator: Estimator, q: LayoutChoices, seq: int) -> dict[str, Any]:
     dims, of_ranks = estimator.dims, divisors(int(estimator.system.ranks))
     experts = int(dims.experts)
     axes: dict[str, Any] = {
-        "tp": q.tp or [n for n in of_ranks if dims.heads % n == 0],
+        "tp": q.tp or [n for n in of_ranks if common_heads(dims) % n == 0],
         "pp": q.pp or [n for n in of_ranks if n <= dims.layers + 2],
         "cp": q.cp or [n for n in of_ranks if n <= MOST_CONTEXT and seq % n == 0],
         "ep": q.ep or divisors(max(1, experts)),

@@ -347,6 +347,7 @@ class KernelRoof:
         waves: Share of a last wave of tiles that is not filled and takes time nevertheless. Example: 0.2x
         split: Power of the share of the cores that too few tiles leave idle. Example: 0.7x
         sharpness: Exponent of the sum of compute and memory time. Example: 3x
+        epilogue: Start and end of a tile of a multiplication over the time of 1,000 elements of its inner dimension. Example: 0.1x
     """
 
     __repr__ = short_repr
@@ -363,6 +364,7 @@ class KernelRoof:
     waves: Ratio
     split: Ratio
     sharpness: Ratio
+    epilogue: Ratio | None = None
 
 
 @frozen(kw_only=True)

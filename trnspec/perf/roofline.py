@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trnspec.perf.ops import Number, larger, smaller
 from trnspec.perf.work.flops import head_flops, head_traffic, layer_flops, layer_traffic, span
+from trnspec.perf.work.reach import reaches
 from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
@@ -96,21 +97,17 @@ def pieces(  # each is an input of the evaluator
         work[kind] = layer_flops(d, tokens, span(seq, 0.0, d.causal, convention), kind)
         moved[kind] = layer_traffic(d, tokens, seq, kind, sequences=sequences, **sizes)
     yield Piece("projections", "all", d.layers, work[0.0].projections, moved[0.0].projections)
-    attended = d.layers - d.unattended_layers
-    for name, count, window in (
-        ("full", attended - d.windowed_layers - d.sparse_layers, 0.0),
-        ("windowed", d.windowed_layers, d.window),
-        ("sparse", d.sparse_layers, d.sparse_keys),
-    ):
-        if count > 0.0:
-            flops = layer_flops(d, tokens, span(seq, window, d.causal, convention)).scores
+    for one in reaches(d):
+        if one.layers > 0.0:
+            flops = tokens * 2.0 * one.heads.width * span(seq, one.limit, d.causal, convention) / one.stride
             # A prefill reads the whole sequence; decoding reads what is within the window.
-            reach = seq if convention == "causal" else span(seq, window, d.causal, "full")
-            traffic = layer_traffic(d, tokens, reach, sequences=sequences, **sizes).scores
-            yield Piece("scores", "all" if count == d.layers else name, count, flops, traffic)
+            read = (seq if convention == "causal" else span(seq, one.limit, d.causal, "full")) / one.stride
+            traffic = tokens * element_bytes * one.heads.width + sequences * read * one.heads.kv_elements * kv_bytes
+            yield Piece("scores", "all" if one.layers == d.layers else one.name, one.layers, flops, traffic)
     if d.index_layers > 0.0:
-        keys = span(seq, 0.0, d.causal, convention)
-        traffic = element_bytes * tokens * d.index_width + kv_bytes * sequences * seq * d.index_size
+        stride = larger(d.sparse_stride, 1.0)
+        keys = span(seq, 0.0, d.causal, convention) / stride
+        traffic = element_bytes * tokens * d.index_width + kv_bytes * sequences * (seq / stride) * d.index_size
         yield Piece("index", "indexed", d.index_layers, 2.0 * tokens * keys * d.index_width, traffic)
     if d.recurrence > 0.0:
         # Tensors of every token once, and the state of every sequence read and written.

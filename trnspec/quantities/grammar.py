@@ -73,7 +73,7 @@ def no_number(text: str, dimension: Dimension | None) -> QuantityError:
     message = f"{quoted(text)} does not start with a number"
     if not stripped:
         message = "a quantity is missing: the text is empty"
-    elif stripped != text and PARTS.match(stripped):
+    elif PARTS.match(stripped):  # the text itself does not match
         message, hint = f"{quoted(text)} starts with a space", f'write "{stripped}"'
     elif re.match(r"[-−][0-9.]", stripped):
         message = f"{quoted(text)} is negative; quantities are not"

@@ -69,12 +69,16 @@ def moving(document: Document, path: Path, group: Path, name: str) -> Edit | Non
         return None
     lines, text = Lines(document.text), document.text
     value = text[lines.offset(span.value) : lines.offset(span.end)]
+    if any(text.startswith("[", lines.offset(document.places[group[:n]].value)) for n in range(len(group))):
+        return None  # the single pair of [a: b]
     at = lines.offset(target.end)
     if text.startswith("{", lines.offset(target.value)):
         at -= 1
         block = "\n" in value or (value[:1] not in {"{", "["} and any(p[:-1] == path for p in document.places if p))
-        added = None if block or text[at] != "}" else f", {name}: {_in_braces(value)}"
+        added = None if block or not value or text[at] != "}" else f", {name}: {_in_braces(value)}"
         at = len(text[:at].rstrip())
+        if text[at - 1] == ":":
+            return None  # before a comma, the colon of a key without a value would be part of the key
     else:
         column = lines.place(at).column
         rest = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)").match(text, at)
@@ -91,7 +95,7 @@ def moving(document: Document, path: Path, group: Path, name: str) -> Edit | Non
 def _below(key: str, entry: str, value: str, span: Span, margin: str) -> str | None:
     """An entry of a mapping in block style, at another margin."""
     if span.value.line == span.end.line and span.key is not None and span.key.line == span.value.line:
-        return f"{margin}{key} {value}"
+        return f"{margin}{key} {value}".rstrip(" ")
     own = " " * (span.key.column - 1) if span.key is not None else ""
     head, *rest = entry.splitlines(keepends=True)
     if value.startswith(("{", "[")) or any(line.strip() and not line.startswith(own) for line in rest):
@@ -109,13 +113,16 @@ def _in_braces(value: str) -> str:
 
 
 def wrapping(document: Document, path: Path, keys: Sequence[str]) -> Edit | None:
-    """The edit that puts the value of a key below further keys; ``None`` for a text over several lines."""
+    """The edit that puts the value of a key below further keys; ``None`` for no value, and a text over several lines."""
     span = document.places.get(path)
     if span is None or span.key is None or not keys:
         return None
     lines, text = Lines(document.text), document.text
     start, end = lines.offset(span.value), lines.offset(span.end)
-    if span.value.line == span.end.line:
+    is_block = any(p[:-1] == path for p in document.places if p) and text[start] not in "{["
+    if start == end:
+        return None
+    if span.value.line == span.end.line and not is_block:
         value = _in_braces(text[start:end])
         return Edit(span.value, span.end, "".join(f"{{{k}: " for k in keys) + value + "}" * len(keys))
     first = document.places.get(next((p for p in document.places if p[:-1] == path), ()))

@@ -30,7 +30,7 @@ _START = r"""[^\x00- !"#%&')*,\-:>?@\[\\\]`{|}\x7f-\xa0]"""
 allowed, but are unusual or hold for some positions only. Written as what it is not, it is compiled ten times as fast."""
 _PLAIN = re.compile(_START)
 _QUOTED = re.compile(r""""([^"\\]*+)"|'((?:[^']|'')*+)'""")
-_END = re.compile(r" *+(?: #.*+)?+")
+_END = re.compile(r"(?: ++#.*+| *+)")
 # In a flow collection a plain scalar ends at its indicators, and libyaml allows no colon in it.
 _IN_FLOW = rf"{_START}(?:[^,\[\]{{}}:#?\n]|(?<! )#)*+"
 _PAIR = rf'({_KEY}): ++(?:"([^"\\]*+)"|({_IN_FLOW}))(?:, *+(?!}})|(?=}}))'

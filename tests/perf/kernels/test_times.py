@@ -37,6 +37,15 @@ def test_a_tile_more_is_a_wave_more() -> None:
     assert 1.0 < gemm(**over, roof=partial) / gemm(**full, roof=partial) < 1.01
 
 
+def test_the_ends_of_a_tile_weigh_more_on_a_short_inner_dimension() -> None:
+    long, short = (
+        float(gemm(**{**PRODUCT, "k": k, "byte": 1e-20}, roof=Roof(sharpness=20.0, epilogue=0.1)))
+        / float(gemm(**{**PRODUCT, "k": k, "byte": 1e-20}, roof=Roof(sharpness=20.0)))
+        for k in (10000.0, 500.0)
+    )
+    assert (1.01, 1.2) == pytest.approx((long, short))
+
+
 def test_quantizing_the_activation_reads_and_writes_it() -> None:
     narrow = {**PRODUCT, "element": 1.0}
     roof = Roof(quantize=2e-6, token=1e-6, sharpness=3.0)

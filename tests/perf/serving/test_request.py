@@ -19,11 +19,12 @@ from trnspec.perf.serving.forward_pass import (
     IDEAL,
     MOST,
     PARTS,
+    Context,
     Deployment,
     Serving,
-    attended,
     cache_bytes,
     cache_share,
+    context_at,
     head_share,
     power,
     touched,
@@ -135,11 +136,11 @@ def test_decoding_with_latent_attention_absorbs_the_projections(models, kv, rati
     numbers = machine(lower(load().graph, "trn3-gen2-ultraserver"), RATES, "bf16")
     plan = Deployment(batch=128.0, prompt=32768.0, cache_bytes=kv)
 
-    found = decode(model, plan, numbers, IDEAL, 32768.0).attention
+    found = decode(model, plan, numbers, IDEAL, context_at(model, 32768.0)).attention
 
     flop = Fraction(61 * 128 * 32768 * 2 * 128 * (576 + 512))
     assert pytest.approx(float(flop) * numbers.score, rel=CLOSE) == found
-    expanded = decode(evolve(model, absorbed=model.scores), plan, numbers, IDEAL, 32768.0).attention
+    expanded = decode(evolve(model, absorbed=model.scores), plan, numbers, IDEAL, context_at(model, 32768.0)).attention
     assert ratio == pytest.approx(found / expanded, rel=1e-3)
 
 
@@ -189,7 +190,9 @@ def test_one_core_reads_the_cache_at_a_share_of_its_own(models, trn1):
     plan = Deployment(prompt=1024.0, output=1.0, batch=4.0)
     serving = Serving(cache=0.5, single_core=0.8)
 
-    two, one = (decode(model, evolve(plan, single_core=x), trn1, serving, 1024.0) for x in (0.0, 1.0))
+    two, one = (
+        decode(model, evolve(plan, single_core=x), trn1, serving, context_at(model, 1024.0)) for x in (0.0, 1.0)
+    )
 
     assert pytest.approx(two.attention / 0.8, rel=CLOSE) == one.attention
     assert evolve(two, attention=0.0, total=0.0, reading=0.0) == evolve(one, attention=0.0, total=0.0, reading=0.0)
@@ -272,10 +275,15 @@ def test_context_of_windows(models):
     model = transformer(models["gpt-oss-20b"])
     plan = Deployment(prompt=64.0, output=256.0)
 
-    assert (model.window, model.windowed) == (128.0, 0.5)
-    assert (100.0, 0.5 * 1000 + 0.5 * 128) == (attended(model, 100.0), attended(model, 1000.0))
+    assert (128.0, 0.5) == (model.window, model.score_window / model.scores)
+    assert (Context(100.0, 100.0, 100.0), Context(1000.0, 128.0, 1000.0)) == (
+        context_at(model, 100.0),
+        context_at(model, 1000.0),
+    )
     # min(128, c) over c from 64 to 320: rises over 64, then stays for 192.
-    assert 0.5 * 192 + 0.5 * (96 * 64 + 128 * 192) / 256 == pytest.approx(mean_context(model, plan), rel=CLOSE)
+    met = mean_context(model, plan)
+    assert 192 == met.full
+    assert (96 * 64 + 128 * 192) / 256 == pytest.approx(met.window, rel=CLOSE)
 
 
 @pytest.mark.parametrize(
@@ -337,9 +345,12 @@ def test_arrays_broadcast(models, trn1):
     model = transformer(models["llama-2-7b"])
     batches, contexts = np.array([1.0, 8.0, 64.0]), np.array([[128.0], [4096.0]])
 
-    found = decode(model, Deployment(tp=32.0, batch=batches), trn1, IDEAL, contexts)
+    found = decode(model, Deployment(tp=32.0, batch=batches), trn1, IDEAL, context_at(model, contexts))
 
     assert (2, 3) == found.total.shape
-    assert found.total[1, 2] == decode(model, Deployment(tp=32.0, batch=64.0), trn1, IDEAL, 4096.0).total
+    assert (
+        found.total[1, 2]
+        == decode(model, Deployment(tp=32.0, batch=64.0), trn1, IDEAL, context_at(model, 4096.0)).total
+    )
     assert (np.diff(found.total, axis=0) > 0).all()
     assert set(PARTS) < {f.name for f in type(found).__attrs_attrs__}

@@ -14,10 +14,11 @@ from trnspec.perf.serving.decode import accepted, decode, mean_context, token_lo
 from trnspec.perf.serving.forward_pass import (
     IDEAL,
     PARTS,
+    Context,
     Deployment,
     Pass,
     Serving,
-    attended,
+    context_at,
     power,
     run_forward,
     touched,
@@ -89,7 +90,7 @@ def software(draw, prompt, output):
     attention = draw(st.sampled_from(["", "flash", "materialized"]))
     longest = prompt + output + float(draw(st.integers(0, 4096)))
     graphs = draw(st.booleans())
-    names = ("tokens", "prompt", "context", "reads", "first", "last")
+    names = ("tokens", "prompt", "context", "keys", "window", "chosen", "first", "last")
     return {
         **({attention: 1.0} if attention else {}), **({f"compiled_{n}": longest for n in names} if graphs else {}),
         "compiled_batch": draw(st.sampled_from([0.0, 0.0, 512.0])), "all_experts_from": draw(st.sampled_from([0.0, 2.0, 16.0])),
@@ -143,7 +144,7 @@ def test_a_step_is_no_shorter_than_reading(model, plan, numbers, serving):
     found = decode(model, plan, numbers, serving, met)
     share = 1.0 / plan.tp
     weights = model.layers * (model.whole + model.weights - model.whole) * share / plan.ep + model.output * share
-    cache = model.layers * plan.batch / plan.pp * met * model.kv_elements / model.kv_heads
+    cache = model.layers * plan.batch / plan.pp * met.full * model.read_full / model.kv_heads
 
     assert found.total >= found.reading * (1 - 1e-12)
     assert found.total >= weights * plan.weight_bytes * numbers.byte * (1 - 1e-12)
@@ -176,7 +177,7 @@ def test_a_larger_batch_or_context_takes_no_less(model, plan, numbers, serving, 
     before = decode(model, plan, numbers, serving, met)
 
     assert decode(model, evolve(plan, batch=plan.batch + more), numbers, serving, met).total >= before.total
-    assert decode(model, plan, numbers, serving, met + more).total >= before.total
+    assert decode(model, plan, numbers, serving, Context(*(n + more for n in attrs.astuple(met)))).total >= before.total
     assert decode(model, plan, numbers, serving, met, 1.0 + more).total >= before.total
 
 
@@ -218,7 +219,7 @@ def test_a_longer_prefix_in_the_cache_takes_no_longer(model, plan, numbers, serv
 @CASES
 @given(models(), plans(st.just(1.0)), machines(), servings())
 def test_one_rank_does_not_communicate(model, plan, numbers, serving):
-    for found in (decode(model, plan, numbers, serving, 100.0), prefill(model, plan, numbers, serving)):
+    for found in (decode(model, plan, numbers, serving, context_at(model, 100.0)), prefill(model, plan, numbers, serving)):
         assert (0.0, 0.0, 0.0, 0.0) == (found.tensor, found.expert, found.pipeline, found.unknown)
 
 
@@ -333,20 +334,21 @@ def test_power_is_a_product(base, n):
 @CASES
 @given(models(), plans(), st.integers(1, 1 << 17))
 def test_a_window_never_widens(model, plan, tokens):
-    wide = evolve(model, window=float(1 << 20), windowed=1.0)
-    plan = evolve(plan, compiled_reads=0.0)
+    wide = evolve(model, window=float(1 << 20))
+    plan = evolve(plan, compiled_keys=0.0)
 
-    assert float(tokens) == attended(wide, float(tokens))
-    assert 0.0 < attended(model, float(tokens)) <= tokens
-    assert plan.prompt * (1 - 1e-12) <= mean_context(wide, plan) <= (plan.prompt + plan.output) * (1 + 1e-12)
-    assert mean_context(model, plan) <= mean_context(wide, plan) * (1 + 1e-12)
+    assert float(tokens) == context_at(wide, float(tokens)).window == context_at(model, float(tokens)).full
+    assert 0.0 < context_at(model, float(tokens)).window <= tokens
+    widest = mean_context(wide, plan).window
+    assert plan.prompt * (1 - 1e-12) <= widest <= (plan.prompt + plan.output) * (1 + 1e-12)
+    assert mean_context(model, plan).window <= widest * (1 + 1e-12)
 
 
 @CASES
 @given(models(), plans(), machines(), servings(), st.floats(0.0, 1.0))
 def test_loads_together_take_no_longer_than_apart(model, plan, numbers, serving, share):
     """Weights are read once for both, which is what chunks gain."""
-    one = token_load(model, plan, IDEAL, 100.0)
+    one = token_load(model, plan, IDEAL, context_at(model, 100.0))
     other = evolve(one, tokens=64.0, scores=64.0 * 1000 * share * model.scores, cached=1000 * share, logits=0.0)
     plain = evolve(serving, additive=0.0)
     # A compiled pass above the threshold computes all experts for each of its tokens, also for those of the other load.

@@ -15,7 +15,7 @@ from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.serving.decode import decode, decode_time, mean_context
-from trnspec.perf.serving.forward_pass import IDEAL, Deployment, Serving
+from trnspec.perf.serving.forward_pass import IDEAL, Context, Deployment, Serving, context_at
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.serving.request import serve
 from trnspec.perf.serving.static_graphs import bucket, compiled, mean_read, narrow_shards, powers_of_two
@@ -63,15 +63,16 @@ def test_decoding_reads_whole_buckets(llama):
     """From 500 to 700 tokens of context: 12 tokens in the bucket of 512, 188 in that of 1,024."""
     plan = Deployment(prompt=500.0, output=200.0)
 
-    assert (12 * 512 + 188 * 1024) / 200 == mean_read(llama, plan, (128, 256, 512, 1024))
-    assert 4396.0 == mean_read(llama, plan, (4396,))
+    assert (12 * 512 + 188 * 1024) / 200 == mean_read(0.0, plan, (128, 256, 512, 1024))
+    assert 4396.0 == mean_read(0.0, plan, (4396,))
 
 
 def test_windowed_layers_read_no_more_than_their_window():
     """Half of the layers of gpt-oss look back 128 tokens."""
     model = transformer(dims("gpt-oss-20b"))
+    plan = compiled(model, Deployment(prompt=600.0, output=200.0), (1024,))
 
-    assert 0.5 * 1024 + 0.5 * 128 == mean_read(model, Deployment(prompt=600.0, output=200.0), (1024,))
+    assert Context(1024.0, 128.0, 1024.0) == mean_context(model, plan)
 
 
 def test_a_batch_of_five_costs_that_of_eight(llama, trn2):
@@ -111,7 +112,7 @@ def test_a_compiled_graph_reads_its_bucket_and_not_the_allocation(llama, trn2):
     plan = compiled(llama, Deployment(tp=8.0, prompt=1000.0, output=24.0), (1024,))
 
     assert decode_time(llama, plan, trn2, IDEAL) == decode_time(llama, plan, trn2, Serving(padding=1.0))
-    assert 1024.0 == mean_context(llama, plan)
+    assert 1024.0 == mean_context(llama, plan).full
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_experts_that_are_read(trn2, start, batch, share):
     model = transformer(dims("qwen3-30b-a3b"))
     plan = Deployment(tp=4.0, batch=batch, all_experts_from=start)
 
-    found = decode(model, plan, evolve(trn2, flop=0.0), IDEAL, 100.0).matrices
+    found = decode(model, plan, evolve(trn2, flop=0.0), IDEAL, context_at(model, 100.0)).matrices
 
     whole = 2048 * 128 * (32 + 4) * 2 + 2048 * 128
     read = 48 * (whole + share * 128 * 3 * 2048 * 768) * 2 / 4

@@ -334,7 +334,8 @@ def unusual_dimension(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         return
     attention, attended = spec.attention, layers_of(spec)[0]
     windowed = attention.windowed
-    if windowed is not None and windowed < attended and not _was_read(windowed):
+    # Layers with pooled keys have a window as well, so that those with a window alone may be a few.
+    if windowed is not None and windowed < attended and attention.pooling is None and not _was_read(windowed):
         alternating = {n for p in PERIODS for n in (attended // p, ceil(attended / p))}
         if not alternating & {windowed, attended - windowed}:
             message = f"{windowed} of {attended} layers have a window, which no pattern of layers gives"

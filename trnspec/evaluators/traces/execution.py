@@ -94,7 +94,12 @@ def _traffic(estimator: Estimator, layout: Layout) -> Traffic:
         layers=layers,
         hidden=hidden,
         results=float(model.results) + float(model.shared) + float(model.moe),
-        keys=tokens * float(model.kv_elements) * float(plan.activation_bytes) / min(layout.tp, float(model.kv_heads)),
+        keys=tokens
+        * float(plan.activation_bytes)
+        * (
+            float(model.kv_elements - model.local_kv) / min(layout.tp, float(model.kv_heads))
+            + float(model.local_kv) / min(layout.tp, float(model.local_kv_heads))
+        ),
         copies=float(model.active) * float(model.moe) * float(model.inner) * float(plan.sent) * hidden / layout.tp,
         weights=(
             (float(model.whole) + float(model.small)) * size,

@@ -11,7 +11,7 @@ from trnspec.yaml import Path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trnspec.model.transformers.model import Attention, Experts, Model
+    from trnspec.model.transformers.model import Attention, Experts, LocalAttention, Model, Pooling
 
 
 @frozen
@@ -110,6 +110,13 @@ def _attention(attention: Attention, layers: int, hidden: int) -> Iterator[Contr
     if attention.windowed is not None and attention.window is None:
         hint = "say window, the tokens that they look back"
         yield Contradiction(("attention", "windowed"), "layers are windowed, but there is no window", hint)
+    if attention.pooling is not None:
+        yield from _pooling(attention, attention.pooling, layers)
+    if attention.local is not None:
+        yield from _local(attention, attention.local, layers)
+    if attention.latent is not None and attention.values != "own":
+        hint = "leave values out: keys and values are made from the same vector"
+        yield Contradiction(("attention", "values"), "latent attention has no matrix of values", hint)
     if attention.windowed is not None and attention.windowed > layers:
         message = f"{attention.windowed} layers are windowed, but there are {layers}"
         yield Contradiction(
@@ -117,9 +124,54 @@ def _attention(attention: Attention, layers: int, hidden: int) -> Iterator[Contr
         )
 
 
+def _pooling(attention: Attention, pooling: Pooling, layers: int) -> Iterator[Contradiction]:
+    """Layers whose keys several tokens share."""
+    at = ("attention", "pooling")
+    if attention.window is None or attention.indexer is None:
+        missing = "window" if attention.window is None else "indexer"
+        yield Contradiction(at, f"keys are pooled, but there is no {missing}", f"say {missing}")
+        return
+    if attention.latent is not None or attention.local is not None:
+        other = "latent" if attention.latent is not None else "local"
+        yield Contradiction(
+            at, f"keys are pooled in attention with {other}", "only one of them is modelled", (("attention", other),)
+        )
+    stated = (attention.windowed or 0) + (attention.indexer.sparse or 0) + pooling.layers
+    if attention.indexer.sparse is None or stated != layers:
+        message = f"{stated} layers have a window alone, an indexer or pooled keys, but {layers} have attention"
+        yield Contradiction(
+            (*at, "layers"), message, "say windowed, indexer.sparse and pooling.layers of all layers", (("layers",),)
+        )
+
+
+def _local(attention: Attention, local: LocalAttention, layers: int) -> Iterator[Contradiction]:
+    """The heads of windowed layers."""
+    if attention.window is None:
+        hint = "say window, the tokens that such a layer looks back"
+        yield Contradiction(
+            ("attention", "local"), "windowed layers have heads of their own, but there is no window", hint
+        )
+    elif attention.windowed is None or attention.windowed == layers:
+        hint = "leave local out, and say the heads of windowed layers in attention"
+        yield Contradiction(("attention", "local"), "every layer is windowed, so none has the other heads", hint)
+    if attention.latent is not None:
+        hint = "leave local out"
+        yield Contradiction(("attention", "local"), "only one form of latent attention is modelled", hint)
+    heads = local.heads or attention.heads
+    kv_heads = local.kv_heads or attention.kv_heads
+    if heads % kv_heads:
+        part = "kv_heads" if local.kv_heads else "heads"
+        yield Contradiction(
+            ("attention", "local", part),
+            f"{heads} heads of windowed layers are not a multiple of {kv_heads} kv_heads",
+            f"each of the {kv_heads} heads of keys and values serves as many query heads as the others",
+            (("attention", "heads"),),
+        )
+
+
 def _indexer(attention: Attention, layers: int) -> Iterator[Contradiction]:
     indexer = attention.indexer
-    if attention.window is not None:
+    if attention.window is not None and attention.pooling is None:
         message = "attention has a window and an indexer"
         yield Contradiction(
             ("attention", "window"), message, "only one of them is modelled", (("attention", "indexer"),)

@@ -19,7 +19,15 @@ from trnspec.model.transformers.contradictions import contradictions, layers_of
 from trnspec.model.transformers.dimensions import Dimensions
 
 if TYPE_CHECKING:
-    from trnspec.model.transformers.model import Attention, Experts, Indexer, LatentAttention, Model, Recurrence
+    from trnspec.model.transformers.model import (
+        Attention,
+        Experts,
+        Indexer,
+        LatentAttention,
+        Model,
+        Pooling,
+        Recurrence,
+    )
 
 _MATRICES = {"gated": 3, "plain": 2}
 _DEFAULTS = [f.name for f in attrs.fields(Dimensions) if f.default == 0.0]
@@ -117,20 +125,34 @@ def sizes(spec: Model) -> Dimensions:
     window = attention.window or 0
     attended, recurrent, dense, with_experts = layers_of(spec)
     plain = spec.layers - with_experts  # those without experts, over which a dense network is averaged
+    windowed = (attention.windowed or layers_of(spec)[0]) if window else 0
+    if attention.pooling is not None:
+        windowed = attention.windowed or 0  # the other layers have a window besides
     counts: dict[str, Any] = {
         **dict.fromkeys(_DEFAULTS, 0),  # integers, where the class has floats
         **_attention(attention, h),
-        **({} if spec.experts is None else _experts(spec.experts, h)),
+        **({} if spec.experts is None else _experts(spec.experts, h, layers_of(spec)[3])),
     }
     counts |= {
         "expert_layers": with_experts,
         "unattended_layers": spec.layers - attended,
         "absent_results": spec.layers - attended - recurrent + (plain - dense if dense else 0),
     }
+    local = _attention(local_of(attention), h)
     for name in ("attention_weights", "attention_small"):
-        counts[name] *= attended
+        counts[name] = counts[name] * (attended - windowed) + local[name] * windowed
+    if attention.local is not None and windowed:
+        own = ("kv_heads", "qk_size", "v_size", "kv_elements", "kv_projected")
+        counts |= {"local_heads": local_of(attention).heads} | {f"local_{name}": local[name] for name in own}
     if attention.indexer is not None:
         counts |= _indexer(counts, attention.indexer, attention, attended, h)
+    if attention.pooling is not None:
+        counts |= _pooling(counts, attention.pooling, attention, h)
+    if spec.streams is not None:
+        # A norm without weights, a matrix to the weights of n inputs, n outputs and n by n streams, and three scales.
+        n = spec.streams
+        counts["attention_weights"] += spec.layers * 2 * (n + 2) * n * n * h
+        counts["attention_small"] += spec.layers * 2 * ((n + 2) * n + 3)
     if spec.recurrence is not None:
         counts |= _recurrences(counts, spec.recurrence, h)
     for name in ("attention_weights", "attention_small"):
@@ -153,21 +175,38 @@ def sizes(spec: Model) -> Dimensions:
         "context": spec.context,
         "heads": attention.heads,
         "window": window,
-        "windowed_layers": (attention.windowed or attended) if window else 0,
+        "windowed_layers": windowed,
         "causal": 1 if spec.form == "decoder" else 0,
         "embedding": embedding,
         "positions": learned + (spec.segments or 0) * h,
         "head": embedding,
         "tied": 1 if spec.embeddings == "tied" else 0,
         # BERT: the biases of pooler and transform, the transform's layer norm, the biases of both outputs.
-        "outer_small": outer + (4 * h + spec.vocabulary + 2 if bert else 0),
+        "outer_small": outer
+        + (_streams(spec) + 1 if spec.streams else 0)
+        + {"none": 0, "bert": 4 * h + spec.vocabulary + 2, "bias": spec.vocabulary}[spec.head],
         # BERT: pooler and transform, and the matrix of next-sentence prediction.
-        "outer_weights": 2 * h * h + 2 * h if bert else 0,
+        "outer_weights": (2 * h * h + 2 * h if bert else 0) + _streams(spec) * _streams(spec) * h,
         "mtp_layers": spec.mtp or 0,
         "mtp_weights": 2 * h * h if spec.mtp else 0,
         "mtp_small": 3 * norm if spec.mtp else 0,
     }
     return Dimensions(**counts)
+
+
+def _streams(spec: Model) -> int:
+    return spec.streams or 0
+
+
+def local_of(attention: Attention) -> Attention:
+    """The attention of windowed layers."""
+    own = attention.local
+    if own is None:
+        return attention
+    stated = {f.name: getattr(own, f.name) for f in attrs.fields(type(own)) if getattr(own, f.name) is not None}
+    if "head_size" in stated:
+        stated = {"value_size": None} | stated  # a value has the size of the other heads only where it is stated
+    return attrs.evolve(attention, **stated)
 
 
 def _average(total: int, layers: int) -> int | Fraction:
@@ -189,15 +228,21 @@ def _attention(attention: Attention, h: int) -> dict[str, int]:
     queries, outputs = attention.heads * size, attention.heads * value
     keys, values = attention.kv_heads * size, attention.kv_heads * value
     small = attention.heads if attention.sinks == "head" else 0
-    small += {"none": 0, "head": 2 * size, "all": queries + keys}[attention.norm]
-    small += queries + keys + values if attention.bias != "none" else 0
-    small += h if attention.bias == "all" else 0
+    small += {"none": 0, "head": 2 * size, "all": queries + keys, "keys": size}[attention.norm]
+    projected = keys + (values if attention.values == "own" else 0)
+    rank, grouped = attention.query_rank, attention.output
+    small += rank or 0  # the norm of compressed queries
+    queried = h * queries if rank is None else h * rank + rank * queries
+    returned = h * outputs if grouped is None else grouped.rank * (outputs + grouped.groups * h)
+    small += queries + projected if attention.bias in {"qkv", "all"} else 0
+    small += h if attention.bias in {"output", "all"} else 0
     return {
         "kv_heads": attention.kv_heads,
         "qk_size": size,
         "v_size": value,
-        "kv_elements": keys + values,
-        "attention_weights": h * (queries + keys + values + outputs + _gate(attention, outputs)),
+        "kv_elements": keys + (0 if attention.values == "shared" else values),
+        "kv_projected": projected,
+        "attention_weights": queried + returned + h * (projected + _gate(attention, outputs)),
         "attention_small": small,
     }
 
@@ -222,13 +267,14 @@ def _latent(attention: Attention, latent: LatentAttention, h: int) -> dict[str, 
     norms = (rank or 0) + latent.rank
     small = norms
     small += heads if attention.sinks == "head" else 0
-    small += (rank or heads * size) + squeezed if attention.bias != "none" else 0
-    small += h if attention.bias == "all" else 0
+    small += (rank or heads * size) + squeezed if attention.bias in {"qkv", "all"} else 0
+    small += h if attention.bias in {"output", "all"} else 0
     return {
         "kv_heads": 1,
         "qk_size": size,
         "v_size": latent.value_size,
         "kv_elements": squeezed,
+        "kv_projected": squeezed,
         "rank": latent.rank,
         "attention_weights": queries
         + keys
@@ -246,9 +292,12 @@ def _indexer(counts: dict[str, Any], indexer: Indexer, attention: Attention, att
     layer's input.  Norms: a layer norm of the key (DeepSeek-V3.2), or one RMS norm each of query and key (MiniMax-M3).
     """
     layers, width = indexer.layers or attended, indexer.heads * indexer.size
-    latent = attention.latent
-    inputs = h if latent is None else latent.query_rank or h
-    weights = inputs * width + h * indexer.size + (0 if latent is None else h * indexer.heads)
+    latent, pooled = attention.latent, attention.pooling
+    inputs = (attention.query_rank if latent is None else latent.query_rank) or h
+    # Pooled keys have two matrices for the keys, whose windows overlap, and two for the weights of the tokens.
+    keys = (1 if pooled is None else 4) * h * indexer.size
+    weights = inputs * width + keys + (0 if latent is None and pooled is None else h * indexer.heads)
+    small = 2 * indexer.size if pooled is None else (1 + 2 * pooled.chosen) * indexer.size
     return {
         "sparse_layers": indexer.sparse or attended,
         "sparse_keys": indexer.keys,
@@ -256,7 +305,25 @@ def _indexer(counts: dict[str, Any], indexer: Indexer, attention: Attention, att
         "index_width": width,
         "index_size": indexer.size,
         "attention_weights": counts["attention_weights"] + layers * weights,
-        "attention_small": counts["attention_small"] + layers * 2 * indexer.size,
+        "attention_small": counts["attention_small"] + layers * small,
+    }
+
+
+def _pooling(counts: dict[str, Any], pooling: Pooling, attention: Attention, h: int) -> dict[str, Any]:
+    """What pools keys, of all layers with pooled keys: matrices for keys and weights, biases of positions, a norm.
+
+    Where windows overlap, each token has two keys (DeepSeek-AI 2026, DeepSeek-V4, section 2.3).
+    """
+    size, chosen = attention.kv_heads * attention.head_size, counts["sparse_layers"]
+    return {
+        "sparse_stride": pooling.chosen,
+        "pooled_layers": pooling.layers,
+        "pooled_stride": pooling.all,
+        "beside_layers": chosen + pooling.layers,
+        "attention_weights": counts["attention_weights"] + (2 * chosen + pooling.layers) * 2 * h * size,
+        "attention_small": counts["attention_small"]
+        + chosen * (2 * pooling.chosen + 1) * size
+        + pooling.layers * (pooling.all + 1) * size,
     }
 
 
@@ -266,9 +333,9 @@ def _recurrences(counts: dict[str, Any], recurrence: Recurrence, h: int) -> dict
     Mamba-2 (Dao and Gu 2024, section 7.1) projects the input to gate, values, keys, queries and a step per head; a gated
     delta net (Yang et al. 2024, section 3.4) to a second scalar per head.  FLOP per token and head with a state of ``n``
     elements are those that Megatron Bridge counts (training/utils/flop_utils.py): ``7 n`` for the scan of Mamba-2, and
-    ``8 n`` for a gated delta net, whose four products each cost ``2 n``.
+    ``8 n`` for a gated delta net, whose four products each cost ``2 n``; Kimi Delta Attention has the same four.
     """
-    mamba = recurrence.form == "mamba2"
+    mamba, by_channel = recurrence.form == "mamba2", recurrence.form == "kda"
     layers, heads = recurrence.layers, recurrence.heads
     keys, values = recurrence.key_heads * recurrence.key_size, heads * recurrence.value_size
     convolved = 2 * keys + values
@@ -278,17 +345,24 @@ def _recurrences(counts: dict[str, Any], recurrence: Recurrence, h: int) -> dict
     # of each head, and a norm of one head.
     small = 3 * heads + values + convolved if mamba else 2 * heads + recurrence.value_size
     small += inputs + h if recurrence.bias == "all" else 0
+    projections = h * inputs
+    if by_channel:
+        # Decays of all channels come from a compressed vector of the size of a key, and so may the output gate.
+        rank, gate = recurrence.key_size, recurrence.gate_rank
+        gates = h * values if gate is None else gate * (h + values)
+        projections = h * (convolved + heads) + rank * (h + keys) + gates
+        small = keys + heads + recurrence.value_size
     return {
         "recurrence": layers * (Fraction(7, 2) if mamba else 4) * state,
         "state": layers * (state + convolved * (recurrence.kernel - 1)),
         "recurrent_width": layers * (inputs + values),
         "attention_weights": counts["attention_weights"]
-        + layers * (h * inputs + recurrence.kernel * convolved + values * h),
+        + layers * (projections + recurrence.kernel * convolved + values * h),
         "attention_small": counts["attention_small"] + layers * small,
     }
 
 
-def _experts(experts: Experts, h: int) -> dict[str, int]:
+def _experts(experts: Experts, h: int, layers: int) -> dict[str, int | Fraction]:
     """One layer's experts: each is a feed-forward network, and the router has one row of ``h`` for each routed one."""
     matrices, shared = _MATRICES[experts.form], experts.shared or 0
     width, inner = experts.shared_width or experts.width, experts.latent or h
@@ -306,5 +380,7 @@ def _experts(experts: Experts, h: int) -> dict[str, int]:
         "shared_width": shared * width,
         "shared_small": shared * _biases(experts.form, h, width) if biased else 0,
         "router_weights": h * (experts.count + (experts.shared_gate == "one")),
-        "router_small": experts.count if experts.router_bias == "expert" else 0,
+        "router_small": _average(experts.count * (layers - (experts.hashed or 0)), layers)
+        if experts.router_bias == "expert"
+        else 0,
     }

@@ -13,6 +13,8 @@ class Dimensions:
     layers differ, those of attention and recurrences are averages over all layers, and those of dense networks averages over
     the layers without experts.
 
+    Windowed layers may have heads of their own: a field ``local_...`` is that of a windowed layer, or 0 where it is the same.
+
     Attributes:
         layers: Layers, dense ones and those with experts.
         expert_layers: Layers with experts.
@@ -24,12 +26,23 @@ class Dimensions:
         qk_size: Size of one query or key in the multiplication.
         v_size: Size of one value in the multiplication.
         kv_elements: Elements of the cache for one token and layer.
+        kv_projected: Of those, the elements that a matrix of the layer computes, where values are the keys; 0 for all.
         rank: Elements of the compressed vector of latent attention; 0 without it.
         window: Window of sliding-window attention, in tokens; 0 for none.
         windowed_layers: Layers with sliding-window attention.
+        beside_layers: Layers whose queries attend to a window in addition to the keys that an indexer chooses or to pooled keys.
+        local_heads: Query heads of a windowed layer.
+        local_kv_heads: Heads of keys and values of a windowed layer.
+        local_qk_size: Size of one query or key of a windowed layer.
+        local_v_size: Size of one value of a windowed layer.
+        local_kv_elements: Elements of the cache for one token of a windowed layer.
+        local_kv_projected: Of those, the elements that a matrix of the layer computes.
         unattended_layers: Layers without attention: those with a recurrence, and those of a feed-forward network alone.
         sparse_layers: Layers whose queries attend to the keys that an indexer chooses; all keys are cached.
         sparse_keys: The keys that it chooses for a query.
+        sparse_stride: Tokens that share a key in those layers; 0 for one token a key.
+        pooled_layers: Layers whose keys are each of several tokens, and which attend to all of them.
+        pooled_stride: Tokens that share a key in those layers.
         index_layers: Layers with an indexer.
         index_width: Width of the indexer's queries, all heads: half of the FLOP of a query-key pair.
         index_size: Elements that an indexer caches for one token.
@@ -78,12 +91,23 @@ class Dimensions:
     qk_size: float
     v_size: float
     kv_elements: float
+    kv_projected: float = 0.0
     rank: float = 0.0
     window: float = 0.0
     windowed_layers: float = 0.0
+    beside_layers: float = 0.0
+    local_heads: float = 0.0
+    local_kv_heads: float = 0.0
+    local_qk_size: float = 0.0
+    local_v_size: float = 0.0
+    local_kv_elements: float = 0.0
+    local_kv_projected: float = 0.0
     unattended_layers: float = 0.0
     sparse_layers: float = 0.0
     sparse_keys: float = 0.0
+    sparse_stride: float = 0.0
+    pooled_layers: float = 0.0
+    pooled_stride: float = 0.0
     index_layers: float = 0.0
     index_width: float = 0.0
     index_size: float = 0.0

@@ -56,6 +56,64 @@ class Indexer:
 
 
 @frozen(kw_only=True)
+class Pooling:
+    """Keys that several tokens share, which learned weights pool (compressed attention of DeepSeek-V4).
+
+    Every layer with pooled keys also attends to the window. With an indexer its layers choose among the keys of few tokens,
+    and their windows overlap; the other layers attend to all keys of many tokens.
+
+    Attributes:
+        chosen: Tokens that share a key in the layers with an indexer. Example: 4
+        all: Tokens that share a key in the layers that attend to all of them. Example: 128
+        layers: Layers that attend to all of them. Example: 20
+    """
+
+    __repr__ = short_repr
+
+    chosen: Count
+    all: Count
+    layers: Count
+
+
+@frozen(kw_only=True)
+class GroupedOutput:
+    """The output projection of attention in two parts: of groups of heads to compressed vectors, and of these to the result.
+
+    Attributes:
+        groups: Groups of heads. Example: 8
+        rank: Size of the compressed vector of a group. Example: 1024
+    """
+
+    __repr__ = short_repr
+
+    groups: Count
+    rank: Count
+
+
+@frozen(kw_only=True)
+class LocalAttention:
+    """The attention of windowed layers where it differs from that of the others; what is omitted is the same.
+
+    Attributes:
+        heads: Query heads. Example: 96
+        kv_heads: Heads of keys and values. Example: 8
+        head_size: Size of one head. Example: 256
+        value_size: Size of a value, where it differs from head_size. Example: 128
+        values: Whether values have a matrix of their own, or are the keys.
+        sinks: Whether each head has a learned sink.
+    """
+
+    __repr__ = short_repr
+
+    heads: Count | None = None
+    kv_heads: Count | None = None
+    head_size: Count | None = None
+    value_size: Count | None = None
+    values: Literal["own", "keys"] | None = None
+    sinks: Literal["none", "head"] | None = None
+
+
+@frozen(kw_only=True)
 class Attention:
     """The attention of the layers that have it: every layer, unless layers is stated or there is a recurrence.
 
@@ -64,15 +122,21 @@ class Attention:
         heads: Query heads. Example: 32
         kv_heads: Heads of keys and values; fewer than heads in grouped-query attention, one in multi-query. Example: 8
         head_size: Size of one head. Example: 128
-        bias: Which projections have a bias.
+        bias: Which projections have a bias: those of queries, keys and values, that of the result, or all.
         value_size: Size of a value, where it differs from head_size. Example: 128
-        norm: Whether queries and keys are normalised: head by head, or all heads together.
+        norm: Whether queries and keys are normalised: head by head, all heads together, or keys alone with a weight.
         gate: Whether the heads' output is multiplied by a gate of the layer's input: one per head, or one per element.
         latent: The sizes of latent attention; head_size and kv_heads are then ignored.
         window: Window of sliding-window attention, in tokens. Example: 128
         windowed: Number of layers with sliding-window attention; all if a window is given and this is omitted. Example: 18
+        local: What differs in windowed layers.
+        values: Whether values have a matrix of their own, are the keys before their normalisation and rotation, or share one
+            cached vector with them.
+        query_rank: Size that queries are compressed to, without latent attention. Example: 1024
+        output: The output projection where it has two parts.
         sinks: Whether each head has a learned sink.
         indexer: The indexer of sparse attention.
+        pooling: Keys that several tokens share.
     """
 
     __repr__ = short_repr
@@ -82,42 +146,50 @@ class Attention:
     kv_heads: Count
     head_size: Count
     value_size: Count | None = None
-    bias: Literal["none", "qkv", "all"] = "none"
-    norm: Literal["none", "head", "all"] = "none"
+    bias: Literal["none", "qkv", "output", "all"] = "none"
+    norm: Literal["none", "head", "all", "keys"] = "none"
     gate: Literal["none", "head", "element"] = "none"
     latent: LatentAttention | None = None
     window: Count | None = None
     windowed: Count | None = None
+    local: LocalAttention | None = None
+    values: Literal["own", "keys", "shared"] = "own"
+    query_rank: Count | None = None
+    output: GroupedOutput | None = None
     sinks: Literal["none", "head"] = "none"
     indexer: Indexer | None = None
+    pooling: Pooling | None = None
 
 
 @frozen(kw_only=True)
 class Recurrence:
-    """Layers that keep a state of fixed size in place of keys and values: Mamba-2, or a gated delta net.
+    """Layers that keep a state of fixed size in place of keys and values: Mamba-2, a gated delta net, or Kimi Delta Attention.
 
     The state of a head is a matrix of key_size by value_size. A short convolution runs over keys, values and queries.
 
     Attributes:
-        form: Mamba-2 (Dao and Gu 2024) or a gated delta net (Yang et al. 2024).
+        form: Mamba-2 (Dao and Gu 2024), a gated delta net (Yang et al. 2024), or Kimi Delta Attention (Kimi Team 2025), whose
+            states decay by channel.
         layers: Layers with it. Example: 36
         heads: Heads, each with a state. Example: 32
         key_heads: Heads of keys and queries; groups in Mamba-2. Example: 16
         key_size: Size of a key; the state size in Mamba-2. Example: 128
         value_size: Size of a value; the head size in Mamba-2. Example: 64
         kernel: Tokens that the convolution covers. Example: 4
+        gate_rank: Size that Kimi Delta Attention compresses its output gate to; absent where it does not. Example: 128
         bias: Whether the projections have a bias.
     """
 
     __repr__ = short_repr
 
-    form: Literal["mamba2", "gated-delta"]
+    form: Literal["mamba2", "gated-delta", "kda"]
     layers: Count
     heads: Count
     key_heads: Count
     key_size: Count
     value_size: Count
     kernel: Count = 4
+    gate_rank: Count | None = None
     bias: Literal["none", "all"] = "none"
 
 
@@ -157,6 +229,7 @@ class Experts:
         shared_gate: Whether the output of the shared experts is multiplied by a gate of the layer's input.
         latent: Size that tokens are projected to for the routed experts, and back after them. Example: 1024
         dense_layers: Layers at the beginning that have a feed-forward network instead. Example: 3
+        hashed: Layers that select the experts of a token by a table instead of a router's scores, and have no bias. Example: 3
     """
 
     __repr__ = short_repr
@@ -173,6 +246,7 @@ class Experts:
     shared_gate: Literal["none", "one"] = "none"
     latent: Count | None = None
     dense_layers: Count | None = None
+    hashed: Count | None = None
 
 
 ParameterCount = Annotated[int, Least(1), Rounded()]
@@ -234,7 +308,9 @@ class Model:
         recurrence: The recurrence of the other layers.
         feed_forward: The feed-forward network of the dense layers; absent where every layer has experts.
         experts: The experts, where there are any.
-        head: The output head of BERT, for masked-language modelling and next-sentence prediction.
+        head: The output head of BERT, for masked-language modelling and next-sentence prediction; or the bias of the output
+            matrix.
+        streams: Residual streams that hyper-connections mix before and after attention and network. Example: 4
         mtp: Modules of multi-token prediction, trained with the model and left out in inference. Each is a layer of the kind
             of the last one, with a matrix that joins the hidden state with the embedding of the next token. Example: 1
         precision: The number format the weights are published in. Example: bf16
@@ -262,7 +338,8 @@ class Model:
     recurrence: Recurrence | None = None
     feed_forward: FeedForward | None = None
     experts: Experts | None = None
-    head: Literal["none", "bert"] = "none"
+    head: Literal["none", "bert", "bias"] = "none"
+    streams: Count | None = None
     mtp: Count | None = None
     precision: Text | None = None
     parameters: Parameters | None = None

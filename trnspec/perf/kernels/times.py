@@ -47,6 +47,8 @@ class Roof:
         waves: Share of a last wave of tiles that is not filled and takes time nevertheless.
         split: Power of the share of the cores that too few tiles leave idle: 0 where a tile is never split over cores.
         sharpness: The exponent ``p`` of the sum of compute and memory time; at infinity their maximum.
+        epilogue: Time of the first loads and of the results of a tile of a multiplication, over that of 1,000 elements of its
+            inner dimension.
     """
 
     compute: Any = 1.0
@@ -58,6 +60,7 @@ class Roof:
     waves: Any = 0.0
     split: Any = 1.0
     sharpness: Any = np.inf
+    epilogue: Any = 0.0
 
 
 IDEAL = Roof()
@@ -100,7 +103,8 @@ def gemm(  # each is a size of the kernel
         _waves(np.ceil(m / rows) * np.ceil(n / columns), roof) * CORES * rows * columns * 2.0 * k * flop
         for rows, columns in TILES
     ]
-    compute = np.where(ideal, whole, np.min(tiled, axis=0)) / roof.compute
+    ends = 1.0 + 1e3 * roof.epilogue / k
+    compute = np.where(ideal, whole, np.min(tiled, axis=0) * ends) / roof.compute
     memory = ((m * k + k * n) * element + 2.0 * m * n) * byte / roof.memory
     quantizing = roof.quantize + roof.token * m * 1e-3 + m * k * (2.0 + element) * byte / roof.memory
     quantizing = np.where(ideal, 0.0, quantized * quantizing)

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, ceil, power, smaller, where
-from trnspec.perf.serving.forward_pass import Deployment, Load, Pass, Serving, attended, run_forward
+from trnspec.perf.serving.forward_pass import (
+    Context,
+    Deployment,
+    Load,
+    Pass,
+    Serving,
+    cache_elements,
+    cache_share,
+    context_at,
+    head_share,
+    run_forward,
+    score_elements,
+    score_rows,
+)
 from trnspec.perf.serving.prefill import repeat
 
 if TYPE_CHECKING:
@@ -13,31 +27,48 @@ if TYPE_CHECKING:
     from trnspec.perf.work.transformer import Transformer
 
 
-def mean_context(model: Transformer, plan: Deployment) -> Number:
-    """Keys that a query attends to in an average layer, averaged over the output: ``S + O/2`` without windows.
+def mean_context(model: Transformer, plan: Deployment) -> Context:
+    """Tokens whose keys a query attends to, averaged over the output: ``S + O/2`` without windows.
 
     With a window ``w`` the mean of ``min(w, c)`` for ``c`` from ``S`` to ``S + O``.  A compiled graph reads whole buckets.
     """
-    start, end = plan.prompt, plan.prompt + plan.output
-    middle = plan.prompt + 0.5 * plan.output
-    low, high = smaller(start, model.window), smaller(end, model.window)
-    windowed = (0.5 * (high - low) * (high + low) + model.window * (plan.output - (high - low))) / plan.output
-    exact = middle + where(model.window > 0.0, model.windowed * (windowed - middle), 0.0)
-    return where(plan.compiled_reads > 0.0, plan.compiled_reads, exact)
+    full = plan.prompt + 0.5 * plan.output
+    exact = Context(full, _mean_within(model.window, plan, full), _mean_within(model.chosen, plan, full))
+    compiled = Context(plan.compiled_keys, plan.compiled_window, plan.compiled_chosen)
+    return _chosen(plan, compiled, exact)
 
 
-def contexts_of_ends(model: Transformer, plan: Deployment) -> tuple[Number, Number]:
-    """Keys that a query attends to in an average layer at the second and at the last token of the output."""
-    first = attended(model, plan.prompt)
-    last = attended(model, plan.prompt + plan.output - 1.0)
+def _mean_within(limit: Number, plan: Deployment, full: Number) -> Number:
+    if always_zero(limit):
+        return full
+    low, high = smaller(plan.prompt, limit), smaller(plan.prompt + plan.output, limit)
+    mean = (0.5 * (high - low) * (high + low) + limit * (plan.output - (high - low))) / plan.output
+    return where(limit > 0.0, mean, full)
+
+
+def _chosen(plan: Deployment, compiled: Context, exact: Context) -> Context:
+    """What a compiled graph reads, where there is one."""
+    if always_zero(plan.compiled_keys):
+        return exact
+    has = plan.compiled_keys > 0.0
+    return Context(
+        where(has, compiled.full, exact.full),
+        where(has, compiled.window, exact.window),
+        where(has, compiled.chosen, exact.chosen),
+    )
+
+
+def contexts_of_ends(model: Transformer, plan: Deployment) -> tuple[Context, Context]:
+    """Tokens whose keys a query attends to at the second and at the last token of the output."""
+    first, last = plan.prompt, plan.prompt + plan.output - 1.0
     return (
-        where(plan.compiled_first > 0.0, plan.compiled_first, first),
-        where(plan.compiled_last > 0.0, plan.compiled_last, last),
+        context_at(model, where(plan.compiled_first > 0.0, plan.compiled_first, first)),
+        context_at(model, where(plan.compiled_last > 0.0, plan.compiled_last, last)),
     )
 
 
 def token_load(
-    model: Transformer, plan: Deployment, serving: Serving, context: Number, new_tokens: Number = 1.0
+    model: Transformer, plan: Deployment, serving: Serving, context: Context, new_tokens: Number = 1.0
 ) -> Load:
     """The load of a decoding pass of one group of sequences; each pipeline stage works on another group.
 
@@ -45,30 +76,48 @@ def token_load(
         model: The transformer.
         plan: The deployment; the KV cache is allocated for prompt and output.
         serving: Achieved efficiency: ``padding`` is the share of the unused allocation that is read as well.
-        context: Keys that a query attends to in an average layer.
+        context: Tokens whose keys a query attends to.
         new_tokens: Tokens of a sequence that are computed together: more than one when a draft is verified.
     """
     sequences = ceil(where(plan.compiled_batch > 0.0, plan.compiled_batch, plan.batch) / plan.pp)
-    capacity = attended(model, plan.prompt + plan.output)
-    # A compiled graph reads exactly the keys that it was compiled for.
-    read = where(plan.compiled_context > 0.0, context, context + serving.padding * (capacity - context))
+    if not always_zero(serving.padding):
+        capacity = context_at(model, plan.prompt + plan.output)
+        # A compiled graph reads exactly the keys that it was compiled for.
+        exact = plan.compiled_context > 0.0
+        context = Context(
+            *(
+                where(exact, one, one + serving.padding * (allocated - one))
+                for one, allocated in (
+                    (context.full, capacity.full), (context.window, capacity.window), (context.chosen, capacity.chosen)
+                )
+            )
+        )  # fmt: skip
     tokens = sequences * new_tokens
-    pairs = tokens * read
-    spilled = pairs * (serving.score_passes * 4.0)
+    # With latent attention each head multiplies compressed vectors.
+    absorbed = model.absorbed / model.scores
     # An indexer scores every key, on average over the output, and reads its own key of each.
     whole = where(plan.compiled_keys > 0.0, plan.compiled_keys, plan.prompt + 0.5 * plan.output)
+    beside = (whole * model.index + model.recurrence) * head_share(model, plan.tp)
+    spilled = 0.0
+    if not always_zero(serving.score_passes):
+        spilled = tokens * score_rows(model, context, plan.tp) * (serving.score_passes * 4.0)
     return Load(
         tokens=tokens,
-        scores=pairs * model.absorbed + tokens * (whole * model.index + model.recurrence),
+        scores=tokens * (score_elements(model, context, plan.tp) * absorbed + beside),
         spilled=spilled,
-        cached=sequences * (read + model.index_cache * whole + new_tokens),
+        cached=sequences
+        * (
+            cache_elements(model, context, plan.tp)
+            + cache_elements(model, Context(new_tokens, new_tokens, new_tokens), plan.tp)
+            + model.index_cache * cache_share(model, plan.tp) * whole
+        ),
         states=sequences,
         logits=tokens,
     )
 
 
 def decode(
-    model: Transformer, plan: Deployment, machine: Machine, serving: Serving, context: Number, new_tokens: Number = 1.0
+    model: Transformer, plan: Deployment, machine: Machine, serving: Serving, context: Context, new_tokens: Number = 1.0
 ) -> Pass:
     """The time of one decoding step: the load of :func:`token_load` through all stages."""
     return run_forward(model, plan, machine, serving, token_load(model, plan, serving, context, new_tokens))

@@ -101,10 +101,11 @@ class Deployment:
         compiled_tokens: Tokens of a prompt in the compiled prefill graph; 0.0 for those of the chunk.
         compiled_prompt: Keys that it attends to where some are cached: of a prefix, or of earlier chunks.
         compiled_context: Longest context of a sequence in the compiled decode graph; 0.0 for that of the request.
-        compiled_reads: Keys that the compiled decode graph reads in an average layer, averaged over the output; 0.0 for
-            those of the context.
-        compiled_keys: The same of a layer without a window.
-        compiled_first: The same for the second token.
+        compiled_keys: Tokens whose keys the compiled decode graph reads in a layer without a window, averaged over the
+            output; 0.0 for those of the context.
+        compiled_window: The same in a layer with a window.
+        compiled_chosen: The same in a layer with an indexer's choice.
+        compiled_first: The same as ``compiled_keys`` for the second token.
         compiled_last: The same for the last token.
         narrow_whole: Further time of the matrices in ``whole``, relative to theirs, in shards narrower than tiles.
         narrow_routed: The same of routed experts.
@@ -138,8 +139,9 @@ class Deployment:
     compiled_tokens: Number = 0.0
     compiled_prompt: Number = 0.0
     compiled_context: Number = 0.0
-    compiled_reads: Number = 0.0
     compiled_keys: Number = 0.0
+    compiled_window: Number = 0.0
+    compiled_chosen: Number = 0.0
     compiled_first: Number = 0.0
     compiled_last: Number = 0.0
     narrow_whole: Number = 0.0
@@ -157,9 +159,9 @@ class Load:
 
     Attributes:
         tokens: Tokens, over all sequences.
-        scores: Elements of queries and values that are multiplied with keys and weights, over all pairs and heads.
-        spilled: Bytes of scores that pass through device memory, over all pairs, for one head.
-        cached: Tokens whose keys and values are read or written, over all sequences.
+        scores: Elements of queries and values that are multiplied with keys and weights, over all pairs and heads of a rank.
+        spilled: Bytes of scores that pass through device memory, over all pairs and heads of a rank.
+        cached: Elements of keys and values of a rank that are read or written, over all sequences.
         states: Sequences whose states are read and written, in layers with a recurrence.
         logits: Tokens that get logits.
     """
@@ -241,25 +243,85 @@ def touched(model: Transformer, tokens: Number) -> Number:
     return 1.0 - power(1.0 - selected(model), smaller(tokens, MOST))
 
 
-def attended(model: Transformer, tokens: Number) -> Number:
-    """Keys that a query attends to in an average layer with attention at a context of ``tokens``: windowed ones have fewer."""
-    windowed = where(model.window > 0.0, smaller(model.window, tokens), tokens)
-    return tokens + model.windowed * (windowed - tokens)
+@frozen
+class Context:
+    """Tokens whose keys a query attends to, by the reach of a layer: see :class:`trnspec.perf.work.reach.Reach`.
+
+    Attributes:
+        full: In layers that attend to all keys.
+        window: In layers with a window.
+        chosen: In layers with an indexer's choice.
+    """
+
+    full: Number
+    window: Number
+    chosen: Number
+
+
+def context_at(model: Transformer, tokens: Number) -> Context:
+    """The tokens whose keys a query attends to at a context of ``tokens``."""
+    return Context(tokens, within(model.window, tokens), within(model.chosen, tokens))
+
+
+def within(limit: Number, tokens: Number) -> Number:
+    """The tokens within a limit; all where it is 0."""
+    return tokens if always_zero(limit) else where(limit > 0.0, smaller(limit, tokens), tokens)
+
+
+def score_elements(model: Transformer, keys: Context, tp: Number) -> Number:
+    """Elements of queries and values that a rank multiplies for one token in an average layer: its heads, all pairs."""
+    return _on_heads(model, keys, tp, (model.score_full, model.score_window, model.score_chosen))
+
+
+def score_rows(model: Transformer, keys: Context, tp: Number) -> Number:
+    """Scores of one token in an average layer, of the heads of a rank."""
+    return _on_heads(model, keys, tp, (model.rows_full, model.rows_window, model.rows_chosen))
+
+
+def cache_elements(model: Transformer, keys: Context, tp: Number) -> Number:
+    """Elements of keys and values of an average layer that a rank reads for one sequence."""
+    shares = cache_share(model, tp), ceil(model.local_kv_heads / tp) / model.local_kv_heads
+    return _weighted(keys, (model.read_full, model.read_window, model.read_chosen), shares)
+
+
+def _on_heads(model: Transformer, keys: Context, tp: Number, parts: tuple[Number, Number, Number]) -> Number:
+    return _weighted(keys, parts, (head_share(model, tp), ceil(model.local_heads / tp) / model.local_heads))
+
+
+def _weighted(keys: Context, parts: tuple[Number, Number, Number], shares: tuple[Number, Number]) -> Number:
+    """Contexts weighted with what their layers have of a token, of which a rank has a share: of windowed layers, the second."""
+    full, window, chosen = parts
+    share, local = shares
+    # Contexts are the largest arrays of a sweep: numbers that they are multiplied by are multiplied first.
+    total = keys.full * (full * share)
+    if not always_zero(window):
+        total = total + keys.window * (window * local)
+    if not always_zero(chosen):
+        total = total + keys.chosen * (chosen * share)
+    return total
 
 
 def cache_share(model: Transformer, tp: Number) -> Number:
-    """Share of the KV cache on one of ``tp`` ranks: whole heads, padded or replicated."""
+    """Share of the KV cache of a layer without a window on one of ``tp`` ranks: whole heads, padded or replicated."""
     return ceil(model.kv_heads / tp) / model.kv_heads
 
 
 def head_share(model: Transformer, tp: Number) -> Number:
-    """Share of the query heads on one of ``tp`` ranks: whole heads, padded where they do not divide."""
+    """Share of the query heads of a layer without a window on one of ``tp`` ranks: whole heads, padded where they do not divide."""
     return ceil(model.heads / tp) / model.heads
 
 
 def cache_bytes(model: Transformer, cache_element: Number) -> Number:
     """Bytes of the KV cache per token: ``2 L g d`` elements, or those of the latent vectors (DeepSeek-V2, section 2.1)."""
-    return model.layers * model.kv_elements * cache_element
+    return model.layers * (model.kept_full + model.kept_window) * cache_element
+
+
+def kept_bytes(model: Transformer, tokens: Number, cache_element: Number, tp: Number = 1.0) -> Number:
+    """Bytes of the KV cache of a sequence of ``tokens`` on one of ``tp`` ranks, all layers; windowed ones keep their window."""
+    local = ceil(model.local_kv_heads / tp) / model.local_kv_heads
+    elements = model.kept_full * cache_share(model, tp) * tokens
+    elements = elements + model.kept_window * local * within(model.window, tokens)
+    return model.layers * elements * cache_element
 
 
 def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> Pass:
@@ -369,7 +431,12 @@ def _layer(  # noqa: PLR0917  # what a pass is computed from
     routed = model.routed * share / plan.ep * used
     heads = head_share(model, plan.tp)
     # Every rank has whole heads: query heads are padded, KV heads are replicated where there are fewer than ranks.
-    padding = model.scores * (heads * plan.tp - 1.0) + model.kv_elements * (cache_share(model, plan.tp) * plan.tp - 1.0)
+    padding = (model.scores - model.local_scores) * (heads * plan.tp - 1.0)
+    padding = padding + (model.projected - model.local_projected) * (cache_share(model, plan.tp) * plan.tp - 1.0)
+    if not always_zero(model.local_scores):
+        padding = padding + model.local_scores * (ceil(model.local_heads / plan.tp) / model.local_heads * plan.tp - 1.0)
+        local = ceil(model.local_kv_heads / plan.tp) / model.local_kv_heads
+        padding = padding + model.local_projected * (local * plan.tp - 1.0)
     padding = model.hidden * padding
     expert = where(every, model.routed, model.weights - model.whole)
     multiplied = where(every, model.whole + model.routed, model.weights)
@@ -383,12 +450,12 @@ def _layer(  # noqa: PLR0917  # what a pass is computed from
     matrices = _overlapped(compute, weight_time, serving) + streamed
 
     # Loads are the largest arrays of a sweep: numbers that they are multiplied by are multiplied first.
-    score_time = load.scores * (2.0 * heads * machine.score / serving.attention)
+    score_time = load.scores * (2.0 * machine.score / serving.attention)
     cache_share_of_core = where(plan.single_core > 0.0, serving.single_core, 1.0)
     cache_byte = machine.byte / (serving.cache * cache_share_of_core)
-    cache_time = load.cached * (model.kv_elements * cache_share(model, plan.tp) * plan.cache_bytes * cache_byte)
+    cache_time = load.cached * (plan.cache_bytes * cache_byte)
     cache_time = cache_time + load.states * (2.0 * model.state * STATE_BYTES * share * cache_byte)
-    spill_time = load.spilled * model.attended * model.heads * heads * machine.byte
+    spill_time = load.spilled * machine.byte
     attention = _overlapped(score_time, cache_time, serving) + spill_time
 
     message = tokens * model.hidden * plan.activation_bytes

@@ -15,9 +15,7 @@ from trnspec.perf.serving.decode import decode, mean_context, token_load
 from trnspec.perf.serving.forward_pass import (
     Deployment,
     Serving,
-    attended,
-    cache_bytes,
-    cache_share,
+    kept_bytes,
     run_forward,
 )
 from trnspec.perf.serving.prefill import prompt_load
@@ -63,8 +61,7 @@ def most_running(model: Transformer, plan: Deployment, machine: Machine) -> Numb
     weights = model.layers * (model.whole * whole_bytes + model.routed / plan.ep * plan.weight_bytes)
     weights = weights + (model.output + model.embedding * (1.0 - model.tied)) * head_bytes
     free = CACHE_MEMORY * machine.capacity - weights * share
-    context = attended(model, plan.prompt + 0.5 * plan.output)
-    request = cache_bytes(model, plan.cache_bytes) * context * cache_share(model, plan.tp) / plan.pp
+    request = kept_bytes(model, plan.prompt + 0.5 * plan.output, plan.cache_bytes, plan.tp) / plan.pp
     return smaller(larger(floor(free / request), 1.0), MOST_SEQUENCES)
 
 

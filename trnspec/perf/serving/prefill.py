@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, both, larger, smaller, where
-from trnspec.perf.serving.forward_pass import PARTS, Deployment, Load, Pass, Serving, run_forward, summed
+from trnspec.perf.serving.forward_pass import (
+    PARTS,
+    Context,
+    Deployment,
+    Load,
+    Pass,
+    Serving,
+    cache_elements,
+    cache_share,
+    head_share,
+    run_forward,
+    score_elements,
+    score_rows,
+    summed,
+    within,
+)
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
@@ -31,43 +47,49 @@ def prompt_load(model: Transformer, plan: Deployment, serving: Serving) -> Load:
     """
     computed = plan.prompt - plan.cached
     chunk = computed / plan.passes
-    within = where(plan.flash > 0.0, 1.0, where(plan.materialized > 0.0, 0.0, serving.causal))
-    keys = plan.cached + 0.5 * (computed + chunk * (1.0 - within * model.causal))
+    within_causal = where(plan.flash > 0.0, 1.0, where(plan.materialized > 0.0, 0.0, serving.causal))
+    keys = plan.cached + 0.5 * (computed + chunk * (1.0 - within_causal * model.causal))
     keys = where(model.causal > 0.0, keys, plan.prompt)
     read = plan.cached + 0.5 * (computed + chunk)
-    # With a window w a token attends to w keys, but for the first w tokens of the prompt, which attend to w/2 on average.
-    attended = (_attended_before(model, plan.prompt) - _attended_before(model, plan.cached)) / computed
-    reach = where(model.window > 0.0, smaller(model.window, plan.prompt), plan.prompt)
-    windowed_keys = smaller(keys, attended + 0.5 * chunk * (1.0 - within))
     compiled = plan.compiled_tokens > 0.0
     earlier = both(compiled, plan.cached + computed > chunk)
     padded = where(compiled, plan.compiled_tokens, chunk)
-    keys = where(compiled, padded * (1.0 - 0.5 * within * model.causal), keys)
-    keys = where(earlier, plan.compiled_prompt, keys)
-    read = where(earlier, plan.compiled_prompt, where(compiled, padded, read))
-    windowed_keys = where(compiled, smaller(keys, reach + padded), windowed_keys)
+
+    def limited(limit: Number) -> tuple[Number, Number]:
+        """Keys that a token attends to, and those that a pass reads, in layers that reach back ``limit`` tokens."""
+        # With a window w a token attends to w keys, but for the first w tokens of the prompt, which attend to w/2 on average.
+        attended = (_attended_before(limit, plan.prompt) - _attended_before(limit, plan.cached)) / computed
+        reach = within(limit, plan.prompt)
+        few = smaller(keys, attended + 0.5 * chunk * (1.0 - within_causal))
+        few = where(compiled, smaller(whole, reach + padded), few)
+        return few, smaller(all_read, reach + padded)
+
+    whole = where(compiled, padded * (1.0 - 0.5 * within_causal * model.causal), keys)
+    whole = where(earlier, plan.compiled_prompt, whole)
+    all_read = where(earlier, plan.compiled_prompt, where(compiled, padded, read))
+    window = (whole, all_read) if always_zero(model.score_window) else limited(model.window)
+    chosen = (whole, all_read) if always_zero(model.score_chosen) else limited(model.chosen)
+    attended = Context(whole, window[0], chosen[0])
     # An indexer scores every key and reads its own key of each; recurrences cost a token the same whatever its context.
-    beside = model.index * keys + model.recurrence
-    indexed = model.index_cache * read
-    keys = keys + model.windowed * (windowed_keys - keys)
-    read = read + model.windowed * (smaller(read, reach + padded) - read)
+    beside = (model.index * whole + model.recurrence) * head_share(model, plan.tp)
+    indexed = model.index_cache * cache_share(model, plan.tp) * all_read
     tokens = plan.prompts * padded
     least = where(plan.materialized > 0.0, MATERIALIZED_PASSES * plan.activation_bytes, 0.0)
-    passes = larger(least, serving.score_passes * 4.0)
-    spilled = tokens * keys * where(plan.flash > 0.0, 0.0, passes)
+    passes = where(plan.flash > 0.0, 0.0, larger(least, serving.score_passes * 4.0))
+    spilled = 0.0 if always_zero(passes) else tokens * score_rows(model, attended, plan.tp) * passes
     return Load(
         tokens=tokens,
-        scores=tokens * (keys * model.scores + beside),
+        scores=tokens * (score_elements(model, attended, plan.tp) + beside),
         spilled=spilled,
-        cached=plan.prompts * (read + indexed),
+        cached=plan.prompts * (cache_elements(model, Context(all_read, window[1], chosen[1]), plan.tp) + indexed),
         states=plan.prompts,
         logits=plan.prompts / plan.passes,
     )
 
 
-def _attended_before(model: Transformer, tokens: Number) -> Number:
-    """Keys that the first tokens of a sequence attend to in a windowed layer, all together: the integral of ``min(w, c)``."""
-    reach = where(model.window > 0.0, smaller(model.window, tokens), tokens)
+def _attended_before(limit: Number, tokens: Number) -> Number:
+    """Tokens that the first tokens of a sequence attend to in a windowed layer, all together: the integral of ``min(w, c)``."""
+    reach = within(limit, tokens)
     return reach * (tokens - 0.5 * reach)
 
 

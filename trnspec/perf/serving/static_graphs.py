@@ -13,7 +13,8 @@ from attrs import evolve
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
 from trnspec.perf.ops import Number, ceil, larger, smaller, where
-from trnspec.perf.serving.forward_pass import attended
+from trnspec.perf.serving.forward_pass import within
+from trnspec.perf.work.reach import mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.serving.forward_pass import Deployment
+    from trnspec.perf.work.reach import Heads
     from trnspec.perf.work.transformer import Transformer
 
 
@@ -45,8 +47,8 @@ def bucket(size: Number, buckets: Sequence[float]) -> Number:
     return held
 
 
-def mean_read(model: Transformer, plan: Deployment, buckets: Sequence[float]) -> Number:
-    """Keys that decoding reads in an average layer, averaged over the output.
+def mean_read(limit: Number, plan: Deployment, buckets: Sequence[float]) -> Number:
+    """Tokens whose keys decoding reads in layers that reach back ``limit`` tokens (0: all), averaged over the output.
 
     The mean of ``min(w, bucket(c))`` for ``c`` from ``S`` to ``S + O``: each bucket counts for the part of the output in it.
     """
@@ -55,7 +57,7 @@ def mean_read(model: Transformer, plan: Deployment, buckets: Sequence[float]) ->
     below = 0.0
     for one in buckets:
         tokens = larger(smaller(end, float(one)) - larger(start, below), 0.0)
-        total = total + tokens * attended(model, 0.0 * start + one)
+        total = total + tokens * within(limit, 0.0 * start + one)
         below = float(one)
     return total / plan.output
 
@@ -81,10 +83,11 @@ def compiled(
         compiled_tokens=bucket(ceil((plan.prompt - plan.cached) / plan.passes), contexts),
         compiled_prompt=bucket(plan.prompt, contexts),
         compiled_context=bucket(end, contexts),
-        compiled_reads=mean_read(model, plan, contexts),
-        compiled_keys=mean_read(evolve(model, windowed=0.0), plan, contexts),
-        compiled_first=attended(model, bucket(plan.prompt, contexts)),
-        compiled_last=attended(model, bucket(end - 1.0, contexts)),
+        compiled_keys=mean_read(0.0, plan, contexts),
+        compiled_window=mean_read(model.window, plan, contexts),
+        compiled_chosen=mean_read(model.chosen, plan, contexts),
+        compiled_first=bucket(plan.prompt, contexts),
+        compiled_last=bucket(end - 1.0, contexts),
     )
 
 
@@ -137,11 +140,13 @@ def narrow_shards(d: Dimensions, model: Transformer, plan: Deployment, tile: flo
         ranks = plan.tp / groups
         return filled(width / ranks, tile) * ranks / width - 1.0 if width else 0.0
 
-    heads = ceil(d.heads / plan.tp)
+    def added(own: Heads) -> Number:
+        heads = ceil(own.heads / plan.tp)
+        taken = filled(heads * own.qk_size, tile) + filled(heads * own.v_size, tile)
+        return (taken - heads * (own.qk_size + own.v_size)) * plan.tp
+
     share = d.expert_layers / d.layers
-    taken = filled(heads * d.qk_size, tile) + filled(heads * d.v_size, tile)
-    padded = heads * (d.qk_size + d.v_size)
-    attention = model.attended * d.hidden * (taken - padded) * plan.tp
+    attention = d.hidden * mean(d, added)
     dense = (1.0 - share) * d.mlp_weights * excess(d.width)
     shared = share * d.shared_weights * excess(d.shared_width)
     return evolve(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from trnspec.perf.lowering.machine import Machine
 from trnspec.perf.ops import Number
 from trnspec.perf.work.layout import longest
+from trnspec.perf.work.reach import common_heads
 from trnspec.perf.work.transformer import Transformer
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Figures:
         places = {key: machines.setdefault(value, len(machines)) for key, value in objects.items()}
         dims = [e.dims for e in estimators]
         limits = {
-            "heads": np.array([d.heads for d in dims]),
+            "heads": np.array([common_heads(d) for d in dims]),
             "experts": np.maximum(1.0, np.array([d.experts for d in dims])),
             "longest": np.array([longest(d) for d in dims]),
         }

@@ -25,6 +25,7 @@ from trnspec.perf.training.costs import Costs
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import UNUSED, Step, least_time, step_from_costs
 from trnspec.perf.work.layout import DEFERRED, V_SHAPED, longest
+from trnspec.perf.work.reach import common_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -236,7 +237,7 @@ class Rows:
         """Those of some rows with combinations that have a time, with the codes of all counted; ``None`` for none."""
         e, dims, size = part.estimator, len(part.others) + 1, positions.shape[1]
         per_row = math.prod(map(len, part.others))
-        limits = {"heads": e.dims.heads, "experts": larger(1.0, e.dims.experts), "longest": longest(e.dims)}
+        limits = {"heads": common_heads(e.dims), "experts": larger(1.0, e.dims.experts), "longest": longest(e.dims)}
         choices = replicated(part.choices(positions), e.machine.ranks)
         code = reason_codes(causes(choices, choices.replicas(), e.model, e.machine, **limits))
         code = np.broadcast_to(code, np.broadcast_shapes(np.shape(code), (1,) * (dims - 1) + (size,)))

@@ -165,7 +165,11 @@ def _layer(found: Costs, terms: Terms, plan: Plan) -> None:
     beyond = plan.load - 1.0
     # KV heads are split, and replicated where there are fewer than ranks; a latent cache counts as one head.
     replicated = ceil(terms.kv_heads / plan.tp) * plan.tp / terms.kv_heads - 1.0
-    token = share * (terms.matmul + replicated * terms.repeated)
+    token = terms.matmul + replicated * terms.repeated
+    if not always_zero(terms.local_repeated):
+        local = ceil(terms.local_kv_heads / plan.tp) * plan.tp / terms.local_kv_heads - 1.0
+        token = token + local * terms.local_repeated
+    token = share * token
     if not always_zero(beyond):
         token = token + share * beyond * terms.routed_matmul
     if not always_zero(wide):
@@ -262,7 +266,11 @@ def _context(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
     if always_zero(plan.cp - 1.0):
         found.context_each = 0.0
         found.context_token = 0.0
-    cache = terms.hidden * plan.activation_bytes * (plan.cp * (terms.keys / smaller(plan.tp, terms.kv_heads)))
+        return
+    keys = terms.keys / smaller(plan.tp, terms.kv_heads)
+    if not always_zero(terms.local_keys):
+        keys = keys + terms.local_keys / smaller(plan.tp, terms.local_kv_heads)
+    cache = terms.hidden * plan.activation_bytes * (plan.cp * keys)
     found.context_each = links.ring_each
     found.context_token = links.ring_byte * cache
 
@@ -272,6 +280,7 @@ def _experts(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
     if always_zero(moe := terms.moe) or always_zero(plan.ep - 1.0):
         found.expert_each = 0.0
         found.expert_token = 0.0
+        return
     rounds = (4.0 + 2.0 * plan.full) * moe
     message = terms.hidden * plan.activation_bytes * plan.load / plan.tp
     message = message if type(plan.sent) is float and plan.sent == 1.0 else plan.sent * message

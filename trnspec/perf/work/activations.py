@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from attrs import frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.ops import Number, both, ceil, larger, somewhere, where
+from trnspec.perf.ops import Number, both, larger, somewhere, where
+from trnspec.perf.work.reach import mean
 from trnspec.perf.work.stages import Split, in_flight, stage_layers
-from trnspec.perf.work.transformer import attended_share
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.work.reach import Heads
 
 RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0, "operators": 1.5}
 """The values of ``recompute``, with the number that formulas take.
@@ -93,12 +94,13 @@ class Activations(NamedTuple):
         return self.layers + self.embedding + self.output + self.recomputed
 
 
-def shared_heads(d: Dimensions, tp: Number) -> Number:
-    """Share of keys and values on a rank: heads are split, and replicated where there are fewer than ranks.
+def expands(d: Dimensions) -> Number:
+    """Whether the keys and values of all heads are made from a compressed vector: latent attention.
 
-    ``ceil(g/t)/g``; a latent cache has one head, so every rank holds all of it.
+    A KV cache that is neither heads of keys and values nor of keys that are the values is such a vector.
     """
-    return ceil(d.kv_heads / tp) / d.kv_heads
+    keys = d.kv_heads * d.qk_size
+    return both(d.kv_elements != keys + d.kv_heads * d.v_size, d.kv_elements != keys)
 
 
 def layer_activations(
@@ -159,9 +161,12 @@ def kept_operators(d: Dimensions, split: Split, storing: Storing, tokens: Number
     """
     tp, slots = split.tp, storing.load * tokens * d.active
     gated = where(d.matrices > 2.0, 1.0, 0.0)
-    latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
-    values = where(latent, d.heads * (d.qk_size + d.v_size) / tp, d.kv_heads * d.v_size * shared_heads(d, tp))
-    attention = tokens * attended_share(d) * (d.heads * (d.qk_size + d.v_size) / tp + values)
+    expanded = expands(d)
+
+    def kept(own: Heads) -> Number:
+        return own.width / tp + where(expanded, own.width / tp, own.kv_heads * own.v_size * own.kv_share(tp))
+
+    attention = tokens * mean(d, kept)
     attention = attention + tokens * d.recurrent_width / d.layers / tp
     reduce_scattered = where(both(storing.sequence_parallel > 0.0, tp > 1.0), 2.0 * tokens * d.hidden / tp, 0.0)
     dense = d.width * tokens / tp + gated * d.hidden * tokens
@@ -173,7 +178,7 @@ def kept_operators(d: Dimensions, split: Split, storing: Storing, tokens: Number
 def _scores(d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number) -> Number:
     """Softmax, and with dropout its mask and its output: ``5 a s^2 b/t`` in 16 bit; none with FlashAttention."""
     size = storing.element_bytes + storing.dropout * (1.0 + storing.element_bytes)
-    scores = seq / split.cp * microbatch * seq * d.heads * attended_share(d) * size / split.tp
+    scores = seq / split.cp * microbatch * seq * mean(d, lambda own: own.heads) * size / split.tp
     return where(storing.flash > 0.0, 0.0, scores)
 
 
@@ -182,11 +187,10 @@ def _attention(d: Dimensions, split: Split, storing: Storing, tokens: Number) ->
     size = storing.element_bytes
     if storing.form == "published":
         return tokens * size * 4.0 * d.hidden / split.tp
-    attended = tokens * size * attended_share(d)
-    heads = attended * d.heads * (d.qk_size + d.v_size) / split.tp
-    cached = attended * d.kv_elements * shared_heads(d, split.tp)
-    # A KV cache that is not heads of keys and values is compressed; the keys and values of all heads are made from it.
-    latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
+    heads = tokens * size * mean(d, lambda own: own.width) / split.tp
+    cached = tokens * size * mean(d, lambda own: own.kv_elements * own.kv_share(split.tp))
+    # The keys and values of all heads are made from a compressed vector.
+    latent = expands(d)
     recurrent = tokens * size * d.recurrent_width / d.layers / split.tp
     return heads + cached + where(latent, heads, 0.0) + recurrent
 

@@ -20,6 +20,7 @@ from attrs import frozen
 from trnspec.errors import UsageError
 from trnspec.model.transformers.counting import parameters as all_parameters
 from trnspec.perf.ops import Number, larger, smaller, where
+from trnspec.perf.work.reach import mean, reaches
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
@@ -116,16 +117,12 @@ def _scores_all(d: Dimensions, seq: Number, convention: AttentionConvention) -> 
     Those of indexers and recurrences count as well: an indexer scores all keys, and a recurrence does not depend on them.
     """
     everywhere = span(seq, 0.0, d.causal, convention)
-    windowed = span(seq, d.window, d.causal, convention)
-    chosen = span(seq, d.sparse_keys, d.causal, convention)
-    whole = d.layers - d.unattended_layers - d.windowed_layers - d.sparse_layers + d.mtp_layers
-    return (
-        whole * scores_flops(d, everywhere)
-        + d.windowed_layers * scores_flops(d, windowed)
-        + d.sparse_layers * scores_flops(d, chosen)
-        + d.index_layers * 2.0 * d.index_width * everywhere
-        + 2.0 * d.recurrence
-    )
+    total = d.mtp_layers * scores_flops(d, everywhere)
+    for one in reaches(d):
+        keys = span(seq, one.limit, d.causal, convention) / one.stride
+        total = total + one.layers * (2.0 * one.heads.width * keys)
+    index = d.index_layers * 2.0 * d.index_width * (everywhere / larger(d.sparse_stride, 1.0))
+    return total + index + 2.0 * d.recurrence
 
 
 def layer_flops(d: Dimensions, tokens: Number, context: Number, expert: Number = 0.0) -> Parts:
@@ -185,9 +182,8 @@ def layer_traffic(
         kv_bytes: Bytes of a KV-cache element.
     """
     dense = 1.0 - expert
-    queries, outputs = d.heads * d.qk_size, d.heads * d.v_size
-    attended = 1.0 - d.unattended_layers / d.layers
-    mixed = 2.0 * d.hidden * (1.0 - d.absent_results / d.layers) + attended * (queries + outputs)
+    width = d.heads * (d.qk_size + d.v_size)
+    mixed = 2.0 * d.hidden * (1.0 - d.absent_results / d.layers) + mean(d, lambda own: own.width)
     slots = tokens * d.active
     inner = where(d.expert_hidden > 0.0, d.expert_hidden, d.hidden)
     moved = tokens * activation_bytes
@@ -195,8 +191,8 @@ def layer_traffic(
         # Inputs: h and the heads' output; outputs: queries, keys and values, h; in a recurrence its inputs and its output.
         projections=d.attention_weights * weight_bytes
         + moved * (mixed + d.recurrent_width / d.layers)
-        + tokens * attended * d.kv_elements * kv_bytes,
-        scores=moved * (queries + outputs) + sequences * context * d.kv_elements * kv_bytes,
+        + tokens * mean(d, lambda own: own.projected) * kv_bytes,
+        scores=moved * width + sequences * context * d.kv_elements * kv_bytes,
         mlp=dense
         * where(
             d.mlp_weights > 0.0,

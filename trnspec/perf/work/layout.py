@@ -16,6 +16,7 @@ from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
 from trnspec.perf.work.memory import OPTIMIZERS
 from trnspec.perf.work.plan import Plan, computed_again
+from trnspec.perf.work.reach import common_heads
 from trnspec.perf.work.stages import SCHEDULES, Split
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> Plan:
         )
     total, plan = layout.ranks if ranks is None else ranks, layout.plan()
     conditions = (
-        legality.degrees(plan, total, d.heads, d.experts or 1.0),
+        legality.degrees(plan, total, common_heads(d), d.experts or 1.0),
         legality.stages(plan, d.layers, uneven=layout.uneven),
         legality.sequence(plan),
         legality.positions(plan, longest(d)),
@@ -297,7 +298,7 @@ def _rank_count(layout: Layout, d: Dimensions, ranks: int) -> RefusalError:
             others = layout.tp * layout.pp * layout.cp // getattr(layout, name)
             able = [n for n in range(1, ranks // others + 1) if ranks % (n * others) == 0]
             if name == "tp":
-                able = [n for n in able if int(d.heads) % n == 0]
+                able = [n for n in able if int(common_heads(d)) % n == 0]
             return RefusalError(
                 "rank-count",
                 f"{ranks:,} ranks are not divisible by tp {layout.tp} x pp {layout.pp} x cp {layout.cp}",
@@ -331,7 +332,7 @@ def _multiple(layout: Layout) -> str:
 
 
 def _heads(layout: Layout, d: Dimensions, _: int) -> RefusalError:
-    heads = int(d.heads)
+    heads = int(common_heads(d))
     text = (
         f"tp {layout.tp} exceeds the {heads} heads"
         if layout.tp > heads

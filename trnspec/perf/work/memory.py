@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from attrs import Factory, evolve, field, frozen
 
 from trnspec.perf.ops import Number, ceil, larger, smaller, somewhere, where
-from trnspec.perf.work.activations import Activations, Storing, activations, recompute_code, shared_heads
+from trnspec.perf.work.activations import Activations, Storing, activations, expands, recompute_code
 from trnspec.perf.work.frameworks import ALLOCATED
+from trnspec.perf.work.reach import heads_of, mean, reaches
 from trnspec.perf.work.stages import Split, in_flight, peak_stages, stage_layers
-from trnspec.perf.work.transformer import STATE_BYTES, attended_share
+from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
@@ -168,10 +169,11 @@ def held_parameters(
     """
     tp = split.tp
     dense, expert = stage_layers(d, split, stage) if layers is None else layers
-    kv_weights = d.hidden * d.kv_elements * attended_share(d)
+    kv_weights = d.hidden * mean(d, lambda own: own.projected)
     # Query heads are padded where they do not divide, which only serving allows.
-    padding = ceil(d.heads / tp) * tp / d.heads
-    attention = (d.attention_weights - kv_weights) / tp * padding + kv_weights * shared_heads(d, tp) + d.attention_small
+    padding = mean(d, lambda own: own.width * (own.head_share(tp) * tp)) / mean(d, lambda own: own.width)
+    attention = (d.attention_weights - kv_weights) / tp * padding + d.attention_small
+    attention = attention + d.hidden * mean(d, lambda own: own.projected * own.kv_share(tp))
     mlp = d.mlp_weights / tp + _biases(d.mlp_small, d.hidden, tp)
     shared = d.shared_weights / tp + _biases(d.shared_small, d.hidden, tp)
     expert_weights = d.expert_weights / split.expert_split + _biases(d.expert_small, d.hidden, split.expert_split)
@@ -241,10 +243,10 @@ def kv_cache(d: Dimensions, tokens: Number, batch: Number, element_bytes: Number
         element_bytes: Bytes of an element.
         tp: Tensor-parallel degree.
     """
-    # Without a window there are no windowed layers.
-    windowed = d.windowed_layers * smaller(d.window, tokens)
-    stored = (d.layers - d.unattended_layers - d.windowed_layers) * tokens + windowed
-    keys = stored * d.kv_elements * shared_heads(d, tp) + d.index_layers * d.index_size * tokens
+    keys = d.index_layers * d.index_size * tokens / larger(d.sparse_stride, 1.0)
+    for one in reaches(d):
+        kept = where(one.kept > 0.0, smaller(one.kept, tokens), tokens) / one.stride
+        keys = keys + one.layers * kept * (one.heads.kv_elements * one.heads.kv_share(tp))
     return batch * (keys * element_bytes + d.state * STATE_BYTES / tp)
 
 
@@ -369,9 +371,10 @@ def transient_gradients(
         dense, _ = stage_layers(d, split, stage) if layers is None else layers
         network = larger(where(dense > 0.0, d.width, 0.0), d.shared_width) / split.tp
     widest = inner * larger(network, where(d.experts > 0.0, d.expert_width / split.expert_split, 0.0))
-    projected = (d.heads * d.qk_size + d.kv_elements) / split.tp
-    latent = d.kv_elements != d.kv_heads * (d.qk_size + d.v_size)
-    widest = larger(widest, where(latent, 0.0, projected))
+    projected = 0.0
+    for own in heads_of(d):
+        projected = larger(projected, (own.heads * own.qk_size + own.projected) / split.tp)
+    widest = larger(widest, where(expands(d), 0.0, projected))
     return storing.element_bytes * (vocabulary + d.hidden * widest)
 
 
@@ -462,7 +465,9 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
     d = evolve(d, mtp_layers=0.0) if somewhere(d.mtp_layers > 0.0) else d
     parameters = held_parameters(d, split, stage)
     tp = split.tp
-    queries = d.heads * (d.qk_size + d.v_size) / tp + d.kv_elements * shared_heads(d, tp)
+    queries = 0.0
+    for own in heads_of(d):
+        queries = larger(queries, own.width / tp + own.kv_elements * own.kv_share(tp))
     feed_forward = larger(d.matrices * d.width, d.matrices * (d.active * d.expert_width + d.shared_width)) / tp
     return Memory(
         weights=weight_bytes * (parameters.dense + parameters.experts),

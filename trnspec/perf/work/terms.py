@@ -23,6 +23,7 @@ class Terms:
         hidden: Hidden size.
         matmul: Time of a layer's matrix multiplications per token [s].
         repeated: Time of the key and value projections per token [s]; replicated where there are fewer heads than ranks.
+        local_repeated: The same of windowed layers, which may have heads of their own.
         score: Time of attention per token and token of context [s].
         wide: Time of reading and writing the residual stream, without routed experts, per token and byte of an element
             [s].
@@ -38,10 +39,15 @@ class Terms:
             more for each module, and a matrix that joins two inputs.
         keys: Elements of keys and values over the hidden size.
         kv_heads: KV heads.
+        local_keys: The same as ``keys`` of windowed layers.
+        local_kv_heads: KV heads of windowed layers.
         causal_half: 0.5 for causal attention, else 0: the share of the scores that flash attention leaves out.
         written_half: The same where scores are written to memory.
         window: Attention window in tokens.
-        windowed: Share of the layers with attention that have a window or an indexer's choice.
+        chosen: Tokens whose keys an indexer chooses.
+        full: Share of the scores in layers that attend to all keys.
+        windowed: Share of the scores in layers that have a window.
+        picked: Share of the scores in layers that have an indexer's choice.
         index: FLOP of indexers per query-key pair, over those of scores and values.
         recurrence: Keys whose scores and values cost a token as much as the recurrence of an average layer.
         kept: Elements of a layer that every rank of an expert-parallel group holds.
@@ -74,6 +80,7 @@ class Terms:
     hidden: Number
     matmul: Number
     repeated: Number
+    local_repeated: Number
     score: Number
     wide: Number
     split: Number
@@ -86,10 +93,15 @@ class Terms:
     head: Number
     keys: Number
     kv_heads: Number
+    local_keys: Number
+    local_kv_heads: Number
     causal_half: Number
     written_half: Number
     window: Number
+    chosen: Number
+    full: Number
     windowed: Number
+    picked: Number
     index: Number
     recurrence: Number
     kept: Number
@@ -131,7 +143,8 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         layers=model.layers,
         hidden=model.hidden,
         matmul=2.0 * model.weights * machine.flop,
-        repeated=2.0 * model.hidden * model.kv_elements * machine.flop,
+        repeated=2.0 * model.hidden * (model.projected - model.local_projected) * machine.flop,
+        local_repeated=2.0 * model.hidden * model.local_projected * machine.flop,
         score=2.0 * model.scores * machine.score,
         # Each of a layer's matrices, or pairs of them, reads the residual stream and writes a result to it.
         wide=2.0 * model.hidden * (model.results + model.shared) * pass_time,
@@ -141,14 +154,19 @@ def terms(model: Transformer, machine: Machine) -> Terms:
         read=model.whole * machine.byte,
         routed_read=(model.weights - model.whole) * machine.byte,
         stream=model.hidden * machine.hidden_passes * machine.byte,
-        score_byte=model.attended * model.heads * machine.score_passes * machine.byte,
+        score_byte=(model.rows_full + model.rows_window + model.rows_chosen) * machine.score_passes * machine.byte,
         head=(1.0 + model.mtp) * model.vocabulary * head_time + 6.0 * model.mtp * model.joined * machine.flop,
-        keys=model.kv_elements / model.hidden,
+        keys=(model.kv_elements - model.local_kv) / model.hidden,
         kv_heads=model.kv_heads,
+        local_keys=model.local_kv / model.hidden,
+        local_kv_heads=model.local_kv_heads,
         causal_half=0.5 * model.causal,
         written_half=0.5 * machine.causal * model.causal,
         window=model.window,
-        windowed=model.windowed,
+        chosen=model.chosen,
+        full=model.score_full / model.scores,
+        windowed=model.score_window / model.scores,
+        picked=model.score_chosen / model.scores,
         index=model.index / model.scores,
         recurrence=model.recurrence / model.scores,
         kept=model.whole + model.small,
@@ -189,9 +207,12 @@ def context(terms: Terms, seq: Number, flash: Number = 1.0) -> Number:
     """
     causal_half = flash * terms.causal_half + (1.0 - flash) * terms.written_half
     unwindowed = seq * (1.0 - causal_half)
-    if always_zero(windowed := terms.windowed):
-        return unwindowed if always_zero(terms.recurrence) else unwindowed + terms.recurrence
-    window = smaller(terms.window, seq)
-    # With a window w each token attends to w keys, but for the first w tokens, which attend to w/2 on average.
-    windowed_keys = window - causal_half * window * window / seq
-    return unwindowed + windowed * (windowed_keys - unwindowed) + (terms.index * unwindowed + terms.recurrence)
+    keys = terms.full * unwindowed
+    for share, limit in ((terms.windowed, terms.window), (terms.picked, terms.chosen)):
+        if not always_zero(share):
+            window = smaller(limit, seq)
+            # With a window w each token attends to w keys, but for the first w tokens, which attend to w/2 on average.
+            keys = keys + share * (window - causal_half * window * window / seq)
+    if always_zero(terms.index):
+        return keys if always_zero(terms.recurrence) else keys + terms.recurrence
+    return keys + (terms.index * unwindowed + terms.recurrence)

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.ops import Number
+from trnspec.perf.ops import Number, larger
+from trnspec.perf.work.reach import heads_of, mean, reaches
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.work.reach import Reach
 
 STATE_BYTES = 4.0
 """Bytes of an element of a recurrence's state: 32 bit (``mamba_ssm_dtype`` of the published models)."""
@@ -25,7 +29,7 @@ class Transformer:
         vocabulary: Vocabulary size: columns of the output matrix.
         heads: Query heads.
         kv_heads: KV heads.
-        kv_elements: KV-cache elements per token and layer.
+        kv_elements: KV-cache elements per token and average layer, those beyond a window included.
         weights: Elements of the matrices that a token is multiplied by in a layer: attention, dense and active experts.
         whole: Elements of a layer's matrices that every rank of an expert-parallel group holds: attention, dense, shared.
         routed: Elements of the matrices of all routed experts of a layer.
@@ -38,11 +42,28 @@ class Transformer:
         output: Elements of the output matrix.
         tied: 1.0 where the output matrix is the embedding.
         outer: Elements of norms, biases and matrices outside the layers.
-        window: Attention window in tokens, or the keys that an indexer chooses; 0 for none.
-        windowed: Share of the layers with attention that have a window or an indexer's choice.
+        window: Attention window in tokens; 0 for none.
+        chosen: Tokens whose keys an indexer chooses; 0 for none.
+        score_full: The part of ``scores`` in layers that attend to all keys; keys of several tokens count as a part of one.
+        score_window: The part of ``scores`` in layers with a window.
+        score_chosen: The part of ``scores`` in layers with an indexer's choice.
+        read_full: The part of ``kv_elements`` in layers that attend to all keys, likewise.
+        read_window: The part of ``kv_elements`` in layers with a window.
+        read_chosen: The part of ``kv_elements`` in layers with an indexer's choice.
+        rows_full: The part of the query heads of an average layer that attends to all keys, likewise.
+        rows_window: The part with a window.
+        rows_chosen: The part with an indexer's choice.
+        kept_full: Elements that an average layer keeps of each token of a context.
+        kept_window: Elements that it keeps of each token in the window.
+        local_heads: Query heads of a windowed layer.
+        local_kv_heads: KV heads of a windowed layer.
+        local_scores: Of ``scores``, the part with those heads.
+        local_kv: Of ``kv_elements``, the part with those heads.
+        local_projected: Of ``projected``, the part with those heads.
+        projected: Elements of keys and values that an average layer computes.
         attended: Share of the layers with attention.
         index: Width of an indexer's queries, of an average layer: half of the FLOP of a query-key pair.
-        index_cache: Elements that indexers cache for a token, over those of keys and values.
+        index_cache: Elements that the indexer of an average layer caches for a token.
         recurrence: Half of the FLOP of a token in the recurrence of an average layer.
         state: Elements of a sequence's state in an average layer, in 32 bit.
         causal: 1.0 for causal attention.
@@ -75,7 +96,24 @@ class Transformer:
     tied: Number
     outer: Number
     window: Number
-    windowed: Number
+    chosen: Number
+    score_full: Number
+    score_window: Number
+    score_chosen: Number
+    read_full: Number
+    read_window: Number
+    read_chosen: Number
+    rows_full: Number
+    rows_window: Number
+    rows_chosen: Number
+    kept_full: Number
+    kept_window: Number
+    local_heads: Number
+    local_kv_heads: Number
+    local_scores: Number
+    local_kv: Number
+    local_projected: Number
+    projected: Number
     causal: Number
     attended: Number = 1.0
     index: Number = 0.0
@@ -106,14 +144,30 @@ def transformer(d: Dimensions) -> Transformer:
     feed_forward_width = dense * d.width + experts * active
     shared = experts if d.shared_width else 0.0
     attended = attended_share(d)
-    qkv = d.heads * d.qk_size + d.kv_elements
+    _, local = heads_of(d)
+    windowed = d.windowed_layers / d.layers
+    width = mean(d, lambda own: own.width)
+    kv_elements = mean(d, lambda own: own.kv_elements)
+    projected = mean(d, lambda own: own.projected)
+    everywhere, window, chosen, pooled = reaches(d)
+
+    def part(of: Callable[[Reach], Number], *parts: Reach) -> Number:
+        return sum((one.layers / d.layers / one.stride * of(one) for one in parts), 0.0)
+
+    def parts(name: str, of: Callable[[Reach], Number]) -> dict[str, Number]:
+        return {
+            f"{name}_full": part(of, everywhere, pooled),
+            f"{name}_window": part(of, window),
+            f"{name}_chosen": part(of, chosen),
+        }
+
     return Transformer(
         layers=d.layers,
         hidden=d.hidden,
         vocabulary=d.vocabulary,
         heads=d.heads,
         kv_heads=d.kv_heads,
-        kv_elements=attended * d.kv_elements,
+        kv_elements=kv_elements,
         weights=d.attention_weights
         + dense * d.mlp_weights
         + experts * (d.active * d.expert_weights + d.shared_weights + d.router_weights),
@@ -122,20 +176,31 @@ def transformer(d: Dimensions) -> Transformer:
         small=d.attention_small
         + dense * d.mlp_small
         + experts * (d.experts * d.expert_small + d.shared_small + d.router_small),
-        scores=attended * d.heads * (d.qk_size + d.v_size),
-        absorbed=attended * d.heads * (d.kv_elements + d.rank if d.rank else d.qk_size + d.v_size),
-        split=attended * (qkv + d.heads * d.v_size) + d.recurrent_width / d.layers + feed_forward_width * (gated + 1.0),
+        scores=width,
+        absorbed=attended * d.heads * (d.kv_elements + d.rank) if d.rank else width,
+        split=width + projected + d.recurrent_width / d.layers + feed_forward_width * (gated + 1.0),
         dispatched=experts * d.active,
         embedding=d.embedding + d.positions,
         output=d.head,
         tied=d.tied,
         outer=d.outer_small + d.outer_weights,
-        window=d.window + d.sparse_keys,
-        windowed=(d.windowed_layers + d.sparse_layers) / (attended * d.layers),
+        window=window.limit,
+        chosen=chosen.limit,
+        **parts("score", lambda one: one.heads.width),
+        **parts("read", lambda one: one.heads.kv_elements),
+        **parts("rows", lambda one: one.heads.heads),
+        kept_full=part(lambda one: one.heads.kv_elements, everywhere, chosen, pooled),
+        kept_window=part(lambda one: one.heads.kv_elements, window),
+        local_heads=local.heads,
+        local_kv_heads=local.kv_heads,
+        local_scores=windowed * local.width,
+        local_kv=windowed * local.kv_elements,
+        local_projected=windowed * local.projected,
+        projected=projected,
         causal=d.causal,
         attended=attended,
-        index=d.index_layers * d.index_width / d.layers,
-        index_cache=d.index_layers * d.index_size / (attended * d.layers * d.kv_elements),
+        index=d.index_layers * d.index_width / larger(d.sparse_stride, 1.0) / d.layers,
+        index_cache=d.index_layers * d.index_size / larger(d.sparse_stride, 1.0) / d.layers,
         recurrence=d.recurrence / d.layers,
         state=d.state / d.layers,
         mtp=d.mtp_layers,

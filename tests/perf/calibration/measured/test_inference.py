@@ -34,12 +34,13 @@ def test_every_row_of_the_shipped_table_is_a_case_or_says_why_not(found):
     cases = [c for c in found if isinstance(c, InferenceCase)]
     lacking = "the catalog has no model like {!r}, and the row lacks its dimensions"
     assert {
-        "the row states no time per output token; an encoder has none": 16,
+        lacking.format("albert-base-v2"): 4,
         lacking.format("google/flan-t5-xl"): 2,
         lacking.format("t5-3b"): 1 + 1,
     } == Counter(s.reason for s in found if isinstance(s, Skipped))
-    assert {"transformers-neuronx": 46, "optimum-neuron": 15} == Counter(c.framework for c in cases)
-    assert {"trainium1": 27, "inferentia2": 34} == Counter(c.system.chip for c in cases)
+    assert {"transformers-neuronx": 46, "optimum-neuron": 15, "": 12} == Counter(c.framework for c in cases)
+    assert {"trainium1": 31, "inferentia2": 42} == Counter(c.system.chip for c in cases)
+    assert 12 == sum(c.encoded > 0.0 for c in cases)
     assert 10 == sum(c.interrupted for c in cases)
     assert 61 == sum(c.ttft > 0.0 for c in cases)
     assert 7 == sum(c.queued > 0.0 for c in cases)
@@ -98,7 +99,15 @@ def test_a_server_makes_tokens_for_the_batch_it_was_compiled_for(found):
         ({"dp": "2"}, "tp 32 x dp 2 exceeds the 32 ranks of trn1.32xlarge*1"),
         ({"precision": "BF16/w:int3"}, "'BF16/w:int3' does not state the dtype of stored weights"),
         ({"tpot_ms": "-3"}, "tpot_ms is -3; expected 0, or a number between 1e-12 and 1e15"),
-        ({"tpot_ms": "nan", "ttft_ms": ""}, "the row states no time per output token; an encoder has none"),
+        ({"tpot_ms": "nan", "ttft_ms": ""}, "the row states no time per output token; of an encoder, no latency"),
+        (
+            {"tpot_ms": "", "ttft_ms": "", "lat_p50_ms": "3"},
+            "the row states no seq, which is what an encoder computes",
+        ),
+        (
+            {"tpot_ms": "", "ttft_ms": "", "lat_p50_ms": "3", "seq": "128"},
+            "the row states no time per output token",
+        ),
         ({"status": "HBM_OOM"}, "it did not run: HBM_OOM"),
         (
             {"speculation": "EAGLE 3"},
@@ -131,19 +140,34 @@ NXD = ROW | {
 }  # fmt: skip
 
 
+def test_a_row_of_an_encoder():
+    """One pass over a batch on one rank; whether weights are stored as they are multiplied is open."""
+    encoder = {
+        "model": "bert-large", "precision": "FP32/Matmult-BF16/w:", "tp": "", "isl": "", "osl": "", "tpot_ms": "", "ttft_ms": "",
+        "lat_p50_ms": "7", "seq": "128", "n_chips": "1", "hardware": "trn1.2xlarge", "note": "PyTorch 2.9",
+    }  # fmt: skip
+    one = case(**encoder)
+    assert isinstance(one, InferenceCase)
+    assert (7e-3, 0.0, 0.0) == (one.encoded, one.tpot, one.ttft)
+    assert (1.0, 4.0, 128.0, 1.0, 2.0) == (
+        one.plan.tp, one.plan.prompts, one.plan.prompt, one.plan.output, one.plan.weight_bytes,
+    )  # fmt: skip
+    assert ["weights: 2 bytes" in each for each in one.assumptions] == [True]
+
+
 def test_a_row_of_compiled_graphs():
     one = case(**NXD)
     assert isinstance(one, InferenceCase)
     plan = one.plan
     assert ("nxd-inference", "2026", 1.0, 128.0 / 16.0) == (one.framework, one.era, one.system.lnc, one.system.ranks)
     assert (4096.0, 4396.0, 4396.0, 16.0, 1.0) == (
-        plan.compiled_tokens, plan.compiled_context, plan.compiled_reads, plan.compiled_batch, plan.prompts,
+        plan.compiled_tokens, plan.compiled_context, plan.compiled_keys, plan.compiled_batch, plan.prompts,
     )  # fmt: skip
     assert (1.0, 0.0, 15.0 / 2.0 / ROUNDS, True) == (plan.flash, plan.materialized, one.queued, one.interrupted)
     # Without a prompt the compiled lengths are its own; without a bucket of prefill its time is not known.
     padded = case(**NXD | {"isl": ""})
     assert isinstance(padded, InferenceCase)
-    assert (4096.0, plan.compiled_reads) == (padded.plan.prompt, padded.plan.compiled_reads)
+    assert (4096.0, plan.compiled_keys) == (padded.plan.prompt, padded.plan.compiled_keys)
     token = case(**NXD | {"isl": "", "ctx_bucket": ""})
     assert isinstance(token, InferenceCase)
     assert (0.0, 0.0075) == (token.ttft, token.tpot)

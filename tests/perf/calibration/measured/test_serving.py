@@ -118,6 +118,17 @@ def test_a_row_that_cannot_be_computed_says_why(changed: dict[str, str], reason:
     assert Skipped("r", reason) == one(**changed)
 
 
+@pytest.mark.parametrize(("below", "skipped"), [(2, 2), (3, 3), (4, 13)])
+def test_a_sweep_with_many_rows_below_their_bounds_is_skipped(below: int, skipped: int) -> None:
+    """Of 13 rows three are fewer than a quarter."""
+    rows = [ROW | {"id": f"{i}", "tpot_ms": "0.5" if i < below else "20"} for i in range(13)]
+    # The rows of another model are a sweep of their own.
+    rows += [ROW | {"id": f"other {i}", "model": "openai/gpt-oss-20b", "tpot_ms": "20"} for i in range(3)]
+    found = serving_cases(everything(), rows)
+    assert skipped == sum(isinstance(c, Skipped) for c in found)
+    assert all(isinstance(c, ServingCase) for c in found[-3:])
+
+
 def test_times_of_overloaded_servers_are_not_used() -> None:
     case = one(ttft_ms="40000")
     assert isinstance(case, ServingCase)
@@ -132,9 +143,10 @@ def test_which_rows_are_of_gpus() -> None:
 
 def test_every_row_is_read_or_below_its_bound() -> None:
     found = serving_cases(everything(), records(DATA / "serving_gpu.csv"))
-    reasons = Counter(c.reason.split(" with ")[0] for c in found if isinstance(c, Skipped))
-    assert {"the time per output token is below its lower bound": 15} == reasons
-    assert 981 == sum(isinstance(c, ServingCase) for c in found)
+    reasons = Counter(c.reason.split(" with ")[0].split(":")[0] for c in found if isinstance(c, Skipped))
+    sweep = "of the 21 rows of its sweep 7 are below their lower bound"
+    assert {"the time per output token is below its lower bound": 15, sweep: 14} == reasons
+    assert 967 == sum(isinstance(c, ServingCase) for c in found)
 
 
 def test_a_pooled_fit_finds_the_parameters_of_computed_times() -> None:

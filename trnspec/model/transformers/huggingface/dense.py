@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from attrs import evolve
+
 from trnspec.model.transformers.huggingface.parts import (
     Fields,
     dense_network,
@@ -224,6 +226,60 @@ def _mpt(c: Config) -> Fields:
     }
 
 
+def _ernie(c: Config) -> Fields:
+    network = partial(dense_network, bias=("use_bias", False))
+    return equal_layers(c, tied=True, network=network, attention={"size": 128, "bias": ("use_bias", False, "all")})
+
+
+def _gpt_j(c: Config) -> Fields:
+    """One norm, attention and network in parallel; biases of the network and of the output matrix."""
+    c.used |= {"n_inner", "rotary_dim"}
+    fields = outline(c, layers="n_layer", hidden="n_embd", context="n_positions", norm="layer", norms=1)
+    heads = c.count("n_head")
+    return fields | {
+        "head": "bias",
+        "attention": Attention(heads=heads, kv_heads=heads, head_size=head_share(c, "n_embd", heads)),
+        "feed_forward": FeedForward(width=c.get("n_inner", None) or 4 * fields["hidden"], form="plain", bias="all"),
+    }
+
+
+def _phi(c: Config) -> Fields:
+    """One norm, attention and network in parallel; everything has a bias."""
+    c.off("qk_layernorm")
+    network = partial(dense_network, form="plain", bias=True)
+    return equal_layers(c, norm="layer", norms=1, network=network, attention={"bias": "all"}) | {"head": "bias"}
+
+
+def _gpt_bigcode(c: Config) -> Fields:
+    """GPT-2 with one head of keys and values (StarCoder)."""
+    fields = _gpt2(c)
+    if c.flag("multi_query", default=True):
+        fields["attention"] = evolve(fields["attention"], kv_heads=1)
+    return fields
+
+
+def _gpt_neo(c: Config) -> Fields:
+    """Every second layer has a window; queries, keys and values have no bias."""
+    layers = c.count("num_layers")
+    kinds = [
+        kind for part, times in c.get("attention_types", [[["global", "local"], layers // 2]]) for kind in part * times
+    ]
+    local = kinds.count("local")
+    fields = outline(c, layers="num_layers", tied=True, norm="layer", positions="learned")
+    heads = c.count("num_heads")
+    c.used.add("attention_layers")
+    attention = Attention(
+        heads=heads, kv_heads=heads, head_size=head_share(c, "hidden_size", heads), bias="output",
+        window=c.count("window_size", 256) if local else None, windowed=local if 0 < local < layers else None,
+    )  # fmt: skip
+    width = c.get("intermediate_size", None) or 4 * fields["hidden"]
+    return fields | {"attention": attention, "feed_forward": FeedForward(width=width, form="plain", bias="all")}
+
+
+def _hunyuan(c: Config) -> Fields:
+    return equal_layers(c, attention={"norm": "head"})
+
+
 _LLAMA = partial(equal_layers, network=partial(dense_network, bias=("mlp_bias", False)))
 
 DENSE: Mapping[str, Callable[[Config], Fields]] = {
@@ -232,6 +288,8 @@ DENSE: Mapping[str, Callable[[Config], Fields]] = {
     "bloom": _bloom,
     "cohere": _cohere,
     "cohere2": _cohere2,
+    "cwm": partial(equal_layers, windows=partial(sliding_windows, default=8192), attention={"bias": "none"}),
+    "ernie4_5": _ernie,
     "exaone4": _exaone4,
     "falcon": _falcon,
     "gemma": _gemma,
@@ -240,9 +298,13 @@ DENSE: Mapping[str, Callable[[Config], Fields]] = {
     "glm": _glm,
     "glm4": partial(_glm, norms=4),
     "gpt2": _gpt2,
+    "gpt_bigcode": _gpt_bigcode,
+    "gpt_neo": _gpt_neo,
     "gpt_neox": _gpt_neox,
+    "gptj": _gpt_j,
     "granite": _LLAMA,
     "helium": _LLAMA,
+    "hunyuan_v1_dense": _hunyuan,
     "llama": _LLAMA,
     "ministral": _mistral,
     "ministral3": partial(equal_layers, windows=sliding_windows, attention={"bias": "none"}),
@@ -252,6 +314,7 @@ DENSE: Mapping[str, Callable[[Config], Fields]] = {
     "olmo2": _olmo2,
     "olmo3": partial(_olmo2, windows=partial(sliding_windows, default=4096, every=4)),
     "opt": _opt,
+    "phi": _phi,
     "phi3": _phi3,
     "qwen2": _qwen2,
     "qwen3": _qwen3,

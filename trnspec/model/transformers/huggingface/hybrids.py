@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from trnspec.model.transformers.huggingface.config import Config, ConfigError
-from trnspec.model.transformers.huggingface.mixtures import gated_shared, qwen_experts
-from trnspec.model.transformers.huggingface.parts import Fields, by_heads, dense_network, outline
+from trnspec.model.transformers.huggingface.mixtures import gated_shared, latent_experts, qwen_experts
+from trnspec.model.transformers.huggingface.parts import Fields, by_heads, dense_network, outline, with_experts
 from trnspec.model.transformers.model import Experts, Recurrence
 
 if TYPE_CHECKING:
@@ -108,7 +108,91 @@ def _nemotron_h(c: Config) -> Fields:
     return fields
 
 
+def _kimi_linear(c: Config) -> Fields:
+    """Kimi Delta Attention in most layers, and latent attention in the others (Kimi Linear)."""
+    if c.get("attn_res_block_size", None):
+        raise ConfigError(
+            "attn_res_block_size", "attn_res_block_size: attention over the results of layers is not modelled"
+        )
+    c.off("mla_use_output_gate")
+    c.off("use_full_rank_gate")
+    c.used |= {"mla_use_nope", "num_expert_group", "head_dim", "moe_layer_freq"}
+    layers = c.count("num_hidden_layers")
+    names = {
+        "num_shared_experts": "n_shared_experts",
+        "num_experts_per_token": "num_experts_per_tok",
+        "model_max_length": "max_position_embeddings",
+    }
+    c.used |= set(names)
+    c.values = {**{name: c.values[key] for key, name in names.items() if key in c.values}, **c.values}
+    types = c.values_of("layer_types", layers)
+    sizes = c.section("linear_attn_config") if "linear_attn_config" in c.values else None
+    if sizes is not None:
+        full = len(sizes.values_of("full_attn_layers") or ())
+        heads, size, kernel = (
+            sizes.count("num_heads"),
+            sizes.count("head_dim"),
+            sizes.count("short_conv_kernel_size", 4),
+        )
+        rank = None if sizes.flag("use_full_rank_gate") else size
+    else:
+        full = (types or []).count("full_attention")
+        heads, size, kernel = (
+            c.count("linear_num_heads", 32),
+            c.count("linear_head_dim", 128),
+            c.count("linear_conv_kernel_dim", 4),
+        )
+        rank = size
+    if not full:
+        raise ConfigError("layer_types", "layer_types has no layer with attention; one at least is needed")
+    fields = latent_experts(c, count=c.present("num_experts", "num_local_experts"), dense=1)
+    fields["recurrence"] = Recurrence(
+        form="kda", layers=layers - full, heads=heads, key_heads=heads, key_size=size, value_size=size, kernel=kernel,
+        gate_rank=rank,
+    )  # fmt: skip
+    return fields
+
+
+def _granite_hybrid(c: Config) -> Fields:
+    """Mamba-2 in most layers, and attention in the others (Granite 4.0)."""
+    layers = c.count("num_hidden_layers")
+    types = c.values_of(c.present("layer_types", "layers_block_type"), layers) or ["linear_attention"] * layers
+    attended = sum(each in {"attention", "full_attention"} for each in types)
+    if not attended:
+        raise ConfigError("layer_types", "layer_types has no layer with attention; one at least is needed")
+    c.used |= {"mamba_expand", "mamba_chunk_size", "normalization_function", "init_method", "layers_block_type"}
+    c.on("mamba_conv_bias")
+    c.off("mamba_proj_bias")
+    heads, expand = c.count("mamba_n_heads", 128), c.count("mamba_expand", 2)
+    size = c.get("mamba_d_head", "auto")
+    fields = outline(c)
+    fields["recurrence"] = Recurrence(
+        form="mamba2",
+        layers=layers - attended,
+        heads=heads,
+        key_heads=c.count("mamba_n_groups", 1),
+        key_size=c.count("mamba_d_state", 256),
+        value_size=expand * fields["hidden"] // heads if size == "auto" else c.count("mamba_d_head"),
+        kernel=c.count("mamba_d_conv", 4),
+    )
+    fields["attention"] = by_heads(c)
+    fields["positions"] = "none" if c.get("position_embedding_type", None) == "nope" else "rotary"
+    if not c.number("num_local_experts", 8):
+        c.used |= {"num_experts_per_tok", "intermediate_size"}
+        return fields | {"feed_forward": dense_network(c, width="shared_intermediate_size")}
+    return with_experts(
+        c,
+        fields,
+        count="num_local_experts",
+        width="intermediate_size",
+        shared=1,
+        shared_width=c.count("shared_intermediate_size", 1024),
+    )
+
+
 HYBRIDS: Mapping[str, Callable[[Config], Fields]] = {
+    "granitemoehybrid": _granite_hybrid,
+    "kimi_linear": _kimi_linear,
     "nemotron_h": _nemotron_h,
     "qwen3_5_moe_text": _qwen3_next,
     "qwen3_5_text": _qwen3_5,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from trnspec.model.transformers.huggingface.config import Config, ConfigError
 from trnspec.model.transformers.huggingface.parts import (
     Fields,
     dense_before,
@@ -16,12 +17,10 @@ from trnspec.model.transformers.huggingface.parts import (
     sliding_windows,
     with_experts,
 )
-from trnspec.model.transformers.model import Attention, Experts, Indexer, LatentAttention
+from trnspec.model.transformers.model import Attention, Experts, GroupedOutput, Indexer, LatentAttention, Pooling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from trnspec.model.transformers.huggingface.config import Config
 
 
 def _mixtral(c: Config) -> Fields:
@@ -187,7 +186,9 @@ def _dbrx(c: Config) -> Fields:
     return fields
 
 
-def _latent(c: Config, *, indexer: bool = False, router_bias: bool = True, dense: int = 3) -> Fields:
+def latent_experts(
+    c: Config, *, indexer: bool = False, router_bias: bool = True, dense: int = 3, count: str = "n_routed_experts"
+) -> Fields:
     """Multi-head latent attention and experts after the first layers (DeepSeek-V2 and V3, Kimi K2, GLM-5)."""
     c.used |= {"head_dim", "num_key_value_heads", "index_topk_freq", "index_skip_topk_offset", "index_share_for_mtp_iteration",
                "layer_types"}  # fmt: skip
@@ -218,28 +219,113 @@ def _latent(c: Config, *, indexer: bool = False, router_bias: bool = True, dense
         indexer=chosen,
     )
     c.expect("moe_layer_freq", 1)
-    c.expect("num_experts", c.values.get("n_routed_experts"))
+    c.expect("num_experts", c.values.get(count))
     first = dense_before(c, "mlp_layer_types", "first_k_dense_replace", default=dense)
     bias = "expert" if router_bias else "none"
-    return with_experts(c, fields, count="n_routed_experts", shared="n_shared_experts", dense=first, router_bias=bias)
+    return with_experts(c, fields, count=count, shared="n_shared_experts", dense=first, router_bias=bias)
+
+
+def _ernie(c: Config) -> Fields:
+    """Experts from one layer to another, with one shared network of the width of several."""
+    layers, first = c.count("num_hidden_layers"), c.number("moe_layer_start_index", 1)
+    last = c.get("moe_layer_end_index", -1)
+    c.expect("moe_layer_end_index", -1, layers - 1, last if last in (-1, layers - 1) else -1)
+    c.expect("moe_layer_interval", 1)
+    c.off("use_bias")
+    fields = equal_layers(c, tied=True, attention={"bias": "none"}, network=no_network)
+    shared, width = c.number("moe_num_shared_experts", 2), c.count("moe_intermediate_size")
+    return with_experts(
+        c, fields, count=c.present("moe_num_experts", "num_experts"), active=c.present("moe_k", "num_experts_per_tok"),
+        shared=1 if shared else 0, shared_width=shared * width if shared > 1 else None, dense=first, router_bias="expert",
+    )  # fmt: skip
+
+
+def _hy_v3(c: Config) -> Fields:
+    fields = equal_layers(c, attention={"norm": "head", "size": 128}, network=no_network)
+    c.used |= {"router_scaling_factor", "enable_moe_fp32_combine", "mlp_bias"}
+    first = dense_before(c, "mlp_layer_types", "first_k_dense_replace", default=1)
+    return with_experts(c, fields, shared="num_shared_experts", dense=first, router_bias="expert")
+
+
+def _dots1(c: Config) -> Fields:
+    fields = equal_layers(c, windows=late_windows, attention={"norm": "head"}, network=no_network)
+    first = dense_before(c, "mlp_layer_types", "first_k_dense_replace", default=0)
+    return with_experts(
+        c, fields, count="n_routed_experts", shared="n_shared_experts", dense=first, router_bias="expert"
+    )
+
+
+_POOLED = {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128, "sliding_attention": 0}
+
+
+def _deepseek_v4(c: Config) -> Fields:
+    """Pooled keys, some chosen by an indexer; a window in every layer; hyper-connections; experts by a table at first."""
+    layers = c.count("num_hidden_layers")
+    c.used |= {"compress_rates", "compress_rate_csa", "compress_rate_hca", "qk_rope_head_dim", "mlp_layer_types", "hc_eps",
+               "hc_sinkhorn_iters", "compress_rope_theta"}  # fmt: skip
+    rates = {**_POOLED, **(c.values.get("compress_rates") or {})}
+    ratios = c.values_of("compress_ratios", layers)
+    if ratios is None:
+        kinds = c.values_of("layer_types", layers)
+        if kinds is None:
+            raise ConfigError("compress_ratios", "config.json has neither compress_ratios nor layer_types")
+        ratios = [rates.get(kind) for kind in kinds]
+    c.used.add("layer_types")
+    few, many = rates["compressed_sparse_attention"], rates["heavily_compressed_attention"]
+    if not {few, many} <= set(ratios) <= {0, few, many}:
+        raise ConfigError(
+            "compress_ratios", f"compress_ratios has other values than 0, {few} and {many}, or lacks one of these"
+        )
+    heads = c.count("num_attention_heads")
+    c.expect("num_key_value_heads", 1)
+    c.off("attention_bias")
+    c.off("mlp_bias")
+    fields = outline(c)
+    fields["attention"] = Attention(
+        heads=heads,
+        kv_heads=1,
+        head_size=c.count("head_dim"),
+        norm="keys",
+        values="shared",
+        query_rank=c.count("q_lora_rank"),
+        output=GroupedOutput(groups=c.count("o_groups"), rank=c.count("o_lora_rank")),
+        sinks="head",
+        window=c.count("sliding_window", 128),
+        windowed=ratios.count(0) or None,
+        indexer=Indexer(
+            keys=c.count("index_topk"), heads=c.count("index_n_heads"), size=c.count("index_head_dim"),
+            layers=ratios.count(few), sparse=ratios.count(few),
+        ),
+        pooling=Pooling(chosen=few, all=many, layers=ratios.count(many)),
+    )  # fmt: skip
+    fields["streams"] = c.count("hc_mult", 4)
+    hashed = c.number("num_hash_layers", 3)
+    return with_experts(
+        c, fields, count="n_routed_experts", shared="n_shared_experts", router_bias="expert", hashed=hashed or None
+    )
 
 
 def _deepseek_v2(c: Config) -> Fields:
     c.used.add("topk_method")
-    return _latent(c, router_bias=False, dense=0)
+    return latent_experts(c, router_bias=False, dense=0)
 
 
 MIXTURES: Mapping[str, Callable[[Config], Fields]] = {
     "afmoe": _afmoe,
     "dbrx": _dbrx,
     "deepseek_v2": _deepseek_v2,
-    "deepseek_v3": _latent,
-    "deepseek_v32": partial(_latent, indexer=True),
+    "deepseek_v3": latent_experts,
+    "deepseek_v4": _deepseek_v4,
+    "deepseek_v32": partial(latent_experts, indexer=True),
+    "dots1": _dots1,
+    "ernie4_5_moe": _ernie,
     "glm4_moe": _glm4_moe,
-    "glm_moe_dsa": partial(_latent, indexer=True),
+    "glm4_moe_lite": partial(latent_experts, dense=1),
+    "glm_moe_dsa": partial(latent_experts, indexer=True),
     "gpt_oss": _gpt_oss,
     "granitemoe": _granite_moe,
-    "kimi_k2": _latent,
+    "hy_v3": _hy_v3,
+    "kimi_k2": latent_experts,
     "llama4_text": _llama4,
     "minimax_m2": _minimax_m2,
     "minimax_m3": _minimax_m3,

@@ -11,13 +11,14 @@ from trnspec.model.transformers.huggingface.config import PARTS, Config, ConfigE
 from trnspec.model.transformers.huggingface.dense import DENSE
 from trnspec.model.transformers.huggingface.encoders import ENCODERS
 from trnspec.model.transformers.huggingface.hybrids import HYBRIDS
+from trnspec.model.transformers.huggingface.local import LOCAL
 from trnspec.model.transformers.huggingface.mixtures import MIXTURES
 from trnspec.model.transformers.model import Model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ARCHITECTURES = {**DENSE, **ENCODERS, **MIXTURES, **HYBRIDS}
+ARCHITECTURES = {**DENSE, **ENCODERS, **MIXTURES, **HYBRIDS, **LOCAL}
 """How the config.json of each ``model_type`` is read."""
 
 
@@ -44,6 +45,7 @@ def imported(config: Mapping[str, Any]) -> Imported:
     predicted = [key for key in _PREDICTED if c.get(key, None)]
     if predicted:
         c.notes.append("Modules of multi-token prediction are left out.")
+    c.used.add("expert_dtype")
     fields["precision"] = _precision(values, config)
     c.finish()
     return Imported(Model(**fields), tuple(c.notes))

@@ -252,7 +252,7 @@ def _free(data: Runs) -> tuple[str, ...]:
     used = {
         "sample": data.host.any(),
         # A compiled graph reads whole buckets.
-        "padding": (plan.compiled_reads == 0.0).any(),
+        "padding": (plan.compiled_keys == 0.0).any(),
         # With tensor parallelism the time of a layer is that of its collectives as well.
         "launch": (plan.tp == 1.0).any(),
         "call": (plan.tp > 1.0).any(),

@@ -28,9 +28,13 @@ TYPICAL: dict[str, float] = {
 }  # fmt: skip
 """Parameters with typical values."""
 
+EPILOGUE: dict[str, dict[str, float]] = {"gemm": {"epilogue": 0.1}}
+"""Parameters that only one kernel has."""
+
 LIMITS: dict[str, tuple[float, float]] = {
     "compute": (0.02, 0.95), "memory": (0.02, 0.98), "fixed": (5e-7, 1e-3), "inner": (1e-10, 1e-4), "token": (1e-10, 1e-4),
     "quantize": (1e-8, 1e-4), "waves": (1e-3, 0.999), "split": (1e-3, 0.999), "sharpness": (1.0, 20.0),
+    "epilogue": (1e-3, 2.0),
 }  # fmt: skip
 """Physical limits: a share of the peak rates, and times between a part of a launch and a thousand of them."""
 
@@ -41,10 +45,21 @@ DEVIATIONS: dict[str, tuple[str, ...]] = {
     "token": ("kernel",),
     "inner": ("kernel",),
 }
-"""The groupings by which each deviates: a kernel is a framework and a precision, a local one that of a generation of chips."""
+"""The groupings by which each deviates: a kernel is a framework and a precision, a local one that of a generation of chips, and
+an architecture is a generation and a precision: libraries of all frameworks call the same instructions."""
+
+OF_GEMM: dict[str, tuple[str, ...]] = {
+    **DEVIATIONS,
+    "compute": ("chip", "precision", "architecture", "local"),
+    "memory": ("chip", "architecture", "local"),
+    "fixed": ("chip", "architecture", "local"),
+    "sharpness": ("architecture",),
+    "epilogue": ("architecture",),
+}
+"""Those of matrix multiplications."""
 
 PRIOR = 0.3
-RIDGE = {"gemm": 0.25}
+RIDGE = {"gemm": 0.3}
 """Residual of a mean and of a deviation by a factor of e; chosen by the errors of shapes left out."""
 _RIDGE = 0.7
 
@@ -64,7 +79,7 @@ def groups_of(case: KernelCase) -> dict[str, str]:
 def _groups(chip: str, framework: str, precision: str) -> dict[str, str]:
     return {
         "chip": chip, "framework": framework, "precision": precision, "kernel": f"{framework} {precision}",
-        "local": f"{_generation(chip)} {framework} {precision}",
+        "local": f"{_generation(chip)} {framework} {precision}", "architecture": f"{_generation(chip)} {precision}",
     }  # fmt: skip
 
 
@@ -84,7 +99,8 @@ def solved(part: str, some: Sequence[KernelCase], start: Pooled | None = None) -
     shape = {n: np.array([c.shape[n] for c in some]) for n in some[0].shape}
     measured = np.array([c.measured for c in some])
     pooling = Pooling(
-        typical=TYPICAL, shares=frozenset({"compute", "memory", "waves", "split"}), deviations=DEVIATIONS, prior=PRIOR,
+        typical=TYPICAL | EPILOGUE.get(part, {}), shares=frozenset({"compute", "memory", "waves", "split"}),
+        deviations=OF_GEMM if part == "gemm" else DEVIATIONS, prior=PRIOR,
         ridge=RIDGE.get(part, _RIDGE), limits=LIMITS,
     )  # fmt: skip
 

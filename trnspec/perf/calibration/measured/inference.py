@@ -18,7 +18,7 @@ from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.roofline import ELEMENT_BYTES
-from trnspec.perf.serving.forward_pass import Deployment, Serving, attended
+from trnspec.perf.serving.forward_pass import Deployment, Serving, context_at
 from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.request import serve
 from trnspec.perf.serving.static_graphs import all_experts_from, compiled, narrow_shards, powers_of_two, tile_of
@@ -66,6 +66,7 @@ class InferenceCase:
         dtype: Compute dtype of matrix multiplications.
         tpot: Measured time per output token [s]; 0 where none was published.
         ttft: Measured time to first token [s]; 0 where none was published, or where its prompt is not known.
+        encoded: Measured time of one pass of an encoder over its batch [s]; 0 for a model that generates tokens.
         queued: Prefills of other requests that a request waits for, on average, before its own.
         interrupted: Whether prompts of other users were prefilled during decoding.
         host: Whether tokens were sampled on the host.
@@ -82,6 +83,7 @@ class InferenceCase:
     dtype: str
     tpot: float
     ttft: float = 0.0
+    encoded: float = 0.0
     queued: float = 0.0
     era: str = ""
     interrupted: bool = False
@@ -167,6 +169,17 @@ class _Times:
     ttft: float
     prompt: float
     output: float
+    encoded: float = 0.0
+
+
+def _encoded(row: Record) -> _Times:
+    """The time of one pass of an encoder: its median latency, of the sequences of a batch on one rank."""
+    latency, prompt = number(row, "lat_p50_ms") * 1e-3, float(integer(row, "seq"))
+    if not latency:
+        raise UsageError("the row states no time per output token; of an encoder, no latency")
+    if not prompt:
+        raise UsageError("the row states no seq, which is what an encoder computes")
+    return _Times(0.0, 0.0, prompt, 1.0, latency)
 
 
 def _times(row: Record, *, interrupted: bool, assumptions: list[str]) -> _Times:
@@ -176,7 +189,7 @@ def _times(row: Record, *, interrupted: bool, assumptions: list[str]) -> _Times:
     """
     tpot, ttft = (number(row, column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
     if not (tpot or ttft):
-        raise UsageError("the row states no time per output token; an encoder has none")
+        return _encoded(row)
     prompt, output = float(integer(row, "isl")), float(integer(row, "osl"))
     context, decoded = integer(row, "ctx_bucket"), integer(row, "tkg_bucket")
     if not output:
@@ -214,15 +227,20 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
     model, dims = model_of(graph, row, assumptions)
     if model not in graph and not integer(row, "ffn"):
         raise UsageError(f"the catalog has no model like {model!r}, and the row states no ffn")
-    if not dims.causal:
+    if not dims.causal and not times.encoded:
         raise UsageError(f"{model} is an encoder and generates no tokens")
-    tp, dp = integer(row, "tp", needed=True), integer(row, "dp") or 1
+    if dims.causal and times.encoded:
+        raise UsageError("the row states no time per output token")
+    # Encoders run in parallel on the data, each copy on one rank, unless a row states otherwise.
+    tp, dp = integer(row, "tp", needed=not times.encoded) or 1, integer(row, "dp") or 1
     system = _system(graph, row, tp * dp, assumptions)
     if tp * dp > system.ranks:
         raise RefusalError("rank-count", f"tp {tp} x dp {dp} exceeds the {system.ranks:g} ranks of {system.name}")
     if continuous and not (integer(row, "batch_compiled") or optimum):
         raise UsageError("the row states the requests in flight, of which some may wait, and not the batch that runs")
     precision = cell(row, "precision")
+    if times.encoded and precision.endswith("/w:"):
+        assumptions.append("weights: 2 bytes, the dtype of multiplications; at the slow end of the interval 4")
     settings = FRAMEWORKS[framework].settings if framework in FRAMEWORKS and system.lnc else {}
     compiled_batch = compiled_batches.get(_server(row), 0) if optimum else integer(row, "batch_compiled")
     integer(row, "batch_conc", needed=not compiled_batch)
@@ -247,7 +265,7 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
         flash=float(_set_to(settings, "prefill_attention", "flash")),
         materialized=float(_set_to(settings, "prefill_attention", "materialized")),
         single_core=float(system.sharing > 1.0),
-        weight_bytes=_weight_bytes(precision),
+        weight_bytes=_NARROW if times.encoded and precision.endswith("/w:") else _weight_bytes(precision),
         cache_bytes=_cache_bytes(row),
     )
     plan = _compiled(graph, row, dims, system, settings, plan)
@@ -264,6 +282,7 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
         dtype=dtype,
         tpot=times.tpot,
         ttft=times.ttft,
+        encoded=times.encoded,
         queued=0.5 * (replica_batch - 1.0) / ROUNDS if waiting else 0.0,
         interrupted=continuous,
         host=optimum and "cpu" in name.lower(),
@@ -317,11 +336,11 @@ def _compiled(
     usual = powers_of_two(int(settings["context_buckets"].value), ceil(end))
     plan = compiled(model, plan, usual)
     if decoded:
-        reads = attended(model, max(decoded, end))
         longest = max(decoded, end)
+        keys = context_at(model, longest)
         plan = evolve(
-            plan, compiled_context=longest, compiled_keys=longest, compiled_reads=reads, compiled_first=reads,
-            compiled_last=reads,
+            plan, compiled_context=longest, compiled_keys=keys.full, compiled_window=keys.window,
+            compiled_chosen=keys.chosen, compiled_first=longest, compiled_last=longest,
         )  # fmt: skip
     if context:
         width = max(context, plan.prompt)
@@ -339,6 +358,10 @@ def _check_links(dims: Dimensions, plan: Deployment, system: System, dtype: str)
     """Reject deployments that use a link without a published rate, which would count as taking no time."""
     if serve(transformer(dims), plan, machine(system, IDEAL, dtype), Serving()).unknown > 0.0:
         raise RefusalError("unknown-figure", f"the layout needs a link of {system.name} whose rate is not published")
+
+
+_NARROW = 2.0
+"""Bytes of a weight where a table leaves open whether the compiler stores weights as it multiplies them, or in 32 bit."""
 
 
 def _weight_bytes(precision: str) -> float:

@@ -38,6 +38,9 @@ of NVFP4 and for 32 of MXFP4."""
 OVERLOADED = 30.0
 """Time to first token [s] from which on a server is overloaded: the time then depends on how long the client sent."""
 
+FEW, NOT_AS_STATED = 3, 0.25
+"""Least number, and least share, of the rows of a sweep below their bounds that say that its conditions are not those stated."""
+
 _TOLERANCE = 1.05
 """How far a time may be below its bound, since the number of requests that run varies."""
 
@@ -70,7 +73,9 @@ def on_gpu(row: Record) -> bool:
 def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Skipped]:
     """Every row of serving on GPUs as a case, or as skipped.
 
-    A row whose time per output token is below its lower bound is skipped: fewer requests were running than in flight.
+    A row whose time per output token is below its lower bound is skipped: fewer requests were running than in flight, or
+    prompts came from a prefix cache.  If these are many of the rows of a sweep, one table of one model on one chip, then its other
+    rows are skipped too: they were measured in the same way, and are only far enough above the bound by their shape.
     """
     mine = [row if on_gpu(row) else {**row, "kind": ""} for row in rows]
     read = list(cases(mine, "infer", partial(_case, _Named(graph))))
@@ -79,7 +84,10 @@ def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Sk
         return read
     ideal = Runs.of(known).times(Serving())
     reasons: dict[str, str] = {}
+    sweeps: dict[tuple[str, ...], list[str]] = {}
     for i, case in enumerate(known):
+        sweep = case.system.chip, case.framework, case.model, str(case.plan.weight_bytes), case.source_text
+        sweeps.setdefault(sweep, []).append(case.id)
         if ideal.unknown[i] > UNUSED:
             reasons[case.id] = f"the layout needs a link of {case.system.name} whose rate is not published"
         elif ideal.tpot[i] > _TOLERANCE * case.tpot:
@@ -87,6 +95,14 @@ def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Sk
                 f"the time per output token is below its lower bound with {case.requests:g} requests in flight: "
                 "fewer were running"
             )
+    for names in sweeps.values():
+        below = [name for name in names if name in reasons]
+        if len(below) >= FEW and len(below) >= NOT_AS_STATED * len(names):
+            reason = (
+                f"of the {len(names)} rows of its sweep {len(below)} are below their lower bound: prompts came from a prefix cache, "
+                "or fewer requests were running than stated"
+            )
+            reasons = dict.fromkeys(names, reason) | reasons
     return [Skipped(c.id, reasons[c.id]) if c.id in reasons else c for c in read]
 
 

@@ -25,10 +25,20 @@ if TYPE_CHECKING:
 Record = dict[str, str]
 Case = TypeVar("Case")
 Part = Literal[
-    "step", "memory", "tpot", "ttft", "collective", "gemm", "attention_prefill", "attention_decode", "moe", "op"
+    "step",
+    "memory",
+    "tpot",
+    "ttft",
+    "encoder",
+    "collective",
+    "gemm",
+    "attention_prefill",
+    "attention_decode",
+    "moe",
+    "op",
 ]
 """What was measured: time of a training step, memory of a rank, time per output token, time to first token, or the time of
-a collective, of a matrix multiplication, of attention in prefill or in decoding, of an expert layer, or of another kernel."""
+a pass of an encoder, of a collective, of a matrix multiplication, of attention in prefill or in decoding, of an expert layer, or of another kernel."""
 
 PARTS: tuple[Part, ...] = get_args(Part)
 

@@ -28,7 +28,12 @@ def score_inference(
     read = list(inference_cases(graph, rows))
     scored: list[Scored | Skipped] = [c for c in read if isinstance(c, Skipped)]
     chosen = Chosen(graph, "inference", calibration)
-    for applied, some in chosen.groups([c for c in read if isinstance(c, InferenceCase)]):
+    read_cases = [c for c in read if isinstance(c, InferenceCase)]
+    groups = [
+        *chosen.groups([c for c in read_cases if not c.encoded]),
+        *((_alone(applied), some) for applied, some in chosen.groups([c for c in read_cases if c.encoded])),
+    ]
+    for applied, some in groups:
         cases = [case for case, _ in some]
         ideal, value = _times(cases, Calibrated()), _times(cases, applied)
         slow, fast = (_times([_at_end(case, end) for case in cases], applied) for end in (0, 1))
@@ -38,6 +43,7 @@ def score_inference(
             for part, measured, (low, high) in (
                 ("tpot", case.tpot, spread),
                 ("ttft", case.ttft, known.ttft_interval or spread),
+                ("encoder", case.encoded, known.ttft_interval or spread),
             ):
                 if not measured:
                     continue
@@ -47,10 +53,18 @@ def score_inference(
                 if known.name:
                     each = evolve(
                         each, calibrated=float(value.of(part)[i]), low=float(fast.of(part)[i]) * low,
-                        high=float(slow.of(part)[i]) * high, kind=known.evidence.kind, calibration=known.name,
+                        high=float(slow.of(part)[i]) * high, kind="transferred" if case.encoded else known.evidence.kind,
+                        calibration=known.name,
                     )  # fmt: skip
                 scored.append(each)
     return scored
+
+
+def _alone(applied: Calibrated) -> Calibrated:
+    """A calibration of a server for a model without one: shares of rates, and none of the fixed times."""
+    fixed = dict.fromkeys(("launch", "sample", "request", "queue", "response"), 0.0)
+    efficiency = evolve(applied.efficiency, call=0.0, step=0.0)
+    return evolve(applied, efficiency=efficiency, serving=evolve(applied.serving, **fixed))
 
 
 @frozen
@@ -70,7 +84,8 @@ def _times(cases: Sequence[InferenceCase], applied: Calibrated) -> _Times:
 
 
 def _at_end(case: InferenceCase, end: int) -> InferenceCase:
-    return evolve(case, system=(case.system.ends or (case.system,) * 2)[end])
+    plan = evolve(case.plan, weight_bytes=4.0) if case.encoded and end == 0 else case.plan
+    return evolve(case, plan=plan, system=(case.system.ends or (case.system,) * 2)[end])
 
 
 def refit_inference(graph: Graph, rows: list[Record], holdout: Holdout = "model") -> dict[tuple[str, Part], float]:

@@ -6,7 +6,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
-from attrs import evolve
+from attrs import evolve, fields
 
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fits.kernels import FOLDS, held_out, solved
@@ -81,8 +81,8 @@ def _score(graph: Graph, rows: list[Record], kind: str, dataset: str, calibratio
 
 def roof_of(roof: KernelRoof) -> Roof:
     """A roof of a document as numbers."""
-    names = ("compute", "memory", "fixed", "inner", "token", "quantize", "waves", "split", "sharpness")
-    return Roof(**{name: float(getattr(roof, name)) for name in names})
+    names = (field.name for field in fields(Roof))
+    return Roof(**{name: float(value) for name in names if (value := getattr(roof, name)) is not None})
 
 
 def _roof(roofs: Sequence[KernelRoof], part: str, precision: str) -> KernelRoof | None:

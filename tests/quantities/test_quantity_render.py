@@ -1,0 +1,126 @@
+"""trnspec.quantities.quantity: computed values as texts, compared with the decimal module; and units to show them in."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from trnspec.quantities.display import Displayed, common_unit
+from trnspec.quantities.quantity import choose_unit, parse, render
+from trnspec.quantities.units import UNITS, Dimension
+
+MOST_DECIMALS = 15
+
+
+def written(number: Decimal, digits: int) -> str:
+    """The number with some digits: halves away from 0, an exponent from 10^15 on, below 10^-6, or for many decimals."""
+    if not number:
+        return "0"
+    rounded = Context(prec=digits, rounding=ROUND_HALF_UP).plus(number)
+    exponent = rounded.adjusted()
+    decimals = digits - 1 - exponent
+    if exponent >= 15 or exponent < -6 or (exponent < 0 and decimals > MOST_DECIMALS):
+        mantissa = f"{rounded.scaleb(-exponent):f}"
+        return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}e{exponent}"
+    text = f"{rounded:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+@given(st.integers(-(10**21), 10**21), st.integers(-30, 12), st.integers(1, 20))
+@example(-5, -1, 1)
+@example(-5, -2, 3)
+@example(1, -6, 1)
+@example(9999995, -13, 1)
+@example(99, -8, 1)
+@example(999999999999999, 0, 15)
+@example(9999999999999995, -1, 15)
+@example(1, 15, 1)
+@example(1234, -7, 12)
+@example(1234, -7, 13)
+@example(15, -1, 1)
+@example(25, -1, 1)
+@example(-25, -1, 1)
+def test_render(mantissa: int, power: int, digits: int) -> None:
+    number = Decimal(mantissa).scaleb(power, Context(prec=60))
+    sign = number.is_signed() and number != 0
+
+    assert f"{'-' if sign else ''}{written(abs(number), digits)} B" == render(Fraction(number), "B", digits)
+    assert f"{'-' if sign else ''}{written(abs(number), digits)}x" == render(Fraction(number), "x", digits)
+
+
+@given(st.fractions(0, 10**20), st.sampled_from(Dimension))
+def test_choose_unit(value: Fraction, dimension: Dimension) -> None:
+    """The largest decimal unit in which the value is at least 1; the smallest, if there is none; the base unit of 0."""
+    decimal = {u.factor: u for u in UNITS if u.dimension is dimension and "i" not in u.symbol.replace("bit", "")}
+    powers = {f: u for f, u in decimal.items() if str(max(f.numerator, f.denominator)).strip("0") == "1"}
+    fitting = [f for f in powers if f <= value]
+    unit = choose_unit(value, dimension)
+
+    if value == 0:
+        assert dimension.base == unit.symbol
+    else:
+        assert powers[max(fitting) if fitting else min(powers)] is unit
+    assert unit is choose_unit(-value, dimension)
+
+
+@pytest.mark.parametrize(
+    ("texts", "unit", "numbers"),
+    [
+        # At the ends of the range in which the published unit is kept.
+        (["0.1 GB", "1 GB"], "GB", ["0.1", "1"]),
+        (["0.0999 GB", "1 GB"], "GB", ["0.0999", "1"]),
+        (["0.0999 GB", "0.5 GB"], "MB", ["99.9", "500"]),
+        (["9,999.9 GB"], "GB", ["9,999.9"]),
+        (["10,000 GB"], "TB", ["10"]),
+        (["10,000 GB", "1 GB", "1 GB"], "GB", ["10,000", "1", "1"]),
+        # 0 suits every unit.
+        (["0 GB", "5 GB"], "GB", ["0", "5"]),
+        (["0 GB", "0 GB"], "GB", ["0", "0"]),
+        # Of an even number of figures, the larger one in the middle.
+        (["1 MB", "1 GB"], "GB", ["0.001", "1"]),
+        (["1 MB", "2 MB", "1 GB", "2 GB"], "GB", ["0.001", "0.002", "1", "2"]),
+        # Other families, with and without prefixes.
+        (["50 us", "2 ms", "3 s"], "ms", ["0.05", "2", "3,000"]),
+        (["2 kW", "500 W"], "kW", ["2", "0.5"]),
+        (["100 Gbps", "12.5 GB/s"], "Gbit/s", ["100", "100"]),
+        (["12.5 GB/s", "100 Gbps"], "GB/s", ["12.5", "12.5"]),
+        (["1,536 KiB", "1 MiB"], "MiB", ["1.5", "1"]),
+        (["3 KiB", "2 KiB", "12,000 KiB"], "KiB", ["3", "2", "12,000"]),
+        (["20,000 USD/h"], "USD/h", ["20,000"]),
+        (["0.05x", "3x"], "x", ["0.05", "3"]),
+        # A unit that is not the published one shows four digits at least.
+        (["1.23456 GB", "20,000 GB"], "TB", ["0.00123456", "20"]),
+        (["12,345 MB", "1 MB"], "GB", ["12.345", "0.001"]),
+        (["1 KiB", "1,000 MiB", "3 GiB"], "MiB", ["0.0009766", "1,000", "3,072"]),
+    ],
+)  # fmt: skip
+def test_common_unit(texts, unit, numbers) -> None:
+    figures = [Displayed.of(parse(text)) for text in texts]
+    found = common_unit(figures)
+
+    assert (unit, numbers) == (found.symbol, [f.text(found) for f in figures])
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "shown"),
+    [
+        ("667 TFLOPS", 1, "667"),
+        ("667 TFLOPS", 2, "1,334"),
+        ("2.5 TFLOPS", 3, "7.5"),
+        ("1.2 TFLOPS", 9, "10.8"),
+        ("1.2 TFLOPS", 10, "12"),
+        ("1.23 TFLOPS", 16, "19.68"),
+        ("~1.2 TFLOPS", 16, "~19.2"),
+        ("up to 1.2 TFLOPS", 16, "up to 19.2"),
+        (">= 1.2 TFLOPS", 1, ">=1.2"),
+        ("over 1.2 TFLOPS", 1, ">1.2"),
+    ],
+)
+def test_several_of_one(text, count, shown) -> None:
+    figure = Displayed.of(parse(text), count)
+
+    assert shown == figure.text(figure.unit)
