@@ -9,9 +9,10 @@ from catalogs import document, graph
 
 import trnspec
 from trnspec.graph.graph import Graph
-from trnspec.graph.paths import paths, place, total_paths, unknown_path
+from trnspec.graph.paths import paths, place, present_path, total_paths, unknown_path
 from trnspec.graph.values import Sort
 from trnspec.model.chip import Chip
+from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.link import Link
 from trnspec.model.ref import Ref
@@ -85,6 +86,69 @@ def test_no_place(spec, path) -> None:
 def test_why_not(spec, path, hint) -> None:
     assert unknown_path(GRAPH, spec, path).endswith(hint)
     assert bool(hint) == bool(unknown_path(GRAPH, spec, path))
+
+
+@pytest.mark.parametrize(
+    ("spec", "path", "present"),
+    [
+        (Chip, "efa", ""),
+        (Chip, "efa.bandwidth", ""),
+        (Chip, "efa.cards", ""),
+        (Chip, "network.bandwidth", ""),
+        (Chip, "server.efa.cards", ""),
+        (Chip, "server.network.nics", ""),
+        (Chip, "fabric.bandwidth", ""),
+        (Chip, "server.fabric.bandwidth", ""),
+        (Chip, "chip.efa", ""),
+        (Chip, "stated.efa.bandwidth", ""),
+        (Chip, "stated.efa", ""),
+        (Chip, "server.stated.efa", ""),
+        (Chip, "between_servers.bandwidth", ""),
+        (Chip, "memory.capacity", ""),
+        (Chip, "servers.server.efa.cards", ""),
+        (Server, "efa", "network"),
+        (Server, "efa.bandwidth", "network.bandwidth"),
+        (Server, "efa.cards", "network.nics"),
+        (Server, "network.bandwidth", ""),
+        (Server, "server.efa.cards", ""),
+        (Server, "server.network.nics", ""),
+        (Server, "fabric.bandwidth", "fabric.bandwidth.both"),
+        (Server, "server.fabric.bandwidth", ""),
+        (Server, "chip.efa", ""),
+        (Server, "stated.efa.bandwidth", ""),
+        (Server, "stated.efa", ""),
+        (Server, "server.stated.efa", ""),
+        (Server, "between_servers.bandwidth", ""),
+        (Server, "memory.capacity", ""),
+        (Server, "servers.server.efa.cards", ""),
+        (UltraServer, "efa", "network"),
+        (UltraServer, "efa.bandwidth", "network.bandwidth"),
+        (UltraServer, "efa.cards", "network.nics"),
+        (UltraServer, "network.bandwidth", ""),
+        (UltraServer, "server.efa.cards", "server.network.nics"),
+        (UltraServer, "server.network.nics", ""),
+        (UltraServer, "fabric.bandwidth", "fabric.bandwidth.both"),
+        (UltraServer, "server.fabric.bandwidth", "server.fabric.bandwidth.both"),
+        (UltraServer, "chip.efa", ""),
+        (UltraServer, "stated.efa.bandwidth", "stated.network.bandwidth"),
+        (UltraServer, "stated.efa", "stated.network"),
+        (UltraServer, "server.stated.efa", ""),
+        (UltraServer, "between_servers.bandwidth", "between_servers.bandwidth.both"),
+        (UltraServer, "memory.capacity", ""),
+        (UltraServer, "servers.server.efa.cards", ""),
+        (Cluster, "efa", "network"),
+        (Cluster, "efa.bandwidth", "network.bandwidth"),
+        (Cluster, "efa.cards", "network.nics"),
+        (Cluster, "server.efa.cards", "server.network.nics"),
+        (Cluster, "fabric.bandwidth", "fabric.bandwidth.both"),
+        (Cluster, "server.fabric.bandwidth", "server.fabric.bandwidth.both"),
+    ],
+)
+def test_present_path(spec, path, present) -> None:
+    """Of a renamed attribute of the kind, of a part that the path names, and of any part; empty where none is renamed."""
+    assert present == present_path(spec, path)
+    if present:
+        assert f"{path} is now {present}" == unknown_path(GRAPH, spec, path)
 
 
 @pytest.mark.parametrize("spec", SPECS)

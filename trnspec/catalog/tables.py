@@ -104,8 +104,7 @@ def _kind(graph: Graph, kind: str, folder: str, spec: type[Any]) -> Table:
     cells: list[list[Cell]] = []
     for path in dict.fromkeys(paths(graph, spec, parts=False)):
         at = place(graph, spec, path)
-        if at is None:
-            continue
+        assert at is not None  # as of every path that is offered
         values = [at.read(n) for n in nodes]
         columns.append(_column(graph, spec, at, nodes, values))
         cells.append([_cell(columns[-1], at, n, value) for n, value in zip(nodes, values, strict=True)])

@@ -14,7 +14,6 @@ from trnspec.graph.composition import (
     added,
     chips,
     counted_at,
-    has_parts,
     merged,
     occurrences,
     parts,
@@ -304,7 +303,7 @@ def sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
     First the numbers of parts, then the figures, those of the innermost parts first.
     """
     spec = type(node.spec)
-    if isinstance(node.spec, Chip) or not has_parts(spec):
+    if isinstance(node.spec, Chip):
         return ()
     below = tuple(_below(graph, node))
     result = list(_counts(graph, node, below))
