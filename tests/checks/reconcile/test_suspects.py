@@ -252,3 +252,15 @@ def test_the_older_of_two_sources_is_doubted(source, doubted):
     assert [(s.site.node.name, dotted(s.site.path), s.site.claim) for s in found] == [
         ("trainium2", "spec.power", doubted)
     ]
+
+
+@pytest.mark.parametrize(
+    ("adopted", "claimed", "doubted"), [("20,763 GiB", "20,736 GiB", None), ("20,736 GiB", "20,763 GiB", 0)]
+)
+def test_a_sum_supports_the_value_that_it_agrees_with_far_better(adopted, claimed, doubted):
+    """144 chips of 144 GiB are 20,736 GiB, and within rounding 20,763; the source of the claim is the older one."""
+    name, at = "trn3-gen2-ultraserver", "stated.memory.capacity"
+    graph = claim(put(bare(), name, at, adopted), name, f"spec.{at}", claimed, source="neuron-trn1-2023-02")
+    found = suspects(relations(graph), graph=graph)
+
+    assert [(s.site.node.name, dotted(s.site.path), s.site.claim) for s in found] == [(name, f"spec.{at}", doubted)]
