@@ -75,3 +75,34 @@ def test_every_claim_is_checked(code: str) -> None:
 
     assert reported(code, graph, node, (*OTHERS, *node.claims)) == [*others, *(more + n for n in alone)]
     assert reported(code, graph, node, (*node.claims, *OTHERS)) == [*alone, *(number + n for n in others)]
+
+
+REFERRING = (
+    "TRN303",
+    "TRN308",
+    "TRN402",
+    "TRN403",
+    "TRN404",
+    "TRN407",
+    "TRN408",
+    "TRN409",
+    "TRN502",
+    "TRN503",
+    "TRN504",
+)
+
+
+@pytest.mark.parametrize("code", REFERRING)
+def test_no_finding_refers_to_itself(code: str) -> None:
+    """What it refers to is elsewhere, in a document that is known."""
+    text = next(text for heading, text in examples(rule(code).code) if heading == "Example")
+    graph = beside(text)
+    files = {n.document.file for n in graph}
+    reported_ = findings(code, graph)
+
+    assert reported_
+    for diagnostic in reported_:
+        places = [(where.file, where.place) for where in diagnostic.see]
+        assert (diagnostic.where.file, diagnostic.where.place) not in places
+        assert len(places) == len(set(places))
+        assert {file for file, _ in places} <= files
