@@ -16,7 +16,7 @@ from trnspec.evaluation.result import RefusalError
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.training.step import PARTS, passes_of_layer
+from trnspec.perf.training.step import PARTS, least_time, passes_of_layer
 from trnspec.perf.training.timeline import (
     BUBBLE,
     COMMUNICATION,
@@ -288,3 +288,25 @@ def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str)
     assert {name: thread for thread, name, _ in passes.end}.get("data", COMMUNICATION) == COMMUNICATION
     assert list(passes.shares) == [1.0] * layout.pp
     assert (passes.stages, passes.microbatches, passes.chunks) == (layout.pp, m, layout.interleave)
+
+
+ONE_STAGE = [
+    Layout(tp=8, dp=4, seq=4096, global_batch=32, recompute=recompute, flash=recompute != "selective", zero=1)
+    for recompute in ("none", "selective", "full")
+]
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS, *ONE_STAGE])
+@pytest.mark.parametrize("calibration", ["none", "trainium1-neuron"])
+def test_the_least_time_is_nearly_that_of_one_stage(layout: Layout, calibration: str) -> None:
+    """A lower bound, which a step without a pipeline takes but for what overlaps."""
+    estimator, plan = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", calibration=calibration), layout.plan()
+    of = costs(terms(estimator.model, estimator.machine), plan, links(plan, estimator.machine))
+    least, total = (
+        float(least_time(of, float(layout.microbatch), float(layout.microbatches))),
+        estimator.step(layout).total,
+    )
+
+    assert least <= total * (1.0 + 1e-12)
+    if layout.pp == 1 and layout.zero < 3:
+        assert least >= 0.99 * total
