@@ -292,8 +292,8 @@ def test_windows_and_directions():
 def test_nothing_is_left_out_of_the_dimensions():
     """Every field of the class is filled by some model of the catalog."""
     filled = {f for n in shipped().of(Model) for f, v in attrs.asdict(dimensions(n.spec)).items() if v}
-    # No model of the catalog has shared experts with biases, or states modules of multi-token prediction.
-    unused = {"shared_small", "mtp_layers", "mtp_weights", "mtp_small"}
+    # No model of the catalog states modules of multi-token prediction.
+    unused = {"mtp_layers", "mtp_weights", "mtp_small"}
     assert {f.name for f in attrs.fields(Dimensions)} - unused == filled
 
 
