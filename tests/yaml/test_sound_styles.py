@@ -213,13 +213,13 @@ def alike(text: str) -> None:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(flow=st.lists(flows, min_size=1, max_size=2), end=st.sampled_from(_ENDS))
 def test_flow_collections(flow, end) -> None:
     alike("".join(f"a{n}: {text}{end}\n" for n, text in enumerate(flow)))
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(lines=st.lists(st.sampled_from(_LINES), min_size=1, max_size=7))
 def test_lines_in_any_order(lines) -> None:
     alike("".join(f"{line}\n" for line in lines))
