@@ -44,6 +44,7 @@ QUICK = {
     "a: {b: [1, 2], c: {d: 'x''y'}}\n": {"a": {"b": [1, 2], "c": {"d": "x'y"}}},
     "a: [1,\n  2]\n": {"a": [1, 2]},
     "a: b\n  c\n  d\ne: 1\n": {"a": "b c d", "e": 1},
+    "a:\n  b # c\nd: 1\n": {"a": "b", "d": 1},
     "a:\n  b\n  c\nd: 1\n": {"a": "b c", "d": 1},
     'a: "b\n  c"\n': {"a": "b c"},
     "a: >-\n  b\n  c\n\n  d\n\n\n  e\n": {"a": "b c\nd\n\ne"},
