@@ -14,6 +14,7 @@ from trnspec.loading.pipeline import Reading, link, read
 from trnspec.loading.selection import Selection, choose, listed
 from trnspec.loading.settings import Settings
 from trnspec.loading.snapshot import fetch, reading
+from trnspec.processes import LEAST
 from trnspec.yaml import Limits, read_text
 
 if TYPE_CHECKING:
@@ -90,7 +91,8 @@ def readings(selection: Selection, known: Registry, jobs: int = 1) -> Iterator[R
     layer = selection.layers.get
     state = selection.states.get
     many = len(selection.checked) + len(selection.around) > MANY
-    fetch((*selection.checked, *selection.around), selection.states, known, jobs, many=many)
+    if len(selection.checked) >= LEAST:
+        fetch((*selection.checked, *selection.around), selection.states, known, jobs, many=many)
     for file in selection.checked:
         yield reading(file, known, plugin=owner(file), layer=layer(file, 0), compacted=many, state=state(file))
     for file in selection.around:

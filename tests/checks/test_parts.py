@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from running import DATA
 
-from trnspec import processes
+from trnspec import api, processes
 from trnspec.api import registry, validate_again
 from trnspec.checks.runner import Checked, check
 from trnspec.graph.graph import at
@@ -53,6 +53,7 @@ def readings() -> list[Reading]:
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few documents are many here."""
     monkeypatch.setattr(processes, "LEAST", 3)
+    monkeypatch.setattr(api, "LEAST", 3)
     monkeypatch.setattr(processes, "FIRST", 2)
 
 

@@ -71,8 +71,8 @@ _MAIN = (
     *("time_to_first_token", "time_per_output_token", "million_tokens", "throughput"),
 )
 """The answers that a summary prefers, whatever their order."""
-_REMARKS = ("goals", "alternative")
-"""The answers in words that a summary has."""
+_REMARKS = ("likely_tpot", "by_computed_times", "goals", "alternative")
+"""The other answers that a summary has."""
 _DETAILS = ("memory", "total", "capacity", "fits")
 """The answers that the line ``fits`` of a summary combines."""
 
@@ -237,7 +237,8 @@ def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
         texts = (f"{shown.value}{ends}{note}", f"{shown.value}{ends}", shown.value)
         name = label(answer.name)
         items.append((_SYNONYMS.get(name, name), *map(escape, texts)))
-    items += [(label(a.name), escape(str(a.value))) for a in evaluation.answers if a.name in _REMARKS]
+    remarks = [a for name in _REMARKS for a in evaluation.answers if a.name == name]
+    items += [(label(a.name), escape(printed(a).value if is_number(a.value) else str(a.value))) for a in remarks]
     fits = _fits(evaluation)
     items += [fits] if fits else []
     if evaluation.bottleneck:

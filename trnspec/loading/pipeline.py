@@ -5,6 +5,7 @@ Every stage reports its problems and passes on the valid parts, so that one run 
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -337,14 +338,20 @@ def text_at(document: Document, problem: Problem) -> str:
     if span.key == problem.place and problem.path:
         return _key_text(document, problem.place) or str(problem.path[-1])
     if span.value == problem.place and span.end.line == span.value.line:
-        lines = document.text.splitlines()
+        lines = _lines_of(document.text)
         if span.value.line <= len(lines):
             return lines[span.value.line - 1][span.value.column - 1 : span.end.column - 1]
     return ""
 
 
+@functools.lru_cache(maxsize=4)
+def _lines_of(text: str) -> list[str]:
+    """The lines of a text; the problems of one document come one after another."""
+    return text.splitlines()
+
+
 def _key_text(document: Document, place: Place) -> str:
     """The key at a place as it is written: that of a renamed attribute differs from the last step of its path."""
-    lines = document.text.splitlines()
+    lines = _lines_of(document.text)
     match = re.match(r"[\w.-]+", lines[place.line - 1][place.column - 1 :]) if place.line <= len(lines) else None
     return match[0] if match else ""

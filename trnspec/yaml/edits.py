@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -160,6 +161,21 @@ def replacement(document: Document, path: Path, old: str, new: str) -> Edit | No
     return Edit(lines.place(at), lines.place(at + len(old)), new)
 
 
+@functools.lru_cache(maxsize=4)
+def _lines(text: str) -> Lines:
+    """The lines of a text; the edits of one document come one after another."""
+    return Lines(text)
+
+
+def _neighbours(document: Document, path: Path) -> list[Path]:
+    """A path and those next to it: the items before and after it, or all keys of its mapping."""
+    *above, last = path
+    if isinstance(last, int):
+        near = ((*above, index) for index in range(max(last - 1, 0), last + 2))
+        return [each for each in near if each in document.places]
+    return [p for p in document.places if p[:-1] == path[:-1] and len(p) == len(path)]
+
+
 def removal(document: Document, path: Path) -> Edit | None:
     """The edit that removes an item or a key with its value, and the collection that would be empty without it.
 
@@ -168,10 +184,10 @@ def removal(document: Document, path: Path) -> Edit | None:
     span = document.places.get(path)
     if span is None or not path:
         return None
-    siblings = [p for p in document.places if p[:-1] == path[:-1] and len(p) == len(path)]
+    siblings = _neighbours(document, path)
     if len(siblings) == 1:
         return removal(document, path[:-1])
-    lines, text = Lines(document.text), document.text
+    lines, text = _lines(document.text), document.text
     starts = {p: lines.offset(document.places[p].key or document.places[p].value) for p in siblings}
     start, end = starts[path], lines.offset(span.end)
     if text.startswith(("{", "["), lines.offset(document.places[path[:-1]].value)):

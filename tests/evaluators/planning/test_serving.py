@@ -66,6 +66,27 @@ def test_limits_are_met_with_the_confidence() -> None:
     assert sure["chips"] >= plan(CAT, **QUESTION)["chips"]
 
 
+@pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
+def test_errors_of_which_the_median_is_large_are_stated(pools: str) -> None:
+    """The limits are met at the median of the errors; what they need by the computed times is stated next to it."""
+    asked = QUESTION | {
+        "model": "qwen3-235b-a22b",
+        "rate": 5.0,
+        "tp": (32,),
+        "tpot": "100ms",
+        "ttft": "2s",
+        "pools": (pools,),
+    }
+    found, computed = plan(CAT, **asked), plan(CAT, **asked, confidence=0.01)
+    at_once = plan(CAT, **QUESTION)
+
+    tpot, likely = (float(found.answer(name).value) for name in ("time_per_output_token", "likely_tpot"))
+    assert 1.1 * tpot < likely <= 0.1
+    assert found.answer("by_computed_times").value.split(",")[0] == rows(computed)[0]["system"]
+    assert found.answer("chips").value > computed.answer("chips").value
+    assert "by_computed_times" not in {answer.name for answer in at_once.answers}
+
+
 def test_an_ideal_plan_meets_the_limits() -> None:
     found = plan(CAT, **QUESTION, calibration="none")
 

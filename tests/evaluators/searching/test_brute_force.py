@@ -63,20 +63,20 @@ def outcome(question: dict, rank: int) -> tuple[list, list, int]:
 
 def expected(rows: list[dict], question: dict, where) -> tuple[list, list, int]:
     """The same from the measures of all feasible configurations; those of bounds are ranked last."""
-    goals = [*dict.fromkeys((question["objective"], *question.get("pareto", ())))]
+    goals = [*dict.fromkeys((question["objective"], *(question["pareto"] or ())))]
     rows = [row for row in rows if where(row)]
     rows = [row for row in rows if all(row[goal] is not None for goal in goals)]
     sign = SIGNS.get(question["objective"], 1.0)
     best = sorted((row["bound"], sign * row[question["objective"]]) for row in rows)[: question["top"]]
     front = set()
-    for bound in (0.0, 1.0):
+    for bound in (0.0, 1.0) if question["pareto"] else ():
         points = {
             tuple(SIGNS.get(g, 1.0) * row[g] for g in question["pareto"]) for row in rows if row["bound"] == bound
         }
         front |= {
             p for p in points if not any(q != p and all(a <= b for a, b in zip(q, p, strict=True)) for q in points)
         }
-    unsigned = [tuple(SIGNS.get(g, 1.0) * v for g, v in zip(question["pareto"], p, strict=True)) for p in front]
+    unsigned = [tuple(SIGNS.get(g, 1.0) * v for g, v in zip(question["pareto"] or (), p, strict=True)) for p in front]
     return [sign * value for _, value in best], sorted(unsigned), len(rows)
 
 
@@ -85,6 +85,12 @@ def subset(draw: random.Random, values, most: int) -> tuple:
 
 
 # Training.
+
+EXPERTS = {
+    "imbalance": [1.5], "capacity_factor": [1.25], "dispatch": ["per-node", "per-copy"], "dispatch_dtype": ["fp8"],
+    "node_limit": [1], "expert_overlap": [True, False],
+}  # fmt: skip
+"""Values of the inputs about experts."""
 
 
 def training_problem(draw: random.Random) -> dict:
@@ -99,9 +105,18 @@ def training_problem(draw: random.Random) -> dict:
         "seq": draw.choice([512, 1000, 2048]),
         "global_batch": draw.choice([4, 6, 8, 12, 16]),
         "microbatch": subset(draw, (1, 2, 3), draw.choice([1, 2])),
-        "schedule": draw.choice([("1f1b",), ("1f1b", "interleaved"), ("zb1p",), ("1f1b", "zb2p")]),
+        "schedule": draw.choice(
+            [
+                ("1f1b",),
+                ("1f1b", "interleaved"),
+                ("zb1p",),
+                ("1f1b", "zb2p"),
+                ("zbv", "interleaved"),
+                ("v-half", "v-min"),
+            ]
+        ),
         "zero": subset(draw, range(4), 2),
-        "recompute": subset(draw, ("none", "operators", "full"), draw.choice([1, 2])),
+        "recompute": subset(draw, ("none", "selective", "operators", "full"), draw.choice([1, 2])),
         "overlap": draw.choice([None, (False, True), (True,)]),
         "tp": draw.choice([None, (1, 2), (2, 4)]),
         "pp": draw.choice([(1,), (1, 2), (2,), (1, 3)]),
@@ -111,9 +126,14 @@ def training_problem(draw: random.Random) -> dict:
         "offload": draw.choice([("none",), ("none", "optimizer"), ("activations",), ("weights", "none")]),
         "host_link": "16 GB/s",
         "reserve": draw.choice([None, "1 GiB"]),
+        "optimizer": draw.choice([None, None, "adam-fp32-grads", "adam-bf16"]),
+        "flash": draw.choice([None, None, False]),
+        "fused_loss": draw.choice([None, None, True]),
+        "expert_tp": draw.choice([None, None, 1]),
+        **{name: draw.choice([None, None, *values]) for name, values in EXPERTS.items()},
         "objective": draw.choice(["step_time", "tokens_per_s_per_chip", "usd"]),
-        "pareto": draw.choice([("step_time", "memory"), ("usd", "memory", "mfu"), ("step_time", "usd")]),
-        "where": draw.choice([None, *TRAINING_WHERE]),
+        "pareto": draw.choice([None, None, ("step_time", "memory"), ("usd", "memory", "mfu"), ("step_time", "usd")]),
+        "where": draw.choice([None, None, None, *TRAINING_WHERE]),
         "top": draw.choice([1, 5]),
     }
 
@@ -124,26 +144,28 @@ def layouts_of(question: dict, estimator) -> list[Layout]:
     tps = question["tp"] or [t for t in divisors(ranks) if dims.heads % t == 0]
     eps = question["ep"] or divisors(max(1, int(dims.experts)))
     schedules = [(s, n) for s in question["schedule"] for n in ((2, 4, 8) if s == "interleaved" else (1,))]
+    expert_tps = (None,) if not dims.experts else (question["expert_tp"],) if question["expert_tp"] else (None, 1)
     found = []
     for tp, pp, cp, ep, (schedule, chunks), zero, microbatch, recompute, split, overlap, expert_tp, offload in itertools.product(
         tps, question["pp"], question["cp"], eps, schedules, question["zero"], question["microbatch"],
-        question["recompute"], (False, True), question["overlap"] or (False,), (None, 1), question["offload"],
+        question["recompute"], (False, True), question["overlap"] or (False,), expert_tps, question["offload"],
     ):  # fmt: skip
         dp, rest = divmod(ranks, tp * pp * cp)
         if rest or (question["dp"] and dp not in question["dp"]) or (split and tp == 1):
             continue
-        # One stage has no schedule, one rank no collectives to overlap or expert to split; dense models have no experts.
-        if (pp == 1 and (schedule, chunks) != schedules[0]) or (expert_tp == 1 and (not dims.experts or tp == 1)):
+        # One stage has no schedule, one rank no collectives to overlap or expert to split.
+        if (pp == 1 and (schedule, chunks) != schedules[0]) or (tp == 1 and expert_tp != expert_tps[0]):
             continue
         if tp == 1 and overlap != (question["overlap"] or (False,))[0]:
             continue
         default = profile(None)
+        given = {n: question[n] for n in ("optimizer", "flash", "fused_loss") if question[n] is not None}
+        same = {n: getattr(default, n) for n in ("optimizer", "flash", "fused_loss")} | given
         found.append(
             Layout(
                 tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, seq=question["seq"], global_batch=question["global_batch"],
                 microbatch=microbatch, schedule=schedule if pp > 1 else "1f1b", interleave=chunks if pp > 1 else 1, zero=zero, recompute=recompute,
-                sequence_parallel=split, overlap=overlap, expert_tp=expert_tp, offload=offload, uneven=True,
-                optimizer=default.optimizer, flash=default.flash, fused_loss=default.fused_loss,
+                sequence_parallel=split, overlap=overlap, expert_tp=expert_tp, offload=offload, uneven=True, **same,
             )
         )  # fmt: skip
     return found
@@ -157,7 +179,9 @@ def training_rows(question: dict) -> list[dict]:
             CAT.graph, question["model"], on, calibration=question["calibration"], reserve=question["reserve"]
         )
         price = rent(CAT, on)
-        routed = dispatched(LayoutChoices(), calibrated=bool(estimator.calibration.name))
+        experts = {n: question[n] for n in EXPERTS if question[n] is not None}
+        routed = dispatched(LayoutChoices(**experts), calibrated=bool(estimator.calibration.name))
+        routed |= {n: v for n, v in experts.items() if n not in routed}
         for layout in layouts_of(question, estimator):
             one = evolve(layout, **routed)
             try:
@@ -198,7 +222,7 @@ def check_training(number: int) -> bool:
     return bool(best)
 
 
-@pytest.mark.parametrize("problems", [QUICK[at : at + 5] for at in range(0, len(QUICK), 5)], ids=str)
+@pytest.mark.parametrize("problems", [QUICK[at : at + 10] for at in range(0, len(QUICK), 10)], ids=str)
 def test_training(problems) -> None:
     found = [check_training(number) for number in problems]
 
@@ -230,26 +254,32 @@ def serving_problem(draw: random.Random) -> dict:
         "ep": draw.choice([(1,), (1, 2)]),
         "batch": subset(draw, (1, 3, 16, 128), 2),
         "chunk": draw.choice([None, None, (256,), (64, 512)]),
-        "kv_dtype": draw.choice([None, None, ("fp8",)]),
+        "kv_dtype": draw.choice([None, None, ("fp8",), ("bf16", "fp8")]),
+        "weight_dtype": draw.choice([None, None, ("fp8",), ("bf16", "fp8")]),
+        "prefix_hit": draw.choice([None, None, 0.5]),
+        "batching": draw.choice([None, None, "static"]),
+        "prefill_on": draw.choice([None, None, None, "trn2.48xlarge"]),
+        **draw.choice([{}, {}, {"draft": "llama-3.2-1b", "acceptance": 0.7, "speculate": 3}]),
         "objective": draw.choice(["tokens_per_s_per_chip", "ttft", "tpot", "usd"]),
-        "pareto": draw.choice([("tpot", "tokens_per_s_per_chip"), ("ttft", "usd", "memory"), ("tpot", "memory")]),
+        "pareto": draw.choice([None, ("tpot", "tokens_per_s_per_chip"), ("ttft", "usd", "memory"), ("tpot", "memory")]),
         "where": draw.choice([None, *SERVING_WHERE]),
         "top": draw.choice([1, 4]),
     }
 
 
+OF_DEPLOYMENT = ("tp", "pp", "ep", "batch", "chunk", "weight_dtype", "kv_dtype")
+"""Inputs of which every combination is a deployment."""
+
+
 def serving_rows(question: dict) -> list[dict]:
     """Every deployment by the evaluator of one."""
-    same = {
-        n: question[n] for n in ("model", "calibration", "framework", "prompt", "output") if question[n] is not None
-    }
+    names = ("model", "calibration", "framework", "prompt", "output", "prefix_hit", "batching", "prefill_on")
+    same = {n: question[n] for n in (*names, "draft", "acceptance", "speculate") if question.get(n) is not None}
     rows = []
     for on in question["on"]:
         price = rent(CAT, on)
-        for tp, pp, ep, batch, chunk, kv_dtype in itertools.product(
-            *(question[n] or (None,) for n in ("tp", "pp", "ep", "batch", "chunk", "kv_dtype"))
-        ):
-            own = {"tp": tp, "pp": pp, "ep": ep, "batch": batch, "chunk": chunk, "kv_dtype": kv_dtype}
+        for values in itertools.product(*(question[n] or (None,) for n in OF_DEPLOYMENT)):
+            own = dict(zip(OF_DEPLOYMENT, values, strict=True))
             try:
                 one = trnspec.evaluate(
                     "inference", CAT, on=on, **same, **{n: v for n, v in own.items() if v is not None}
@@ -259,8 +289,10 @@ def serving_rows(question: dict) -> list[dict]:
             rows.append({
                 "ttft": one["time_to_first_token"], "tpot": one["time_per_output_token"], "latency": one["latency"],
                 "tokens_per_s_per_chip": one["throughput_per_chip"], "memory": one["memory"],
-                "usd": None if price is None else price.hourly / 3600.0 * (1e6 / one["throughput"]),
-                "bound": float(one.evidence.kind == "ideal"), "tp": tp, "batch": batch,
+                "usd": None
+                if price is None or question["prefill_on"]  # Two systems have no one price.
+                else price.hourly / 3600.0 * (1e6 / one["throughput"]),
+                "bound": float(one.evidence.kind == "ideal"), "tp": own["tp"], "batch": own["batch"],
             })  # fmt: skip
     return rows
 
@@ -276,7 +308,7 @@ def check_serving(number: int) -> bool:
     return bool(best)
 
 
-@pytest.mark.parametrize("problems", [QUICK[at : at + 5] for at in range(0, len(QUICK), 5)], ids=str)
+@pytest.mark.parametrize("problems", [QUICK[at : at + 10] for at in range(0, len(QUICK), 10)], ids=str)
 def test_serving(problems) -> None:
     found = [check_serving(number) for number in problems]
 

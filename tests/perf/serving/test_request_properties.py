@@ -219,7 +219,10 @@ def test_a_longer_prefix_in_the_cache_takes_no_longer(model, plan, numbers, serv
 @CASES
 @given(models(), plans(st.just(1.0)), machines(), servings())
 def test_one_rank_does_not_communicate(model, plan, numbers, serving):
-    for found in (decode(model, plan, numbers, serving, context_at(model, 100.0)), prefill(model, plan, numbers, serving)):
+    for found in (
+        decode(model, plan, numbers, serving, context_at(model, 100.0)),
+        prefill(model, plan, numbers, serving),
+    ):
         assert (0.0, 0.0, 0.0, 0.0) == (found.tensor, found.expert, found.pipeline, found.unknown)
 
 

@@ -135,23 +135,6 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
     return result
 
 
-class _Steps:
-    """A sum of numbers at positions, up to any position."""
-
-    def __init__(self, steps: Iterable[tuple[Fraction, int]]) -> None:
-        ordered = sorted(steps)
-        self._places = [place for place, _ in ordered]
-        self._sums = [0, *accumulate(number for _, number in ordered)]
-
-    def until(self, place: Fraction) -> int:
-        """The sum up to and at a position."""
-        return self._sums[bisect_right(self._places, place)]
-
-    def before(self, place: Fraction) -> int:
-        """The sum before a position."""
-        return self._sums[bisect_left(self._places, place)]
-
-
 @define(eq=False)
 class _Candidate:
     """A site of failing relations.
@@ -162,6 +145,9 @@ class _Candidate:
         failing: The relations that another value would fix, by number, under the interval of that value.
         doubted: The number of failing relations whose doubted site it is.
         version: Counts the changes.
+        numbers: The interval of each relation in ``failing``.
+        ranges: For each interval, widened by the digits of the site: where it begins among the starts of all intervals, in
+            ascending order, and which of them it contains. Known from the first ranking on.
     """
 
     site: Site
@@ -169,6 +155,8 @@ class _Candidate:
     failing: dict[Interval, dict[int, Relation]] = field(factory=dict)
     doubted: int = 0
     version: int = 0
+    numbers: dict[int, Interval] = field(factory=dict)
+    ranges: dict[Interval, tuple[int, int, int]] = field(factory=dict)
 
     def add(self, number: int, relation: Relation, *, doubted: bool) -> None:
         """Add a failing relation."""
@@ -176,39 +164,50 @@ class _Candidate:
         expected = relation.expects(self.site)
         if expected is not None:
             self.failing.setdefault(expected, {})[number] = relation
+            self.numbers[number] = expected
 
     def remove(self, number: int, *, doubted: bool) -> None:
         """Remove a failing relation that is explained."""
         self.version += 1
         self.doubted -= doubted
-        for expected, group in self.failing.items():
-            if group.pop(number, None) is not None:
-                if not group:
-                    del self.failing[expected]
-                break
+        expected = self.numbers.pop(number, None)
+        if expected is not None:
+            group = self.failing[expected]
+            del group[number]
+            if not group:
+                del self.failing[expected]
+
+    def _ranges(self) -> dict[Interval, tuple[int, int, int]]:
+        """The intervals as ranges of whole numbers: a site may contradict thousands of claims, one after another."""
+        value = self.site.value
+        half = value.ulp * value.unit.factor / 2 if isinstance(value, Quantity) else Fraction(0)
+        low = {e: max(e.low - half, Fraction(0)) for e in self.failing}
+        start = {e: at if isinstance(value, Quantity) else Fraction(ceil(at)) for e, at in low.items()}
+        starts = sorted(set(start.values()))
+        ranges = {}
+        for each in self.failing:
+            high = None if each.high is None else each.high + half
+            # A single number contains itself, any other interval not its upper end.
+            end = len(starts) if high is None else (bisect_right if high == low[each] else bisect_left)(starts, high)
+            ranges[each] = bisect_left(starts, start[each]), bisect_left(starts, low[each]), end
+        return ranges
 
     def _fitting(self) -> list[Interval]:
         """The expected values that one other value of the site, with as many digits, would meet: most relations."""
-        value = self.site.value
-        half = value.ulp * value.unit.factor / 2 if isinstance(value, Quantity) else Fraction(0)
-        widened = {
-            e: Interval(max(e.low - half, Fraction(0)), None if e.high is None else e.high + half) for e in self.failing
-        }
-        # The number of overlapping intervals is largest at the lower end of one of them.
-        starts = dict.fromkeys(
-            w.low if isinstance(value, Quantity) else Fraction(ceil(w.low)) for w in widened.values()
-        )
-        sizes = [(w, len(self.failing[e])) for e, w in widened.items()]
-        begun = _Steps((w.low, n) for w, n in sizes)
-        # A single number contains itself, any other interval not its upper end.
-        ended = _Steps((w.high, n) for w, n in sizes if w.high is not None and not w.is_point)
-        passed = _Steps((w.low, n) for w, n in sizes if w.is_point)
-        counts = {s: begun.until(s) - ended.until(s) - passed.before(s) for s in starts}
-        most = max(counts.values(), default=0)
+        self.ranges = self.ranges or self._ranges()
+        steps = [0] * (len(self.ranges) + 1)
+        for each, group in self.failing.items():
+            _, begin, end = self.ranges[each]
+            steps[begin] += len(group)
+            steps[end] -= len(group)
+        # The number of overlapping intervals is largest at the start of one of them.
+        counts = list(accumulate(steps))
+        starts = [self.ranges[each][0] for each in self.failing]
+        most = max((counts[start] for start in starts), default=0)
         if most <= 0:
             return []
-        start = next(s for s, number in counts.items() if number == most)
-        return [e for e, w in widened.items() if start in w]
+        best = next(start for start in starts if counts[start] == most)
+        return [each for each in self.failing if self.ranges[each][1] <= best < self.ranges[each][2]]
 
     def fixed(self) -> dict[int, Relation]:
         """The most relations that one other value would fix, by number in ascending order."""

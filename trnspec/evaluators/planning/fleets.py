@@ -34,6 +34,8 @@ _PREFILLS = 3
 """Prefill deployments with which decode deployments are combined: those with the least chip time per prompt."""
 _RELAXED = 0.25
 """The share of saturation of the limits that a deployment is said to meet."""
+NOTABLE = 1.1
+"""The factor from which on errors of times are stated."""
 _IDLE = 1e-3
 """The share of saturation at which requests do not meet each other."""
 
@@ -177,6 +179,14 @@ class Missed:
     state: State = field(repr=False)
     relaxed: State | None = field(repr=False)
 
+    @property
+    def computed(self) -> State:
+        """The fleet almost without load, with times as computed."""
+        fleet = Fleet(replica=self.deployed.replica, replicas=1)
+        state = fleet.at(_IDLE * fleet.saturation)
+        assert state is not None
+        return state
+
 
 @frozen(kw_only=True)
 class Offers:
@@ -300,23 +310,9 @@ def _disaggregated(  # the parts of a question
         if longest.prompt + longest.first <= limits.ttft:
             quick.append(one)
     for decoding in deployed(catalog, q, on, lengths, reasons, part="decode", wide=wide):
-        slow = Fleet(replica=decoding.replica, replicas=1).slower(*_careful(q, decoding.spread))
-
-        def decodes(replicas: int, slow: Fleet = slow) -> bool:
-            state = evolve(slow, replicas=replicas).at(rate)
-            return (
-                state is not None
-                and state.utilization <= MOST_UTILIZED
-                and state.tpot(limits.percentile) <= limits.tpot
-            )
-
-        name = f"tp {decoding.setup.question.tp}"
-        alone = slow.at(_IDLE * slow.saturation)
-        if alone is None or alone.tpot(limits.percentile) > limits.tpot:
-            reasons.append(f"{name}: decodes slower than tpot")
-            continue
-        replicas = least(decodes, max(1, math.ceil(rate / (MOST_UTILIZED * slow.saturation))), MOST_SYSTEMS)
+        replicas = _decoding(q, decoding, limits, rate)
         if replicas is None:
+            reasons.append(f"tp {decoding.setup.question.tp}: decodes slower than tpot")
             continue
         plans = []
         same = [one for one in quick if _dtypes(one) == _dtypes(decoding)]
@@ -325,10 +321,53 @@ def _disaggregated(  # the parts of a question
             if plan is not None:
                 plans.append(plan)
         if not plans:
-            reasons.append(f"{name}: no prefill deployment computes a prompt and sends it within ttft")
+            reasons.append(
+                f"tp {decoding.setup.question.tp}: no prefill deployment computes a prompt and sends it within ttft"
+            )
         else:
             offer.plans.append(min(plans, key=lambda p: (p.hourly is None, p.hourly or 0.0, p.chips, p.risk(limits))))
     offer.reasons.extend(f"disaggregated: {reason}" for reason in reasons)
+
+
+def _decoding(q: PlanServingQuestion, decoding: Deployed, limits: Limits, rate: float) -> int | None:
+    """The fewest replicas that decode within the limit of TPOT; ``None`` if not even many do."""
+    slow = Fleet(replica=decoding.replica, replicas=1).slower(*_careful(q, decoding.spread))
+
+    def decodes(replicas: int) -> bool:
+        state = evolve(slow, replicas=replicas).at(rate)
+        return state is not None and state.utilization <= MOST_UTILIZED and state.tpot(limits.percentile) <= limits.tpot
+
+    alone = slow.at(_IDLE * slow.saturation)
+    if alone is None or alone.tpot(limits.percentile) > limits.tpot:
+        return None
+    return least(decodes, max(1, math.ceil(rate / (MOST_UTILIZED * slow.saturation))), MOST_SYSTEMS)
+
+
+def by_computed_times(
+    catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, limits: Limits, lengths: Lengths
+) -> FleetPlan | None:
+    """The smallest fleet of the deployments of a plan that meets the limits if times are as computed.
+
+    Args:
+        catalog: The catalog.
+        q: The inputs.
+        plan: The plan.
+        limits: The limits.
+        lengths: The requests.
+    """
+    decode, before = (None if one is None else _without_errors(one) for one in (plan.decode, plan.before))
+    assert decode is not None
+    if before is None:
+        offer = Offers()
+        _aggregated(catalog, q, decode, limits, lengths, offer)
+        return offer.plans[0] if offer.plans else None
+    replicas = _decoding(q, decode, limits, lengths.rate)
+    return None if replicas is None else _with_prefill(catalog, q, decode, replicas, before, limits, lengths.rate)
+
+
+def _without_errors(one: Deployed) -> Deployed:
+    """A deployment whose times have no spread."""
+    return evolve(one, known=evolve(one.known, coverage=0.0))
 
 
 def _dtypes(one: Deployed) -> tuple[str | None, ...]:

@@ -30,7 +30,7 @@ from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.planning.comparison import evidence_class
 from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools
-from trnspec.evaluators.planning.fleets import FleetPlan, Limits, Missed, larger_plan, offers
+from trnspec.evaluators.planning.fleets import NOTABLE, FleetPlan, Limits, Missed, larger_plan, offers
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
 from trnspec.evaluators.planning.serving_page import page, simulated
 from trnspec.model.price import PriceType
@@ -268,6 +268,11 @@ def _nearest(missed: list[Missed], limits: Limits) -> str:
         f"{name} {measure(value, 's')}, {'within' if value <= limit else 'above'} {measure(limit, 's')}"
         for name, value, limit in times
     ]
+    computed = nearest.computed
+    if computed.tpot(which) * NOTABLE <= state.tpot(which) or computed.ttft(which) * NOTABLE <= state.ttft(which):
+        texts[-1] += (
+            f" (as computed TTFT {measure(computed.ttft(which), 's')} and TPOT {measure(computed.tpot(which), 's')})"
+        )
     degrees = f"tp {q.tp}" + (f" pp {q.pp}" if q.pp > 1 else "") + (f" ep {q.ep}" if q.ep > 1 else "")
     return f"the nearest is {degrees} {q.dtype}, without load {' and '.join(texts)}"
 

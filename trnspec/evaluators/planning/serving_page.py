@@ -11,7 +11,7 @@ from attrs import evolve
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent
-from trnspec.evaluators.planning.fleets import with_nearest_row
+from trnspec.evaluators.planning.fleets import NOTABLE, by_computed_times, with_nearest_row
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.serving.frameworks import FRAMEWORKS
@@ -247,6 +247,7 @@ def _answers(
     chance = best.probability(limits)
     if chance is not None:
         yield Answer("probability", percent(chance) or 0, "%", note="that both limits are met, from the intervals")
+    yield from _errors(catalog, best, q, limits, lengths)
     yield Answer("system", best.systems, note=f"{best.chips:,.0f} chips")
     yield Answer("chips", int(best.chips))
     yield Answer("replicas", best.fleet.replicas, note=_deployment(best.decode))
@@ -272,6 +273,33 @@ def _answers(
     one = "one replica" if best.decode.setup.question.ep == 1 else "one group of replicas"
     unnamed = "; MODEL is the name or folder of the weights" if " MODEL " in launch else ""
     yield Answer("launch", launch, note=f"{one}{unnamed}")
+
+
+def _errors(
+    catalog: Catalog, best: FleetPlan, q: PlanServingQuestion, limits: Limits, lengths: Lengths
+) -> Iterator[Answer]:
+    """The times at the median of their errors where that is longer, and what computed times would need."""
+    if best.spread is None:
+        return
+    prompts, steps = best.spread.factors(0.0)
+    median, which = best.slower(0.0), limits.percentile
+    if max(prompts, steps) < NOTABLE or median is None:
+        return
+    longer = (("ttft", median.ttft(which), "prompts", prompts), ("tpot", median.tpot(which), "decode steps", steps))
+    for name, value, what, factor in longer:
+        if factor >= NOTABLE:
+            note = f"{which:g}th percentile; half of the measured {what} took more than {factor:.2g} times the computed time"
+            yield Answer(f"likely_{name}", value, "s", note=note, kind=best.evidence.kind)
+    computed = by_computed_times(catalog, q, best, limits, lengths)
+    if computed is None or computed.chips >= best.chips:
+        return
+    cost = computed.million_tokens(lengths.osl)
+    price = "" if cost is None else f", {measure(cost, 'USD')} per million tokens"
+    yield Answer(
+        "by_computed_times",
+        f"{computed.systems}{price}",
+        note="what the limits need if times are as computed; not planned",
+    )
 
 
 def _comparison(kinds: Sequence[FleetPlan], q: PlanServingQuestion, lengths: Lengths) -> Iterator[Answer]:

@@ -155,6 +155,8 @@ def sizes(spec: Model) -> Dimensions:
         counts["attention_small"] += spec.layers * 2 * ((n + 2) * n + 3)
     if spec.recurrence is not None:
         counts |= _recurrences(counts, spec.recurrence, h)
+    if spec.block is not None:
+        counts["attention_small"] += spec.layers * 4 * h  # a query and a norm, before attention and before the network
     for name in ("attention_weights", "attention_small"):
         counts[name] = _average(counts[name], spec.layers)
     counts["attention_small"] += spec.norms * norm
@@ -167,7 +169,7 @@ def sizes(spec: Model) -> Dimensions:
             "mlp_weights": _average(dense * weights, plain),
             "mlp_small": _average(dense * biases, plain),
         }
-    outer = norm * ((spec.final_norm == "one") + (spec.embedding_norm == "one"))
+    outer = (0 if spec.block is None else 2 * h) + norm * ((spec.final_norm == "one") + (spec.embedding_norm == "one"))
     counts |= {
         "layers": spec.layers,
         "hidden": h,
@@ -378,7 +380,8 @@ def _experts(experts: Experts, h: int, layers: int) -> dict[str, int | Fraction]
         "expert_small": _biases(experts.form, inner, experts.width) if biased else 0,
         "shared_weights": shared * matrices * h * width + projected,
         "shared_width": shared * width,
-        "shared_small": shared * _biases(experts.form, h, width) if biased else 0,
+        "shared_small": (shared * _biases(experts.form, h, width) if biased else 0)
+        + (inner if experts.latent_norm == "one" else 0),
         "router_weights": h * (experts.count + (experts.shared_gate == "one")),
         "router_small": _average(experts.count * (layers - (experts.hashed or 0)), layers)
         if experts.router_bias == "expert"

@@ -228,6 +228,7 @@ class Experts:
         shared_width: Inner width of a shared expert; that of a routed one if omitted. Example: 2048
         shared_gate: Whether the output of the shared experts is multiplied by a gate of the layer's input.
         latent: Size that tokens are projected to for the routed experts, and back after them. Example: 1024
+        latent_norm: Whether what is projected back is normalised before.
         dense_layers: Layers at the beginning that have a feed-forward network instead. Example: 3
         hashed: Layers that select the experts of a token by a table instead of a router's scores, and have no bias. Example: 3
     """
@@ -245,6 +246,7 @@ class Experts:
     shared_width: Count | None = None
     shared_gate: Literal["none", "one"] = "none"
     latent: Count | None = None
+    latent_norm: Literal["none", "one"] = "none"
     dense_layers: Count | None = None
     hashed: Count | None = None
 
@@ -311,6 +313,8 @@ class Model:
         head: The output head of BERT, for masked-language modelling and next-sentence prediction; or the bias of the output
             matrix.
         streams: Residual streams that hyper-connections mix before and after attention and network. Example: 4
+        block: Layers of a block whose summed results the attention and the network of every layer attend to (attention
+            residuals, Kimi Team 2026). Example: 12
         mtp: Modules of multi-token prediction, trained with the model and left out in inference. Each is a layer of the kind
             of the last one, with a matrix that joins the hidden state with the embedding of the next token. Example: 1
         precision: The number format the weights are published in. Example: bf16
@@ -340,6 +344,7 @@ class Model:
     experts: Experts | None = None
     head: Literal["none", "bert", "bias"] = "none"
     streams: Count | None = None
+    block: Count | None = None
     mtp: Count | None = None
     precision: Text | None = None
     parameters: Parameters | None = None

@@ -193,6 +193,8 @@ class Recording:
 
 def _result_type(function: Any, inputs: tuple[Operand, ...]) -> np.dtype[Any]:
     """The type of the elements of a result, from a call with one element."""
+    if function in _FLOATING and all(type(x) is float or getattr(x, "dtype", None) == _FLOAT for x in inputs):
+        return _FLOAT
     if isinstance(function, Table):
         return function.table.dtype
     if isinstance(function, Element):
@@ -223,6 +225,9 @@ def _unchanged(function: Any, operands: tuple[Operand, ...]) -> Operand:
 
 _ARITHMETIC = {np.add, np.subtract, np.multiply, np.true_divide}
 """Operations that may leave an operand as it is."""
+_FLOATING = {*_ARITHMETIC, np.maximum, np.minimum, np.floor, np.ceil, np.sqrt}
+"""Operations of which the results of floats are floats."""
+_FLOAT = np.dtype(np.float64)
 
 
 def required(outputs: Iterable[Operand], known: Container[Expression] = ()) -> list[Expression]:

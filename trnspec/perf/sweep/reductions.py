@@ -9,6 +9,8 @@ import numpy as np
 from attrs import Factory, define, field, frozen
 from numpy.typing import NDArray
 
+from trnspec.perf.distinct import ascending
+
 if TYPE_CHECKING:
     from trnspec.perf.sweep.axes import Region
 
@@ -199,7 +201,7 @@ class Limit:
         faster = (region.code == 0) & (region.time < self.limit)
         if self.count and np.any(faster):
             times = np.broadcast_to(region.time, np.shape(faster))[faster]
-            self._times = np.unique(np.concatenate([self._times, times]))[: self.count]
+            self._times = ascending(np.concatenate([self._times, times]))[: self.count]
             if len(self._times) == self.count:
                 self.limit = float(self._times[-1])
 
@@ -271,7 +273,7 @@ class Pareto:
             return np.True_
         ((_, costs),) = self._kept
         possible: Any = np.True_
-        for i in np.unique(np.linspace(0, costs.shape[1] - 1, _RULING).astype(np.intp)):
+        for i in ascending(np.linspace(0, costs.shape[1] - 1, _RULING).astype(np.intp)):
             time, memory = costs[:, i]
             possible = possible & ((region.time <= time) | (region.memory <= memory))
         return possible

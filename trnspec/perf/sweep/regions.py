@@ -17,7 +17,8 @@ import numpy as np
 from attrs import Factory, field, frozen
 from numpy.typing import NDArray
 
-from trnspec.perf.ops import Number, larger, smaller, somewhere
+from trnspec.perf.distinct import ascending
+from trnspec.perf.ops import Number, floor, larger, smaller, somewhere
 from trnspec.perf.sweep.axes import Axis, Region, start_of, sums, within
 from trnspec.perf.sweep.columns import RATIOS, REASONS, SCHEDULES, Choices, load_of, reason_codes
 from trnspec.perf.sweep.formulas import FEATURES, causes, coefficients, columns_as_choices, replicated
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 RANK_COUNT, UNKNOWN, DOES_NOT_FIT = (REASONS.index(r) for r in ("rank-count", "unknown-figure", "does-not-fit"))
 
+_RANKS = ("tp", "pp", "cp")
 _DEGREES = ("tp", "pp", "cp", "ep", "expert_tp")
 _MORE_ROWS = ("microbatch", "seq", "sequence_parallel", "recompute", "optimizer")
 """Axes that are of the rows where these would be few, the first first."""
@@ -148,8 +150,7 @@ class Part:
         for begin in range(0, total, _AT_ONCE):
             number = np.arange(begin, min(total, begin + _AT_ONCE))
             positions = np.stack(np.unravel_index(number, sizes)) if sizes else np.zeros((0, 1), dtype=np.intp)
-            c = replicated(self.choices(positions, ()), self.estimator.machine.ranks)
-            right = np.broadcast_to(c.tp * c.pp * c.dp * c.cp == self.estimator.system.ranks, len(number))
+            right = np.broadcast_to(self._ranks(positions) == self.estimator.system.ranks, len(number))
             held.append(positions[:, right])
             counts[RANK_COUNT] += per_row * (len(number) - held[-1].shape[1])
             last = begin + len(number) == total
@@ -159,6 +160,13 @@ class Part:
                 found = Rows.of(self, rows[:, :most], counts, codes)
                 if found is not None:
                     yield from found.regions(counts, memory=memory, block=block, wanted=wanted)
+
+    def _ranks(self, positions: NDArray[np.intp]) -> Number:
+        """The ranks of some rows, with the dp that follows from those of the system; see :meth:`choices`."""
+        of_rows = {axis.name: x for axis, x in zip(self.rows, positions, strict=True)}
+        columns = {axis.name: axis.columns[axis.name] for axis in self.axes if axis.name in _RANKS}
+        tp, pp, cp = (columns[n][of_rows[n] if n in of_rows else slice(1)].astype(np.float64) for n in _RANKS)
+        return tp * pp * larger(1.0, floor(self.estimator.machine.ranks / (tp * pp) / cp)) * cp
 
     def choices(self, positions: NDArray[np.intp], others: Sequence[Axis] | None = None) -> Choices:
         """Layouts of some rows.
@@ -307,15 +315,15 @@ class Rows:
         def area(box: Sequence[NDArray[np.bool_]]) -> int:
             return math.prod(map(np.count_nonzero, box))
 
-        cuts, rows, box = [0], 0, [valid[0] for valid in of_keys]
+        cuts, rows, box, size = [0], 0, [valid[0] for valid in of_keys], 0
         for i, (begin, end) in enumerate(pairwise(edges)):
             own = [valid[i] for valid in of_keys]
             joint = [a | b for a, b in zip(box, own, strict=True)]
-            more = end - begin
-            if area(joint) * (rows + more) > area(box) * rows + area(own) * more + cost:
+            more, joint_size, own_size = end - begin, area(joint), area(own)
+            if joint_size * (rows + more) > size * rows + own_size * more + cost:
                 cuts.append(begin)
-                rows, joint = 0, own
-            rows, box = rows + more, joint
+                rows, joint, joint_size = 0, own, own_size
+            rows, box, size = rows + more, joint, joint_size
         return [*cuts, len(self.keys)]
 
     def _of_range(
@@ -542,7 +550,7 @@ def _of_kinds(axis: Axis, box: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     if axis.name not in _KINDS:
         return [box]
     kinds = _KINDS[axis.name](axis)[box]
-    return [box[kinds == kind] for kind in np.unique(kinds)]
+    return [box[kinds == kind] for kind in ascending(kinds)]
 
 
 def _place(axes: Sequence[Axis], name: str) -> int | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from attrs import evolve
+
 from trnspec.model.transformers.huggingface.config import Config, ConfigError
 from trnspec.model.transformers.huggingface.mixtures import gated_shared, latent_experts, qwen_experts
 from trnspec.model.transformers.huggingface.parts import Fields, by_heads, dense_network, outline, with_experts
@@ -110,13 +112,8 @@ def _nemotron_h(c: Config) -> Fields:
 
 def _kimi_linear(c: Config) -> Fields:
     """Kimi Delta Attention in most layers, and latent attention in the others (Kimi Linear)."""
-    if c.get("attn_res_block_size", None):
-        raise ConfigError(
-            "attn_res_block_size", "attn_res_block_size: attention over the results of layers is not modelled"
-        )
-    c.off("mla_use_output_gate")
-    c.off("use_full_rank_gate")
-    c.used |= {"mla_use_nope", "num_expert_group", "head_dim", "moe_layer_freq"}
+    c.used |= {"mla_use_nope", "num_expert_group", "head_dim", "moe_layer_freq", "activation_situ_beta",
+               "activation_situ_linear_beta"}  # fmt: skip
     layers = c.count("num_hidden_layers")
     names = {
         "num_shared_experts": "n_shared_experts",
@@ -146,11 +143,50 @@ def _kimi_linear(c: Config) -> Fields:
     if not full:
         raise ConfigError("layer_types", "layer_types has no layer with attention; one at least is needed")
     fields = latent_experts(c, count=c.present("num_experts", "num_local_experts"), dense=1)
+    if c.flag("mla_use_output_gate"):
+        fields["attention"] = evolve(fields["attention"], gate="element")
+    latent = c.get("routed_expert_hidden_size", None)
+    normed = c.flag("latent_moe_use_norm") and latent is not None
+    fields["experts"] = evolve(fields["experts"], latent=latent, latent_norm="one" if normed else "none")
+    fields["block"] = c.get("attn_res_block_size", None)
     fields["recurrence"] = Recurrence(
         form="kda", layers=layers - full, heads=heads, key_heads=heads, key_size=size, value_size=size, kernel=kernel,
         gate_rank=rank,
     )  # fmt: skip
     return fields
+
+
+def _bamba(c: Config) -> Fields:
+    """Mamba-2 in most layers, attention in those of a list, and a dense network in all."""
+    layers = c.count("num_hidden_layers")
+    attended = len(c.values_of("attn_layer_indices") or ()) or (c.values_of("layer_types", layers) or []).count(
+        "full_attention"
+    )
+    if not attended:
+        raise ConfigError(
+            "attn_layer_indices", "attn_layer_indices has no layer with attention; one at least is needed"
+        )
+    c.used |= {"attn_layer_indices", "layer_types", "mamba_chunk_size", "attn_rotary_emb", "z_loss_coefficient"}
+    fields = outline(c)
+    fields["recurrence"] = _mamba2(c, layers - attended)
+    return fields | {"attention": by_heads(c), "feed_forward": dense_network(c, bias=("mlp_bias", False))}
+
+
+def _mamba2(c: Config, layers: int) -> Recurrence:
+    """Mamba-2 with the keys that Bamba and Granite have."""
+    c.on("mamba_conv_bias")
+    c.off("mamba_proj_bias")
+    heads, expand = c.count("mamba_n_heads", 128), c.count("mamba_expand", 2)
+    size = c.get("mamba_d_head", "auto")
+    return Recurrence(
+        form="mamba2",
+        layers=layers,
+        heads=heads,
+        key_heads=c.count("mamba_n_groups", 1),
+        key_size=c.count("mamba_d_state", 256),
+        value_size=expand * c.count("hidden_size") // heads if size == "auto" else c.count("mamba_d_head"),
+        kernel=c.count("mamba_d_conv", 4),
+    )
 
 
 def _granite_hybrid(c: Config) -> Fields:
@@ -160,21 +196,9 @@ def _granite_hybrid(c: Config) -> Fields:
     attended = sum(each in {"attention", "full_attention"} for each in types)
     if not attended:
         raise ConfigError("layer_types", "layer_types has no layer with attention; one at least is needed")
-    c.used |= {"mamba_expand", "mamba_chunk_size", "normalization_function", "init_method", "layers_block_type"}
-    c.on("mamba_conv_bias")
-    c.off("mamba_proj_bias")
-    heads, expand = c.count("mamba_n_heads", 128), c.count("mamba_expand", 2)
-    size = c.get("mamba_d_head", "auto")
+    c.used |= {"mamba_chunk_size", "normalization_function", "init_method", "layers_block_type"}
     fields = outline(c)
-    fields["recurrence"] = Recurrence(
-        form="mamba2",
-        layers=layers - attended,
-        heads=heads,
-        key_heads=c.count("mamba_n_groups", 1),
-        key_size=c.count("mamba_d_state", 256),
-        value_size=expand * fields["hidden"] // heads if size == "auto" else c.count("mamba_d_head"),
-        kernel=c.count("mamba_d_conv", 4),
-    )
+    fields["recurrence"] = _mamba2(c, layers - attended)
     fields["attention"] = by_heads(c)
     fields["positions"] = "none" if c.get("position_embedding_type", None) == "nope" else "rotary"
     if not c.number("num_local_experts", 8):
@@ -191,6 +215,7 @@ def _granite_hybrid(c: Config) -> Fields:
 
 
 HYBRIDS: Mapping[str, Callable[[Config], Fields]] = {
+    "bamba": _bamba,
     "granitemoehybrid": _granite_hybrid,
     "kimi_linear": _kimi_linear,
     "nemotron_h": _nemotron_h,

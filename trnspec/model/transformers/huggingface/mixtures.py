@@ -247,6 +247,41 @@ def _hy_v3(c: Config) -> Fields:
     return with_experts(c, fields, shared="num_shared_experts", dense=first, router_bias="expert")
 
 
+def _solar_open(c: Config) -> Fields:
+    fields = equal_layers(c, attention={"size": 128}, network=no_network)
+    c.expect("first_k_dense_replace", 0)
+    return with_experts(c, fields, count="n_routed_experts", shared="n_shared_experts", router_bias="expert")
+
+
+def _exaone_moe(c: Config) -> Fields:
+    c.used.add("sliding_window_pattern")
+    windows = partial(sliding_windows, default=4096, every=4)
+    fields = equal_layers(c, windows=windows, attention={"bias": "none", "norm": "head"}, network=no_network)
+    first = dense_before(c, "mlp_layer_types", "first_k_dense_replace", default=1)
+    c.used.add("first_k_dense_replace")
+    return with_experts(c, fields, shared="num_shared_experts", dense=first, router_bias="expert")
+
+
+def _phimoe(c: Config) -> Fields:
+    c.off("lm_head_bias")
+    c.used.add("input_jitter_noise")
+    fields = equal_layers(c, norm="layer", windows=partial(sliding_windows), network=no_network)
+    return with_experts(c, fields, count="num_local_experts", width="intermediate_size")
+
+
+def _granite_moe_shared(c: Config) -> Fields:
+    fields = equal_layers(c, network=no_network)
+    shared = c.number("shared_intermediate_size", 0)
+    return with_experts(
+        c,
+        fields,
+        count="num_local_experts",
+        width="intermediate_size",
+        shared=1 if shared else 0,
+        shared_width=shared or None,
+    )
+
+
 def _dots1(c: Config) -> Fields:
     fields = equal_layers(c, windows=late_windows, attention={"norm": "head"}, network=no_network)
     first = dense_before(c, "mlp_layer_types", "first_k_dense_replace", default=0)
@@ -313,27 +348,33 @@ def _deepseek_v2(c: Config) -> Fields:
 MIXTURES: Mapping[str, Callable[[Config], Fields]] = {
     "afmoe": _afmoe,
     "dbrx": _dbrx,
+    "deepseek_ref": _deepseek_v4,
     "deepseek_v2": _deepseek_v2,
     "deepseek_v3": latent_experts,
     "deepseek_v4": _deepseek_v4,
     "deepseek_v32": partial(latent_experts, indexer=True),
     "dots1": _dots1,
     "ernie4_5_moe": _ernie,
+    "exaone_moe": _exaone_moe,
     "glm4_moe": _glm4_moe,
     "glm4_moe_lite": partial(latent_experts, dense=1),
     "glm_moe_dsa": partial(latent_experts, indexer=True),
     "gpt_oss": _gpt_oss,
     "granitemoe": _granite_moe,
+    "granitemoeshared": _granite_moe_shared,
     "hy_v3": _hy_v3,
     "kimi_k2": latent_experts,
     "llama4_text": _llama4,
     "minimax_m2": _minimax_m2,
     "minimax_m3": _minimax_m3,
     "minimax_m3_vl_text": _minimax_m3,
+    "mistral4": partial(latent_experts, router_bias=False, dense=0),
     "mixtral": _mixtral,
     "olmoe": _olmoe,
+    "phimoe": _phimoe,
     "qwen2_moe": _qwen2_moe,
     "qwen3_moe": _qwen3_moe,
     "qwen3_vl_moe_text": _qwen3_moe,
+    "solar_open": _solar_open,
 }
 """How the config.json of each ``model_type`` is read."""
