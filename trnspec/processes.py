@@ -7,12 +7,8 @@ killed processes and exhausted memory change nothing but the time.
 
 from __future__ import annotations
 
-import gc
 import os
-import pickle
-import signal
 import sys
-import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trnspec.cache import observer
@@ -61,11 +57,11 @@ def number_of(given: int | None, environ: Mapping[str, str] = os.environ) -> int
 
 def _can_fork() -> bool:
     """Whether a fork is safe: on Linux, without other threads. Libraries of macOS do not survive it."""
-    if sys.platform != "linux" or threading.active_count() > 1:
+    if sys.platform != "linux":
         return False
     try:
         with observer.unobserved():
-            return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208  # threads of libraries, too
+            return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208  # a Path would list it in the same way
     except OSError:
         return False
 
@@ -96,7 +92,9 @@ def each(function: Callable[[T], R], parts: Sequence[T], jobs: int) -> Iterator[
     Yields:
         The index of a part, and its result; ``None`` if its process ended without one.
     """
+    # Imported here: a run that checks one file needs none of them.
     import selectors
+    import signal
 
     with observer.unobserved():
         selector = selectors.DefaultSelector()
@@ -140,6 +138,10 @@ _CHUNK = 1 << 20
 
 def _start(function: Callable[[T], R], part: T, others: list[int], mask: Iterable[int]) -> tuple[int, int] | None:
     """A process for one part, and the pipe that its result is read from; ``None`` if there can be no more of either."""
+    import gc
+    import pickle
+    import signal
+
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
@@ -177,6 +179,8 @@ def _start(function: Callable[[T], R], part: T, others: list[int], mask: Iterabl
 
 def _received(raw: bytes) -> Any:
     """The result that a process has written; the files that it has opened are added to those of this process."""
+    import pickle
+
     try:
         result, record = pickle.loads(raw)  # noqa: S301  # of a fork
     except Exception:  # noqa: BLE001  # an object of a plugin may fail in any way

@@ -27,6 +27,7 @@ from trnspec.model.transformers.model import (
     FeedForward,
     Indexer,
     LatentAttention,
+    LocalAttention,
     Model,
     Parameters,
     Recurrence,
@@ -36,6 +37,7 @@ LLAMA = shipped().named("llama-3-8b").spec
 MIXTRAL = shipped().named("mixtral-8x7b").spec
 DEEPSEEK = shipped().named("deepseek-v3").spec
 NORMED = evolve(DEEPSEEK.attention, norm="head")
+KEYED = evolve(DEEPSEEK.attention, values="keys")
 GATED = evolve(MIXTRAL.experts, shared_gate="one")
 SMALL = st.integers(1, 40)
 FORMS = st.sampled_from(["gated", "plain"])
@@ -292,8 +294,8 @@ def test_windows_and_directions():
 def test_nothing_is_left_out_of_the_dimensions():
     """Every field of the class is filled by some model of the catalog."""
     filled = {f for n in shipped().of(Model) for f, v in attrs.asdict(dimensions(n.spec)).items() if v}
-    # No model of the catalog has shared experts with biases, or states modules of multi-token prediction.
-    unused = {"shared_small", "mtp_layers", "mtp_weights", "mtp_small"}
+    # No model of the catalog states modules of multi-token prediction.
+    unused = {"mtp_layers", "mtp_weights", "mtp_small"}
     assert {f.name for f in attrs.fields(Dimensions)} - unused == filled
 
 
@@ -304,6 +306,38 @@ def test_nothing_is_left_out_of_the_dimensions():
         ("llama-3-8b", "feed_forward", None, "spec", "no layer has experts, but there is no feed_forward"),
         ("llama-3-8b", "attention.windowed", 3, "spec.attention.windowed", "layers are windowed, but there is no"),
         ("gpt-oss-120b", "attention.windowed", 37, "spec.attention.windowed", "37 layers are windowed, but there are"),
+        ("mimo-v2-flash", "attention.local.heads", 65, "spec.attention.local.kv_heads", "65 heads of windowed layers"),
+        ("mimo-v2-flash", "attention.windowed", None, "spec.attention.local", "every layer is windowed, so none has"),
+        (
+            "llama-3-8b",
+            "attention.local",
+            LocalAttention(heads=8),
+            "spec.attention.local",
+            "windowed layers have heads of",
+        ),
+        (
+            "deepseek-v3",
+            "attention",
+            KEYED,
+            "spec.attention.values",
+            "latent attention has no matrix of values",
+        ),
+        ("deepseek-v4-flash", "attention.indexer", None, "spec.attention.pooling", "keys are pooled, but there is no"),
+        (
+            "deepseek-v4-flash",
+            "attention.windowed",
+            3,
+            "spec.attention.pooling.layers",
+            "44 layers have a window alone",
+        ),
+        ("deepseek-v4-flash", "experts.hashed", 44, "spec.experts.hashed", "44 layers select experts by a table"),
+        (
+            "kimi-k3",
+            "experts.latent",
+            None,
+            "spec.experts.latent_norm",
+            "a projection is normalised, but there is none",
+        ),
         ("mixtral-8x7b", "experts.active", 9, "spec.experts.active", "a token visits 9 experts, but there are 8"),
         ("mixtral-8x7b", "experts.shared_width", 9, "spec.experts.shared_width", "a shared expert has a width"),
         ("mixtral-8x7b", "experts.dense_layers", 2, "spec", "2 of the layers are dense, but there is no feed_forward"),

@@ -198,6 +198,13 @@ def _experts(experts: Experts, layers: int) -> Iterator[Contradiction]:
     if experts.layers is not None and dense is not None and experts.layers + dense != layers:
         message = f"{experts.layers} layers have experts and {experts.dense_layers} are dense, but there are {layers}"
         yield Contradiction(("experts", "layers"), message, "leave one of the two out", (("experts", "dense_layers"),))
+    routed = experts.layers or layers - (dense or 0)
+    if experts.hashed is not None and experts.hashed > routed:
+        message = f"{experts.hashed} layers select experts by a table, but {routed} have experts"
+        yield Contradiction(("experts", "hashed"), message, "at most all of them", (("layers",),))
+    if experts.latent_norm != "none" and experts.latent is None:
+        hint = "say latent, the size that tokens are projected to"
+        yield Contradiction(("experts", "latent_norm"), "a projection is normalised, but there is none", hint)
     if experts.shared_gate != "none" and experts.shared is None:
         hint = "say shared, how many experts every token visits"
         yield Contradiction(("experts", "shared_gate"), "a shared expert has a gate, but there is none", hint)

@@ -383,7 +383,7 @@ def _experts(experts: Experts, h: int, layers: int) -> dict[str, int | Fraction]
         "shared_small": (shared * _biases(experts.form, h, width) if biased else 0)
         + (inner if experts.latent_norm == "one" else 0),
         "router_weights": h * (experts.count + (experts.shared_gate == "one")),
-        "router_small": _average(experts.count * (layers - (experts.hashed or 0)), layers)
+        "router_small": _average(experts.count * (layers - (experts.hashed or 0)), max(layers, 1))
         if experts.router_bias == "expert"
         else 0,
     }

@@ -93,24 +93,26 @@ def token_load(
             )
         )  # fmt: skip
     tokens = sequences * new_tokens
-    # With latent attention each head multiplies compressed vectors.
-    absorbed = model.absorbed / model.scores
+    scores = score_elements(model, context, plan.tp)
+    if model.absorbed is not model.scores:
+        # With latent attention each head multiplies compressed vectors.
+        scores = scores * (model.absorbed / model.scores)
     # An indexer scores every key, on average over the output, and reads its own key of each.
     whole = where(plan.compiled_keys > 0.0, plan.compiled_keys, plan.prompt + 0.5 * plan.output)
-    beside = (whole * model.index + model.recurrence) * head_share(model, plan.tp)
+    if not (always_zero(model.index) and always_zero(model.recurrence)):
+        scores = scores + (whole * model.index + model.recurrence) * head_share(model, plan.tp)
+    written = Context(context.full + new_tokens, context.window + new_tokens, context.chosen + new_tokens)
+    cached = cache_elements(model, written, plan.tp)
+    if not always_zero(model.index_cache):
+        cached = cached + model.index_cache * cache_share(model, plan.tp) * whole
     spilled = 0.0
     if not always_zero(serving.score_passes):
         spilled = tokens * score_rows(model, context, plan.tp) * (serving.score_passes * 4.0)
     return Load(
         tokens=tokens,
-        scores=tokens * (score_elements(model, context, plan.tp) * absorbed + beside),
+        scores=tokens * scores,
         spilled=spilled,
-        cached=sequences
-        * (
-            cache_elements(model, context, plan.tp)
-            + cache_elements(model, Context(new_tokens, new_tokens, new_tokens), plan.tp)
-            + model.index_cache * cache_share(model, plan.tp) * whole
-        ),
+        cached=sequences * cached,
         states=sequences,
         logits=tokens,
     )

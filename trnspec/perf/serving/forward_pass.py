@@ -280,22 +280,23 @@ def score_rows(model: Transformer, keys: Context, tp: Number) -> Number:
 
 def cache_elements(model: Transformer, keys: Context, tp: Number) -> Number:
     """Elements of keys and values of an average layer that a rank reads for one sequence."""
-    shares = cache_share(model, tp), ceil(model.local_kv_heads / tp) / model.local_kv_heads
-    return _weighted(keys, (model.read_full, model.read_window, model.read_chosen), shares)
+    parts = model.read_full, model.read_window, model.read_chosen
+    return _weighted(keys, parts, cache_share(model, tp), model.local_kv_heads, tp)
 
 
 def _on_heads(model: Transformer, keys: Context, tp: Number, parts: tuple[Number, Number, Number]) -> Number:
-    return _weighted(keys, parts, (head_share(model, tp), ceil(model.local_heads / tp) / model.local_heads))
+    return _weighted(keys, parts, head_share(model, tp), model.local_heads, tp)
 
 
-def _weighted(keys: Context, parts: tuple[Number, Number, Number], shares: tuple[Number, Number]) -> Number:
-    """Contexts weighted with what their layers have of a token, of which a rank has a share: of windowed layers, the second."""
+def _weighted(
+    keys: Context, parts: tuple[Number, Number, Number], share: Number, local_heads: Number, tp: Number
+) -> Number:
+    """Contexts weighted with what their layers have of a token, of which a rank has a share; windowed layers by their heads."""
     full, window, chosen = parts
-    share, local = shares
     # Contexts are the largest arrays of a sweep: numbers that they are multiplied by are multiplied first.
     total = keys.full * (full * share)
     if not always_zero(window):
-        total = total + keys.window * (window * local)
+        total = total + keys.window * (window * (ceil(local_heads / tp) / local_heads))
     if not always_zero(chosen):
         total = total + keys.chosen * (chosen * share)
     return total

@@ -71,17 +71,21 @@ def prompt_load(model: Transformer, plan: Deployment, serving: Serving) -> Load:
     chosen = (whole, all_read) if always_zero(model.score_chosen) else limited(model.chosen)
     attended = Context(whole, window[0], chosen[0])
     # An indexer scores every key and reads its own key of each; recurrences cost a token the same whatever its context.
-    beside = (model.index * whole + model.recurrence) * head_share(model, plan.tp)
-    indexed = model.index_cache * cache_share(model, plan.tp) * all_read
+    scores = score_elements(model, attended, plan.tp)
+    if not (always_zero(model.index) and always_zero(model.recurrence)):
+        scores = scores + (model.index * whole + model.recurrence) * head_share(model, plan.tp)
+    cached = cache_elements(model, Context(all_read, window[1], chosen[1]), plan.tp)
+    if not always_zero(model.index_cache):
+        cached = cached + model.index_cache * cache_share(model, plan.tp) * all_read
     tokens = plan.prompts * padded
     least = where(plan.materialized > 0.0, MATERIALIZED_PASSES * plan.activation_bytes, 0.0)
     passes = where(plan.flash > 0.0, 0.0, larger(least, serving.score_passes * 4.0))
     spilled = 0.0 if always_zero(passes) else tokens * score_rows(model, attended, plan.tp) * passes
     return Load(
         tokens=tokens,
-        scores=tokens * (score_elements(model, attended, plan.tp) + beside),
+        scores=tokens * scores,
         spilled=spilled,
-        cached=plan.prompts * (cache_elements(model, Context(all_read, window[1], chosen[1]), plan.tp) + indexed),
+        cached=plan.prompts * cached,
         states=plan.prompts,
         logits=plan.prompts / plan.passes,
     )

@@ -134,18 +134,25 @@ def _rows(
     """
     estimator, every = parts[0].estimator, np.arange(len(numbers))
     of_part = [which == part.which for part in parts]
-    axes = []
-    for i, axis in enumerate(parts[0].axes):
-        columns = {name: np.zeros(len(numbers), dtype=column.dtype) for name, column in axis.columns.items()}
-        for part, mask in zip(parts, of_part, strict=True):
-            stride = math.prod(len(other) for other in part.axes[i + 1 :])
-            positions = numbers[mask] // stride % len(part.axes[i])
-            for name, column in part.axes[i].columns.items():
-                columns[name][mask] = column[positions]
-        # Each axis has a value for each layout, and the first one its position.
-        axes.append(Axis(axis.name, columns, every if i == 0 else np.zeros(len(numbers), dtype=np.int64)))
-    positions = np.tile(every, (len(axes), 1))
-    rows = Rows.of(Part(estimator, 0, tuple(axes), tuple(axes), ()), positions, np.zeros_like(counts), None)
+    axes, strides = [], [1] * len(parts)
+    for of_parts in zip(*(reversed(part.axes) for part in parts), strict=True):
+        first = of_parts[0]
+        columns = {name: column[:1] for name, column in first.columns.items()}
+        if any(len(axis) > 1 or axis.columns[n][0] != c[0] for axis in of_parts for n, c in columns.items()):
+            columns = {name: np.zeros(len(numbers), dtype=column.dtype) for name, column in first.columns.items()}
+            for i, (axis, mask) in enumerate(zip(of_parts, of_part, strict=True)):
+                positions = numbers[mask] // strides[i] % len(axis)
+                strides[i] *= len(axis)
+                for name, column in axis.columns.items():
+                    columns[name][mask] = column[positions]
+        size = len(columns[next(iter(columns))])
+        axes.append(Axis(first.name, columns, np.zeros(size, dtype=np.int64)))
+    # Each varying axis has a value for each layout, and the first one also its position.
+    varying = tuple(axis for axis in axes if len(axis) > 1)
+    if varying:
+        varying[0].places[:] = every
+    positions = np.tile(every, (len(varying), 1))
+    rows = Rows.of(Part(estimator, 0, tuple(axes), varying, ()), positions, np.zeros_like(counts), None)
     if rows is None:
         return None
     fits = np.broadcast_to(rows.needed(()) <= estimator.system.capacity, len(rows.places))

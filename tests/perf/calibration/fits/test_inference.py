@@ -46,7 +46,7 @@ HOP = 7e-7
 @pytest.fixture(scope="module")
 def cases() -> list[InferenceCase]:
     rows = records(folder() / "measured" / "inference_neuron.csv")
-    return [c for c in inference_cases(everything(), rows) if isinstance(c, InferenceCase)]
+    return [c for c in inference_cases(everything(), rows) if isinstance(c, InferenceCase) and not c.encoded]
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def test_a_row_is_enough_with_a_prior():
 def test_serving():
     table = records(shipped() / "measured" / "inference_neuron.csv")
     rows = [row for row in table if row["id"].startswith("trn1-")][:4]
-    some = [c for c in inference_cases(everything(), rows) if isinstance(c, InferenceCase)]
+    some = [c for c in inference_cases(everything(), rows) if isinstance(c, InferenceCase) and not c.encoded]
     prior = prior_of(everything(), "trainium1", "inference", "trainium1-optimum-neuron-2025-dense-inference")
     fitted = fit_inference(some, prior=prior)
     assert set(prior.values) <= set(fitted.names)

@@ -48,15 +48,19 @@ DEVIATIONS: dict[str, tuple[str, ...]] = {
 """The groupings by which each deviates: a kernel is a framework and a precision, a local one that of a generation of chips, and
 an architecture is a generation and a precision: libraries of all frameworks call the same instructions."""
 
-OF_GEMM: dict[str, tuple[str, ...]] = {
+_OF_MATRICES: dict[str, tuple[str, ...]] = {
     **DEVIATIONS,
     "compute": ("chip", "precision", "architecture", "local"),
     "memory": ("chip", "architecture", "local"),
     "fixed": ("chip", "architecture", "local"),
     "sharpness": ("architecture",),
-    "epilogue": ("architecture",),
 }
-"""Those of matrix multiplications."""
+
+OF_KERNELS: dict[str, dict[str, tuple[str, ...]]] = {
+    "gemm": {**_OF_MATRICES, "epilogue": ("architecture",)},
+    "moe": _OF_MATRICES,
+}
+"""Those of multiplications and of experts, whose rows are of several precisions."""
 
 PRIOR = 0.3
 RIDGE = {"gemm": 0.3}
@@ -100,7 +104,7 @@ def solved(part: str, some: Sequence[KernelCase], start: Pooled | None = None) -
     measured = np.array([c.measured for c in some])
     pooling = Pooling(
         typical=TYPICAL | EPILOGUE.get(part, {}), shares=frozenset({"compute", "memory", "waves", "split"}),
-        deviations=OF_GEMM if part == "gemm" else DEVIATIONS, prior=PRIOR,
+        deviations=OF_KERNELS.get(part, DEVIATIONS), prior=PRIOR,
         ridge=RIDGE.get(part, _RIDGE), limits=LIMITS,
     )  # fmt: skip
 
