@@ -79,3 +79,19 @@ def test_what_nothing_uses_is_not_asked():
     assert plain.keys() == drafted.keys()
     assert (None, None) == (plain["acceptance"], plain["speculate"])
     assert (0.7, 4) == (drafted["acceptance"], drafted["speculate"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"context_buckets": (1024, 2048), "prompt": 2000, "output": 49},
+            "prompt + output is 2,049; the largest of context_buckets is 2,048",
+        ),
+        ({"batch_buckets": (4, 1), "batch": 5}, "the batch is 5; the largest of batch_buckets is 4"),
+    ],
+)
+def test_no_bucket_holds_a_request(given, message):  # fmt: skip
+    with pytest.raises(RefusalError) as refused:
+        prepared(**LLAMA, **given)
+    assert ("no-bucket", message) == (refused.value.reason, str(refused.value))

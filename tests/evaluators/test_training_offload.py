@@ -63,3 +63,17 @@ def test_without_a_rate_there_is_no_answer():
 def test_a_rate_has_a_unit(text):
     with pytest.raises(UsageError, match="host_link: "):
         host_rate(text)
+
+
+def test_the_interval_moves_with_what_is_added():
+    plain, moved = (
+        run(shipped(), **LLAMA | {"calibration": "auto"}, **m)
+        for m in ({}, {"offload": "optimizer", "host_link": SLOW})
+    )
+    before, after = plain.answer("step_time"), moved.answer("step_time")
+    added = after.value - before.value
+
+    assert added > before.high
+    assert math.isclose(before.high + added, after.high, rel_tol=1e-9)
+    assert before.low + added <= after.low * (1 + 1e-9)
+    assert after.low < after.value < after.high

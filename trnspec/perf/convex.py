@@ -49,7 +49,8 @@ def least(function: Function, most: Values, guess: Values) -> tuple[Values, Valu
         step = _NEAR * np.where(at < high[of], high[of] - at, low[of] - at)
         beside = function(at + step, of)
         keep(at + step, beside, of)
-        slope = (beside - values) / step
+        # An end next to the other one, to the smallest number, has no slope.
+        slope = np.divide(beside - values, step, out=np.zeros_like(step), where=step != 0.0)
         left = slope < 0.0
         for end, line, side in ((low, line_low, left), (high, line_high, ~left)):
             some = of[side]

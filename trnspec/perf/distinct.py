@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -15,21 +15,22 @@ _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
 
-def distinct(rows: Iterable[NDArray[np.float64]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def distinct(rows: Sequence[NDArray[np.float64]] | NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Positions of the different columns, and for each column which one it equals; all where two digests are the same.
 
     Args:
         rows: The rows of the matrix, contiguous.
     """
-    matrix = list(rows)
-    if len(matrix[0]) == 1:
+    if len(rows[0]) == 1:
         return np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
-    digest = np.zeros(len(matrix[0]), dtype=np.uint64)
-    for row in matrix:
-        digest = (digest ^ row.view(np.uint64)) * _FACTOR
-        digest ^= digest >> _SHIFT
+    digest, shifted = np.zeros((2, len(rows[0])), dtype=np.uint64)
+    for row in rows:
+        digest ^= row.view(np.uint64)
+        digest *= _FACTOR
+        np.right_shift(digest, _SHIFT, out=shifted)
+        digest ^= shifted
     _, first, numbers = np.unique(digest, return_index=True, return_inverse=True)
-    if all((row[first][numbers] == row).all() for row in matrix):
+    if all((row[first][numbers] == row).all() for row in rows):
         return first, numbers.reshape(-1)
     every = np.arange(len(digest))
     return every, every

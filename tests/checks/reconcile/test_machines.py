@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from rules_world import put
 from running import DATA
 
 from trnspec.api import graph
@@ -225,3 +226,27 @@ def test_product_names_are_aliases(every) -> None:
     names = ["NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA A100-SXM4-40GB", "NVIDIA B200", "NVIDIA GB200"]
 
     assert ["h100-sxm", "h200", "a100-40gb", "b200", "gb200"] == [every.aliases[slug(name)] for name in names]
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (lambda d: d.pop(), "linked devices that are not described: 15"),
+        (lambda d: (d.pop(), d.pop()), "linked devices that are not described: 14, 15"),
+        (lambda d: d[0].pop("connected_to"), ""),
+    ],
+)
+def test_devices_that_are_not_described(catalog, change, note) -> None:
+    data = devices(TRN2)
+    change(data)
+    (row,) = (r for r in compare(catalog, machine(data), "trn2.48xlarge").rows if r.property == "topology")
+
+    assert ("not reported", note) == (row.outcome, row.note)
+
+
+def test_a_stated_number_of_links_is_that_of_the_server(catalog) -> None:
+    """Where it and the topology contradict each other, which TRN502 reports."""
+    changed = put(catalog, "trn2.48xlarge", "fabric.links_per_chip", 5)
+    (row,) = (r for r in compare(changed, machine(published(TRN2)), "trn2.48xlarge").rows if "links" in r.property)
+
+    assert ("4", "5", "differs") == (row.machine, row.catalog, row.outcome)

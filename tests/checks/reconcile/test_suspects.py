@@ -239,3 +239,28 @@ def test_half_of_the_others_are_not_most(others, usual):
 
 
 COUNTED = (*SERVERS, "trn3-gen1-server", "trn3-gen2-server")
+
+
+@pytest.mark.parametrize(
+    ("source", "doubted"), [("neuron-trn1-2023-02", 0), ("neuron-availability-survey-2026-10", None)]
+)
+def test_the_older_of_two_sources_is_doubted(source, doubted):
+    """Of a claim and a figure that is in no sum."""
+    graph = claim(put(bare(), "trainium2", "power", "500 W"), "trainium2", "spec.power", "400 W", source=source)
+    found = suspects(relations(graph), graph=graph)
+
+    assert [(s.site.node.name, dotted(s.site.path), s.site.claim) for s in found] == [
+        ("trainium2", "spec.power", doubted)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("adopted", "claimed", "doubted"), [("20,763 GiB", "20,736 GiB", None), ("20,736 GiB", "20,763 GiB", 0)]
+)
+def test_a_sum_supports_the_value_that_it_agrees_with_far_better(adopted, claimed, doubted):
+    """144 chips of 144 GiB are 20,736 GiB, and within rounding 20,763; the source of the claim is the older one."""
+    name, at = "trn3-gen2-ultraserver", "stated.memory.capacity"
+    graph = claim(put(bare(), name, at, adopted), name, f"spec.{at}", claimed, source="neuron-trn1-2023-02")
+    found = suspects(relations(graph), graph=graph)
+
+    assert [(s.site.node.name, dotted(s.site.path), s.site.claim) for s in found] == [(name, f"spec.{at}", doubted)]

@@ -262,3 +262,25 @@ def test_check_of_a_printed_figure():
     graph = beside(LINK.replace("derived", "check") % ("98 GB/s", "384 GB/s / 4"))
 
     assert ("wire", "spec.bandwidth.both.value") in found("TRN404", graph)
+
+
+def test_every_formula_is_checked():
+    """Each of several that cannot be read, that are wrong, and that are right."""
+    text = """\
+api_version: trnspec/v1
+kind: Chip
+metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+spec:
+  memory: {capacity: {value: 96 GiB, derived: 4 * }, bandwidth: {value: 2.9 TB/s, derived: 2 x 0.500 TB/s}}
+  peak:
+    dense:
+      bf16: {value: 100 TFLOPS, derived: 2 x 50 TFLOPS, check: 3 x 50 TFLOPS}
+      fp8: {value: 200 TFLOPS, derived: spec.none.of.these}
+      fp32: {value: 25 TFLOPS, derived: 2 x 50 TFLOPS}
+"""
+    where = {path for name, path in found("TRN404", beside(text)) if name == "example"}
+
+    assert where == {
+        "spec.memory.capacity.derived", "spec.memory.bandwidth.value", "spec.peak.dense.bf16.value",
+        "spec.peak.dense.fp8.derived", "spec.peak.dense.fp32.value",
+    }  # fmt: skip

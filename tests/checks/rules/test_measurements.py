@@ -68,6 +68,8 @@ def change(folder: Path, name: str, line: int, old: str, new: str) -> int:
         ("training_mpt", 2, "h100_80gb,512", "h100_81gb,512", "TRN702", 0),
         ("training_mpt", 2, ",16.2701,", ",1.62701,", "TRN705", 9),
         ("training_mpt", 2, ",408,", ",1408,", "TRN704", 1),
+        # One logical core of two physical ones has a quarter of the 667 TFLOPS of eight.
+        ("ops_neuron", 4, ",124.1,", ",167.5,", "TRN704", 1),
         ("gemm_gpu", 2, ",13.33,", ",13330,", "TRN704", 1),
         ("training_torchtitan", 2, ",82.4,", ",82.4 GiB,", "TRN702", 1),
     ],
@@ -113,3 +115,9 @@ def test_a_renamed_column(folder: Path) -> None:
 
     assert expected < findings(folder, "training_mpt")
     assert {"training_mpt.csv", "training-mpt.yaml"} == {f for _, f, *_ in findings(folder, "training_mpt")}
+
+
+def test_a_rate_just_below_that_of_its_cores(folder: Path) -> None:
+    change(folder, "ops_neuron", 4, ",124.1,", ",166.5,")
+
+    assert set() == findings(folder, "ops_neuron")

@@ -11,13 +11,16 @@ from attrs import evolve
 from catalogs import KNOWN
 from mutations import changed, findings
 from power_changes import KINDS, power_changes
+from rules_world import put
 from running import ROOT
 
 from trnspec.api import graph as load
 from trnspec.api import registry
+from trnspec.checks.reconcile.power import power_conflicts
 from trnspec.graph.graph import Graph
 from trnspec.graph.power import draws, upper_power
 from trnspec.loading.pipeline import link, read
+from trnspec.model.power import Power
 from trnspec.yaml import read_text
 
 NVIDIA = str(ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog")
@@ -142,3 +145,18 @@ def test_the_power_of_a_chip_is_found_by_type(graph) -> None:
     assert "500 W" == upper_power(graph, chip).figure.value.text
     assert () == draws(graph, graph.named("trainium3"))
     assert upper_power(graph, graph.named("trainium3")) is None
+
+
+@pytest.mark.parametrize(
+    ("type", "power", "code", "why"),
+    [("tdp", "500 W", "TRN814", "digits"), ("maximum", "100 W", "TRN812", "type"), ("tdp", "1 kW", None, None)],
+)
+def test_the_power_of_a_chip_is_a_design_power(graph, type, power, code, why) -> None:
+    """The figure of the chip itself is compared with the documents on it."""
+    name = next(n.name for n in graph.of(Power) if n.spec.type == "tdp" and n.spec.of.name == "trainium3")
+    plain = graph.replace(name, evolve(graph.named(name).spec, type=type))
+    one = put(plain, name, "power", power)
+    chip = put(one, "trainium3", "power", "1,000 W")
+    conflicts = [(c.code, c.why) for c in power_conflicts(chip) if c.one.subject.name == "trainium3"]
+
+    assert conflicts == ([] if code is None else [(code, why)])

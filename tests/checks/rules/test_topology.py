@@ -241,3 +241,14 @@ def test_documents_without_a_fabric():
     for code in ("TRN501", "TRN502", "TRN503"):
         assert findings(code, without) == []
         assert findings(code, bare_link) == []
+
+
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [("2 x 4 torus", "16 chips against 8"), ("4 x 8 torus", "16 chips against 32"), ("4 x 4 torus", "")],
+)
+def test_a_claim_of_another_size(says, reason):
+    graph = claim(bare(), "trn2.48xlarge", "spec.fabric.topology", says)
+    messages = [d.message.rpartition(": ")[2] for d in findings("TRN503", graph)]
+
+    assert messages == [reason] * bool(reason)

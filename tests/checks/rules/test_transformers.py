@@ -484,3 +484,18 @@ def test_a_name_without_a_size_is_not_checked(base, at, value):
 
 def test_sizes_in_names_of_shipped_models():
     assert [] == findings("TRN407", shipped())
+
+
+def test_a_difference_that_is_not_listed():
+    """Each value is shown as it is: a number, a word, or that there is none."""
+    base, text = "llama-3-8b", "{}, but {} in llama-3-8b, which has the same dimensions"
+    derived = next(n.name for n in bare().of(Model) if n.spec.base is not None and n.spec.base.model.name == base)
+    plain = put(bare(), derived, "base.differs", ())
+    shown = {
+        at: findings("TRN408", put(plain, derived, at, value))
+        for at, value in (("layers", 1234), ("attention.kv_heads", None))
+    }
+    messages = {at: [d.message for d in some if d.message.startswith(at)] for at, some in shown.items()}
+
+    assert messages["layers"] == ["layers is " + text.format("1,234", "32")]
+    assert messages["attention.kv_heads"] == ["attention.kv_heads is " + text.format("absent", "8")]

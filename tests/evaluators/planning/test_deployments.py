@@ -7,12 +7,16 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
+from attrs import evolve
 from evaluator_samples import keywords
 from hypothesis import given
 from hypothesis import strategies as st
 
 import trnspec
+from trnspec.evaluation.evidence import IDEAL, Evidence
+from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.inference import run as inference_
+from trnspec.evaluators.planning import serving, serving_page
 from trnspec.evaluators.planning.deployments import Deployed, Spread, deployed
 from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits
 from trnspec.evaluators.planning.requests import equal_lengths
@@ -255,3 +259,97 @@ def test_suggested_limits_are_rounded_up(seconds: float) -> None:
 
     assert 1.0 - 1e-9 <= number / seconds <= 1.1 + 1e-9
     assert text.endswith("ms") is (_up(seconds) < 1.0)
+
+
+# Fleets that a trace is simulated with.
+
+
+def replayed(monkeypatch: pytest.MonkeyPatch, needed: dict[str, int], begin: int) -> tuple[list[FleetPlan], list[int]]:
+    """The order of plans on some systems after each was enlarged as needed, and the counts evaluated on the first."""
+    fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=1)
+    tried: list[int] = []
+    plans = [fleet_plan(fleet, 1.0, pools=((on, begin),), chips=float(begin), evidence=IDEAL) for on in needed]
+
+    def meets(plan: FleetPlan, *_: Any) -> bool:
+        ((on, count),) = plan.pools
+        if on == next(iter(needed)):
+            tried.append(count)
+        return count >= needed[on]
+
+    def larger(_: Any, __: Any, plan: FleetPlan, count: int) -> FleetPlan:
+        return evolve(plan, pools=((plan.pools[0][0], count),), chips=float(count))
+
+    monkeypatch.setattr(serving, "_meets", meets)
+    monkeypatch.setattr(serving, "larger_plan", larger)
+    found = [plan for plan in plans if plan is not None]
+    return serving._replayed(CAT, question(), found, Limits(ttft=1.0, tpot=1.0, percentile=90.0), LENGTHS), tried
+
+
+def test_a_plan_is_enlarged_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By one system, and by a share of many; the first plan is the best of those that are large enough."""
+    plans, tried = replayed(monkeypatch, {"slow": 7, "quick": 5}, 1)
+    _, many = replayed(monkeypatch, {"slow": 60}, 40)
+
+    assert [plan.systems for plan in plans] == ["quick*5", "slow*7"]
+    assert tried == [1, 2, 3, 4, 5, 6, 7]
+    steps = [math.ceil(serving._GROWTH * n) for n in many[:-1]]
+    assert many == [40, *steps]
+    assert many[-2] < 60 <= many[-1]
+
+
+def test_a_plan_that_is_never_large_enough_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = serving._LARGEST
+    plans, tried = replayed(monkeypatch, {"never": 10**9, "quick": 5}, 1)
+
+    assert [plan.systems for plan in plans] == ["quick*5"]
+    assert tried[-1] <= most < math.ceil(serving._GROWTH * tried[-1]) or tried[-1] == most
+    with pytest.raises(RefusalError, match=f"up to {most} times the systems"):
+        replayed(monkeypatch, {"never": 10**9}, 1)
+
+
+@pytest.mark.parametrize(("ttft", "tpot", "met"), [(1.0, 2.0, True), (0.99, 2.0, False), (1.0, 1.99, False)])
+def test_limits_of_a_simulation(monkeypatch: pytest.MonkeyPatch, ttft: float, tpot: float, *, met: bool) -> None:
+    monkeypatch.setattr(serving, "simulated", lambda *_: (1.0, 2.0))
+    plan: Any = None
+
+    assert serving._meets(plan, Limits(ttft=ttft, tpot=tpot, percentile=90.0), LENGTHS) is met
+
+
+def test_a_stronger_plan_is_compared_with_weaker_ones() -> None:
+    """The first of weaker evidence that is better, and not a bound."""
+    fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=10)
+    kinds = (("estimate", 5.0), ("extrapolated", 6.0), ("transferred", 4.0), ("ideal", 1.0))
+    plans: list[Any] = [
+        fleet_plan(fleet, 2.0, chips=chips, pools=((kind, 1),),
+                   evidence=IDEAL if kind == "ideal" else Evidence(kind=kind, reason=""))
+        for kind, chips in kinds
+    ]  # fmt: skip
+    by_chips = question(objective="chips")
+
+    (found,) = serving_page._comparison(plans, by_chips, LENGTHS)
+    assert str(found.value).startswith("transferred*1: 4")
+    assert str(found.value).endswith(" chips (transferred)")
+    assert list(serving_page._comparison(plans[:2], by_chips, LENGTHS)) == []
+    assert list(serving_page._comparison([plans[2], plans[3]], by_chips, LENGTHS)) == []
+    # Without prices costs are not compared.
+    assert list(serving_page._comparison(plans, question(), LENGTHS)) == []
+
+
+@pytest.mark.parametrize("method", ["ttft", "tpot"])
+def test_the_ends_of_an_interval(method: str) -> None:
+    """80 % of the errors; without the slow end where it is saturated, and without any of a bound."""
+    fleet = Fleet(replica=Replica.of([0.01], {1: 0.01, 4: 0.02}, first=0.0, output=10.0), replicas=1)
+    spread = Spread(NormalDist(0.0, 0.1), NormalDist(0.0, 0.1))
+    plans: list[Any] = [fleet_plan(fleet, share * fleet.saturation, each) for share, each in (
+        (0.3, spread), (0.95, spread), (0.3, None),
+    )]  # fmt: skip
+    z = NormalDist().inv_cdf(0.9)
+    values = [getattr(plan.state, method)(90.0) for plan in plans]
+    slow, fast = plans[0].slower(z), plans[0].slower(-z)
+
+    value, low, high = serving_page._interval(plans[0], method, 90.0)
+    assert (value, low, high) == pytest.approx((values[0], getattr(fast, method)(90.0), getattr(slow, method)(90.0)))
+    assert low < value < high
+    assert plans[1].slower(z) is None
+    assert serving_page._interval(plans[1], method, 90.0)[::2] == (values[1], None)
+    assert serving_page._interval(plans[2], method, 90.0) == (values[2], values[2], None)

@@ -421,3 +421,27 @@ class TestConformance(EvaluatorConformance):
         ({**QUESTION, "rate": 0.0}, "misuse"),
         ({**QUESTION, "tpot": "0.1ms"}, "no-plan"),
     )
+
+
+def test_a_low_rate() -> None:
+    """A replica that is mostly idle: one that prefills, and one request at a time in the suggested evaluation."""
+    question = {**QUESTION, "tp": (8,), "rate": 0.01}
+    together, apart = (plan(CAT, **question | {"pools": (pool,)}) for pool in ("aggregated", "disaggregated"))
+
+    assert (together["chips"], apart["prefill_replicas"]) == (16, 1)
+    assert together.suggestions[0].inputs.get("batch", 1) == 1
+    assert together["requests_in_flight"] < 0.5
+
+
+def test_pools_on_different_systems() -> None:
+    """Each has whole systems, whose ranks are all used."""
+    found = plan(
+        CAT, **{**QUESTION, "rate": 200.0, "tp": (8,), "pools": ("disaggregated",)}, prefill_on="trn1.32xlarge"
+    )
+    best = rows(found)[0]
+    decoding, before = (part.split("*") for part in best["system"].split(" + "))
+
+    assert (decoding[0], before[0]) == ("trn2.48xlarge", "trn1.32xlarge")
+    assert best["replicas"] == int(decoding[1]) * 64 // best["tp"]
+    assert best["prefill_replicas"] == int(before[1]) * 32 // best["prefill_tp"]
+    assert best["chips"] == 16 * (int(decoding[1]) + int(before[1]))

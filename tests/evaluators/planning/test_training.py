@@ -173,10 +173,13 @@ def test_limits_that_no_plan_meets(limits: dict[str, str]) -> None:
     suggestion = found.suggestions[0]
 
     assert ("deadline" in text, "budget" in text) == ("deadline" in limits, "budget" in limits)
+    assert {name: found[f"meets_{name}"] for name in limits} == dict.fromkeys(limits, False)
+    assert [row["meets_goals"] for row in rows(found)] == [False, False]
     assert suggestion.evaluator == "plan-train"
     assert {name for name in limits if suggestion.inputs[name] != limits[name]} == set(limits)
     again = trnspec.evaluate("plan-train", CAT, **suggestion.inputs)
     assert "goals" not in again.names
+    assert {name: again[f"meets_{name}"] for name in limits} == dict.fromkeys(limits, True)
     assert rows(again)[0]["meets_goals"] is True
 
 
@@ -362,3 +365,30 @@ def test_energy_has_the_power_of_the_chips_with_its_source(tmp_path) -> None:
     assert "450 W tdp (2026-01)" in result.answer("energy").note
     assert ("trainium2-tdp", "sheet") in {(f.of, f.source) for f in result.figures_used}
     assert "energy" not in {a.name for a in plan(CAT, **asked).answers}
+
+
+def test_a_budget_without_a_price() -> None:
+    found = plan(CAT, **SMALL, on=("trn3-gen2-ultraserver",), count=(1,), budget="1M")
+
+    assert (found["goals"], found["meets_budget"]) == ("not met: the nearest plan has no known cost", False)
+
+
+def test_what_is_assumed_of_failures_and_repair() -> None:
+    """Each input replaces an assumption, and the pages state which."""
+    question = {**SMALL, "on": ("trn1.32xlarge*4",)}
+    names = ("global_batch", "seq", "counts", "spares", "checkpoints", "checkpoint_rate", "cost", "prices")
+
+    def assumed(**more: Any) -> set[str]:
+        given = {name: value for name, value in (question | more).items() if value is not None}
+        return {a.name for a in plan(CAT, **given).assumptions} & {*names}
+
+    plain = assumed()
+    assert plain == {"global_batch", "spares", "checkpoint_rate"}
+    assert assumed(seq=None) == plain | {"seq"}
+    assert assumed(global_batch=512) == plain - {"global_batch"}
+    assert assumed(spares=0.1) == plain - {"spares"}
+    assert assumed(repair="2d") == plain
+    assert assumed(checkpoint_rate="1 GB/s") == plain - {"checkpoints", "checkpoint_rate"}
+    assert assumed(on=("trn1.32xlarge",), count=(4,)) == plain
+    assert assumed(on=("trn1.32xlarge", "trn2.48xlarge"), count=(1,)) == plain | {"prices"}
+    assert assumed(on=("trn1.32xlarge", "trn2.48xlarge"), count=(1,), price_type="spot") == plain

@@ -9,9 +9,10 @@ import pytest
 
 import trnspec
 from trnspec.evaluation.result import RefusalError
-from trnspec.evaluators.traces.execution import execution
+from trnspec.evaluators.traces.execution import _traffic, execution, step_passes
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.output.chakra import parsed
+from trnspec.perf.lowering.lower import lower
 from trnspec.yaml import read_text
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
@@ -86,3 +87,38 @@ def test_refused() -> None:
         files(on="trn1.32xlarge*64", tp=1, pp=1, global_batch=2**20)
 
     assert many.value.reason == "too-many-events"
+
+
+@pytest.mark.parametrize("tp", [1, 2, 8, 32])
+def test_traffic(tp: int) -> None:
+    """Bytes of Llama 3.1 8B by hand: 4,096 wide, 8 heads of 128 for keys and values, 14,336 in between, 2 B each."""
+    question = TrainingQuestion(**GIVEN | {"tp": tp, "pp": 1, "microbatch": 2, "global_batch": 64})
+    _, estimator, layout, _ = step_passes(CATALOG, question)
+    traffic = _traffic(estimator, layout)
+    layer = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336 + 2 * 4096
+
+    assert traffic.hidden == 2 * 4096 * 4096 * 2
+    assert traffic.keys == pytest.approx(2 * 4096 * 2 * 1024 * 2 / min(tp, 8))
+    assert traffic.weights == pytest.approx((layer * 2 / tp, 0.0), rel=1e-3)
+    assert traffic.ends == pytest.approx((128256 * 4096 * 2 / tp, 128256 * 4096 * 2 / tp), rel=1e-3)
+    assert (traffic.copies, traffic.results, traffic.layers) == (0.0, 2.0, (32.0,))
+    assert traffic.groups["tensor"] == (tp, 1)
+    assert traffic.groups["replicas"] == (layout.dp, tp)
+
+
+def test_the_system_of_the_simulator(found) -> None:
+    """Rings in both dimensions, one chunk at a time, and no delays but those of the network."""
+    rings = {
+        f"{name}-implementation": ["ring", "ring"]
+        for name in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
+    }
+    network = read_text(found["network.yml"]).data
+    lowered = lower(CATALOG.graph, "trn1.32xlarge")
+    levels = [level for level in lowered.levels if level.rate]
+
+    assert json.loads(found["system.json"]) == rings | {
+        "scheduling-policy": "FIFO", "endpoint-delay": 0, "active-chunks-per-dimension": 1, "preferred-dataset-splits": 1,
+        "collective-optimization": "localBWAware", "local-mem-bw": 1_000_000, "boost-mode": 0,
+    }  # fmt: skip
+    assert network["bandwidth"] == pytest.approx([level.rate / 2**30 for level in levels[:2]], rel=1e-5)
+    assert network["latency"] == pytest.approx([1e9 * level.latency for level in levels[:2]], rel=1e-5)

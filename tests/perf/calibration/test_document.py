@@ -138,3 +138,20 @@ def test_words_stay_as_they_are(tmp_path):
         node = found.graph.named(f"mine-{i}")
         assert (words, words) == (node.spec.software, node.spec.data)
         assert f"{words}, training" == node.metadata.title
+
+
+def test_the_interval_of_the_spread_is_that_of_all_rows():
+    """Of the groups of the same phase the one that is neither of a scale nor of some models; else that of the fit."""
+
+    def spread(*groups: tuple[str, str, str, float]) -> list[str]:
+        errors = [GroupErrors(phase, scale, models, 5, 2, 0.1, 0.1, low, 1.5) for phase, scale, models, low in groups]
+        text = document(fitted(), **TOLD, groups=errors)
+        lines = text.partition("  spread:\n")[2].splitlines()
+        return [line.strip() for line in lines if line.strip().startswith(("low:", "high:"))][:2]
+
+    own = spread()
+    parts = (("step", "server", "", 0.5), ("step", "", "dense", 0.6), ("tpot", "", "", 0.7))
+
+    assert spread(*parts) == own
+    assert spread(*parts, ("step", "", "", 0.8)) == spread(("step", "", "", 0.8)) != own
+    assert "0.8" in spread(*parts, ("step", "", "", 0.8))[0] or "80" in spread(*parts, ("step", "", "", 0.8))[0]

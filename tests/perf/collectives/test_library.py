@@ -145,3 +145,18 @@ def test_no_protocol_sends_less_than_a_rank_must(kind):
     for algorithm in ("ring", "recursive", "direct", "one-shot"):
         at = shape(numbers, kind, algorithm, 8.0, 1.0)
         assert float(at.local) * MIB >= closed_forms.injection_bound(kind, MIB, 8.0, 450e9) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(("on", "n", "steps"), [("p5.48xlarge", 8.0, 14.0), ("p5.48xlarge*4", 32.0, 18.0)])
+def test_times_by_protocol(on, n, steps):
+    """Steps of both levels; latency and transfer sum to the time, and the fastest protocol is first."""
+    found = timed(NCCL, rank(on), "all-reduce", n, 1.0, 64 * MIB)
+    at = shape(rank(on), "all-reduce", "ring", n, 1.0)
+
+    assert {each.steps for each in found if each.protocol.algorithm == "ring"} == {steps}
+    assert [each.time for each in found] == sorted(each.time for each in found)
+    for each in found:
+        if each.protocol.algorithm == "ring":
+            assert each.time == pytest.approx(float(time_of(each.protocol, at, 64 * MIB)), rel=1e-12)
+            assert each.latency == float(time_of(each.protocol, at, 0.0))
+            assert each.network is bool(at.network / each.protocol.network > at.local / each.protocol.link)

@@ -9,8 +9,9 @@ from made_systems import on, system
 
 import trnspec
 from trnspec.evaluation.result import RefusalError
+from trnspec.perf.collectives.algorithms import _network
 from trnspec.perf.collectives.bounds import bound
-from trnspec.perf.collectives.link_rates import Rates, fabric_level
+from trnspec.perf.collectives.link_rates import NETWORK, Rates, fabric_level
 from trnspec.perf.collectives.timing import explicit_group, fastest, group, plans, timings
 from trnspec.perf.lowering.system import UNKNOWN
 from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
@@ -397,3 +398,30 @@ def test_an_ideal_send_from_server_to_server_uses_both_fabrics_at_once():
 
     # Scattered in one server while the other gathers.
     assert near(7 / 8 * GIB / 450e9) == dict((*scattered.transfers, *scattered.overlapped))["fabric"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "steps", "load", "behind"),
+    [
+        ("all-reduce", "ring", 14.0, 2 * 7 / 8 / 4, 0.0),
+        ("all-gather", "ring", 7.0, 7 / 8 / 4, 0.0),
+        ("all-reduce", "recursive", 6.0, 2 * 7 / 8 / 4, 0.0),
+        ("all-reduce", "direct", 2.0, 2 * 7 / 8 / 4, 0.0),
+        # All-to-all: the whole buffer of each rank, half of it over and over.
+        ("all-to-all", "ring", 7.0, 7 / 2, 0.0),
+        ("all-to-all", "recursive", 3.0, 3 / 2, 0.0),
+        ("all-to-all", "direct", 1.0, 7 / 8, 0.0),
+        ("broadcast", "tree", 3.0, 3 / 4, 0.0),
+        ("broadcast", "ring", 14.0, 2 * 7 / 8 / 4, 0.0),
+        ("broadcast", "pipelined", 0.0, 1 / 4, 6.0),
+        ("broadcast", "in-network", 1.0, 1 / 4, 0.0),
+        ("all-reduce", "in-network", 2.0, 1 / 4, 0.0),
+        ("send", "send", 1.0, 1 / 4, 0.0),
+    ],
+)
+def test_the_stage_between_eight_fabrics(kind, name, steps, load, behind):
+    """Each rank carries a quarter of the buffer."""
+    (phase,) = _network(kind, 8.0, 4.0, name).phases
+
+    assert (phase.stage, phase.steps, phase.behind) == ("network", steps, behind)
+    assert phase.loads == ((NETWORK, near(load)),)

@@ -7,11 +7,16 @@ from itertools import pairwise
 
 import pytest
 from attrs import evolve
+from engine_catalogs import shipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pipeline_simulation import folded_inputs, one_forward_one_backward, span, v_shaped, zero_bubble
 
 from trnspec.evaluation.result import RefusalError
+from trnspec.perf.training.communication import links
+from trnspec.perf.training.costs import costs
+from trnspec.perf.training.estimator import prepare
+from trnspec.perf.training.step import PARTS, least_time, passes_of_layer
 from trnspec.perf.training.timeline import (
     BUBBLE,
     COMMUNICATION,
@@ -21,11 +26,13 @@ from trnspec.perf.training.timeline import (
     Pass,
     Passes,
     Timeline,
+    passes_of,
     timeline,
 )
 from trnspec.perf.training.v_shaped import v_shaped_bubble
-from trnspec.perf.work.layout import V_SHAPED
+from trnspec.perf.work.layout import V_SHAPED, Layout
 from trnspec.perf.work.stages import SCHEDULES, Split, in_flight
+from trnspec.perf.work.terms import terms
 
 TIMES = st.floats(0.01, 10.0)
 
@@ -231,3 +238,75 @@ def test_chunks_in_flight(p, m, v) -> None:
         assert most == max(count for _, count in levels)
         assert 0 == levels[-1][1]
         assert sorted(levels) == levels
+
+
+LAYOUTS = [
+    Layout(tp=8, pp=2, dp=2, seq=2048, global_batch=32),
+    Layout(tp=4, pp=4, dp=2, seq=2048, global_batch=64, microbatch=2, recompute="full", zero=1),
+    Layout(tp=2, pp=4, cp=2, dp=2, seq=4096, global_batch=32, recompute="selective", flash=False, overlap=True),
+    Layout(tp=2, pp=4, dp=4, seq=2048, global_batch=32, schedule="zb1p", sequence_parallel=True),
+    Layout(tp=1, pp=1, dp=32, seq=1024, global_batch=64, zero=3),
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("calibration", ["none", "trainium1-neuron"])
+def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str) -> None:
+    """Of every part, over all microbatches; forward and backward have what a layer takes in each."""
+    estimator = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", calibration=calibration)
+    step, plan = estimator.step(layout), layout.plan()
+    of = costs(terms(estimator.model, estimator.machine), plan, links(plan, estimator.machine))
+    parts = {name: float(value) for name in PARTS if (value := getattr(step, name))}
+    passes = passes_of(parts, layout, of)
+    m, layers, tokens = layout.microbatches, float(of.stage_layers), float(layout.microbatch * of.seq_tokens)
+
+    def each(name: str, kinds: str = "FBW", where=passes.parts) -> float:
+        return sum(t for kind in kinds for _, n, t in where.get(kind, ()) if n == name)
+
+    for name in ("recompute", "tensor", "context", "expert", "pipeline", "head"):
+        assert m * (each(name) + each(name, where=passes.last)) == pytest.approx(
+            parts.get(name, 0.0), rel=1e-9, abs=1e-15
+        )
+    computed = each("forward") + each("backward") + each("weight gradients")
+    assert m * computed == pytest.approx(parts["compute"], rel=1e-9)
+    forward, backward, weights, scores = (layers * float(x) for x in passes_of_layer(of, tokens))
+    assert each("forward", "F") == forward
+    assert each("weight gradients", "W") == (0.0 if layout.schedule == "1f1b" else weights)
+    tensor = layers * float(of.tensor_each + tokens * of.tensor_token)
+    overlap, again = float(of.tensor_overlap), 1.0 + float(of.full)
+    own = weights if layout.schedule == "zb1p" else 0.0
+    redone = float(of.full) * forward + float(of.selective) * scores
+    assert each("tensor", "F") == max(0.0, tensor - overlap * forward)
+    expected = max(0.0, again * tensor - overlap * (backward + redone - own))
+    assert each("tensor", "B") == pytest.approx(expected, rel=1e-9, abs=1e-18)
+    head, ends = tokens * float(of.head), float(of.ends_each + tokens * of.ends_token)
+    assert [each("head", kind, passes.last) for kind in "FB"] == pytest.approx([head / 3.0, 2.0 * head / 3.0])
+    assert [each("tensor", kind, passes.last) for kind in "FB"] == [0.5 * ends] * 2
+    assert {name: value for _, name, value in passes.end} == {
+        n: parts[n] for n in ("data", "optimizer", "fixed") if parts.get(n)
+    }  # fmt: skip
+    assert {name: thread for thread, name, _ in passes.end}.get("data", COMMUNICATION) == COMMUNICATION
+    assert list(passes.shares) == [1.0] * layout.pp
+    assert (passes.stages, passes.microbatches, passes.chunks) == (layout.pp, m, layout.interleave)
+
+
+ONE_STAGE = [
+    Layout(tp=8, dp=4, seq=4096, global_batch=32, recompute=recompute, flash=recompute != "selective", zero=1)
+    for recompute in ("none", "selective", "full")
+]
+
+
+@pytest.mark.parametrize("layout", [*LAYOUTS, *ONE_STAGE])
+@pytest.mark.parametrize("calibration", ["none", "trainium1-neuron"])
+def test_the_least_time_is_nearly_that_of_one_stage(layout: Layout, calibration: str) -> None:
+    """A lower bound, which a step without a pipeline takes but for what overlaps."""
+    estimator, plan = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", calibration=calibration), layout.plan()
+    of = costs(terms(estimator.model, estimator.machine), plan, links(plan, estimator.machine))
+    least, total = (
+        float(least_time(of, float(layout.microbatch), float(layout.microbatches))),
+        estimator.step(layout).total,
+    )
+
+    assert least <= total * (1.0 + 1e-12)
+    if layout.pp == 1 and layout.zero < 3:
+        assert least >= 0.99 * total

@@ -281,7 +281,7 @@ def _assumptions(
     if q.seq is None:
         yield Assumption("seq", f"{layout.seq:,} tokens", "no input seq")
     yield from _reliability(best, q)
-    if goals.deadline is None and q.count is None:
+    if goals.deadline is None and q.count is None and not all("*" in on for on in q.on):
         yield Assumption("counts", "runs of up to a year", "no input deadline or count; longer runs are not listed")
     yield Assumption("scaling", "a step takes the same time all along", "no stragglers, no warm-up, no evaluation")
     if best.rent is None:

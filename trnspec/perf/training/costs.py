@@ -228,6 +228,7 @@ def _tensor(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
     if always_zero(moe):
         found.tensor_each = results * links.tensor_each
         found.tensor_token = results * (byte * message)
+        return
     # Where every rank has all experts, shared and routed ones have one sum, and one copy of a token is enough for both.
     several = smaller(plan.ep - 1.0, 1.0)
     results = results + terms.shared * (1.0 - plan.per_node * (1.0 - several))

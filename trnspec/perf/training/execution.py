@@ -6,7 +6,7 @@ the longest path through the passes.  The graph of the passes does not depend on
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,10 @@ class Execution:
     chunks: tuple[tuple[int, ...], ...]
     staggered: bool
 
+    @cached_property
+    def _ends(self) -> NDArray[np.intp]:
+        return np.concatenate([self.last, self.middle])
+
     def span(self, durations: NDArray[np.float64]) -> NDArray[np.float64]:
         """The time from the first to the last pass of the stage for which it is the longest.
 
@@ -77,7 +81,7 @@ class Execution:
         """The span, the ends of the middle passes, and the start of each stage."""
         stages = len(self.last)
         start = np.zeros((stages, durations.shape[1]))
-        end = self.forward.longest(durations, start, np.concatenate([self.last, self.middle]))
+        end = self.forward.longest(durations, start, self._ends)
         if self.staggered:
             np.add.accumulate(durations[: stages - 1], axis=0, out=start[1:])
         return (end[:stages] - start).max(axis=0), end[stages:], start

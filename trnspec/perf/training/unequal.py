@@ -209,11 +209,10 @@ def _executed_once(_: bool, *operands: float) -> float:  # noqa: FBT001  # on wh
 
 
 def _executed(*operands: Any, out: Any = None) -> Any:
-    columns = [np.asarray(x, dtype=np.float64) for x in np.broadcast_arrays(*operands)]
-    shape = columns[0].shape
-    rows = np.stack([x.reshape(-1) for x in columns])
-    found = np.zeros(rows.shape[1])
-    v_shape, deferred, p, v, layers, mtp, microbatches = rows[:7]
+    columns = [x.reshape(-1) for x in np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in operands))]
+    shape = np.broadcast_shapes(*map(np.shape, operands))
+    found = np.zeros(len(columns[0]))
+    v_shape, deferred, p, v, layers, mtp, microbatches = columns[:7]
     folded = v_shape > 0.0
     model_chunks = p * np.where(folded, 2.0, v)
     whole = np.maximum(np.floor(microbatches), 1.0)
@@ -231,12 +230,21 @@ def _executed(*operands: Any, out: Any = None) -> Any:
         few += (odd - 2.0 * np.floor(0.5 * odd)) * turn
         keys = np.stack([v_shape, np.where(folded, 0.0, deferred), p, v, np.minimum(whole, few)])[:, at]
         first, kind_of = distinct(keys)
-        order = np.argsort(kind_of, kind="stable")
-        for some_of, key in zip(
-            np.split(order, np.cumsum(np.bincount(kind_of))[:-1]), keys[:, first].T.tolist(), strict=True
-        ):
-            some = at[some_of]
-            found[some] = _of_kind(key, whole[some] - key[-1], rows[4:6, some], rows[7:, some])
+        order = np.argsort(kind_of.astype(np.min_scalar_type(len(first))), kind="stable")
+        # Rows of one kind are next to each other.
+        at = at[order]
+        more = whole[at] - keys[-1, order]
+        deal, counted = dealt_with_mtp(layers[at], p[at], v[at], folded[at].astype(np.float64), mtp[at])
+        forward, inputs, weights, either, send, output, output_inputs = (x[at] for x in columns[7:])
+        sent = 0.5 * send / np.where(folded, 2.0, v)[at]
+        of_passes = forward, inputs, weights, sent, output, output_inputs
+        rows = np.stack([deal.short, deal.begin, deal.end, mtp[at] - counted, *of_passes])
+        spans = np.empty(len(at))
+        ends = np.cumsum(np.bincount(kind_of)).tolist()
+        for begin, end, key in zip([0, *ends], ends, keys[:, first].T.tolist(), strict=False):
+            some = slice(begin, end)
+            spans[some] = _of_kind(key, more[some], rows[:, some], either[some])
+        found[at] = spans
     if out is not None:
         np.copyto(out, found.reshape(shape))
         return out
@@ -244,7 +252,7 @@ def _executed(*operands: Any, out: Any = None) -> Any:
 
 
 def _of_kind(
-    key: list[float], more: NDArray[np.float64], model: NDArray[Any], times: NDArray[np.float64]
+    key: list[float], more: NDArray[np.float64], rows: NDArray[np.float64], either: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The time of all passes of rows with one schedule and number of microbatches.
 
@@ -252,35 +260,26 @@ def _of_kind(
         key: Number of the V-shaped schedule, microbatches by which gradients of weights fall behind, stages, chunks, and
             microbatches.
         more: Further microbatches; shape (rows,).
-        model: Layers and modules of multi-token prediction; shape (2, rows).
-        times: Those of :class:`Times`; shape (7, rows).
+        rows: What durations are computed from, see :func:`_durations`; shape (10, rows).
+        either: What of a layer may be in either pass; shape (rows,).
     """
     v_shape, deferred, p, v, m = key
     schedule = V_SHAPED[int(v_shape) - 1] if v_shape else _NAMES.get(deferred / (p - 1.0), "interleaved")
-    deal, counted = dealt_with_mtp(model[0], p, v, float(v_shape > 0.0), model[1])
     chunks = int(p * (2.0 if v_shape else v))
-    number = np.arange(float(chunks))[:, None]
-    layers = deal.short + ((number >= deal.begin) & (number < deal.end))
-    layers[-1] += model[1] - counted
-    forward, inputs, weights, either, send, output, output_inputs = times
-    sent = 0.5 * send / (2.0 if v_shape else v)
     turns = 2.0 * (p if v > 1.0 else 1.0)
 
     def of(microbatches: float) -> Execution:
         return execution(schedule, int(p), int(microbatches), int(v))
 
     def span(moved: NDArray[np.float64], at: NDArray[np.intp] | slice) -> NDArray[np.float64]:
-        sent_, layers_ = sent[at], layers[:, at]
-        passes = layers_ * (forward[at] - moved) + sent_, layers_ * (inputs[at] + moved) + sent_, layers_ * weights[at]
-        durations = np.concatenate(passes)
-        durations[chunks - 1] += output[at]
-        durations[2 * chunks - 1] += output_inputs[at]
-        further = more[at]
+        further, columns = more[at], rows[:, at].copy()
+        columns[_FORWARD] -= moved
+        columns[_INPUTS] += moved
         if not further.any():
-            return of(m).span(durations)
+            return of(m).span(_durations(chunks, columns))
         # Rows may differ in microbatches only.
-        first, row = distinct(durations)
-        durations = durations[:, first]
+        first, row = distinct(columns)
+        durations = _durations(chunks, columns[:, first])
         few, through, stages = (x.take(row, axis=-1) for x in of(m).dwelling(durations))
         longest = (through + further * stages).max(axis=0)
         if schedule not in SPLIT:
@@ -291,10 +290,34 @@ def _of_kind(
     if not _SEARCHED.get():
         return span(0.5 * either, slice(None))
     # Equal parts, if possible; with whole backward passes no other parts are better.
-    guess = np.clip(0.5 * (forward - inputs), 0.0, either)
+    guess = np.minimum(np.maximum(0.5 * (rows[_FORWARD] - rows[_INPUTS]), 0.0), either)
     if schedule in FUSED or not either.any():
         return span(guess, slice(None))
     return least(span, either, guess)[1]
+
+
+_FORWARD, _INPUTS = 4, 5
+
+
+def _durations(chunks: int, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The durations of an execution; shape (3 chunks, rows).
+
+    Args:
+        chunks: Chunks of the model.
+        columns: Layers of a short chunk, the first long one, that after the last long one, and further layers of the last
+            chunk; times of a layer by pass, and of a message, the output and its backward pass; shape (10, rows).
+    """
+    short, begin, end, further, forward, inputs, weights, sent, output, output_inputs = columns
+    number = np.arange(float(chunks))[:, None]
+    layers = short + ((number >= begin) & (number < end))
+    layers[-1] += further
+    found = np.empty((3, *layers.shape))
+    for passes, each in zip(found, (forward, inputs, weights), strict=True):
+        np.multiply(layers, each, out=passes)
+    found[:2] += sent
+    found[0, -1] += output
+    found[1, -1] += output_inputs
+    return found.reshape(3 * chunks, layers.shape[1])
 
 
 _SEARCHED: ContextVar[bool] = ContextVar("searched", default=True)

@@ -12,7 +12,8 @@ from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fits.inference import fit_inference
-from trnspec.perf.calibration.fits.prior import WIDTHS, Prior, prior_of, undetermined
+from trnspec.perf.calibration.fits.prior import WIDTHS, Prior, posterior, prior_of, undetermined
+from trnspec.perf.calibration.fits.solver import OUTLYING
 from trnspec.perf.calibration.fits.training import TYPICAL, batch, fit, solved
 from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
@@ -120,3 +121,13 @@ def test_an_interval_of_few_rows_is_mostly_that_of_the_prior():
     assert (0.9**0.25 * 0.5**0.75, 1.1**0.25 * 2.0**0.75) == (pytest.approx(few.low), pytest.approx(few.high))
     assert (0.9, 1.1) == (many.low, many.high)
     assert group == PRIOR.drawn(group, 20)
+
+
+def test_the_uncertainty_is_that_of_all_rows():
+    """The inverse of the curvature of the rows and of the prior, whose rows are the last of the Jacobian."""
+    rng = np.random.default_rng(3)
+    rows, residuals = rng.normal(size=(5, 2)), np.array([2.0, 4.0])
+    found = posterior(("matmul", "hop"), np.vstack([rows, np.full((2, 2), 1e9)]), {"matmul": 0.5}, residuals)
+
+    assert np.allclose(np.linalg.inv(found.covariance) * OUTLYING**2, rows.T @ rows + np.diag([4.0, 16.0]))
+    assert (found.keys, found.prior) == (("matmul", "hop"), {"matmul": 0.5})

@@ -11,8 +11,8 @@ from trnspec.perf.ops import Corrected, elementwise, larger, smaller, steps, whe
 from trnspec.perf.sweep import rows as flat
 from trnspec.perf.sweep.batch import SCHEDULES, rows
 from trnspec.perf.sweep.estimator_columns import Figures
-from trnspec.perf.sweep.expressions import Recording
-from trnspec.perf.sweep.tables import lookup
+from trnspec.perf.sweep.expressions import Expression, Recording
+from trnspec.perf.sweep.tables import lookup, machine_code
 from trnspec.perf.sweep.tables.compiled import Compiled
 from trnspec.perf.sweep.tables.machine_code import Library
 from trnspec.perf.sweep.tables.program import Buffers, Program, Programs
@@ -67,7 +67,10 @@ def recorded(given: dict[str, np.ndarray]) -> list:
 
 @pytest.mark.parametrize("size", [8, 9, 1000])
 @pytest.mark.parametrize("indexed", [False, True])
-def test_the_bits_of_numpy(size, indexed) -> None:
+@pytest.mark.parametrize("cached", [1, machine_code._CACHED])
+def test_the_bits_of_numpy(size, indexed, cached, monkeypatch) -> None:
+    """Also where the elements of tables are fetched before."""
+    monkeypatch.setattr(machine_code, "_CACHED", cached)
     given = columns(size)
     results = recorded(given)
     bound = Program.of(results, reuse=False).bound(size, Buffers())
@@ -77,6 +80,8 @@ def test_the_bits_of_numpy(size, indexed) -> None:
     library = Library()
     routine = library.routine(results, indexed=indexed)
     library.compile(1)
+    fetches = sum(step.text().count("prefetch") for step in routine.steps if not isinstance(step, Expression))
+    assert bool(fetches) == (cached == 1)
     found = [np.zeros(size, dtype=one.dtype) for one in expected]
     rows = np.random.default_rng(4).permutation(size) if indexed else None
     routine.run(given, found, rows, size)

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 """Rows of a pass where results of one are read by the next."""
+_CACHED = 1 << 19
+"""Bytes of a table from which on elements are fetched into the cache before a row needs them."""
+_AHEAD = 24
+"""How many rows before."""
 
 _FLOAT = {np.add: "fadd", np.subtract: "fsub", np.multiply: "fmul", np.true_divide: "fdiv", np.negative: "fneg"}
 _WHOLE = {
@@ -80,6 +84,13 @@ def _is_key(x: Operand) -> bool:
     return x.dtype == np.int64 and x.function in _WHOLE and all(map(_is_key, x.inputs))
 
 
+def _is_position(x: Operand) -> bool:
+    """Whether a number is computed from columns, without tables."""
+    if not isinstance(x, Expression) or x.function is None:
+        return True
+    return x.function in _UFUNCS and all(map(_is_position, x.inputs))
+
+
 @frozen
 class _Place:
     """An array that a pass reads or writes.
@@ -113,6 +124,8 @@ class _Pass:
         self.places: list[_Place] = []
         self.names: dict[int, str] = {}
         self._lines: list[str] = []
+        self._row, self._place = "%i", "%r"
+        self._fetched: set[tuple[int, int]] = set()
         self._count = 0
         self._pointers: dict[Any, str] = {}
 
@@ -127,8 +140,11 @@ class _Pass:
             "loop:\n %k = phi i64 [0, %entry], [%next, %loop]\n %over = icmp sgt i64 %k, %last\n"
             " %i = select i1 %over, i64 %last, i64 %k\n"
         )
-        if self.indexed:
-            begin += f" %rp = getelementptr i64, ptr %rows, i64 %i\n %r = load <{LANES} x i64>, ptr %rp, align 8\n"
+        if self._fetched:
+            begin += f" %a = add i64 %k, {_AHEAD}\n %late = icmp sgt i64 %a, %last\n %f = select i1 %late, i64 %last, i64 %a\n"
+        for row, place in (("%i", "%r"), ("%f", "%fr"))[: 1 + bool(self._fetched)] if self.indexed else ():
+            begin += f" {place}p = getelementptr i64, ptr %rows, i64 {row}\n"
+            begin += f" {place} = load <{LANES} x i64>, ptr {place}p, align 8\n"
         end = f" %next = add i64 %k, {LANES}\n %more = icmp slt i64 %next, %n\n br i1 %more, label %loop, label %exit\n"
         return (
             f"define void @{self.name}(i64 %n, ptr %rows, ptr %places) {{\nentry:\n %last = sub i64 %n, {LANES}\n{entry}"
@@ -160,9 +176,9 @@ class _Pass:
         """Read the value of an expression from an array."""
         pointer, kind = self._pointer(place), _stored(x.dtype)
         if self.indexed and place.kind == "column":
-            value = self._gather(pointer, "%r", kind)
+            value = self._gather(pointer, self._place, kind)
         else:
-            address = self._emit(f"getelementptr {kind}, ptr {pointer}, i64 %i")
+            address = self._emit(f"getelementptr {kind}, ptr {pointer}, i64 {self._row}")
             value = self._emit(f"load <{LANES} x {kind}>, ptr {address}, align 1")
         self.names[id(x)] = (
             value if x.dtype != _BOOL else self._emit(f"trunc {_vector(kind)} {value} to {_vector('i1')}")
@@ -233,14 +249,34 @@ class _Pass:
         return self._emit(f"{names[function]} {kind} {operands}")
 
     def _looked_up(self, table: NDArray[Any], position: Expression, width: int, element: int) -> str:
+        pointer = self._pointer(_Place("table", id(table), table))
+        if table.nbytes >= _CACHED and _is_position(position):
+            self._fetch(table, position, pointer, width)
+        value = self._gather(pointer, self._number(position, width, element), _stored(table.dtype))
+        return value if table.dtype != _BOOL else self._emit(f"trunc {_vector('i8')} {value} to {_vector('i1')}")
+
+    def _number(self, position: Expression, width: int, element: int) -> str:
+        """The numbers of elements in a table with records of some width."""
         place = self.value(position, np.dtype(np.int64))
         if width > 1:
             place = self._emit(f"mul {_vector('i64')} {place}, splat (i64 {width})")
-        if element:
-            place = self._emit(f"add {_vector('i64')} {place}, splat (i64 {element})")
-        pointer = self._pointer(_Place("table", id(table), table))
-        value = self._gather(pointer, place, _stored(table.dtype))
-        return value if table.dtype != _BOOL else self._emit(f"trunc {_vector('i8')} {value} to {_vector('i1')}")
+        return self._emit(f"add {_vector('i64')} {place}, splat (i64 {element})") if element else place
+
+    def _fetch(self, table: NDArray[Any], position: Expression, pointer: str, width: int) -> None:
+        """Fetch the records of later rows into the cache: a pass is too long for a processor to look as far ahead."""
+        if (id(table), id(position)) in self._fetched:
+            return
+        self._fetched.add((id(table), id(position)))
+        kept = self.names, self._row, self._place
+        self.names, self._row, self._place = {}, "%f", "%fr"
+        for x in required([position]):
+            self.need(x)
+        place = self._number(position, width, 0)
+        self.names, self._row, self._place = kept
+        address = self._emit(f"getelementptr {_stored(table.dtype)}, ptr {pointer}, {_vector('i64')} {place}")
+        for lane in range(LANES):
+            one = self._emit(f"extractelement {_vector('ptr')} {address}, i32 {lane}")
+            self._lines.append(f" call void @llvm.prefetch.p0(ptr {one}, i32 0, i32 3, i32 1)\n")
 
     def _gather(self, pointer: str, places: str, kind: str) -> str:
         address = self._emit(f"getelementptr {kind}, ptr {pointer}, {_vector('i64')} {places}")
@@ -485,13 +521,17 @@ _SORT = "".join(
         ("place", "%rp = getelementptr i64, ptr %rows, i64 %c\n store i64 %i, ptr %rp"),
     )
 )
-_DECLARED = "".join(
-    f"declare {_vector(kind)} @llvm.masked.gather.v{LANES}{_suffix(kind)}.v{LANES}p0"
-    f"({_vector('ptr')}, i32, {_vector('i1')}, {_vector(kind)})\n"
-    f"declare void @llvm.masked.scatter.v{LANES}{_suffix(kind)}.v{LANES}p0"
-    f"({_vector(kind)}, {_vector('ptr')}, i32, {_vector('i1')})\n"
-    for kind in ("double", "i64", "i32", "i16", "i8")
-) + "".join(f"declare {_vector('double')} @{name}.v{LANES}f64({_vector('double')})\n" for name in _CALLED.values())
+_DECLARED = (
+    "".join(
+        f"declare {_vector(kind)} @llvm.masked.gather.v{LANES}{_suffix(kind)}.v{LANES}p0"
+        f"({_vector('ptr')}, i32, {_vector('i1')}, {_vector(kind)})\n"
+        f"declare void @llvm.masked.scatter.v{LANES}{_suffix(kind)}.v{LANES}p0"
+        f"({_vector(kind)}, {_vector('ptr')}, i32, {_vector('i1')})\n"
+        for kind in ("double", "i64", "i32", "i16", "i8")
+    )
+    + "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
+    + "".join(f"declare {_vector('double')} @{name}.v{LANES}f64({_vector('double')})\n" for name in _CALLED.values())
+)
 
 
 def _operands(x: Expression) -> list[Expression]:

@@ -1,0 +1,12 @@
+"""trnspec.checks.rules.scenarios: each scenario is one that the installed evaluators can run."""
+
+from __future__ import annotations
+
+from rules_world import KNOWN, rule
+
+from trnspec.testing.helpers import check_code
+
+
+def test_the_example() -> None:
+    """One that is based on no other, one with a wrong input, and several that are right."""
+    check_code(rule("TRN820").code, registry=KNOWN)

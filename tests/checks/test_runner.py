@@ -1,0 +1,60 @@
+"""trnspec.checks.runner: what a run counts, and on which documents it reports."""
+
+from __future__ import annotations
+
+from rules_world import KNOWN
+
+from trnspec.checks.runner import check
+from trnspec.loading.pipeline import read
+from trnspec.loading.settings import Settings
+from trnspec.yaml import read_text
+
+CHIP = "api_version: trnspec/v1\nkind: Chip\nmetadata: {{name: {0}, title: A{2}}}\nspec: {{memory: {{capacity: 8 GiB}}{1}}}\n"
+WAIVER = ", allow: [{code: TRN301, reason: ours}, {code: TRN402, reason: old}]"
+SERVER = """\
+api_version: trnspec/v1
+kind: Server
+metadata: {name: box, title: A}
+spec: {chips: {chip: two, count: 4}, stated: {memory: {capacity: 48 GiB}}}
+"""
+
+
+def run(texts: dict[str, str], targets: tuple[str, ...], **settings: tuple[str, ...]):
+    readings = [read(read_text(text, f"{name}.yaml"), KNOWN, target=name in targets) for name, text in texts.items()]
+    return check(readings, KNOWN, Settings(**settings))
+
+
+def found(run) -> list[tuple[str, str]]:
+    return [(d.where.file, d.code) for d in run.report.diagnostics]
+
+
+def test_what_was_checked_is_counted() -> None:
+    texts = {"one": CHIP.format("one", "", ""), "two": CHIP.format("two", "", ""), "box": SERVER, "broken": "kind: [\n"}
+    report = run(texts, ("one", "two", "box", "broken")).report
+    part = run(texts, ("one", "box")).report
+
+    assert (report.checked, report.files) == ({"Chip": 2, "Server": 1}, 4)
+    assert (part.checked, part.files) == ({"Chip": 1, "Server": 1}, 2)
+
+
+def test_findings_of_targets_are_reported() -> None:
+    """And those that point into them, wherever they are; not those of other documents alone."""
+    texts = {"one": CHIP.format("one", "", ""), "two": CHIP.format("two", "", ""), "box": SERVER}
+    every = found(run(texts, ("one", "two", "box"), select=("TRN3", "TRN4")))
+
+    assert every == [("box.yaml", "TRN301"), ("box.yaml", "TRN402"), ("one.yaml", "TRN301"), ("two.yaml", "TRN301")]
+    assert found(run(texts, ("one",), select=("TRN3", "TRN4"))) == [("one.yaml", "TRN301")]
+    assert found(run(texts, ("two",), select=("TRN3", "TRN4"))) == [("box.yaml", "TRN402"), ("two.yaml", "TRN301")]
+    assert found(run(texts, ("box",), select=("TRN4",))) == [("box.yaml", "TRN402")]
+
+
+def test_waivers_are_counted_where_they_accept_something() -> None:
+    """An idle one is reported of targets; settings apply to what is waived, too."""
+    texts = {"one": CHIP.format("one", "", WAIVER), "two": CHIP.format("two", "", WAIVER)}
+    whole, part = (run(texts, targets) for targets in (("one", "two"), ("one",)))
+
+    assert (whole.report.waived, found(whole)) == (2, [("one.yaml", "TRN304"), ("two.yaml", "TRN304")])
+    assert (part.report.waived, found(part)) == (1, [("one.yaml", "TRN304")])
+    ignored = run(texts, ("one", "two"), ignore=("TRN301", "TRN304"))
+    assert (ignored.report.waived, found(ignored)) == (0, [])
+    assert not whole.is_spotless
