@@ -38,6 +38,7 @@ PHASES = {
     "memory": "memory of a rank",
     "tpot": "time per output token",
     "ttft": "time to first token",
+    "encoder": "encoders",
     "collective": "collectives",
     "gemm": "matrix multiplications",
     "attention_prefill": "attention in prefill",

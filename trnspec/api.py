@@ -11,10 +11,10 @@ from trnspec.checks.runner import Checked, check, document_errors
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import Reading, link, read
+from trnspec.loading.processes import LEAST
 from trnspec.loading.selection import Selection, choose, listed
 from trnspec.loading.settings import Settings
 from trnspec.loading.snapshot import fetch, reading
-from trnspec.processes import LEAST
 from trnspec.yaml import Limits, read_text
 
 if TYPE_CHECKING:

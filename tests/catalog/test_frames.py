@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from fractions import Fraction
 
 import duckdb
 import pandas as pd
@@ -201,6 +202,25 @@ def test_the_sql_of_the_page() -> None:
     assert len(found) == 3
     for text in found:
         assert cat.sql(text).num_rows > 1
+
+
+def test_the_largest_result(monkeypatch) -> None:
+    """Exactly the limit is allowed, one byte more is not."""
+    query = "SELECT i FROM range(30000) AS t(i)"
+    size = CAT.sql(query).nbytes
+    monkeypatch.setattr("trnspec.catalog.frames.SQL_RESULT", Fraction(size, 1_000_000))
+    assert 30_000 == CAT.sql(query).num_rows
+
+    monkeypatch.setattr("trnspec.catalog.frames.SQL_RESULT", Fraction(size - 1, 1_000_000))
+    with pytest.raises(UsageError, match=r"the result has more than .* MB; add LIMIT 1000, for instance"):
+        CAT.sql(query)
+
+
+def test_a_query_takes_not_too_long(monkeypatch) -> None:
+    monkeypatch.setattr("trnspec.catalog.frames.SQL_SECONDS", 0.05)
+
+    with pytest.raises(UsageError, match=r"the query took longer than 0\.05 s"):
+        CAT.sql("SELECT count(*) FROM range(10000000000) AS a(i) WHERE i % 7 = 3")
 
 
 def test_one_query_does_not_change_the_next() -> None:

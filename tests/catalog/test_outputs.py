@@ -195,6 +195,29 @@ def changes() -> Iterator[str]:
             yield from (line for line in known(made) if line not in NOW_KNOWN)
 
 
+LONG_GONE = {"gone": "a reason of many words, which is so long that it is continued on the next line of the output"}
+
+
+def long(value: str, origin: str, note: str) -> Graph:
+    """Figures and texts whose differences take several lines."""
+    names = [f"a_figure_with_a_long_name_{letter}" for letter in "abcd"]
+    other = ", ".join(f"{name}: {value}" for name in names)
+    same = ", ".join(f"another_long_name_{letter}: 3 GB" for letter in "abcd")
+    where = f"a place in this source that takes many words and of which some are on another line of {origin}"
+    claims = "" if origin == "old" else (
+        f"\nclaims: [{{at: 'spec.other.{{{','.join(names)}}}', says: 1 GB, source: old, verdict: superseded,"
+        " reason: It was measured again with another instrument and it is twice as large as it was thought to be.}]"
+    )  # fmt: skip
+    link = document(
+        "Link",
+        "wire",
+        f"spec: {{connects: chips, other: {{{other}, {same}}}}}{claims}",
+        f"source: {origin}, where: {where}, note: {note} {where}",
+    )
+    gone = document("Link", "gone", "spec: {connects: chips}")
+    return graph(*PAGES, link, *([gone] if origin == "old" else []))
+
+
 def labels() -> Iterator[str]:
     catalog = Catalog(NOW)
     then = catalog.then("2023-04")
@@ -232,6 +255,7 @@ OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
     "dates": dates,
     "changes": changes,
     "labels": labels,
+    "long differences": lambda: iter(str(differences(long("1 GB", "old", "A first note."), long("2 GB", "new", "Another note."), unknown=({}, LONG_GONE))).splitlines()),
     "differences": lambda: iter([*str(differences(THEN, NOW)).splitlines(), *str(differences(NOW, THEN, called=("now", "then"))).splitlines(),
                                  *map(repr, differences(THEN, NOW, unknown=({"box": "no source"}, {"rope": "gone"})).added),
                                  *map(repr, differences(THEN, Graph(NOW.nodes, {"before": "b.yaml"}), ["before", "rope"]).unread.items())]),

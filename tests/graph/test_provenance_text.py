@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from asking import GRAPH
+from asking import GRAPH, OLD, PAGE
 from attrs import evolve
+from catalogs import document, graph
 
 from trnspec.graph.graph import Graph
-from trnspec.graph.provenance import figures, scope, with_provenance
+from trnspec.graph.provenance import figures, scope, source_of, with_provenance
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.quantities.quantity import parse
@@ -138,3 +139,18 @@ def test_a_source_that_is_not_there() -> None:
 
     assert ("gone", "", "") == (figure.source_name, figure.source_title, figure.as_of)
     assert [("gone", "")] == [(c.source, c.as_of) for c in figure.conflicting]
+
+
+def test_the_source_of_a_printed_ratio_is_next_to_it() -> None:
+    """Not that of the document, and not one that is elsewhere in it."""
+    chip = document(
+        "Chip",
+        "new",
+        "spec: {memory: {capacity: 8 GiB}, ratios: [{of: spec.memory.capacity, over: new, says: 1x, source: old, where: p}]}",
+        "source: page",
+    )
+    made = graph(PAGE, OLD, chip)
+    ratio = figures(made, made.named("new"))["ratios.0.says"]
+
+    assert ("old", "The page old", "2023") == (ratio.source_name, ratio.source_title, ratio.as_of)
+    assert "old" == source_of(made.named("new"), ("spec", "ratios", 0, "says")).name

@@ -127,6 +127,15 @@ def test_as_stored(name, expected, found) -> None:
     assert expected[name] == found[name]
 
 
+@pytest.mark.parametrize(("count", "more"), [(7, ""), (8, ""), (9, ", ...")])
+def test_at_most_eight_units_are_listed(count, more) -> None:
+    """The usual one first; what measures bits is left out."""
+    names = [*"ABCDEFGHI"[: count - 1], "W"]
+    table = UnitTable(tuple(Unit(name, Dimension.POWER, Fraction(1)) for name in [*names, "Wbit"]))
+
+    assert f"units of power: {', '.join(['W', *names[:-1]][:8])}{more}" == table.choices(Dimension.POWER)
+
+
 SCOPE = 'write "GB" and omit "chip": the scope of a figure is defined by its path, not by its unit'
 
 

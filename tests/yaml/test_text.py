@@ -55,6 +55,14 @@ def test_control_bytes_make_a_file_binary(byte) -> None:
     assert is_binary == (byte < 32 and byte not in (9, 10, 13, 27))
 
 
+@pytest.mark.parametrize(("before", "binary"), [(4096 - 205, True), (4096 - 204, False)])
+def test_the_first_4096_bytes_count(before, binary) -> None:
+    """More than one control character in twenty."""
+    problems = read_text(b"x" * before + b"\x01" * 300).problems
+
+    assert binary == ("The file is binary, not text." in {p.message for p in problems})
+
+
 @pytest.mark.parametrize(
     ("character", "name"),
     [

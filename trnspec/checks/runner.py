@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attrs import define, evolve, field, frozen
 
-from trnspec import processes
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity
 from trnspec.graph.graph import Graph, UnresolvedError, at
+from trnspec.loading import processes
 from trnspec.loading.pipeline import link, text_at
 from trnspec.loading.settings import Settings
 from trnspec.model.reflection import spread

@@ -14,8 +14,8 @@ from trnspec.cli.validation import outcome
 from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.loading.files import documents_in
+from trnspec.loading.processes import LIMIT
 from trnspec.loading.settings import Settings
-from trnspec.processes import LIMIT
 
 
 @click.command(

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec import processes
 from trnspec.api import plugins, validate_again
 from trnspec.cache import observer, verdicts
 from trnspec.checks.runner import Checked
 from trnspec.errors import TrnspecError, UsageError
+from trnspec.loading import processes
 from trnspec.loading import settings as settings_
 from trnspec.loading.files import documents_in, is_document
 from trnspec.loading.selection import STDIN

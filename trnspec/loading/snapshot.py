@@ -16,11 +16,11 @@ import zlib
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trnspec import processes
 from trnspec._version import __version__
 from trnspec.cache import observer, verdicts
 from trnspec.graph.generations import numbers_of
 from trnspec.graph.graph import names_used
+from trnspec.loading import processes
 from trnspec.loading.building import builder
 from trnspec.loading.pipeline import Reading, read
 from trnspec.loading.structure import structure

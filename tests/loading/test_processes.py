@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from running import environment
 
-from trnspec import processes
 from trnspec.cache import observer, verdicts
 from trnspec.errors import UsageError
+from trnspec.loading import processes
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="one process is used"),
@@ -157,7 +157,7 @@ def test_one_process_in_a_program_with_threads() -> None:
 
 INTERRUPTED = """
 import os, signal, sys
-from trnspec import processes
+from trnspec.loading import processes
 sys.stdout.write("begun\\n")
 sys.stdout.flush()
 try:
