@@ -243,8 +243,8 @@ TARGETS = (
            "rate, small operands kept in the L2 cache, a clock that falls with the length of the kernel (of each chip, precision or "
            "library), a rate of quantizing of each library, and a reach of split sums of each library: held-out means of 10.2 to 11.9 %, against "
            "10.2 % before the ends of tiles and deviations of an architecture, which lower it to 9.8 %. A Gaussian process over the "
-           "logarithms of m, n and k, for each precision and generation, reaches 9.6 %: the rest is no smooth function of "
-           "the shape. Likely causes that the rows do not state: the kernel that the library chose, and the clock under the power limit."),
+           "logarithms of m, n and k, for each precision and generation, reaches 9.6 %: the rest does not follow "
+           "the shape smoothly. Likely causes that the rows do not state: the kernel that the library chose, and the clock under the power limit."),
 )  # fmt: skip
 
 OTHERS = (
@@ -417,7 +417,7 @@ def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row]) -> str:
         "",
         *left_out(by_chip),
         "",
-        "What was tried for those that miss it: **layers of experts** with waves of tiles, traffic of all pairs of token and expert instead of those of the",
+        "What was tried for those that miss it: **layers of experts** with waves of tiles, traffic of all pairs of token and expert instead of the pairs of one",
         "rank, tiles of 8 to 64 tokens, and deviations of the implementation (Triton, Marlin, CUTLASS, TensorRT-LLM) that several frameworks share,",
         "29 to 37 %. The 170 rows are of 65 pairs of a kernel and a chip. **Time to first token** with the",
         "prompts ahead of a new one growing as a power of 0.5 or 0.75 of the requests in flight, since requests of equal length arrive together: 31 and 29 %",

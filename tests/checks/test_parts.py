@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from running import DATA
 
-from trnspec import api, processes
+from trnspec import api
 from trnspec.api import registry, validate_again
 from trnspec.checks.runner import Checked, check
 from trnspec.graph.graph import at
-from trnspec.loading import snapshot
+from trnspec.loading import processes, snapshot
 from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.pipeline import Reading, read
 from trnspec.loading.snapshot import SnapshotNode, reading, snapshots

@@ -47,7 +47,7 @@ def test_schedules() -> None:
     number = {"1": 1.0, "1/v": 1.0, "0": 0.0, "1/2": 1 / 2, "1/3": 1 / 3, "2/3": 2 / 3}
 
     assert {name: number[factor] for name, factor in named.items()} == {
-        name: bubble for name, bubble in BUBBLES.items() if name in ("1f1b", "interleaved")
+        name: bubble for name, bubble in BUBBLES.items() if name in ("1f1b", "gpipe", "interleaved")
     }
 
 

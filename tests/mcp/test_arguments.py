@@ -57,7 +57,7 @@ def test_described(known: tuple) -> None:  # type: ignore[type-arg]
         "type": "string",
         "help": inputs["schedule"]["help"],
         "required": False,
-        "choices": ["1f1b", "interleaved", "zb1p", "zb2p", "zbv", "v-half", "v-min"],
+        "choices": ["1f1b", "interleaved", "gpipe", "zb1p", "zb2p", "zbv", "v-half", "v-min"],
         "default": "1f1b",
     }
     assert inputs["seq"]["unit"] == "TOKENS"

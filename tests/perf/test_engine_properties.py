@@ -24,10 +24,9 @@ from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.timing import group
 from trnspec.perf.experts import byte_time
 from trnspec.perf.lowering.machine import Machine
-from trnspec.perf.ops import larger
 from trnspec.perf.serving.decode import decode, mean_context
 from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
-from trnspec.perf.serving.forward_pass import Deployment
+from trnspec.perf.serving.forward_pass import Deployment, cache_elements, score_elements
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, rows, sweep
 from trnspec.perf.sweep.tables import lookup
@@ -469,13 +468,14 @@ def test_serving_is_no_faster_than_flops_and_bytes(case) -> None:
     context = mean_context(model, plan)
     always = model.whole - d.expert_layers / d.layers * d.router_weights
     weights = (model.layers * always + model.output) * plan.weight_bytes / plan.tp
-    cache = model.layers * plan.batch * context * d.kv_elements / larger(d.kv_heads, plan.tp) * plan.cache_bytes
-    flops = plan.batch * (2.0 * model.layers * (model.weights + context * model.scores) + 2.0 * model.output) / plan.tp
+    cache = model.layers * plan.batch * cache_elements(model, context, 1.0) * plan.cache_bytes / plan.tp
+    scores = score_elements(model, context, 1.0)
+    flops = plan.batch * (2.0 * model.layers * (model.weights + scores) + 2.0 * model.output) / plan.tp
     token = decode(model, plan, e.machine, IDEAL_SERVING, context).total
-    assert token >= max(flops / rate, (weights + cache / d.kv_heads) / bandwidth) * (1 - 1e-12)
+    assert token >= max(flops / rate, (weights + cache) / bandwidth) * (1 - 1e-12)
 
-    keys = 0.5 * plan.prompt if not model.window and model.causal else 0.0
-    flops = plan.prompts * plan.prompt * 2.0 * model.layers * (model.weights + keys * model.scores) / plan.tp
+    scores = 0.5 * plan.prompt * model.score_full if model.causal else 0.0
+    flops = plan.prompts * plan.prompt * 2.0 * model.layers * (model.weights + scores) / plan.tp
     first = prefill(model, plan, e.machine, IDEAL_SERVING).total
     assert first >= max(flops / rate, weights / bandwidth) * (1 - 1e-12)
 

@@ -108,8 +108,8 @@ def _bubbles(*operands: Any, out: Any = None) -> Any:
     return whole if shape else float(whole)
 
 
-_AT_ONCE = 1 << 12
-"""Rows that are computed at once, so that they stay in a cache of the processor."""
+_AT_ONCE = 1 << 16
+"""Rows that are computed at once, which bounds the memory."""
 
 
 def _computed(v_shape: Any, stages: Any) -> Any:
@@ -175,9 +175,14 @@ class _Table:
     def _moved(self, sets: NDArray[np.int64], more: Any, times: Sequence[Any], either: Any) -> NDArray[np.float64]:
         """The time to move; see :func:`_least`."""
         number = self.forms.count.take(sets)
-        # The last path again where there are fewer.
-        path = self.forms.first.take(sets) + np.minimum(np.arange(number.max())[:, None], number - 1)
-        return _least(self.forms.counts(path, more), times, either)
+        found = np.empty(len(number))
+        # Rows with about equally many paths at once: the last path again where there are fewer.
+        group = np.frexp(number)[1]
+        for some in (np.flatnonzero(group == one) for one in np.unique(group).tolist()):
+            several = number[some]
+            path = self.forms.first.take(sets[some]) + np.minimum(np.arange(several.max())[:, None], several - 1)
+            found[some] = _least(self.forms.counts(path, more[some]), [x[some] for x in times], either[some])
+        return found
 
 
 _STEPS = 10
