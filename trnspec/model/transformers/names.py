@@ -7,8 +7,10 @@ from functools import lru_cache
 
 _WORDS = re.compile(
     r"\(.*?\)|pre-?training|fine-?tuning|huggingface|\bph[12]\b"
-    # Formats and tuned variants have the dimensions of their model; the release of a variant may follow as four digits.
-    r"|[-_ ](?:instruct|chat|thinking|it|hf|fp8|nvfp4|mxfp4|bf16|int4)(?:[-_ ]\d{4})?\b"
+    # Formats and tuned variants have the dimensions of their model; a version of the format, or the year and month or the month
+    # and day of a variant may follow.
+    r"|[-_ ](?:instruct|chat|thinking|terminus|it|hf|fp8|fp4|nvfp4|mxfp4|bf16|int4)(?:[-_ ](?:kv|v\d|\d{4})(?![.\w]))?(?!\w)"
+    r"|[-_ ](?:2[3-9](?:0[1-9]|1[0-2])|(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01]))(?![\w.])"
 )
 
 
@@ -18,5 +20,5 @@ def name_key(text: str) -> str:
 
     ``nvidia/Llama-3.1-70B-Instruct-FP8`` and ``llama-3.1-70b`` have the same key.
     """
-    name = re.sub(r"^[\w.-]+/", "", _WORDS.sub("", text.lower()))
+    name = re.sub(r"^(?:[\w.-]+/)?(?:meta-(?=llama))?", "", _WORDS.sub("", text.lower()))
     return re.sub(r"[^a-z0-9.]", "", name)
