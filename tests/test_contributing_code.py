@@ -229,9 +229,8 @@ def test_evaluator_option(scratch) -> None:
     )
     scratch.replace(
         layout,
-        "        zero, of_schedule = self.zero, _of_schedule(self.schedule, self.interleave)\n",
-        "        zero, of_schedule = self.zero, dict(_of_schedule(self.schedule, self.interleave))\n"
-        "        of_schedule['bubble'] *= 1.0 - self.bubble_fill\n",
+        "        plan.bubble, plan.deferred = bubble\n",
+        "        plan.bubble, plan.deferred = bubble\n        plan.bubble *= 1.0 - self.bubble_fill\n",
     )
     made_as_stated(scratch, "evaluator option")
     inputs = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*4", "seq": 2048, "global_batch": 64, "tp": 8, "pp": 4}
