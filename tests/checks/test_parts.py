@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import os
 import random
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from running import DATA
+from running import DATA, children
 
 from trnspec import api
 from trnspec.api import registry, validate_again
@@ -262,18 +261,8 @@ def test_rules_of_plugins(readings: list[Reading], monkeypatch, capfd, rules: tu
     assert {each.code.id for each in rules} <= {d.code for d in reports[0].diagnostics}
 
 
-def _children() -> set[int]:
-    """The processes that this one has started, as far as they are listed."""
-    found = set()
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            if int(file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
-                found.add(int(file.parent.name))
-    return found
-
-
 @pytest.fixture(autouse=True)
 def _no_children() -> Iterator[None]:
-    before = _children()  # other tests of the same process may have left some
+    before = children()  # other tests of the same process may have left some
     yield
-    assert _children() <= before
+    assert children() <= before

@@ -130,7 +130,9 @@ def load(search: Search, header: FilePath) -> Result:
         raise UsageError(f"{header}: its rows are missing: {rows.name}: {error.strerror}") from error
     if hashlib.sha256(contents).hexdigest() != about["sha256"]:
         raise UsageError(f"{rows}: truncated or altered: its hash is not that in {header.name}")
-    table = library("pyarrow.parquet").read_table(io.BytesIO(contents)).to_pydict()
+    # Without threads: a process that ends while they do is aborted.
+    file = library("pyarrow.parquet").ParquetFile(io.BytesIO(contents), pre_buffer=False)
+    table = file.read(use_threads=False).to_pydict()
     kept = search.selection.empty()
     for which in _SETS:
         at = [i for i, one in enumerate(table["set"]) if one == which]
