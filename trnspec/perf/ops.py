@@ -12,7 +12,6 @@ from functools import lru_cache, wraps
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
-from attrs import frozen
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 Number: TypeAlias = Any
@@ -116,17 +115,6 @@ def elementwise(function: Callable[..., Any], *operands: Number) -> Number:
         if isinstance(operand, NDArrayOperatorsMixin):
             return operand.recorded(function, operands)  # type: ignore[attr-defined]  # an Expression
     return function(*operands)
-
-
-@frozen
-class Corrected:
-    """A function of arrays that leaves its first operand as it is, but for the rows of its second one, which are few."""
-
-    function: Callable[..., Any]
-
-    def __call__(self, usual: Any, where: Any, *operands: Any, out: Any = None) -> Any:
-        """The first operand with other numbers for some rows."""
-        return self.function(usual, where, *operands, out=out)
 
 
 def both(a: Number, b: Number) -> Number:

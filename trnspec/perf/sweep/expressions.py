@@ -247,25 +247,17 @@ def required(outputs: Iterable[Operand], known: Container[Expression] = ()) -> l
     return list(order.values())
 
 
-def replaced(
-    recording: Recording,
-    outputs: Sequence[Operand],
-    columns: Mapping[str, Operand],
-    instead: Mapping[Expression, Operand] | None = None,
-) -> list[Operand]:
+def replaced(recording: Recording, outputs: Sequence[Operand], columns: Mapping[str, Operand]) -> list[Operand]:
     """Some results recorded again.
 
     Args:
         recording: Where.
         outputs: The results.
         columns: Expressions in place of columns.
-        instead: For some expressions an operand of theirs, which takes their place.
     """
     found: dict[int, Operand] = {}
     for x in required(outputs):
-        if instead is not None and x in instead:
-            found[id(x)] = found.get(id(instead[x]), instead[x])
-        elif x.function is None:
+        if x.function is None:
             (name,) = x.inputs
             found[id(x)] = columns[name] if name in columns else recording.column(name, x.dtype)
         else:

@@ -5,8 +5,6 @@ Row i has the forms of one of many sets, whose coefficients are linear in a numb
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,8 +17,6 @@ SIZE = 5
 """Coefficients of a form."""
 _COMPILED = 1 << 14
 """Rows of a process from which on machine code is made."""
-_computed = 0
-"""Rows so far; the bits of a result do not depend on it."""
 
 
 @define
@@ -63,7 +59,7 @@ class Forms:
             more: The number of each row.
             points: Where forms are evaluated, coordinate by coordinate.
         """
-        if _is_compiled(len(of_row)):
+        if _FUNCTION.is_ready(len(of_row)):
             return self._by_machine_code(of_row, more, points)
         return self._by_numpy(of_row, more, points)
 
@@ -96,30 +92,11 @@ class Forms:
         return total
 
     def _by_machine_code(self, of_row: Any, more: Any, points: list[Any]) -> NDArray[np.float64]:
-        function, _ = _machine_code()
         first, blocks = self.first.take(of_row), (self.count.take(of_row) + (llvm.LANES - 1)) // llvm.LANES
         result = np.empty(len(of_row))
-        arrays = [first, blocks, more, *points]
-        arrays = [np.ascontiguousarray(x) for x in arrays]
-        function(
-            len(of_row), self.coefficients.shape[1], *(x.ctypes.data for x in (self.coefficients, *arrays, result))
-        )
+        arrays = [np.ascontiguousarray(x) for x in (first, blocks, more, *points)]
+        _FUNCTION((len(of_row), self.coefficients.shape[1]), (self.coefficients, *arrays, result))
         return result
-
-
-def _is_compiled(more: int) -> bool:
-    """Whether a process uses machine code, of which the number of computed rows is counted."""
-    global _computed  # noqa: PLW0603  # of the process
-    _computed += more
-    return _computed >= _COMPILED and llvm.available()
-
-
-@cache
-def _machine_code() -> tuple[Any, Any]:
-    """The function, and the engine that owns it."""
-    engine = llvm.compiled(_TEXT)
-    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * (5 + SIZE))
-    return kind(engine.get_function_address("largest")), engine
 
 
 _VECTOR = f"<{llvm.LANES} x double>"
@@ -209,3 +186,5 @@ exit:
   ret void
 }}
 """
+
+_FUNCTION = llvm.Function("largest", _TEXT, numbers=2, arrays=5 + SIZE, least=_COMPILED)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import frozen
@@ -22,8 +21,6 @@ _ELEMENTS = 1 << 20
 _COMPILED = 1 << 19
 """Passes times rows of a process from which on machine code is made: as long as they take in Python."""
 _LANES = np.arange(llvm.LANES)
-_computed = 0
-"""Passes times rows so far; the bits of a result do not depend on it."""
 
 Level = tuple[slice, NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
 """Passes of different stages that need none of each other: their numbers, those of the passes that they follow on their stage
@@ -65,7 +62,7 @@ class Paths:
             wanted: The passes.
         """
         rows = durations.shape[1]
-        if rows and _is_compiled(rows * self.size):
+        if rows and _FUNCTION.is_ready(rows * self.size):
             return self._by_machine_code(durations, ends, wanted)
         if rows <= _FEW:
             each = [self._of_row(durations[:, i].tolist(), ends[:, i].tolist()) for i in range(rows)]
@@ -99,7 +96,6 @@ class Paths:
     def _by_machine_code(
         self, durations: NDArray[np.float64], ends: NDArray[np.float64], wanted: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        function, _ = _machine_code()
         given = ends.shape[1]
         if given < llvm.LANES:
             # The code computes no fewer rows at once.
@@ -110,24 +106,8 @@ class Paths:
         found, result = np.empty((self.size + 1 + stages, llvm.LANES)), np.empty((len(places), rows))
         found[self.size] = -np.inf
         arrays = self.flat, durations, ends, found, places, result
-        numbers = rows, self.size, stages, len(places)
-        function(*numbers, *(array.ctypes.data for array in arrays))
+        _FUNCTION((rows, self.size, stages, len(places)), arrays)
         return result[:, :given]
-
-
-def _is_compiled(more: int) -> bool:
-    """Whether a process uses machine code, of which the number of computed passes is counted."""
-    global _computed  # noqa: PLW0603  # of the process
-    _computed += more
-    return _computed >= _COMPILED and llvm.available()
-
-
-@cache
-def _machine_code() -> tuple[Any, Any]:
-    """The function, and the engine that owns it."""
-    engine = llvm.compiled(_TEXT)
-    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 4, *[ctypes.c_void_p] * 6)
-    return kind(engine.get_function_address("longest")), engine
 
 
 _VECTOR = f"<{llvm.LANES} x double>"
@@ -227,3 +207,5 @@ exit:
   ret void
 }}
 """
+
+_FUNCTION = llvm.Function("longest", _TEXT, numbers=4, arrays=6, least=_COMPILED)

@@ -162,7 +162,7 @@ class Layout:
 
     def plan(self) -> Plan:
         """The numbers from which times are computed."""
-        # Attributes of an empty object: a call with so many arguments takes several times as long.
+        # Attributes of an empty object: a call with 40 arguments takes several times as long.
         plan = Plan.__new__(Plan)
         plan.tp, plan.pp, plan.dp = float(self.tp), float(self.pp), float(self.dp)
         plan.cp, plan.ep, plan.seq = float(self.cp), float(self.ep), float(self.seq)

@@ -7,7 +7,7 @@ import pytest
 from engine_samples import ESTIMATORS
 
 from trnspec.errors import UsageError
-from trnspec.perf.ops import Corrected, elementwise, larger, smaller, steps, where
+from trnspec.perf.ops import elementwise, larger, smaller, steps, where
 from trnspec.perf.sweep import rows as flat
 from trnspec.perf.sweep.batch import SCHEDULES, rows
 from trnspec.perf.sweep.estimator_columns import Figures
@@ -45,7 +45,7 @@ def formulas(x, y, n, flag):
         (x == y) | (x != 1.0), n + 3, n * np.int64(5), (n << np.int64(3)) >> np.int64(1), np.maximum(n, 7), np.minimum(n, 9),
         n.astype(np.float64) * x, n - 1, flag + np.uint8(1), np.negative(flag),
         (n > 4) * np.uint8(3), position.of(TABLE), first + second * last, later - x, later, 2.0, x,
-        elementwise(Corrected(doubled), x, y > 0.5, y), steps(n.astype(np.float64)),
+        elementwise(doubled, x, y > 0.5, y), steps(n.astype(np.float64)),
     ]  # fmt: skip
 
 

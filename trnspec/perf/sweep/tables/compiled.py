@@ -12,7 +12,6 @@ from attrs import define
 from numpy.typing import NDArray
 
 from trnspec.perf.llvm import LANES
-from trnspec.perf.ops import Corrected
 from trnspec.perf.sweep.columns import COUNTS
 from trnspec.perf.sweep.expressions import Expression, Recording, replaced, required
 from trnspec.perf.sweep.formulas import COLUMNS
@@ -26,19 +25,6 @@ if TYPE_CHECKING:
 
     from trnspec.perf.sweep.expressions import Operand
     from trnspec.perf.sweep.tables.program import Translation
-
-
-@define
-class _Kind:
-    """The times of a kind of layouts.
-
-    Attributes:
-        usual: The results, and which rows need the other one; without such rows the results alone.
-        every: The results of any row.
-    """
-
-    usual: Routine | None
-    every: Routine
 
 
 @define
@@ -58,7 +44,7 @@ class Compiled:
 
     axes: Mapping[str, Axis]
     layouts: Routine
-    kinds: list[_Kind]
+    kinds: list[Routine]
     order: Order
     columns: dict[str, np.dtype[Any]]
     words: list[str]
@@ -105,7 +91,7 @@ class Compiled:
 
         library = Library()
         of_layouts = library.routine(results, indexed=False)
-        of_kinds = [_Kind(_usual(library, times), library.routine(times, indexed=True)) for times in kinds.values()]
+        of_kinds = [library.routine(times, indexed=True) for times in kinds.values()]
         order = library.compile(len(kinds) + 1)
         fractions = {name: np.asarray(bits) for name, _, bits in translations if axes[name].fractional}
         number = len(next(iter(kinds.values())))
@@ -128,20 +114,10 @@ class Compiled:
         results = [np.zeros(length) for _ in range(self.results)]
         rows, ends = self.order.sorted(key)
         for kind, begin, end in zip(self.kinds, [0, *ends], ends, strict=False):
-            self._times(kind, taken, results, rows[begin:end])
+            if begin < end:
+                some = np.resize(rows[begin:end], max(LANES, end - begin))
+                kind.run(taken, results, some, len(some))
         return [*(column[:size] for column in results), code[:size]]
-
-    def _times(
-        self, kind: _Kind, columns: Mapping[str, NDArray[Any]], results: Sequence[NDArray[Any]], rows: NDArray[np.int64]
-    ) -> None:
-        """Write the times of some rows, which are of one kind."""
-        if kind.usual is not None and len(rows) >= LANES:
-            unusual = np.zeros(len(results[0]), dtype=np.bool_)
-            kind.usual.run(columns, [*results, unusual], rows, len(rows))
-            rows = rows[unusual.take(rows)]
-        if len(rows):
-            some = np.resize(rows, max(LANES, len(rows)))
-            kind.every.run(columns, results, some, len(some))
 
     def _column(self, name: str, column: Any, size: int) -> NDArray[Any]:
         """A column as machine code reads it."""
@@ -167,14 +143,3 @@ def _positions(column: Any, axis: Axis, bits: Sequence[Any]) -> list[Any]:
         return parts
     within = (column >= 0) & (column < len(axis.values))
     return [np.where(within, part, np.int64(-1)) for part in parts]
-
-
-def _usual(library: Library, times: Sequence[Operand]) -> Routine | None:
-    """The results as they usually are, and which rows need a correction; ``None`` where there are no such functions."""
-    corrected = [x for x in required(times) if isinstance(x.function, Corrected)]
-    if not corrected:
-        return None
-    instead = {x: x.inputs[0] for x in corrected}
-    usual = replaced(Recording(), [*times, *(x.inputs[1] for x in corrected)], {}, instead)
-    where = reduce(np.logical_or, usual[len(times) :])
-    return library.routine([*usual[: len(times)], where], indexed=True)
