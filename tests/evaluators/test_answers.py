@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 # Run as a program, too.
-sys.path[:0] = [str(Path(__file__).parents[1] / "support"), *map(str, Path(__file__).parents[2].glob("plugins/*/src"))]
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.extend(map(str, Path(__file__).parents[2].glob("plugins/*/src")))
 
 from engine_catalogs import everything
 from evaluator_calls import BASES, Base, calls
