@@ -7,8 +7,11 @@ the difference is to be read.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +35,8 @@ STORED = Path(__file__).parents[1] / "data" / "findings.json"
 FIGURES = 2
 """Slips at each figure."""
 
-# Tables of measurements and options of evaluators have files and tests of their own.
-RULES = {rule.code.id: rule for rule in KNOWN.rules if not rule.code.id.startswith("TRN70") and rule.code.id != "TRN820"}
+# Options of evaluators have tests of their own.
+RULES = {rule.code.id: rule for rule in KNOWN.rules if rule.code.id != "TRN820"}
 
 
 def of_file(name: str) -> Iterator[str]:
@@ -44,20 +47,32 @@ def of_file(name: str) -> Iterator[str]:
 
 
 def of_rule(rule: Rule) -> Iterator[str]:
-    """What a rule finds in its example, and in each slip of its example and of the corrected one."""
+    """What a rule finds in its example, and what a slip in it, or in the corrected one, adds and removes."""
     for heading, text in examples(rule.code):
-        texts = dict(split(text, KNOWN))
-        yield heading
-        yield from _found(rule, texts)
+        texts = dict(split(re.sub(r" *#! .*", "", text), KNOWN))
+        before = list(_found(rule, texts))
+        yield from (heading, *before)
         for slip in (s for name in texts for s in slips(texts, name, FIGURES)):
+            after = list(_found(rule, texts | {slip.file: slip.text}))
             yield str(slip)
-            yield from _found(rule, texts | {slip.file: slip.text})
+            yield from (line for line in after if line not in before)
+            yield from (f"- {line.partition(': ')[0]}" for line in before if line not in after)
 
 
 def _found(rule: Rule, texts: dict[str, str]) -> Iterator[str]:
-    graph = beside(*(f"# file: {name}\n{text}" for name, text in texts.items()))
+    graph = beside(*(f"# file: {name}\n{text}" for name, text in texts.items() if name.endswith(".yaml")))
     added = [name for name, node in graph.nodes.items() if node is not shipped().nodes.get(name)]
+    for name, text in texts.items():
+        if not name.endswith(".yaml"):
+            Path(name).parent.mkdir(exist_ok=True)
+            Path(name).write_text(text, "utf-8")
     yield from described(run([rule], graph.focused_on(added)))
+
+
+def lines_of(name: str) -> list[str]:
+    """The findings of one subject; tables are written to a folder of their own."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return list(FOUND[name]())
 
 
 FOUND: dict[str, Callable[[], Iterator[str]]] = {
@@ -74,9 +89,9 @@ def test_nothing_without_slips() -> None:
 def test_as_stored(name) -> None:
     expected = json.loads(STORED.read_text("utf-8"))
 
-    assert expected[name] == list(FOUND[name]())
+    assert expected[name] == lines_of(name)
     assert set(FOUND) == set(expected)
 
 
 if __name__ == "__main__":
-    STORED.write_text(json.dumps({name: list(made()) for name, made in FOUND.items()}, indent=0) + "\n", "utf-8")
+    STORED.write_text(json.dumps({name: lines_of(name) for name in FOUND}, indent=0) + "\n", "utf-8")

@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from catalogs import KNOWN
 
 from trnspec.checks.runner import check
+from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import Reading, read
 from trnspec.model.reflection import dotted
 from trnspec.testing.helpers import split
@@ -30,6 +31,7 @@ _COUNT = re.compile(r"(?<=[:\[,] )[1-9][0-9]*(?=[,}\]\n])|(?<=\[)[1-9][0-9]*(?=[
 _DATE = re.compile(r"(?<= )20[0-9]{2}-[0-9]{2}(?:-[0-9]{2})?(?=[,}\n])")
 _VERDICT = re.compile(r"(?<=verdict: )[a-z-]+")
 _WORD = re.compile(r"(?<=[: \[])[a-z][\w.-]+(?=[,}\]\n])")
+_CELL = re.compile(r"(?<=,)[0-9.]+(?=[,\n ])")
 _OTHER_UNITS = {
     "GB/s": ("GiB/s", "Gbps"), "GiB": ("GB", "MiB"), "MiB": ("MB", "KiB"), "TFLOPS": ("PFLOPS", "GFLOPS"), "TiB": ("TB", "GiB"),
     "TB/s": ("TiB/s", "GB/s"), "Gbps": ("GB/s", "Mbps"), "PFLOPS": ("TFLOPS", "PFLOP/s"), "KiB": ("kB", "MiB"), "W": ("kW", "mW"),
@@ -86,13 +88,16 @@ def slips(texts: Mapping[str, str], name: str, each: int) -> Iterator[TextSlip]:
     Other figures of the same unit and other names are those of all the texts.
     """
     text = texts[name]
+    kinds = ((_CELL, _cells),) if name.endswith(".csv") else _KINDS
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         unnamed = re.sub(r"name: [\w.-]+", lambda named: "-" * len(named[0]), line)
-        for pattern, others in _KINDS:
+        for pattern, others in kinds:
             for match in pattern.finditer(unnamed):
                 draw = random.Random(f"{name} {number} {match.start()}")
                 found = [o for o in dict.fromkeys(others(match, texts)) if o != match[0]]
-                for other in draw.sample(found, min(len(found), each if pattern is _QUANTITY else 1)):
+                for other in draw.sample(
+                    found, min(len(found), 1 if pattern in (_COUNT, _DATE, _VERDICT, _WORD) else each)
+                ):
                     yield TextSlip(name, number, match[0], _replaced(text, number, match, other), other)
 
 
@@ -121,9 +126,18 @@ def _quantities(match: re.Match[str], texts: Mapping[str, str]) -> Iterator[str]
     yield from (m[0] for text in texts.values() for m in _QUANTITY.finditer(text) if m["unit"] == unit)
 
 
+def _cells(match: re.Match[str], _: Mapping[str, str]) -> Iterator[str]:
+    """About 2 % more and less, other powers of ten, and what is not a number."""
+    value = float(match[0])
+    yield from (f"{value * factor:.6g}" for factor in (1.015, 1.025, 0.985, 0.975, 1.3, 10, 0.1, 1000, 1e18))
+    yield from ("0", "-1", "nan", "inf", "x", "", "n/a", "yes", "5 us")
+
+
 def _counts(match: re.Match[str], _: Mapping[str, str]) -> Iterator[str]:
     count = int(match[0])
-    yield from (str(other) for other in (count + 1, count - 1, 2 * count, count // 2, 4 * count, 3 * count) if other > 0)
+    yield from (
+        str(other) for other in (count + 1, count - 1, 2 * count, count // 2, 4 * count, 3 * count) if other > 0
+    )
 
 
 def _dates(match: re.Match[str], _: Mapping[str, str]) -> Iterator[str]:
@@ -140,7 +154,12 @@ def _words(match: re.Match[str], texts: Mapping[str, str]) -> Iterator[str]:
     folder = next((name.partition("/")[0] for name in texts if Path(name).stem == match[0]), "")
     yield from (Path(name).stem for name in texts if name.startswith(f"{folder}/"))
     if not folder:
-        yield from {"tdp": ["maximum", "typical"], "typical": ["measured"], "spot": ["on-demand"], "on-demand": ["spot"]}.get(match[0], [])
+        yield from {
+            "tdp": ["maximum", "typical"],
+            "typical": ["measured"],
+            "spot": ["on-demand"],
+            "on-demand": ["spot"],
+        }.get(match[0], [])
 
 
 _KINDS = ((_QUANTITY, _quantities), (_COUNT, _counts), (_DATE, _dates), (_VERDICT, _verdicts), (_WORD, _words))
@@ -158,4 +177,5 @@ def described(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
 
 def _placed(where: Location) -> str:
     place = "" if where.place is None else f":{where.place.line}:{where.place.column}"
-    return f"{where.file}{place} [{where.text}]"
+    file = where.file.removeprefix(f"{shipped()}/")
+    return f"{file}{place} [{where.text}]"
