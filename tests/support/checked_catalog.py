@@ -13,7 +13,7 @@ from catalogs import KNOWN
 
 from trnspec.checks.runner import check
 from trnspec.loading.files import shipped
-from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.pipeline import Reading, link, read
 from trnspec.model.reflection import dotted
 from trnspec.testing.helpers import split
 from trnspec.yaml import read_text
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from trnspec.checks.runner import Checked
     from trnspec.diagnostics import Diagnostic, Location
+    from trnspec.graph.graph import Graph
 
 FILE = Path(__file__).parents[1] / "data" / "checked_catalog.txt"
 
@@ -80,6 +81,13 @@ def checked(changed: dict[str, str] | None = None, *, only: bool = False) -> Che
         if name not in changed and (name.startswith("sources/") or name.startswith("models/") in groups)
     ]
     return check([*kept, *(read(read_text(text, name), KNOWN) for name, text in changed.items())], KNOWN)
+
+
+def linked(slip: TextSlip | None = None) -> Graph:
+    """The graph of the catalog, with one slip."""
+    changed = [] if slip is None else [read(read_text(slip.text, slip.file), KNOWN)]
+    kept = [reading for name, reading in _readings().items() if slip is None or name != slip.file]
+    return link([*kept, *changed])[0]
 
 
 def slips(texts: Mapping[str, str], name: str, each: int) -> Iterator[TextSlip]:
