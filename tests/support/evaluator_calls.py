@@ -190,6 +190,7 @@ BASES: Mapping[str, Base] = {
         {**_MEMORY, "model": "llama-3.1-70b"},
         "model tp zero recompute sequence_parallel offload",
     ),
+    "memory, no host": Base("memory", {"model": "gpt2-large", "on": "trainium2", "seq": 1024, "zero": 1}, "offload"),
     "memory, experts": Base("memory", {**_MEMORY, "model": MIXTRAL, "on": "trn2-ultraserver", "pp": 4, "ep": 8}, _EXPERTS),
     "memory, inference": Base(
         "memory",
@@ -252,6 +253,9 @@ BASES: Mapping[str, Base] = {
     ),
     "plan-train, usual batch": Base(
         "plan-train", {"model": "llama-3.2-1b", "on": ("trn2.48xlarge",), "tokens": "10B", "deadline": "2d", "count": (3,), "top": 2}
+    ),
+    "plan-train, two chips": Base(
+        "plan-train", {**_RUN, "on": ("trn1.32xlarge", "trn2.48xlarge"), "tokens": "100B", "deadline": "60d"}, "objective"
     ),
     "plan-train, GPUs": Base(
         "plan-train", {**_RUN, "on": ("p5.48xlarge", "p4d.24xlarge"), "budget": "100k"}, "objective mtbf", plugins=True
