@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 
 # Run as a program, too.
@@ -88,7 +89,7 @@ MEMORY = {"model": "llama-3.1-70b", "seq": 4096, "on": "trn2.48xlarge*4", "tp": 
 GROUPS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
     "training on Neuron": ("training", NEURON_STEP, [*LAYOUTS, {"chips": 64}, {"framework": "nxd"}]),
     "training on GPUs": ("training", GPU_STEP, [
-        *LAYOUTS[:16:2], *({"framework": f, "must_fit": False} for f in ("megatron", "torchtitan", "deepspeed", "llm-foundry")),
+        *LAYOUTS[:16:3], *({"framework": f, "must_fit": False} for f in ("megatron", "torchtitan", "deepspeed", "llm-foundry")),
         {"on": "p5.48xlarge"}, {"dtype": "fp8"}, {"seq": 32768, "cp": 4}, {"on": "p6-b200.48xlarge*2"}, {"on": "gb200-nvl72", "tp": 4, "pp": 1, "global_batch": 144},
     ]),
     "training without losses": ("training", IDEAL_STEP, [{}, *LAYOUTS[1:8], {"zero": 3}, {"lnc": 1}, *OFFLOADED]),
@@ -104,7 +105,7 @@ GROUPS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
         *({"framework": f} for f in ("vllm", "trtllm", "sglang")), {"experts": "all"}, {"experts": "selective-loading", "batch": 1},
         {"prefill_on": "p5.48xlarge"}, {"batch": 200, "chunk": 512},
     ]),
-    "inference without losses": ("inference", GPU_REQUEST | {"calibration": "none"}, [{}, *SERVING[1:9], {"draft": "qwen3-0.6b"}]),
+    "inference without losses": ("inference", GPU_REQUEST | {"calibration": "none"}, [{}, *SERVING[1:9:2], {"draft": "qwen3-0.6b"}]),
     "inference of models": ("inference", {"on": "p6-b300.48xlarge", "batch": 6, "prompt": 800, "output": 200, "tp": 8, "weight_dtype": "fp8"},
                             [{"model": m} for m in MODELS[::2]]),
     "memory": ("memory", MEMORY, [
@@ -156,7 +157,8 @@ def shown(found: Evaluation) -> Iterator[str]:
     yield f"title: {found.title}"
     for one in found.answers:
         yield from answer(one)
-    yield from lines(found.evidence, "evidence")
+    for name in () if found.evidence is None else attrs.fields_dict(type(found.evidence)):
+        yield f"evidence.{name} = {', '.join(v.partition(' = ')[2] for v in lines(getattr(found.evidence, name)))}"
     yield f"bottleneck: {found.bottleneck}"
     yield from (f"{p.of}.{p.name} = {number(p.value)}" for p in found.parts)
     yield from (f"assumption {a.name} = {a.value} | {a.why}" for a in found.assumptions)
