@@ -92,7 +92,7 @@ GROUPS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
         *LAYOUTS[:16:3], *({"framework": f, "must_fit": False} for f in ("megatron", "torchtitan", "deepspeed", "llm-foundry")),
         {"on": "p5.48xlarge"}, {"dtype": "fp8"}, {"seq": 32768, "cp": 4}, {"on": "p6-b200.48xlarge*2"}, {"on": "gb200-nvl72", "tp": 4, "pp": 1, "global_batch": 144},
     ]),
-    "training without losses": ("training", IDEAL_STEP, [{}, *LAYOUTS[1:8], {"zero": 3}, {"lnc": 1}, *OFFLOADED]),
+    "training without losses": ("training", IDEAL_STEP, [{}, {"overlap": True}, {"cp": 2}, {"recompute": "full", "sequence_parallel": False}, *LAYOUTS[1:8], {"zero": 3}, {"lnc": 1}, *OFFLOADED]),
     "training of experts": ("training", EXPERT_STEP, EXPERTS),
     "training of experts without losses": ("training", EXPERT_STEP | {"calibration": "none", "ep": 8}, [{}, *EXPERTS[4:7], {"model": "deepseek-v3", "ep": 64, "pp": 1}]),
     "training of models": ("training", GPU_STEP | {"tp": 1, "pp": 1, "must_fit": False, "seq": 512}, [{"model": m} for m in MODELS]),
