@@ -7,28 +7,37 @@ tests/catalog/test_outputs.py`` writes them anew, and the difference is to be re
 from __future__ import annotations
 
 import json
+import re
 import sys
+from fractions import Fraction
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from attrs import evolve
+from attrs import asdict, evolve
 
 # Run as a program, too.
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from asking import CAT, GRAPH
-from catalogs import document, graph, source
+from catalogs import KNOWN, document, graph, source
+from checked_catalog import files, linked, slips
 
 from trnspec.catalog.catalog import Catalog
+from trnspec.catalog.charts import Compared, comparison, history, year
 from trnspec.catalog.query.parser import parse_query
 from trnspec.catalog.tables import Table, csv_files, json_text, tables
 from trnspec.catalog.versions.as_of import as_of
 from trnspec.catalog.versions.changes import changed
 from trnspec.catalog.versions.diff import differences
-from trnspec.errors import TrnspecError
+from trnspec.catalog.versions.editions import _text, freeze, named, part, verify
+from trnspec.catalog.versions.editions import read as edition_of
+from trnspec.catalog.versions.overlay import apply_overlay
+from trnspec.errors import TrnspecError, UsageError
 from trnspec.graph.facts import facts
 from trnspec.graph.graph import Graph
+from trnspec.yaml import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -242,6 +251,142 @@ def small(made: Graph, *names: str) -> dict[str, Table]:
     return found
 
 
+def differences_of_slips() -> Iterator[str]:
+    before = linked()
+    made = [slip for name in files() if not name.startswith("models/") for slip in slips(files(), name, 1)]
+    for slip in made[::4]:
+        yield str(slip)
+        yield from [line for line in str(differences(before, linked(slip))).splitlines() if line][1:]
+
+
+def dates_of_slips() -> Iterator[str]:
+    """What a slip in the catalog of several dates changes at some dates."""
+    texts = {f"{n}s/{re.findall('name: ([a-z-]+)', text)[0]}.yaml": text for n, text in zip(("source",) * 5 + ("chip", "server"), (*PAGES, PART, BOX), strict=True)}  # fmt: skip
+    rest = (WIRE, OTHER, CLUSTER, PRICE, POWER)
+    dates = ("2022-05", "2023-10", "2024-06-02")
+    before = {date: _dated(NOW, date) for date in dates}
+    for slip in (slip for name in texts for slip in slips(texts, name, 1)):
+        made = graph(*(texts | {slip.file: slip.text}).values(), *rest)
+        yield str(slip)
+        for date in dates:
+            lines = _dated(made, date)
+            yield from (f"{date} + {line}" for line in lines if line not in before[date])
+            yield from (f"{date} - {line.partition(':')[0]}" for line in before[date] if line not in lines)
+
+
+def _dated(made: Graph, date: str) -> list[str]:
+    then, unknown = as_of(made, date)
+    return [*known(then), *(f"{name}: {reason}" for name, reason in unknown.items())]
+
+
+def charts() -> Iterator[str]:
+    """The history of every figure, and ratios with a baseline."""
+    for node in (node for node in NOW if node.kind != "Source"):
+        for at in (*(fact.at for fact in facts(NOW, node)), "memory.capcity"):
+            made = error(lambda: asdict(history(NOW, node, at)))  # noqa: B023  # called here
+            yield f"{node.name} {at}: {_rounded(made)}"
+    none: tuple[None, ...] = (None, None)
+    ratios = {"a": (Fraction(1), (0.9, 1.1)), "b": (Fraction(2), (1.9, None)), "c": (Fraction(0), (0.0, 0.1))}
+    rows = [Compared(at, f"{at} text", (ratios[one], *(ratios.get(other) for other in others)))
+            for at, one, others in (("x", "a", "bc"), ("y", "a", "b-"), ("z", "a", "aa"), ("w", "a", "-b"), ("v", "a", "--"))]  # fmt: skip
+    for base in range(3):
+        yield _rounded(error(lambda: asdict(comparison(["one", "two", "three"], base, rows, ["s1", "s2"]))))  # noqa: B023
+    yield error(lambda: asdict(comparison(["one", "two"], 0, [Compared("x", "t", none), rows[2]], [])))
+    yield from (
+        f"{text}: {_rounded(str(year(text)))}"
+        for text in ("2024", "2023", "2024-02", "2024-12", "2024-12-31", "2023-01-01")
+    )
+
+
+def _rounded(text: str) -> str:
+    return re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.6g}", text)
+
+
+OVERLAY = """\
+change:
+  part: {memory.capacity: 64 GiB, dies: 8}
+  piece:
+    power: null
+  box: {chips.count: 3}
+add:
+  - api_version: trnspec/v1
+    kind: Server
+    metadata: {name: mine, title: Mine, aliases: [own]}
+    spec: {chips: {chip: other, count: 2}}
+  - api_version: trnspec/v1
+    kind: Chip
+    metadata: {name: other, title: Other}
+    spec: {peak: {}, memory: {capacity: 10 GiB}}
+"""
+
+
+def overlays() -> Iterator[str]:
+    """An overlay, and each of its words and lines written otherwise or left out."""
+    changed_texts = [
+        OVERLAY,
+        "",
+        "change: 5\n",
+        "add: {}\n",
+        "- 1\n",
+        "change:\n  part: 3\nadd: [1]\n",
+        "chnge: {}\nchange: {part: {dies: \t2}}\n",
+    ]
+    words = [match for match in re.finditer(r"[A-Za-z][\w.]*|\d+", OVERLAY) if match.start() > 8]
+    for number, match in enumerate(words):
+        other = {0: "x", 1: match[0][:-1] or "y", 2: "part", 3: "name", 4: "5"}[number % 5]
+        changed_texts.append(OVERLAY[: match.start()] + other + OVERLAY[match.end() :])
+    lines = OVERLAY.splitlines(keepends=True)
+    changed_texts += ["".join(lines[:n] + lines[n + 1 :]) for n in range(len(lines))]
+    for text in changed_texts:
+        yield next(
+            (
+                f"{n}: {a.strip()}"
+                for n, (a, b) in enumerate(zip_longest(text.split("\n"), OVERLAY.split("\n"), fillvalue=""))
+                if a != b
+            ),
+            "-",
+        )
+        try:
+            made = apply_overlay(NOW, read_text(text, "overlay.yaml"))
+        except UsageError as refused:
+            yield from str(refused).splitlines()
+        else:
+            yield from str(differences(NOW, made)).splitlines()[1:]
+
+
+def editions() -> Iterator[str]:
+    """The text of an edition, and what is said of altered ones."""
+    text = freeze(part(graph(PAGES[1], CORE_OF_EDITION)), "2026.11")
+    yield from text.splitlines()
+    for number, line in enumerate(text.splitlines()):
+        for old, new in (
+            (": ", ":  "),
+            ("1", "2"),
+            ('"kind"', '"kinds"'),
+            ("2026", "x"),
+            ("Core", "Cor"),
+            ("edition/1", "edition/9"),
+            (",", ""),
+            ("mid", ""),
+        ):
+            if old in line:
+                altered = text.split("\n")
+                altered[number] = line.replace(old, new, 1)
+                yield f"{number} {old!r} {new!r}: {error(lambda: verify(chr(10).join(altered)).name)}"  # noqa: B023  # called here
+    data = json.loads(text)
+    for documents in (data["documents"][:1], data["documents"] * 2, data["documents"][::-1], []):
+        yield error(lambda: verify(json.dumps({**data, "documents": documents}, indent=1)).name)  # noqa: B023
+    for old, new in (("Core", "Motor"), ("24 MiB", "24 GB/s"), ("sbuf", "srambuf"), ("mid", "gone")):
+        content = [json.loads(json.dumps(entry["document"]).replace(old, new)) for entry in data["documents"]]
+        yield f"{old} {new}: {error(lambda: len(edition_of(_text('2026.11', content), KNOWN)))}"  # noqa: B023
+    yield from (error(lambda: verify(each).name) for each in (b"\xff", "[]", "{", '{"format": 5}', "[" * 100_000))  # noqa: B023
+    for name in ("2026.00", "2026.12", "2026.13", "2026.1", "2026.01.", "2026.10.1234567", "x2026.01"):
+        yield f"{name}: {error(lambda: named(name))}"  # noqa: B023
+
+
+CORE_OF_EDITION = document(
+    "Core", "core", "spec: {engines: {tensor: {clock: 2.8 GHz}}, sbuf: {capacity: 24 MiB}}", "source: mid"
+)
 NOW_KNOWN = set(known(NOW))
 OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
     "views of the first catalog": lambda: views(CAT),
@@ -255,6 +400,11 @@ OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
     "dates": dates,
     "changes": changes,
     "labels": labels,
+    "differences of slips": differences_of_slips,
+    "dates of slips": dates_of_slips,
+    "charts": charts,
+    "overlays": overlays,
+    "editions": editions,
     "long differences": lambda: iter(str(differences(long("1 GB", "old", "A first note."), long("2 GB", "new", "Another note."), unknown=({}, LONG_GONE))).splitlines()),
     "differences": lambda: iter([*str(differences(THEN, NOW)).splitlines(), *str(differences(NOW, THEN, called=("now", "then"))).splitlines(),
                                  *map(repr, differences(THEN, NOW, unknown=({"box": "no source"}, {"rope": "gone"})).added),
