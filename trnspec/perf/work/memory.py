@@ -132,6 +132,17 @@ class RankParameters(NamedTuple):
     experts: Number
 
 
+def embedding_and_output(d: Dimensions, split: Split, stage: Number = 0.0) -> Number:
+    """Parameters of the embedding and the output matrix on a rank of a stage: a part of ``RankParameters.dense``."""
+    first, last = split.first(stage), split.last(stage)
+    return (first * d.embedding + last * _own_head(d, first)) / split.tp
+
+
+def _own_head(d: Dimensions, first: Number) -> Number:
+    """Parameters of the output on its stage: a tied output is the embedding itself, and on another stage a second copy."""
+    return (1.0 - d.tied * first) * d.head
+
+
 def spread(parameters: Number, copies: Number, optimizer: Optimizer, zero: Number) -> State:
     """The model state of some parameters when ZeRO shards it over the ranks that hold the same ones [B].
 
@@ -203,8 +214,7 @@ def stage_parameters(
     def of_stage(stage: Number, layers: Layers) -> RankParameters:
         dense, expert = layers
         first, last = split.first(stage), split.last(stage)
-        # A tied output is the embedding itself; on another stage it is a second copy.
-        head, outer = last * (1.0 - d.tied * first) * d.head / tp, last * outermost
+        head, outer = last * _own_head(d, first) / tp, last * outermost
         if shares == "even":
             head, outer = where(split.pp == 1.0, head, 0.0), outermost / split.pp
         return RankParameters(
@@ -506,6 +516,8 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
     batch: Number,
     step_tokens: Number,
     weight_bytes: Number = 2.0,
+    whole_bytes: Number = 0.0,
+    head_bytes: Number = 0.0,
     kv_bytes: Number = 2.0,
     activation_bytes: Number = 2.0,
     stage: Number = 0.0,
@@ -523,6 +535,8 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
         batch: Sequences, over all of ``dp``.
         step_tokens: Tokens computed at once on a rank: those of a prefill, or one per sequence.
         weight_bytes: Bytes of a weight.
+        whole_bytes: The same outside routed experts; 0.0 for ``weight_bytes``.
+        head_bytes: The same of the embedding and the output matrix; 0.0 for ``weight_bytes``.
         kv_bytes: Bytes of a KV-cache element.
         activation_bytes: Bytes of an activation.
         stage: The pipeline stage, from 0.
@@ -530,13 +544,18 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
     """
     d = evolve(d, mtp_layers=0.0) if somewhere(d.mtp_layers > 0.0) else d
     parameters = held_parameters(d, split, stage)
+    weights = weight_bytes * (parameters.dense + parameters.experts)
+    if somewhere(whole_bytes > 0.0) or somewhere(head_bytes > 0.0):
+        outer = embedding_and_output(d, split, stage)
+        weights = weights + where(whole_bytes > 0.0, whole_bytes - weight_bytes, 0.0) * (parameters.dense - outer)
+        weights = weights + where(head_bytes > 0.0, head_bytes - weight_bytes, 0.0) * outer
     tp = split.tp
     queries = 0.0
     for own in heads_of(d):
         queries = larger(queries, own.width / tp + own.kv_elements * own.kv_share(tp))
     feed_forward = larger(d.matrices * d.width, d.matrices * (d.active * d.expert_width + d.shared_width)) / tp
     return Memory(
-        weights=weight_bytes * (parameters.dense + parameters.experts),
+        weights=weights,
         activations=step_tokens * activation_bytes * (2.0 * d.hidden + larger(queries, feed_forward)),
         embeddings_and_logits=split.last(stage) * 4.0 * ceil(batch / split.dp) * d.vocabulary / tp,
         cache=cache(d, split, context, batch, kv_bytes),
