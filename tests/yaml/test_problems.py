@@ -9,9 +9,15 @@ from __future__ import annotations
 import json
 from itertools import islice, product
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trnspec.yaml import Limits, Place, read_text
+from trnspec.yaml.reader import c_parser, pure_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trnspec.yaml.reader import Parser
 
 STORED = FilePath(__file__).parents[1] / "data" / "problems.json"
 CORPUS = FilePath(__file__).parents[1] / "data" / "badinput"
@@ -86,11 +92,16 @@ def shown(place: Place | None) -> str:
 
 
 def as_data(text: str | bytes) -> dict[str, Any]:
-    """What is read from a text, in JSON."""
-    document = read_text(text, "file", SMALL)
+    """What is read from a text, in JSON; also by the pure parser, where that differs."""
+    found, pure = read_by(text, c_parser), read_by(text, pure_parser)
+    named = {"text": text.decode("latin-1") if isinstance(text, bytes) else text, **found}
+    return named if pure == found else {**named, "pure": pure}
+
+
+def read_by(text: str | bytes, parser: Callable[[str], Parser]) -> dict[str, Any]:
+    document = read_text(text, "file", SMALL, parser=parser)
     data = json.dumps(document.data, ensure_ascii=True, sort_keys=False)
     return {
-        "text": text.decode("latin-1") if isinstance(text, bytes) else text,
         "data": data if len(data) < 200 else f"{len(data)} characters",
         "rejected": sorted(".".join(map(str, path)) for path in document.rejected),
         "problems": [
