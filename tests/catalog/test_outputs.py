@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from fractions import Fraction
+from inspect import signature
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -165,6 +166,15 @@ def views(catalog: Catalog) -> Iterator[str]:
         yield f"{documents!r} {len(documents)} {documents._ipython_key_completions_()}"
         yield error(lambda: documents["prt"])  # noqa: B023
     yield str([str(q) for q in catalog.servers["box"].prices()])
+
+
+def test_views_are_compared_by_value() -> None:
+    """A view of another catalog with the same values is equal; catalogs are compared by diff."""
+    one, two = Catalog(NOW), Catalog(NOW)
+    assert one != two
+    for view in one:
+        assert view == two[view.name], view
+    assert list(signature(Catalog).parameters) == ["graph", "edition", "as_of", "unknown"]
 
 
 def queries() -> Iterator[str]:
