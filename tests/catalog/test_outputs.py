@@ -187,6 +187,16 @@ def queries() -> Iterator[str]:
         yield str(parse_query(text))
 
 
+def lists() -> Iterator[str]:
+    """Catalogs of as many links as are named, and of more."""
+    for number in (1, 7, 8, 9, 10):
+        yield from (
+            Catalog(graph(*(document("Link", f"l{n}", "spec: {connects: chips}") for n in range(number))))
+            ._repr_markdown_()
+            .splitlines()
+        )
+
+
 def results() -> Iterator[str]:
     for text, given in FOUND:
         result = CAT.query(text, **given)
@@ -412,6 +422,7 @@ OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
     "dates": dates,
     "changes": changes,
     "labels": labels,
+    "lists": lists,
     "differences of slips": differences_of_slips,
     "dates of slips": dates_of_slips,
     "charts": charts,
