@@ -114,7 +114,9 @@ ERRORS = [
     "chip where peak.dense.bf16 / memory.capacity > 1", "chip where memory.capacity = dies", "chip where (dies = 2", "chip where dies = 2)", "chip where dies = 2 and", "chip where not", "chip where known", "chip where known 5",
     'chip where name = "full', "chip where dies ? 2", "chip where dies = 2 dies = 3", "server where links.bandwidth > 1 GB/s", "ultraserver where network.peak > 1 Gbps", "chip where memory.capacity > 1,0 GiB", "chip where memory.capacity > 1 GB1",
     "chip where dies => 2", "chip where dies = = 2", "chip where\n  dies = 2 and\n  memory.capacity > 3", 'chip where title = "\u754c\u0301" and x = 1', "chip where memory.bandwidth > 1 kB", "chip where nothing = 1", "chip where other.share > 20 GB",
-    "chip where a b", "server where chip = core", "chip where efa = 1", "chip where dies < = 2", "chip where dies", "chip, server", "where dies = 2", "chip where 'a' = name", "chip where memory.capacity > 5 \u0413\u0411", "chip where dies = 1e3 x",
+    "chip where a b", "server where chip = core", "chip where efa = 1", "chip where dies < = 2", "chip where dies", "chip, server", "where dies = 2", "chip where 'a' = name", "chip where memory.capacity > 5 \u0413\u0411", "chip where memory.capacity > capcity",
+    "chip where 5 GiB > capcity",
+    "chip where dies = 1e3 x",
 ]  # fmt: skip
 FOUND = [
     ("chip", {}), ("chip where memory.capacity > 60 GiB", {}), ("server where chips.count >= 2 and memory.capacity / chips.count > 1 GiB", {}), ("chip where not peak.dense.bf16 > 1 TFLOPS", {}),
@@ -185,6 +187,44 @@ def queries() -> Iterator[str]:
         yield from (repr(given), *error(lambda: CAT.query("chip", **given)).splitlines())  # noqa: B023
     for text in QUERIES:
         yield str(parse_query(text))
+
+
+WORDS = (
+    "name",
+    "dies",
+    "memory.capacity",
+    "launched",
+    "chip",
+    "memory",
+    "5",
+    "5 GiB",
+    '"full"',
+    "2023",
+    "=",
+    ">",
+    "~",
+    "/",
+    "and",
+    "not",
+    "(",
+    "known",
+)
+
+
+def slips_in_queries() -> Iterator[str]:
+    """Each word of valid queries replaced by others: what is found, or the error."""
+    texts = [*(text for text, _ in FOUND), *QUERIES]
+    for number, text in enumerate(texts):
+        words = text.split()
+        for index in range(len(words)):
+            for other in (WORDS[(7 * number + 5 * index + step) % len(WORDS)] for step in (0, 9)):
+                changed_text = " ".join([*words[:index], other, *words[index + 1 :]])
+                yield f"{changed_text}: {error(lambda: _names(changed_text))}"  # noqa: B023  # called here
+
+
+def _names(text: str) -> str:
+    result = CAT.query(text)
+    return f"{[view.name for view in result]} {[view.name for view in result.undecided]} {result.columns}"
 
 
 def lists() -> Iterator[str]:
@@ -423,6 +463,7 @@ OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
     "changes": changes,
     "labels": labels,
     "lists": lists,
+    "slips in queries": slips_in_queries,
     "differences of slips": differences_of_slips,
     "dates of slips": dates_of_slips,
     "charts": charts,
