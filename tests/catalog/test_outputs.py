@@ -27,7 +27,7 @@ from checked_catalog import files, linked, slips
 
 from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.charts import Compared, comparison, history, year
-from trnspec.catalog.query.parser import parse_query
+from trnspec.catalog.query.parser import parse_condition, parse_query, parse_term
 from trnspec.catalog.tables import Table, csv_files, json_text, tables
 from trnspec.catalog.versions.as_of import as_of
 from trnspec.catalog.versions.changes import changed
@@ -222,6 +222,16 @@ def slips_in_queries() -> Iterator[str]:
                 yield f"{changed_text}: {error(lambda: _names(changed_text))}"  # noqa: B023  # called here
 
 
+def conditions() -> Iterator[str]:
+    """Conditions in which a path alone is true or false, with percentages; columns and sort keys."""
+    for text in (
+        "in_time", "in_time and fits", "in_time or not fits", "not (in_time)", "(in_time and cost > 5 USD)", "in_time fits", "in_time = 1", "in_time,", "mfu > 40 %", "40 % < mfu",
+        "mfu > 40%", "known mfu and mfu <= 1", "unknown a.b or c", "(in_time", "in_time)", "a / b", "a / b > 2", "and", "", "not", "in_time not", "5", "'x'", 'name ~ "x"', "a and b or c and not d",
+    ):  # fmt: skip
+        yield f"{text}: {error(lambda: f'{parse_condition(text)!r} {parse_condition(text)}')}"  # noqa: B023  # called here
+        yield f"term {text}: {error(lambda: repr(parse_term(text)))}"  # noqa: B023
+
+
 def _names(text: str) -> str:
     result = CAT.query(text)
     return f"{[view.name for view in result]} {[view.name for view in result.undecided]} {result.columns}"
@@ -347,6 +357,15 @@ def charts() -> Iterator[str]:
         for at in (*(fact.at for fact in facts(NOW, node)), "memory.capcity"):
             made = error(lambda: asdict(history(NOW, node, at)))  # noqa: B023  # called here
             yield f"{node.name} {at}: {_rounded(made)}"
+    claims = ", ".join(f"{{at: spec.memory.capacity, says: {says} GiB, source: {name}, where: line {n}}}" for n, (says, name) in
+                       enumerate([(32, "old"), (32, "old"), (32, "old"), (30, "mid"), (32, "mid"), (31, "mid"), (31, "mid")]))  # fmt: skip
+    many = graph(
+        *PAGES,
+        document(
+            "Chip", "many", f"spec: {{peak: {{}}, memory: {{capacity: 32 GiB}}}}\nclaims: [{claims}]", "source: new"
+        ),
+    )
+    yield _rounded(str(asdict(history(many, many.named("many"), "memory.capacity"))))
     none: tuple[None, ...] = (None, None)
     ratios = {"a": (Fraction(1), (0.9, 1.1)), "b": (Fraction(2), (1.9, None)), "c": (Fraction(0), (0.0, 0.1))}
     rows = [Compared(at, f"{at} text", (ratios[one], *(ratios.get(other) for other in others)))
@@ -463,6 +482,7 @@ OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
     "changes": changes,
     "labels": labels,
     "lists": lists,
+    "conditions": conditions,
     "slips in queries": slips_in_queries,
     "differences of slips": differences_of_slips,
     "dates of slips": dates_of_slips,
