@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+
+# Fits solve small systems, for which threads of the linear algebra only wait for each other; read when numpy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from collections.abc import Callable, Iterable
 
 import pytest

@@ -162,6 +162,24 @@ def test_selected() -> None:
     assert [c.keep for c in some.columns] == [True, True]
 
 
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5, unique=True), st.sets(st.integers(0, 4)))
+def test_what_identifies_rows_is_always_selected(named: list[int], identities: set[int]) -> None:
+    """Before what is named, unless it is named too."""
+    columns = [Column(f"c{i}", identity=i in identities) for i in range(5)]
+    some = table(columns, [range(5)]).selected(",".join(f"c{i}" for i in named))
+
+    assert some.rows == ((*sorted(identities - {*named}), *named),)
+    assert [c.name for c in some.columns] == [f"c{i}" for i in some.rows[0]]
+
+
+def test_a_long_word_is_broken_after_punctuation_to_its_end() -> None:
+    """Also where the rest of it is not long any more."""
+    path = "trn2.48xlarge.network.bandwidth"
+    page = rendered([table([Column(path, keep=True), Column("x" * 60, keep=True)], [("1", "2")])], 74)
+
+    assert [line.split()[0] for line in page.splitlines()[:4]] == ["trn2.", "48xlarge.", "network.", "bandwidth"]
+
+
 @pytest.mark.parametrize("call", [ROWS.selected, ROWS.sorted])
 def test_unknown_column(call) -> None:
     with pytest.raises(UsageError, match="did you mean 'memory'"):

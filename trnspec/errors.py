@@ -8,7 +8,19 @@ from __future__ import annotations
 
 
 class TrnspecError(Exception):
-    """Base class of the exceptions that trnspec raises."""
+    """Base class of the exceptions that trnspec raises.
+
+    A traceback shows the hint below the message; ``str(error)`` is the message alone.
+
+    Attributes:
+        hint: What to do, or an empty text.
+    """
+
+    def __init__(self, *args: object, hint: str = "") -> None:
+        super().__init__(*args)
+        self.hint = hint
+        if hint:
+            self.add_note(f"hint: {hint}")
 
 
 class UsageError(TrnspecError):
@@ -18,21 +30,17 @@ class UsageError(TrnspecError):
 class QuantityError(TrnspecError, ValueError):
     """A text that is not a quantity, or operands that cannot be combined or compared.
 
-    A traceback shows the hint below the message; ``str(error)`` is the message alone.
+    The hint is the suggested correction.
 
     Attributes:
         reason: An identifier for programs: ``malformed``, ``no-unit``, ``unknown-unit``, ``dimension`` or ``bounds``.
-        hint: The suggested correction, or an empty text.
         unit: The spelling of an unknown unit, or an empty text.
     """
 
     def __init__(self, reason: str, message: str, hint: str = "", unit: str = "") -> None:
-        super().__init__(message)
+        super().__init__(message, hint=hint)
         self.unit = unit
         self.reason = reason
-        self.hint = hint
-        if hint:
-            self.add_note(f"hint: {hint}")
 
 
 class EditionError(TrnspecError):

@@ -55,6 +55,7 @@ class Column:
         keep: True for a column that is never hidden.
         importance: Columns of the least importance are hidden first, of equal importance the rightmost.
         key: What ``--columns`` and ``--sort`` call it, where that is not its heading.
+        identity: True for a column that identifies the row; every selection of columns has it.
     """
 
     name: str = field(converter=visible)
@@ -63,6 +64,7 @@ class Column:
     keep: bool = False
     importance: int = 0
     key: str = ""
+    identity: bool = False
 
     @property
     def label(self) -> str:
@@ -85,14 +87,17 @@ class Table:
     hint: str = "--format csv"
 
     def selected(self, names: str | None) -> Table:
-        """Only the columns that a comma-separated list names, in its order; all of them for ``None``.
+        """The columns that a comma-separated list names, in its order, after those that identify rows and are not named.
+
+        All of them for ``None``.
 
         Raises:
             UsageError: There is no column of such a name.
         """
         if names is None:
             return self
-        chosen = [self.index(name, "--columns") for name in names.split(",")]
+        named = [self.index(name, "--columns") for name in names.split(",")]
+        chosen = [*(i for i, c in enumerate(self.columns) if c.identity and i not in named), *named]
         columns = tuple(evolve(self.columns[i], keep=True) for i in chosen)
         rows = tuple(r if isinstance(r, str) else tuple(r[i] for i in chosen) for r in self.rows)
         return evolve(self, columns=columns, rows=rows)
@@ -472,16 +477,16 @@ def _wrapped(text: str, size: int) -> list[str]:
             continue
         if line:
             output.append(indent + line)
-        line = word
+        line, long = word, columns_of(word) > _LONG_WORD
         while columns_of(line) > available:
-            head = _head(line, available)
+            head = _head(line, available, long=long)
             output.append(indent + head)
             line = line[len(head) :]
     return [*output, indent + line] if line or not output else output
 
 
-def _head(word: str, size: int) -> str:
-    """The beginning of a word that fits into ``size`` columns, at least one character; broken after punctuation."""
+def _head(word: str, size: int, *, long: bool) -> str:
+    """The beginning of a word that fits into ``size`` columns, at least one character; of a long one after punctuation."""
     fitting, taken = len(word), 0
     for index, char in enumerate(word):
         taken += _columns(char)
@@ -489,7 +494,7 @@ def _head(word: str, size: int) -> str:
             fitting = index
             break
     breaks = [m.start() for m in _BREAKS.finditer(word[:fitting]) if m.start()]
-    return word[: breaks[-1]] if breaks and columns_of(word) > _LONG_WORD else word[:fitting]
+    return word[: breaks[-1]] if breaks and long else word[:fitting]
 
 
 def folded(command: str, size: int) -> list[str]:

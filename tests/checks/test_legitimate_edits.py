@@ -147,6 +147,13 @@ def _document(kind: str, folder: str, name: str, spec: str, source: str = "") ->
     return f"{folder}/{name}.yaml", "", HEAD.format(kind=kind, name=name, source=named) + spec
 
 
+def bare_numbers() -> Iterator[Edit]:
+    """Whole numbers without quotes where a date, or a count that may be a bound, is a text."""
+    yield "chips/trainium1.yaml", "launched: {value: 2022-10,", "launched: {value: 2022,"
+    yield "sources/llama-3.1-2024-07.yaml", "as_of: 2024-07-23", "as_of: 2024"
+    yield _document("Cluster", "clusters", "acme-cluster", "  {chip: trainium2, chips: 2048}\n", "semianalysis-2024-12")
+
+
 def new_documents() -> Iterator[Edit]:
     """Chips of which little is known, another publisher, and new links, servers and models."""
     announced = "  generation: {accelerator: 5, training: 4}\n  memory: {capacity: 288 GiB}\n"
@@ -198,6 +205,7 @@ KINDS: tuple[Callable[[], Iterator[Edit]], ...] = (
     later_dates,
     power,
     texts,
+    bare_numbers,
     new_documents,
 )
 

@@ -325,3 +325,34 @@ def test_a_sweep_shows_what_is_compared(here, args, columns) -> None:
     head = here(*args).out.partition("--")[0]
 
     assert columns <= set(head.split())
+
+
+@pytest.mark.parametrize("format_", ["csv", "text", "markdown"])
+@pytest.mark.parametrize("columns", ["mfu", "step_time,tp", "memory,zero,mfu"])
+def test_selected_columns_of_a_sweep_have_what_varies(here, format_, columns) -> None:
+    """Inputs and figures, first or where they are named; otherwise no row shows what it is about."""
+    network = "trn1.32xlarge.network.bandwidth"
+    done = here(
+        *TRAINING, "--tp", "16,32", "--zero", "0", "--vary", f"{network}=800..1600Gbps:x2",
+        "--columns", columns, "--format", format_,
+    )  # fmt: skip
+    named = columns.split(",")
+    first = {"tp", "zero", network} - {*named}
+    if format_ == "csv":
+        found = [head.partition(" [")[0] for head in heads(done.out)]
+        assert len({(r["tp"], r["zero"], r[f"{network} [B/s]"]) for r in rows(done.out)}) == len(rows(done.out)) == 8
+    else:
+        lines = done.out.splitlines()
+        split = re.compile(r" \| " if format_ == "markdown" else "  +")
+        at = next(i for i, line in enumerate(lines) if re.match(r"[| ]*-", line))
+        found = [head.partition(" [")[0] for head in split.split(lines[at - 1].strip("| "))]
+        named = [{"mfu": "MFU", "step_time": "step time"}.get(name, name) for name in named]
+
+    assert (done.status, done.err) == (0, "")
+    assert (first, named) == ({*found[: len(first)]}, found[len(first) :])
+
+
+def test_a_table_of_each_combination_has_what_varies(here) -> None:
+    done = here(*SEARCH, "--seq", "512", "--top", "2", "--columns", "step_time", "--format", "csv")
+
+    assert heads(done.out) == ["seq", "step_time [s]"]

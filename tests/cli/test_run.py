@@ -106,6 +106,21 @@ def test_bounds_and_estimates_have_no_ratio(here) -> None:
     assert (None, True) == (step["ratio"], "not comparable" in step["note"])
 
 
+@pytest.mark.parametrize("names", [("ideal", "--format", "json"), ("--format", "json")])
+def test_diff_needs_two_names(here, names) -> None:
+    done = here("run", "plan.yaml", "--diff", *names)
+
+    assert (2, "trnspec: --diff takes the names of two scenarios, not '--format'\n") == (done.status, done.err)
+
+
+def test_selected_columns_have_the_scenario(here) -> None:
+    """And the page the inputs that differ."""
+    found = [here("run", "plan.yaml", "--columns", "mfu", "--format", name).out for name in ("csv", "markdown")]
+
+    assert "scenario,mfu [%]" == found[0].splitlines()[0]
+    assert f"| scenario | tp | calibration | {NETWORK} | MFU [%] |" in found[1].splitlines()
+
+
 def test_a_refusal_in_a_diff(here) -> None:
     done = here("run", "plan.yaml", "--diff", "ideal", "wide")
 

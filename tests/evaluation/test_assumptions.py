@@ -84,9 +84,17 @@ def test_paths_are_printed_as_they_are_written() -> None:
 
 
 def test_as_mapping() -> None:
-    assert {"a.b": "3 TB/s", "c.d": "16", "e.f": "3.5e2 GB/s"} == as_mapping(
-        ["a.b=3 TB/s", "c.d = 16", "e.f=3.5e2GB/s"]
+    assert {"a.b": "3 TB/s", "c.d": "16", "e.f": "3.5e2GB/s"} == as_mapping(["a.b=3 TB/s", "c.d = 16", "e.f=3.5e2GB/s"])
+
+
+def test_the_space_before_a_unit_may_be_missing() -> None:
+    path = "trn2.48xlarge.network.bandwidth"
+    first, *others = (
+        trnspec.evaluate("training", CATALOG, on="trn2.48xlarge*2", assume={path: text}, **TRAINING)
+        for text in ("6,400 Gbps", "6,400Gbps", "6.4e3 Gbps", "6.4e3Gbps")
     )
+
+    assert [first.answers] * 3 == [other.answers for other in others]
 
 
 @pytest.mark.parametrize("text", ["a.b", "=3 TB/s", "a.b=", ""])

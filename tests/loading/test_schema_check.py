@@ -31,6 +31,33 @@ def test_what_is_reported(text, reported):
     assert found(NAMED + text + "\n") == reported
 
 
+DATE = "a date such as 2024-02-13, 2024-02 or 2024"
+
+
+@pytest.mark.parametrize(
+    ("as_of", "reported"),
+    [
+        ("2025", None),
+        ('"2025"', None),
+        ("2025-13", ("TRN105", "'2025-13'", f"write {DATE}")),
+        ("October 2025", ("TRN105", "'October 2025'", "write 2025-10")),
+        ("2025/3/1", ("TRN105", "'2025/3/1'", "write 2025-03-01")),
+        ("999", ("TRN105", "999", f"write {DATE}")),
+        ("20250301", ("TRN105", "20250301", f"write {DATE}")),
+        ("2025.5", ("TRN103", "2025.5", f"write {DATE}")),
+        ("true", ("TRN103", "true", f"write {DATE}")),
+    ],
+)
+def test_dates(as_of, reported):
+    """A whole number of four digits is a year, with or without quotes."""
+    text = f"api_version: trnspec/v1\nkind: Source\nmetadata: {{name: page, title: T}}\nspec:\n  publisher: P\n  as_of: {as_of}\n"
+    reading = read(read_text(text + "  rank: third-party\n", "page.yaml"), KNOWN)
+
+    assert reading.node is None or reading.node.spec.as_of == "2025"
+    expected = [] if reported is None else [(reported[0], f"{reported[1]} at spec.as_of is not {DATE}", reported[2])]
+    assert expected == [(p.code, p.message, p.hint) for p in reading.problems]
+
+
 KINDS_LIST = (
     "Core, Chip, Link, Server, UltraServer, Cluster, Price, Power, Model, Calibration, Measurements, Scenarios, Source"
 )

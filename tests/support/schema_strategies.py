@@ -19,7 +19,17 @@ from trnspec.model.document import API_VERSION, Claim, Metadata
 from trnspec.model.fields import AnyFigure, Bandwidth, Rates
 from trnspec.model.json_schema import Schema, document_schema
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import FigureShape, ListShape, MapShape, NumberShape, ObjectShape, Shape, shape_of, spread
+from trnspec.model.reflection import (
+    FigureShape,
+    ListShape,
+    MapShape,
+    NumberShape,
+    ObjectShape,
+    Shape,
+    TextShape,
+    shape_of,
+    spread,
+)
 from trnspec.model.source import Source
 from trnspec.yaml import Document
 from trnspec.yaml.text import UNSAFE
@@ -135,8 +145,8 @@ class _Made:
                 return st.sampled_from(words)
             case {"type": "boolean", **rest} if not rest:
                 return st.booleans()
-            case {"type": "integer", **rest} if rest.keys() <= {"minimum"}:
-                return st.integers(rest.get("minimum", -(10**6)), 10**6)
+            case {"type": "integer", **rest} if rest.keys() <= {"minimum", "maximum"}:
+                return st.integers(rest.get("minimum", -(10**6)), rest.get("maximum", 10**6))
             case {"type": ["integer", "string"], "pattern": str(pattern), **rest} if rest.keys() <= {"minimum"}:
                 return st.integers(rest.get("minimum", -(10**6)), 10**6) | texts(pattern)
             case {"type": "number", **rest} if not rest:
@@ -271,7 +281,7 @@ def normal(kind: str, data: Mapping[str, Any]) -> str:
 
     What says the same is written the same way: a figure that is a mapping with nothing but a ``value`` is that text;
     an empty list, an empty mapping of names and a word that is the default are left out; of the numbers that need not
-    be whole all are floats.  A mapping with known keys stays, also when it is empty.
+    be whole all are floats; a whole number that is a date is a text.  A mapping with known keys stays, also when it is empty.
     """
     made = {k: v for k, v in data.items() if k in ("api_version", "kind")}
     made["metadata"] = _normal(shape_of(Metadata), data["metadata"])
@@ -292,6 +302,10 @@ def _normal(shape: Shape, value: Any) -> Any:
         return {k: _normal(shape.value, item) for k, item in value.items()}
     if isinstance(shape, FigureShape) and isinstance(value, dict) and len(value) == 1:
         return value["value"]
+    if isinstance(shape, TextShape) and shape.pattern is not None:
+        is_sourced = isinstance(value, dict) and "value" in value
+        text_of = shape.pattern.text_of
+        return {**value, "value": text_of(value["value"])} if is_sourced else text_of(value)
     return float(value) if isinstance(shape, NumberShape) and not shape.whole else value
 
 

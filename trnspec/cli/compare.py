@@ -183,7 +183,7 @@ def _page(wide: Table, omitted: int) -> list[Block]:
 
 def _wide(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row], *, grouped: bool) -> Table:
     """For people: a column for each document and one for its ratio to the baseline, each row in one unit."""
-    columns = [Column("figure", wrap=True)]
+    columns = [Column("figure", wrap=True, identity=True)]
     for i, node in enumerate(nodes):
         columns.append(Column(node.name, right=True, wrap=True, importance=1))
         if i != base:

@@ -15,7 +15,7 @@ import click
 from trnspec._version import __version__
 from trnspec.cli import prepare
 from trnspec.cli.suggest import Group
-from trnspec.errors import QuantityError, TrnspecError, UsageError
+from trnspec.errors import TrnspecError, UsageError
 from trnspec.plugins.builtin_commands import COMMANDS
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def main() -> None:
         from trnspec.text_table import visible
 
         click.echo(f"trnspec: {visible(str(error))}", err=True)
-        if isinstance(error, QuantityError) and error.hint:
+        if error.hint:
             click.echo(f"hint: {visible(error.hint)}", err=True)
         sys.exit(2)
     except OSError as error:

@@ -407,7 +407,7 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
 
     from trnspec.cli.eval_csv import flat, many, ranked
     from trnspec.evaluation.measures import measure
-    from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_page
+    from trnspec.evaluation.sweeps.page import heading, sweep_markdown, sweep_page
     from trnspec.evaluation.sweeps.sweep import combinations
     from trnspec.output.reporters.evaluation import refusal, sentence
 
@@ -435,7 +435,7 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
         click.echo(csv(ranked(many(request, rows), request.sort).selected(request.columns)), nl=False)
     else:
         fixed = ", ".join(f"{n} {measure(v)}" for n, v in flat(given).items())
-        head = f"{evaluator.name}: {len(rows)} combinations" + (f", {fixed}" if fixed else "")
+        head = heading(evaluator.name, rows) + (f", {fixed}" if fixed else "")
         source = ", ".join(
             f"{n.replace('_', ' ')} {v}" for n, v in {**request.options, **request.analysis.shown}.items()
         )

@@ -12,11 +12,12 @@ from trnspec.evaluation.inputs import bound, inputs
 from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.evaluation.result import Table as Rows
 from trnspec.evaluation.sweeps.figure_axes import FigureValue
+from trnspec.evaluation.sweeps.page import SHORT
 from trnspec.output.reporters.evaluation import cells, record
-from trnspec.text_table import Table, table
+from trnspec.text_table import Column, Table, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from trnspec.cli.eval import EvalRequest
     from trnspec.evaluation.sweeps.page import Row
@@ -79,7 +80,7 @@ def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
         axis_cells(varied) | (_without_auto(values) if isinstance(result, RefusalError) else record(result))
         for values, varied, (_, result) in zip(given, figures, rows, strict=True)
     ]
-    return _table(heads, records, [result for _, result in rows])
+    return _table(heads, records, [result for _, result in rows], axis_cells(rows[0][0]))
 
 
 def ranked(shown: Table, sort: str | None) -> Table:
@@ -117,18 +118,33 @@ def axis_cells(combination: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def column(head: str, *, identity: bool = False) -> Column:
+    """The column of a heading; one of the same name as why there is no answer gets a prefix."""
+    name = f"input or answer {head}" if head in REFUSED else head
+    return Column(name, key=SHORT.get(head.partition(" [")[0], ""), identity=identity)
+
+
 def _without_auto(values: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs of a refusal; those left to the evaluator are unknown, because it did not choose any."""
     return {n: None if v == "auto" else v for n, v in values.items()}
 
 
 def _table(
-    heads: Sequence[str], records: Sequence[Mapping[str, Any]], results: Sequence[Evaluation | RefusalError]
+    heads: Sequence[str],
+    records: Sequence[Mapping[str, Any]],
+    results: Sequence[Evaluation | RefusalError],
+    varied: Collection[str],
 ) -> Table:
-    """Records under their headings, then why there is no answer; a heading of the same name gets a prefix."""
-    names = [f"input or answer {head}" if head in REFUSED else head for head in heads]
+    """Records under their headings, then why there is no answer; a heading of the same name gets a prefix.
+
+    Args:
+        heads: The headings.
+        records: The cells of each row, by heading.
+        results: The evaluation or the refusal of each row.
+        varied: The headings of what varies.
+    """
     return table(
-        [*names, *REFUSED],
+        [*(column(head, identity=head in varied) for head in heads), *REFUSED],
         [[*(r.get(h) for h in heads), *_refusal(result)] for r, result in zip(records, results, strict=True)],
     )
 
@@ -142,7 +158,8 @@ def _refusal(result: Evaluation | RefusalError) -> tuple[str, ...]:
 def _tables(rows: Sequence[Row], tables: Sequence[Rows | None]) -> Table:
     """The tables of all combinations in one, the inputs that vary and the kind of evidence before their columns."""
     stated = any(isinstance(r, Evaluation) and r.evidence is not None for _, r in rows)
-    varied = [*axis_cells(rows[0][0]), *([EVIDENCE] if stated else [])]
+    axes = axis_cells(rows[0][0])
+    varied = [*axes, *([EVIDENCE] if stated else [])]
     columns = dict.fromkeys(head for each in tables if each is not None for head in _heads(each))
     names = {head: f"answer {head}" if head in varied else head for head in columns}
     records: list[dict[str, Any]] = []
@@ -154,7 +171,7 @@ def _tables(rows: Sequence[Row], tables: Sequence[Rows | None]) -> Table:
             cells_ = [{names[h]: v for h, v in zip(_heads(each), row, strict=True)} for row in each.rows]
         records += [{**axis_cells(chosen), EVIDENCE: kind, **row} for row in cells_]
         results += [result] * len(cells_)
-    return _table([*varied, *names.values()], records, results)
+    return _table([*varied, *names.values()], records, results, axes)
 
 
 def _chosen(request: EvalRequest, evaluation: Evaluation) -> Rows | None:

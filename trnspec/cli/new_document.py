@@ -149,7 +149,10 @@ def _completed(kind: Kind, known: Registry, metadata: dict[str, str], values: di
     wanted = [*(key for key in asked if key not in metadata), *missing(kind.spec, frozenset(values))]
     if wanted and not on_terminal():
         listed_texts = [f"--{w}" if w in asked else _described(by_path.get(w), w) for w in wanted]
-        raise UsageError(f"a {kind.name} requires {', '.join(listed_texts)}")
+        hint = f"trnspec new {kind.name.lower()} --help lists the fields, and has an example"
+        if "source" in wanted:
+            hint = "trnspec source lists the sources, trnspec new source writes one; " + hint
+        raise UsageError(f"a {kind.name} requires {', '.join(listed_texts)}", hint=hint)
     for key in asked:
         if key not in metadata:
             metadata[key] = click.prompt(key.capitalize(), err=True)

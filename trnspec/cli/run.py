@@ -11,7 +11,7 @@ import click
 from attrs import asdict
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.eval_csv import REFUSED, ranked
+from trnspec.cli.eval_csv import REFUSED, column, ranked
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import format_option, show, table_options, width
 from trnspec.errors import TrnspecError, UsageError
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.scenarios import Scenarios
+
+
+def _two_names(ctx: click.Context, param: click.Parameter, value: tuple[str, str] | None) -> tuple[str, str] | None:  # noqa: ARG001  # click passes it
+    """The names of ``--diff``, which takes an option after one name for the other name."""
+    if value is not None and (options := [name for name in value if name.startswith("-")]):
+        raise UsageError(f"--diff takes the names of two scenarios, not {options[0]!r}")
+    return value
 
 
 @click.command(
@@ -52,6 +59,7 @@ if TYPE_CHECKING:
     nargs=2,
     cls=GroupedOption,
     group="Scenarios",
+    callback=_two_names,
     metavar="A B",
     help="Print the inputs and the answers that differ between two scenarios, with the ratios B / A.",
 )
@@ -210,7 +218,8 @@ def _flat(outcomes: Sequence[Outcome]) -> Table:
     inputs = dict.fromkeys(name for o in outcomes for name in o.scenario.inputs)
     heads = dict.fromkeys(["scenario", "evaluator", *inputs, "assume", *(h for row in records for h in row)])
     ordered = [*(h for h in heads if h not in REFUSED), *REFUSED]
-    return table(ordered, [[row.get(head) for head in ordered] for row in records])
+    columns = [head if head in REFUSED else column(head, identity=head == "scenario") for head in ordered]
+    return table(columns, [[row.get(head) for head in ordered] for row in records])
 
 
 def _diff(

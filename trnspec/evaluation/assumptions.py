@@ -36,7 +36,7 @@ INPUTS = ("assume", "use_claims")
 """The inputs that every evaluator has in addition to its own."""
 
 _INTEGER = re.compile(r"\d{1,3}(,\d{3})*|\d{1,12}", re.ASCII)
-_UNSPACED = re.compile(r"^(\d[\d.,]*(?:[eE][+-]?\d+)?)(?=[A-Za-z%])", re.ASCII)
+_UNSPACED = re.compile(r"^(\d[\d.,]*+(?:[eE][+-]?\d++)?+)(?=[A-Za-z%])", re.ASCII)
 _USABLE = ("agrees", "rounded", "unresolved")
 """Verdicts on claims that may be right for the figure they are about."""
 _PLACE = re.compile(r"(?P<of>[a-z0-9][a-z0-9.-]*) spec\.(?P<at>[A-Za-z0-9_.]+)")
@@ -64,35 +64,37 @@ class Assumed:
         return catalog.replace(self.path.node.name, {self.path.at: value})
 
 
-def assumed(graph: Graph, values: Mapping[str, str]) -> tuple[Assumed, ...]:
+def assumed(graph: Graph, values: Mapping[str, str], name: str = "assume") -> tuple[Assumed, ...]:
     """Assumptions of a caller, checked.
 
     Args:
         graph: The catalog.
-        values: Values by path: ``{"trn2.48xlarge.network.bandwidth": "6,400 Gbps"}``.
+        values: Values by path: ``{"trn2.48xlarge.network.bandwidth": "6,400 Gbps"}``. The space before a unit may be missing.
+        name: The input, for messages.
 
     Raises:
         UsageError: A path is unknown, names the same figure as another, or is a total; or a value has no unit, one of
             another dimension, or is not positive.
     """
     if not isinstance(values, Mapping) or not all(isinstance(x, str) for pair in values.items() for x in pair):
-        raise UsageError('assume: a mapping from paths to texts is expected, {"trainium2.memory.bandwidth": "3 TB/s"}')
+        example = '{"trainium2.memory.bandwidth": "3 TB/s"}'
+        raise UsageError(f"{name}: a mapping from paths to texts is expected, {example}")
     result: dict[str, Assumed] = {}
-    for text, value in values.items():
-        path = figure_path(graph, text)
+    for text, given in values.items():
+        path, value = figure_path(graph, text), spaced(given.strip())
         if str(path) in result:
-            raise UsageError(f"assume: {path} is given twice")
-        _check(path, value.strip())
+            raise UsageError(f"{name}: {path} is given twice")
+        _check(path, value, name)
         before = figure_at(path.node, ("spec", *path.steps))
         instead = "the catalog has no value" if before is None else f"instead of {before}"
-        result[str(path)] = Assumed(path, value.strip(), f"the input assume; {instead}")
+        result[str(path)] = Assumed(path, value, f"the input assume; {instead}")
     return tuple(result.values())
 
 
-def _check(path: FigurePath, value: str) -> None:
+def _check(path: FigurePath, value: str, name: str) -> None:
     if isinstance(path.shape, NumberShape):
         if not _INTEGER.fullmatch(value):
-            raise UsageError(f"assume: {path} is a count; a whole number is expected, not {value!r}")
+            raise UsageError(f"{name}: {path} is a count; a whole number is expected, not {value!r}")
         return
     assert isinstance(path.shape, FigureShape)
     dimension = path.shape.dimension
@@ -101,9 +103,9 @@ def _check(path: FigurePath, value: str) -> None:
     try:
         quantity = parse(value, dimension, path.node.units)
     except QuantityError as error:
-        raise UsageError(f"assume: {path}: {error}") from error
+        raise UsageError(f"{name}: {path}: {error}") from error
     if not quantity.value:
-        raise UsageError(f"assume: {path} is {value}; a value above 0 is expected")
+        raise UsageError(f"{name}: {path} is {value}; a value above 0 is expected")
 
 
 def as_mapping(texts: Sequence[str]) -> dict[str, str]:
@@ -119,12 +121,12 @@ def as_mapping(texts: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"assume: {text!r}; PATH=VALUE is expected, such as trainium2.memory.bandwidth=3 TB/s")
         if path in values:
             raise UsageError(f"assume: {path} is given twice")
-        values[path] = spaced(value)
+        values[path] = value
     return values
 
 
 def spaced(value: str) -> str:
-    """A quantity of the command line with the space before its unit: ``3 TB/s`` for ``3TB/s``."""
+    """A quantity with the space before its unit: ``3 TB/s`` for ``3TB/s``."""
     return _UNSPACED.sub(r"\1 ", value)
 
 

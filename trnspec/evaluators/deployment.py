@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import evolve, field, frozen
 
+from trnspec.errors import UsageError
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     Degrees,
@@ -84,6 +85,27 @@ class InferenceQuestion(
         """The inputs by name; those that only speculative decoding uses have no value without a draft."""
         unused = {} if self.draft is not None else {"acceptance": None, "speculate": None}
         return {**self.values(), **unused}
+
+
+class Speculative(Protocol):
+    """A question about speculative decoding among others."""
+
+    @property
+    def draft(self) -> str | None:
+        """The draft model."""
+
+    def given(self) -> dict[str, Any]:
+        """The values that differ from their defaults."""
+
+
+def check_speculation(question: Speculative) -> None:
+    """Checks that inputs of speculative decoding have a draft model.
+
+    Raises:
+        UsageError: ``acceptance`` or ``speculate`` is given without one.
+    """
+    if question.draft is None and (given := {"acceptance", "speculate"} & question.given().keys()):
+        raise UsageError(f"{min(given)}: only speculative decoding uses it; give draft, the draft model")
 
 
 @frozen

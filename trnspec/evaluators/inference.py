@@ -10,7 +10,16 @@ from attrs import evolve, frozen
 from trnspec.evaluation.evidence import weakest
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
 from trnspec.evaluators.collective_model import of_serving
-from trnspec.evaluators.deployment import InferenceQuestion, Pool, Setup, idle, max_batch, memory, prepare
+from trnspec.evaluators.deployment import (
+    InferenceQuestion,
+    Pool,
+    Setup,
+    check_speculation,
+    idle,
+    max_batch,
+    memory,
+    prepare,
+)
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
@@ -91,6 +100,7 @@ def run(catalog: Catalog, question: InferenceQuestion) -> Evaluation:
             trnspec eval inference --model qwen3-30b-a3b --on trn2.48xlarge --tp 32 --batch 8
             --framework nxd-inference
     """
+    check_speculation(question)
     graph = catalog.graph
     q = question
     experts = model_named(graph, q.model).spec.experts is not None

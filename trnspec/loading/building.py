@@ -209,11 +209,12 @@ def _annotated(base: Any, marks: tuple[Any, ...], units: UnitTable) -> Build:
     if base is Figure:
         return _figure(next((m.dimension for m in marks if isinstance(m, Measures)), None), units)
     inner = builder(base, units)
-    checks = [matching(m) for m in marks if isinstance(m, Pattern)]
+    patterns = [m for m in marks if isinstance(m, Pattern)]
+    checks = [matching(p) for p in patterns]
     least = max((m.value for m in marks if isinstance(m, Least)), default=None)
     may_be_rounded = any(isinstance(m, Rounded) for m in marks)
-    if base is str and len(checks) == 1 and least is None and not may_be_rounded:
-        return _text_matching(*checks)
+    if base is str and len(patterns) == 1 and least is None and not may_be_rounded:
+        return _text_matching(patterns[0], checks[0])
 
     def build(value: Any) -> Any:
         value = rounded(value) if may_be_rounded and type(value) is str else inner(value)
@@ -226,8 +227,10 @@ def _annotated(base: Any, marks: tuple[Any, ...], units: UnitTable) -> Build:
     return build
 
 
-def _text_matching(check: Callable[[str], str]) -> Build:
+def _text_matching(pattern: Pattern, check: Callable[[str], str]) -> Build:
     def build(value: Any) -> str:
+        if pattern.numbers is not None:
+            value = pattern.text_of(value)
         # As text() does, of which most calls are made here.
         if type(value) is not str or not (value.isascii() and value.isprintable()):
             value = text(value)

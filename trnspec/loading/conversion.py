@@ -74,11 +74,14 @@ def _annotated(annotation: Any, converter: _FigureConverter) -> Hook:
     if base is Figure:
         return _figure(next((m.dimension for m in marks if isinstance(m, Measures)), None), converter)
     inner = converter.get_structure_hook(base)
-    checks = [matching(m) for m in marks if isinstance(m, Pattern)]
+    patterns = [m for m in marks if isinstance(m, Pattern)]
+    checks = [matching(m) for m in patterns]
     least = [m.value for m in marks if isinstance(m, Least)]
     may_be_rounded = any(isinstance(m, Rounded) for m in marks)
 
     def hook(value: Any, _: Any) -> Any:
+        for pattern in patterns:
+            value = pattern.text_of(value)
         value = rounded(value) if may_be_rounded and type(value) is str else inner(value, base)
         for check in checks:
             check(value)

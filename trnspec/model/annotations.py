@@ -29,12 +29,21 @@ class Pattern:
         words: The description.
         longest: The most characters; ``None`` for no limit of its own.
         paths: The most paths that the text may name, of a text with alternatives in braces.
+        numbers: The least and the largest whole number that is such a text without quotes: the ``2025`` of a date.
     """
 
     regex: str
     words: str
     longest: int | None = None
     paths: int | None = None
+    numbers: tuple[int, int] | None = None
+
+    def text_of(self, value: object) -> object:
+        """The text that a whole number is; any other value as it is."""
+        if self.numbers is None or type(value) is not int:
+            return value
+        least, largest = self.numbers
+        return str(value) if least <= value <= largest else value
 
 
 MOST_PATHS = 64
@@ -78,7 +87,11 @@ Text = Annotated[str, Pattern(r"\S", "a text that is not empty")]
 
 Date = Annotated[
     str,
-    Pattern(r"^[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$", "a date such as 2024-02-13, 2024-02 or 2024"),
+    Pattern(
+        r"^[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$",
+        "a date such as 2024-02-13, 2024-02 or 2024",
+        numbers=(1000, 9999),
+    ),
 ]
 """A date as precise as it is known: a day, a month or a year."""
 

@@ -15,7 +15,12 @@ from trnspec.model.server import Server
 from trnspec.short_repr import short_repr
 
 CountBound = Annotated[
-    str, Pattern(r"^(over |up to )?[0-9]{1,3}(,?[0-9]{3})*$", "a count that may be a bound, such as 'over 30,000'")
+    str,
+    Pattern(
+        r"^(over |up to )?[0-9]{1,3}(,?[0-9]{3})*$",
+        "a count that may be a bound, such as 'over 30,000'",
+        numbers=(1, 2**53),
+    ),
 ]
 """A count as printed. Publishers state bounds for clusters, not counts."""
 

@@ -187,7 +187,7 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch fo
         schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {target}"}
         schema[MESSAGE] = f"The name of a {target}: {NAME_PATTERN.words}."
     elif isinstance(shape, TextShape):
-        schema = {"type": "string", **_limits(shape.pattern)}
+        schema = _text(shape.pattern)
     elif isinstance(shape, NumberShape):
         rounded: Schema = {"type": ["integer", "string"], **_limits(ROUNDED)}
         schema = rounded if shape.rounded else {"type": "integer" if shape.whole else "number"}
@@ -204,6 +204,15 @@ def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch fo
     elif isinstance(shape, EitherShape):
         schema = {"anyOf": [_schema(o, definitions) for o in shape.options]}
     return schema
+
+
+def _text(pattern: Pattern | None) -> Schema:
+    text: Schema = {"type": "string", **_limits(pattern)}
+    if pattern is None or pattern.numbers is None:
+        return text
+    least, largest = pattern.numbers
+    message = text.pop(MESSAGE)
+    return {"anyOf": [text, {"type": "integer", "minimum": least, "maximum": largest}], MESSAGE: message}
 
 
 def _limits(pattern: Pattern | None) -> Schema:

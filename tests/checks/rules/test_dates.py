@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rules_world import bare, claim, findings, found, put, shipped
 from runaway import stopped_after
 
-from trnspec.checks.rules.dates import compared, date_of
 from trnspec.graph.graph import Graph
 from trnspec.graph.products import about, chips_of
 from trnspec.model.document import Claim
@@ -40,32 +37,6 @@ def sourced(graph: Graph, name: str, source: str, where: str | None = None) -> G
 
 
 # Dates.
-
-DATES = st.dates().map(str).flatmap(lambda day: st.sampled_from([day, day[:7], day[:4]]))
-
-
-@given(DATES, DATES)
-def test_comparison_is_antisymmetric_and_ignores_missing_precision(one, other):
-    assert compared(one, other) == -compared(other, one)
-    assert compared(one, one[:4]) == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("2022-10", "2022-10"),
-        ("2022-10-10", "2022-10-10"),
-        ("October 2022", "2022-10"),
-        ("Oct 10, 2022", "2022-10-10"),
-        ("10 October 2022", "2022-10-10"),
-        ("end of 2024", "2024"),
-        ("October", ""),
-        ("soon", ""),
-    ],
-)
-def test_date_in_words(text, expected):
-    assert expected == date_of(text)
-
 
 # TRN307.
 

@@ -113,3 +113,17 @@ def test_errors(inputs, message: str) -> None:
         trnspec.sweep("training", CAT, **INPUTS, **inputs)
 
     assert message in str(caught.value)
+
+
+def test_the_values_of_a_figure_are_written_as_those_of_a_range() -> None:
+    """The space before a unit may be missing, and messages name the input."""
+    given = {"model": "llama-3.2-1b", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8}
+    path = "trainium1.memory.bandwidth"
+    one, other = (
+        trnspec.sweep("training", CAT, vary={path: values}, **given)
+        for values in ("0.5..1TB/s:x2", ["0.5TB/s", "1 TB/s"])
+    )
+
+    assert [row[path] for row in one.records()] == [row[path] for row in other.records()] == [5e11, 1e12]
+    with pytest.raises(UsageError, match=f"^vary: {path}: "):
+        trnspec.sweep("training", CAT, vary={path: ["1 TB"]}, **given)

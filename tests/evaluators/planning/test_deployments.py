@@ -17,7 +17,7 @@ from trnspec.evaluation.evidence import IDEAL, Evidence
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.inference import run as inference_
 from trnspec.evaluators.planning import serving, serving_page
-from trnspec.evaluators.planning.deployments import Deployed, Spread, deployed
+from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed
 from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits
 from trnspec.evaluators.planning.requests import equal_lengths
 from trnspec.evaluators.planning.serving import PlanServingQuestion, _time, _up
@@ -39,8 +39,8 @@ def question(**more: Any) -> PlanServingQuestion:
     return PlanServingQuestion(**{**values, "calibration": "none", **more})
 
 
-def deployments(on: str = "trn2.48xlarge", part: Any = "all", **more: Any) -> tuple[list[Deployed], list[str]]:
-    reasons: list[str] = []
+def deployments(on: str = "trn2.48xlarge", part: Any = "all", **more: Any) -> tuple[list[Deployed], list[Reason]]:
+    reasons: list[Reason] = []
     return list(deployed(CAT, question(**more), on, LENGTHS, reasons, part=part)), reasons
 
 
@@ -55,7 +55,7 @@ def test_degrees_by_default() -> None:
     assert degrees(found) == [(1, 1, 1), (2, 1, 1), (4, 1, 1), (8, 1, 1), (16, 1, 1), (32, 1, 1)]
     assert [one.per_system for one in found] == [64, 32, 16, 8, 4, 2]
     assert [one.ranks for one in found] == [1, 2, 4, 8, 16, 32]
-    assert [reason.partition(":")[0] for reason in reasons] == ["tp 64"]
+    assert [name for name, _ in reasons] == ["tp 64"]
 
 
 def test_every_combination_of_dtypes_degrees_and_chunks() -> None:
@@ -94,12 +94,12 @@ def test_the_parts_of_separate_pools() -> None:
     [
         (
             {"model": "llama-3.1-405b", "tp": (4, 8)},
-            ["tp 4 bf16: does not fit in memory", "tp 8 bf16: does not fit in memory"],
+            [("tp 4 bf16", "does not fit in memory"), ("tp 8 bf16", "does not fit in memory")],
         ),
-        ({"model": "llama-3.1-405b", "tp": (2,), "pp": (2,)}, ["tp 2 pp 2 bf16: does not fit in memory"]),
+        ({"model": "llama-3.1-405b", "tp": (2,), "pp": (2,)}, [("tp 2 pp 2 bf16", "does not fit in memory")]),
     ],
 )
-def test_reasons(more: dict[str, Any], reasons: list[str]) -> None:
+def test_reasons(more: dict[str, Any], reasons: list[Reason]) -> None:
     assert deployments(**more)[1] == reasons
     assert deployments(part="prefill", **more) == ([], reasons)
 

@@ -88,13 +88,18 @@ def test_a_trace(file: Path, lines: list[tuple[int, int, float]], rate: float | 
         ([(5, 5, 1), (5, 5, 1e12)], "lengths.csv:3: an arrival in seconds is expected, not '1000000000000.0'"),
         ([(5, 5, 1), (5, 5, "nan")], "lengths.csv:3: an arrival in seconds is expected, not 'nan'"),
         ([(5, 5, 3), (5, 5, 3)], "arrivals of at least two times"),
-        ([], "has no lines"),
+        ([], "has no requests"),
     ],
 )
 def test_the_line_of_a_problem(file: Path, lines: list[tuple[object, ...]], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         lengths_of(write(file, lines, "isl,osl,arrival"), None)
     assert message in str(caught.value)
+
+
+def test_a_column_is_missing(file: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no column osl; its first line names isl, output$"):
+        lengths_of(write(file, [(5, 5)], "isl,output"), 1.0)
 
 
 def test_the_number_of_lines_is_limited(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def plan(step: tuple[float, float, float | None], **changes: Any) -> Plan:
     price = HourlyPrice(hourly, Interval(hourly, hourly), (), Assumption("price", "given"))
     values: dict[str, Any] = {
         "on": "any*4", "chip": "any", "chips": 64.0, "layout": Layout(seq=1, global_batch=1), "step": step,
-        "run": goodput(10.0 * step[0], mtbf=1e30, checkpoint=0.0, restart=0.0), "steps": 10.0, "mfu": 1.0,
+        "run": goodput(10.0 * step[0], mtbf=1e30, checkpoint=0.0, restart=0.0), "steps": 10, "mfu": 1.0,
         "evidence": IDEAL if step[2] is None else Evidence(kind="estimate", reason=""), "rent": Rent(4, price),
         "spares": 0.0, "power": None,
     }  # fmt: skip
@@ -112,7 +112,7 @@ def test_a_deadline(
     limits, one = goals(deadline=deadline, confidence=confidence), plan(step)
 
     assert (limits.in_time(one), limits.met(one), limits.certain(one)) == (met, met, certain)
-    assert (limits.excess(one) > 1.0, bool(limits.missed(one)), bool(limits.needed(one))) == (not met,) * 3
+    assert (limits.excess(one) > (False, 1.0), bool(limits.missed(one)), bool(limits.needed(one))) == (not met,) * 3
 
 
 @given(TIMES, WIDER, WIDER, st.floats(0.1, 0.9), st.none() | st.floats(10.0, 1e9), st.none() | st.floats(0.1, 1e7))
@@ -141,7 +141,7 @@ def test_limits_that_are_needed_are_met_and_hardly_looser(
         *([one.likely(confidence) / deadline] if deadline else []),
         *([one.cost / budget] if budget else []),
     ]
-    assert limits.excess(one) == pytest.approx(max(factors))
+    assert limits.excess(one) == (False, pytest.approx(max(factors)))
     relaxed = goals(**{"deadline": deadline, "budget": budget, "confidence": confidence} | {
         name: limit * (1.0 + 1e-9) for name, limit in found.items()
     })  # fmt: skip
@@ -158,10 +158,15 @@ def test_what_a_plan_misses_in_words() -> None:
     assert tight.missed(estimate) == [
         "takes 20 d with a probability of 90%, and the deadline is 5 d", "costs 2,880 USD, and the budget is 1,000 USD",
     ]  # fmt: skip
-    assert tight.missed(bound)[0] == "takes 10 d, and the deadline is 5 d"
-    assert goals(budget=1.0).missed(unpriced) == ["has no known cost"]
-    assert goals(budget=1.0).excess(unpriced) == math.inf
+    assert tight.missed(bound) == [
+        "costs 2,880 USD, and the budget is 1,000 USD", "takes 10 d, and the deadline is 5 d",
+    ]  # fmt: skip
+    unchecked = "has no known price, so that the budget cannot be checked: give price"
+    assert goals(budget=1.0).missed(unpriced) == [unchecked]
+    assert goals(budget=1.0, deadline=5.0 * DAY).missed(unpriced)[0] == unchecked
+    assert goals(budget=1.0).excess(unpriced) == (True, 1.0) > tight.excess(estimate)
     assert (goals(budget=1.0).met(unpriced), goals(budget=1.0).needed(unpriced)) == (False, {})
+    assert goals(budget=1.0, deadline=5.0 * DAY).needed(unpriced) == {}
     rich = plan((86400.0 * 1000.0, 1.0, None))
     assert goals(budget=999999.0).missed(rich) == ["costs 2.88 M USD, and the budget is 999,999 USD"]
     assert goals(budget=1e6).missed(rich) == ["costs 2.88 M USD, and the budget is 1 M USD"]

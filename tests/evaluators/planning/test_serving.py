@@ -34,6 +34,7 @@ QUESTION: dict[str, Any] = {
     "on": ("trn2.48xlarge",),
     "pools": ("aggregated",),
 }
+OF_FILE = {name: value for name, value in QUESTION.items() if name not in ("isl", "osl")}
 
 
 def rows(found: Evaluation, title: str = "Plans") -> list[dict[str, Any]]:
@@ -120,13 +121,47 @@ def test_percentiles_grow_with_the_rate() -> None:
         assert [r[name] for r in curve] == sorted(r[name] for r in curve)
 
 
+@pytest.mark.parametrize(("more", "name"), [({"isl": 2048}, "isl"), ({"osl": 2}, "osl"), ({"isl": 5, "osl": 5}, "isl")])
+def test_lengths_of_a_file_exclude_others(tmp_path: Path, more: dict[str, int], name: str) -> None:
+    file = tmp_path / "lengths.csv"
+    file.write_text("isl,osl\n2048,256\n", encoding="utf-8")
+
+    with pytest.raises(UsageError, match=f"^{name}: "):
+        plan(CAT, **OF_FILE, **more, lengths=str(file))
+
+
+@pytest.mark.parametrize("more", [{"speculate": 5}, {"acceptance": 0.5}])
+def test_speculative_decoding_needs_a_draft(more: dict[str, Any]) -> None:
+    """Elsewhere its inputs would have no effect."""
+    (name,) = more
+    searched = {"model": "llama-3.1-8b", "on": ("trn2.48xlarge",)}
+    for evaluator, inputs in (
+        ("plan-serve", QUESTION),
+        ("search", searched),
+        ("inference", {**searched, "on": "trn2.48xlarge"}),
+    ):
+        with pytest.raises(UsageError, match=f"^{name}: only speculative decoding uses it"):
+            trnspec.evaluate(evaluator, CAT, **inputs, **more)
+
+
+def test_each_reason_is_stated_once() -> None:
+    """With the first deployment that it excludes, and how many others."""
+    with pytest.raises(RefusalError) as refused:
+        plan(CAT, **QUESTION | {"tp": (4, 8, 16), "pools": ("disaggregated",)}, prefill_on="trn3.48xlarge")
+
+    why = "the rate between servers of trn3.48xlarge*2 is not published"
+    assert f": trn2.48xlarge: disaggregated tp 4 and 2 others: {why}" in str(refused.value)
+    assert str(refused.value).count(why) == 1
+
+
 def test_lengths_of_a_file(tmp_path: Path) -> None:
     """Prompts of one length are the mean; of different lengths they queue longer."""
     same, mixed = tmp_path / "same.csv", tmp_path / "mixed.csv"
     same.write_text("isl,osl\n" + "2048,256\n" * 10, encoding="utf-8")
     mixed.write_text("isl,osl\n" + "1024,256\n3072,256\n" * 10, encoding="utf-8")
-    question = {**QUESTION, "calibration": "none", "tp": (4,)}
-    plain, equal, spread = (plan(CAT, **question, lengths=f) for f in (None, str(same), str(mixed)))
+    question = {"calibration": "none", "tp": (4,)}
+    plain = plan(CAT, **QUESTION | question)
+    equal, spread = (plan(CAT, **OF_FILE | question, lengths=str(file)) for file in (same, mixed))
 
     assert rows(equal) == rows(plain)
     assert spread.number("time_to_first_token") > plain.number("time_to_first_token")
@@ -137,7 +172,7 @@ def test_a_file_without_lengths(tmp_path: Path, text: str) -> None:
     file = tmp_path / "lengths.csv"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=r"lengths: .*lengths\.csv"):
-        plan(CAT, **QUESTION, lengths=str(file))
+        plan(CAT, **OF_FILE, lengths=str(file))
 
 
 def test_a_trace_is_simulated_and_sizes_the_fleet(tmp_path: Path) -> None:
@@ -147,7 +182,7 @@ def test_a_trace_is_simulated_and_sizes_the_fleet(tmp_path: Path) -> None:
     even.write_text(head + "".join(f"{n / 40.0},2048,64\n" for n in range(800)), encoding="utf-8")
     together = "".join(f"{n // 200 * 5.0 + n % 200 * 0.001},2048,64\n" for n in range(801))
     bursts.write_text(head + together, encoding="utf-8")
-    question = {**QUESTION, "rate": None, "tp": (8,)}
+    question = {**OF_FILE, "rate": None, "tp": (8,)}
     smooth, bursty = (plan(CAT, **question, lengths=str(file)) for file in (even, bursts))
 
     assert smooth.title.partition(" at ")[2].startswith("40")
@@ -165,7 +200,7 @@ def test_a_trace_that_no_number_of_systems_serves(tmp_path: Path) -> None:
     rows_ = "".join(f"{n / 10.0},{100_000 if n % 4 == 0 else 100},16\n" for n in range(200))
     file.write_text("arrival,isl,osl\n" + rows_, encoding="utf-8")
     with pytest.raises(RefusalError) as refused:
-        plan(CAT, **{**QUESTION, "rate": None, "tp": (4,)}, lengths=str(file))
+        plan(CAT, **{**OF_FILE, "rate": None, "tp": (4,)}, lengths=str(file))
     assert refused.value.reason == "no-plan"
 
 
@@ -182,7 +217,7 @@ def test_a_file_that_is_no_trace(tmp_path: Path, text: str, message: str) -> Non
     file = tmp_path / "lengths.csv"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=message):
-        plan(CAT, **{**QUESTION, "rate": None}, lengths=str(file))
+        plan(CAT, **{**OF_FILE, "rate": None}, lengths=str(file))
 
 
 def test_pools_are_apart() -> None:

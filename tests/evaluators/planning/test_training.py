@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def test_the_parts_of_a_plan_agree() -> None:
     """Time, cost and chip hours follow from step time, price and chips."""
     found = plan(CAT, **SMALL, on=("trn1.32xlarge*4",))
     (row,) = rows(found)
-    steps = 100e9 / (row["global_batch"] * 4096)
+    steps = math.ceil(100e9 / (row["global_batch"] * 4096))
     server = CAT["trn1.32xlarge"]
     quote = chosen(CAT.graph, server.node, "on-demand")
     hours = row["run_time"] / 3600
@@ -370,7 +371,18 @@ def test_energy_has_the_power_of_the_chips_with_its_source(tmp_path) -> None:
 def test_a_budget_without_a_price() -> None:
     found = plan(CAT, **SMALL, on=("trn3-gen2-ultraserver",), count=(1,), budget="1M")
 
-    assert (found["goals"], found["meets_budget"]) == ("not met: the nearest plan has no known cost", False)
+    unchecked = "not met: the nearest plan has no known price, so that the budget cannot be checked: give price"
+    assert (found["goals"], found["meets_budget"]) == (unchecked, False)
+
+
+def test_the_nearest_plan_without_a_price_meets_the_deadline() -> None:
+    """A budget that cannot be checked is missed by every plan, and decides nothing between them."""
+    given = {**SMALL, "on": ("trn3-gen2-ultraserver",), "deadline": "3d"}
+    free, limited = plan(CAT, **given), plan(CAT, **given, budget="1M")
+
+    assert limited["meets_deadline"] is True
+    assert (free["system"], free["layout"]) == (limited["system"], limited["layout"])
+    assert [s.evaluator for s in limited.suggestions] == ["training"]
 
 
 def test_what_is_assumed_of_failures_and_repair() -> None:

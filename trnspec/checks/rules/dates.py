@@ -18,6 +18,7 @@ from trnspec.model.reflection import ObjectShape, dotted, referring_leaves
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
+from trnspec.quantities.dates import compared, date_of
 from trnspec.quantities.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -29,30 +30,6 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 _DATED_NAME = re.compile(r"-((?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?)$")
-_MONTHS = {
-    name: f"{number:02}"
-    for number, name in enumerate(
-        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
-    )
-}
-
-
-def compared(one: str, other: str) -> int:
-    """Which of two dates is later: 1, 0 or -1; 0 also where one is less precise and contains the other."""
-    length = min(len(one), len(other))
-    return (one[:length] > other[:length]) - (one[:length] < other[:length])
-
-
-def date_of(text: str) -> str:
-    """A date in words as an ISO date, as precise as it is: ``October 2022`` is ``2022-10``; empty if it is none."""
-    if re.fullmatch(r"\d{4}(-\d\d(-\d\d)?)?", text):
-        return text
-    words = re.findall(r"[a-z]+|\d+", text.lower())
-    year = next((w for w in words if re.fullmatch(r"(?:19|20)\d\d", w)), "")
-    month = next((_MONTHS[w[:3]] for w in words if w[:3] in _MONTHS), "")
-    day = next((f"{int(w):02}" for w in words if w.isdigit() and len(w) <= len("31")), "")
-    return "-".join(part for part in (year, month, day if month else "") if part) if year else ""
-
 
 _EARLIEST = "1990"
 """No page has an earlier version: the web began then."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.assumptions import assumed, spaced
+from trnspec.evaluation.assumptions import assumed
 from trnspec.evaluation.sweeps.ranges import expanded
 from trnspec.model.reflection import NumberShape
 from trnspec.quantities.quantity import parse
@@ -75,7 +75,7 @@ def from_options(texts: Sequence[str]) -> dict[str, list[str]]:
             raise UsageError(f"--vary: {text!r}; PATH=VALUE,... is expected, such as {example}")
         if _THOUSANDS.match(values):
             raise UsageError(f"--vary: {text!r}: a comma separates values here, so write 3200 for 3,200")
-        axes.setdefault(path, []).extend(spaced(value) for part in parts for value in expanded(part, "--vary"))
+        axes.setdefault(path, []).extend(value for part in parts for value in expanded(part, "--vary"))
     return axes
 
 
@@ -96,10 +96,10 @@ def figure_axes(graph: Graph, axes: Mapping[str, Iterable[str] | str], assume: M
     result: dict[str, Any] = {}
     for path, given in axes.items():
         texts = expanded(given, f"vary: {path}") if isinstance(given, str) else list(given)
-        values = [FigureValue.of(*assumed(graph, {path: text})) for text in texts]
+        values = [FigureValue.of(*assumed(graph, {path: text}, "vary")) for text in texts]
         if not values:
             raise UsageError(f"vary: {path} has no values to sweep")
-        name = str(assumed(graph, {path: texts[0]})[0].path)
+        name = str(assumed(graph, {path: texts[0]}, "vary")[0].path)
         if name in result or name in fixed:
             raise UsageError(f"vary: {name} is given twice")
         result[name] = values

@@ -33,7 +33,13 @@ MIXED = (
 _LONGEST = 80
 """The most characters of the message of a refusal in a cell."""
 _MOST_NOTES = 10
-_SHORT = {"time_to_first_token": "TTFT", "time_per_output_token": "TPOT"}
+SHORT = {"time_to_first_token": "TTFT", "time_per_output_token": "TPOT"}
+"""Answers that people call by other names."""
+
+
+def heading(evaluator: str, rows: Sequence[Row]) -> str:
+    """What was evaluated, in a few words: ``training: 3 combinations``."""
+    return f"{evaluator}: {len(rows):,} {'combination' if len(rows) == 1 else 'combinations'}"
 
 
 def sweep_table(rows: Sequence[Row]) -> Table:
@@ -50,7 +56,8 @@ def sweep_table(rows: Sequence[Row]) -> Table:
     refused = any(isinstance(result, Exception) for _, result in rows)
 
     columns = [
-        Column(n, right=is_number(rows[0][0][n]) or isinstance(rows[0][0][n], FigureValue), keep=True) for n in varied
+        Column(n, right=is_number(rows[0][0][n]) or isinstance(rows[0][0][n], FigureValue), keep=True, identity=True)
+        for n in varied
     ]
     cells: list[list[Cell]] = [[_input(chosen[n]) for n in varied] for chosen, _ in rows]
     if mixed(kinds):
@@ -155,7 +162,7 @@ def _ranked(rows: Sequence[Row], sort: str | None) -> Table:
 
 
 def _column(name: str, values: Sequence[Value | None], within: tuple[float, str] | None) -> Column:
-    head = _SHORT.get(name, label(name))
+    head = SHORT.get(name, label(name))
     unit = f" [{within[1]}]" if within is not None and within[1] else ""
     right = any(map(is_number, values))
     importance = 3 if name in _PLANNED else 2 if name in _COMPARED else 0

@@ -78,21 +78,23 @@ class Sweep:
         return iter(self.rows)
 
     def __repr__(self) -> str:
+        from trnspec.evaluation.sweeps.page import heading
+
         axes = ", ".join(f"{name} {list(map(_shown, values))}" for name, values in self.axes.items())
         refused = sum(isinstance(result, RefusalError) for _, result in self.rows)
-        return abbreviated(f"<Sweep of {self.evaluator}: {len(self)} combinations, {refused} refused; {axes}>")
+        return abbreviated(f"<Sweep of {heading(self.evaluator, self.rows)}, {refused} refused; {axes}>")
 
     def _repr_markdown_(self) -> str:
         """The table in a notebook."""
-        from trnspec.evaluation.sweeps.page import sweep_markdown
+        from trnspec.evaluation.sweeps.page import heading, sweep_markdown
 
-        return sweep_markdown(self.rows, f"{self.evaluator}: {len(self)} combinations") if self.rows else repr(self)
+        return sweep_markdown(self.rows, heading(self.evaluator, self.rows)) if self.rows else repr(self)
 
     def _repr_html_(self) -> str:
         """The table in a notebook, which prefers HTML."""
-        from trnspec.evaluation.sweeps.page import sweep_html
+        from trnspec.evaluation.sweeps.page import heading, sweep_html
 
-        return sweep_html(self.rows, f"{self.evaluator}: {len(self)} combinations")
+        return sweep_html(self.rows, heading(self.evaluator, self.rows))
 
     def plot(self, kind: str | None = None) -> Chart:
         """A chart of all combinations that have an answer, which a notebook shows and ``save(file)`` writes.

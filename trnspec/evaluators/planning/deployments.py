@@ -33,8 +33,10 @@ Pools = Literal["aggregated", "disaggregated"]
 """Whether the same replicas compute prompts and decode."""
 MOST_RUNNING = 256
 """The most requests that a replica runs where none is given: max_num_seqs of vLLM."""
+Reason = tuple[str, str]
+"""A deployment that is invalid, and why."""
 UNFIT = "does not fit in memory"
-"""How the reason of a deployment that is too large ends."""
+"""Why a deployment is invalid that is too large."""
 _FEWER = (4, 16)
 """The parts of the largest expert-parallel degree that are evaluated too."""
 _NORMAL_90 = NormalDist().inv_cdf(0.9)
@@ -97,7 +99,7 @@ def deployed(
     q: PlanServingQuestion,
     on: str,
     lengths: Lengths,
-    reasons: list[str],
+    reasons: list[Reason],
     *,
     part: Literal["all", "prefill", "decode"] = "all",
     wide: bool = False,
@@ -133,7 +135,7 @@ def deployed(
             most = 1 if part == "prefill" else min(max_batch(setup, setup.pool.capacity), q.running or MOST_RUNNING)
             fits = most if part != "prefill" else max_batch(setup, setup.pool.capacity)
             if not fits:
-                reasons.append(f"{name} {dtype}: {UNFIT}")
+                reasons.append((f"{name} {dtype}", UNFIT))
                 continue
             where = setup.pool.system
             at = known.at(
@@ -142,7 +144,7 @@ def deployed(
             )  # fmt: skip
             replica = _replica(setup, at, most, lengths, part)
         except RefusalError as error:
-            reasons.append(f"{name}: {error}")
+            reasons.append((name, str(error)))
             continue
         groups = int(where.ranks // (setup.pool.ranks * ep))
         yield Deployed(

@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 
 from trnspec.evaluation.evidence import Evidence, weakest
 from trnspec.evaluators.inference import transfer
-from trnspec.evaluators.planning.deployments import Deployed, Spread, deployed, fit_inputs
+from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed, fit_inputs
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent, chip_power, rent
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import with_nearest
@@ -200,7 +200,7 @@ class Offers:
 
     plans: list[FleetPlan] = field(factory=list)
     missed: list[Missed] = field(factory=list)
-    reasons: list[str] = field(factory=list)
+    reasons: list[Reason] = field(factory=list)
 
 
 def offers(catalog: Catalog, q: PlanServingQuestion, on: str, limits: Limits, lengths: Lengths) -> Offers:
@@ -266,7 +266,7 @@ def _aggregated(
     low = math.ceil(rate / (MOST_UTILIZED * careful.saturation * one.per_system))
     systems = least(met, max(1, low), MOST_SYSTEMS)
     if systems is None:
-        offer.reasons.append(f"{one.on}: more than {MOST_SYSTEMS:,} systems")
+        offer.reasons.append((one.on, f"more than {MOST_SYSTEMS:,} systems are needed"))
         return
     fleet = Fleet(replica=one.replica, replicas=systems * one.per_system)
     offer.plans.append(_plan(catalog, q, one, None, fleet, ((one.on, systems),), rate))
@@ -301,7 +301,7 @@ def _disaggregated(  # the parts of a question
 ) -> None:
     """Adds the smallest fleet of each deployment that decodes, with the best pool that computes its prompts."""
     rate, place = lengths.rate, q.prefill_on or on
-    reasons: list[str] = []
+    reasons: list[Reason] = []
     computing = list(deployed(catalog, evolve(q, ep=(1,)), place, lengths, reasons, part="prefill"))
     computing.sort(key=lambda one: one.replica.prompt * one.ranks / one.setup.pool.system.ranks)
     quick = []
@@ -312,7 +312,7 @@ def _disaggregated(  # the parts of a question
     for decoding in deployed(catalog, q, on, lengths, reasons, part="decode", wide=wide):
         replicas = _decoding(q, decoding, limits, rate)
         if replicas is None:
-            reasons.append(f"tp {decoding.setup.question.tp}: decodes slower than tpot")
+            reasons.append((f"tp {decoding.setup.question.tp}", "decodes slower than tpot"))
             continue
         plans = []
         same = [one for one in quick if _dtypes(one) == _dtypes(decoding)]
@@ -321,12 +321,11 @@ def _disaggregated(  # the parts of a question
             if plan is not None:
                 plans.append(plan)
         if not plans:
-            reasons.append(
-                f"tp {decoding.setup.question.tp}: no prefill deployment computes a prompt and sends it within ttft"
-            )
+            why = "no prefill deployment computes a prompt and sends it within ttft"
+            reasons.append((f"tp {decoding.setup.question.tp}", why))
         else:
             offer.plans.append(min(plans, key=lambda p: (p.hourly is None, p.hourly or 0.0, p.chips, p.risk(limits))))
-    offer.reasons.extend(f"disaggregated: {reason}" for reason in reasons)
+    offer.reasons.extend((f"disaggregated {name}", why) for name, why in reasons)
 
 
 def _decoding(q: PlanServingQuestion, decoding: Deployed, limits: Limits, rate: float) -> int | None:

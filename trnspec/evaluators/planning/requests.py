@@ -74,7 +74,7 @@ def lengths_of(file: str, rate: float | None) -> Lengths:
     """
     rows = list(_rows(file))
     if not rows:
-        raise UsageError(f"lengths: {file} has no lines")
+        raise UsageError(f"lengths: {file} has no requests; a line isl,osl and one line for each request are expected")
     stated = [arrival is not None for *_, arrival in rows]
     if any(stated) and not all(stated):
         raise UsageError(f"lengths: {file}:{stated.index(False) + 2}: an arrival is expected, as in other lines")
@@ -108,18 +108,22 @@ def _rows(file: str) -> Iterator[tuple[int, int, float | None]]:
     """Prompt length, output length and arrival of each line."""
     try:
         with open(file, encoding="utf-8-sig", newline="") as lines:  # noqa: PTH123  # a path given by the user
-            for number, row in enumerate(csv.DictReader(lines), 2):
+            reader = csv.DictReader(lines)
+            if missing := [name for name in ("isl", "osl") if name not in (reader.fieldnames or (name,))]:
+                there = ", ".join(reader.fieldnames or ())
+                raise UsageError(f"lengths: {file} has no column {missing[0]}; its first line names {there}")
+            for number, row in enumerate(reader, 2):
                 if number > MOST_LINES + 1:
                     raise UsageError(f"lengths: {file} has more than {MOST_LINES:,} lines")
                 yield _row(f"lengths: {file}:{number}", row)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"lengths: {file} cannot be read: {error}") from None
+        raise UsageError(f"lengths: {file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _row(where: str, row: dict[str, Any]) -> tuple[int, int, float | None]:
     try:
         isl, osl = int(row["isl"]), int(row["osl"])
-    except (KeyError, TypeError, ValueError):
+    except (TypeError, ValueError):
         raise UsageError(f"{where}: whole numbers isl and osl are expected") from None
     if isl < 1 or osl < 1:
         raise UsageError(f"{where}: lengths of at least 1 are expected")

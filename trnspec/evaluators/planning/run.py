@@ -49,7 +49,7 @@ class Plan:
     layout: Layout
     step: tuple[float, float, float | None]
     run: Goodput
-    steps: float
+    steps: int
     mfu: float
     evidence: Evidence
     rent: Rent | None
@@ -164,31 +164,42 @@ class Goals:
         """Whether a plan meets the goals; a cost that is not known does not."""
         return self.in_time(plan) and (self.budget is None or (plan.cost is not None and plan.cost <= self.budget))
 
-    def excess(self, plan: Plan) -> float:
-        """By which factor a plan exceeds the limit that it misses most; 1 where it meets all, infinite without a cost."""
+    def excess(self, plan: Plan) -> tuple[bool, float]:
+        """How far a plan is from the goals, for comparison: those whose cost is not known but has a limit are last.
+
+        The second number is the factor by which the plan exceeds the limit that it misses most, of those that can be
+        checked; 1 where it meets all.
+        """
         factors = [1.0]
         if self.deadline is not None:
             factors.append(plan.likely(self.confidence) / self.deadline)
-        if self.budget is not None:
-            factors.append(math.inf if plan.cost is None else plan.cost / self.budget)
-        return max(factors)
+        if self.budget is not None and plan.cost is not None:
+            factors.append(plan.cost / self.budget)
+        return self.unchecked(plan), max(factors)
+
+    def unchecked(self, plan: Plan) -> bool:
+        """Whether the budget cannot be checked, because the cost is not known."""
+        return self.budget is not None and plan.cost is None
 
     def missed(self, plan: Plan) -> list[str]:
-        """The limits that a plan misses, each as the end of a sentence."""
-        texts = []
+        """The limits that a plan misses, each as the end of a sentence; that by the largest factor first."""
+        texts: list[tuple[float, str]] = []
         if self.deadline is not None and not self.in_time(plan):
             needed = plan.likely(self.confidence)
             with_ = "" if plan.logarithm is None else f" with a probability of {self.confidence:.0%}"
-            texts.append(f"takes {needed / DAY:,.3g} d{with_}, and the deadline is {self.deadline / DAY:,.3g} d")
-        if self.budget is not None:
-            if plan.cost is None:
-                texts.append("has no known cost")
-            elif plan.cost > self.budget:
-                texts.append(f"costs {_usd(plan.cost)}, and the budget is {_usd(self.budget)}")
-        return texts
+            text = f"takes {needed / DAY:,.3g} d{with_}, and the deadline is {self.deadline / DAY:,.3g} d"
+            texts.append((needed / self.deadline, text))
+        if self.unchecked(plan):
+            texts.append((math.inf, "has no known price, so that the budget cannot be checked: give price"))
+        elif self.budget is not None and plan.cost is not None and plan.cost > self.budget:
+            text = f"costs {_usd(plan.cost)}, and the budget is {_usd(self.budget)}"
+            texts.append((plan.cost / self.budget, text))
+        return [text for _, text in sorted(texts, reverse=True)]
 
     def needed(self, plan: Plan) -> dict[str, str]:
-        """The limits that a plan would meet, as inputs, in place of those that it misses."""
+        """The limits that a plan would meet, as inputs, in place of those that it misses; none if its cost is not known."""
+        if self.unchecked(plan):
+            return {}
         inputs = {}
         if self.deadline is not None and not self.in_time(plan):
             inputs["deadline"] = f"{_up(plan.likely(self.confidence) / DAY)}d"

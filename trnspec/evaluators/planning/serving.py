@@ -27,9 +27,9 @@ from trnspec.evaluation.questions import (
     like,
 )
 from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
-from trnspec.evaluators.deployment import InferenceQuestion
+from trnspec.evaluators.deployment import InferenceQuestion, check_speculation
 from trnspec.evaluators.planning.comparison import evidence_class
-from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools
+from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools, Reason
 from trnspec.evaluators.planning.fleets import NOTABLE, FleetPlan, Limits, Missed, larger_plan, offers
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
 from trnspec.evaluators.planning.serving_page import page, simulated
@@ -170,6 +170,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     q = question
     if q.framework is not None:
         frameworks.known(q.framework, "inference")
+    check_speculation(q)
     limits = Limits(ttft=duration(q.ttft, "ttft", "1s"), tpot=duration(q.tpot, "tpot", "30ms"), percentile=q.percentile)
     lengths = _lengths(q)
     plans: list[FleetPlan] = []
@@ -202,6 +203,8 @@ def _lengths(q: PlanServingQuestion) -> Lengths:
     if q.rate is not None and q.rate <= 0:
         raise UsageError(f"rate: more than 0 requests/s are expected, not {q.rate:g}")
     if q.lengths is not None:
+        if also := [name for name in ("isl", "osl") if name in q.given()]:
+            raise UsageError(f"{also[0]}: lengths has the prompt and output lengths of the requests; give one of them")
         return lengths_of(q.lengths, q.rate)
     if q.rate is None:
         raise UsageError("rate: requests per second are expected, or lengths with a column arrival")
@@ -251,12 +254,20 @@ def _meets(plan: FleetPlan, limits: Limits, lengths: Lengths) -> bool:
     return ttft <= limits.ttft and tpot <= limits.tpot
 
 
-def _why(reasons: list[str]) -> str:
-    """Why a system has no deployment; one sentence if none fits in memory."""
-    different = dict.fromkeys(reasons)
-    if different and all(reason.endswith(UNFIT) for reason in different):
-        return f"none of {len(different)} deployments fits in memory"
-    return "; ".join(different) or "no deployment"
+def _why(reasons: list[Reason]) -> str:
+    """Why a system has no deployment, each reason once; one sentence if none fits in memory."""
+    different: dict[str, dict[str, None]] = {}
+    for name, why in reasons:
+        different.setdefault(why, {})[name] = None
+    if list(different) == [UNFIT]:
+        return f"none of {len(different[UNFIT])} deployments fits in memory"
+    return "; ".join(f"{_first_of(list(names))}: {why}" for why, names in different.items()) or "no deployment"
+
+
+def _first_of(names: list[str]) -> str:
+    """The first of some names, and how many others there are."""
+    others = len(names) - 1
+    return names[0] + (f" and {others} {'other' if others == 1 else 'others'}" if others else "")
 
 
 def _nearest(missed: list[Missed], limits: Limits) -> str:
@@ -281,7 +292,7 @@ def _no_plan(
     q: PlanServingQuestion, limits: Limits, missed: list[Missed], rejected: list[tuple[str, str]]
 ) -> RefusalError:
     """The error with the nearest deployment, and limits that it would meet under some load."""
-    hint = "more chips per system, a narrower weight_dtype, or a smaller model"
+    hint = "another system or more chips of it, other degrees, dtypes or pools, or a smaller model"
     suggestions: tuple[Suggestion, ...] = ()
     known = [one for one in missed if one.relaxed is not None]
     if known:

@@ -111,7 +111,7 @@ def page(
     evidence = with_nearest_row(catalog, best)
     return Evaluation(
         evaluator="plan-serve",
-        title=f"{q.model} at {lengths.rate:g} requests/s on {best.systems}: {best_of(len(ranked))}",
+        title=f"{q.model} at {lengths.rate:.4g} requests/s on {best.systems}: {best_of(len(ranked))}",
         inputs=q.values(),
         answers=tuple(_answers(catalog, best, kinds, q, limits, lengths)),
         assumptions=tuple(_assumptions(best, q, lengths, rejected)),

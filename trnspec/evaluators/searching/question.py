@@ -24,7 +24,7 @@ from trnspec.evaluation.questions import (
     axis,
     like,
 )
-from trnspec.evaluators.deployment import InferenceQuestion
+from trnspec.evaluators.deployment import InferenceQuestion, check_speculation
 from trnspec.evaluators.layouts import RECOMPUTE_UNSET, LayoutChoices, Splits
 from trnspec.model.price import PriceType
 from trnspec.perf.frameworks import known
@@ -143,6 +143,7 @@ class SearchQuestion(Splits, Reserve, Listed):
             missing = [name for name in ("seq", "global_batch") if getattr(self, name) is None]
             if missing:
                 raise UsageError(f"the evaluator search needs {' and '.join(missing)} for training")
+        check_speculation(self)
         if not self.on:
             raise UsageError("on: a system is expected, such as trn2.48xlarge*16")
         if self.framework is not None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import evolve, frozen
 from jsonschema import Draft202012Validator, ValidationError
@@ -19,7 +19,7 @@ from jsonschema.validators import extend
 
 from trnspec.diagnostics import did_you_mean, nearest
 from trnspec.errors import QuantityError
-from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.annotations import NAME_PATTERN, Date
 from trnspec.model.document import API_VERSION
 from trnspec.model.json_schema import document_schema, field_docs
 from trnspec.model.ref import target_word
@@ -40,6 +40,7 @@ from trnspec.model.reflection import (
     spread,
 )
 from trnspec.model.rounded import PATTERN as ROUNDED
+from trnspec.quantities.dates import likely_date
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Limits, Path, Place, Problem
@@ -323,10 +324,13 @@ _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TR
 
 def _bad_value(document: Document, path: Path, shape: Shape | None, error: ValidationError) -> Unsound:
     value = error.instance
-    code = _VALUE_CODES.get(str(error.validator), "TRN103")
+    # A whole number that may be written for a text, and is not one of those: the 99999 of a date.
+    code = _VALUE_CODES.get(str(error.validator), "TRN103") if not isinstance(shape, TextShape) else _text_code(error)
     expected = _expected(shape, error)
     hint = _type_hint(shape, value, expected) if code == "TRN103" else f"write {expected}" if path else ""
-    if code == "TRN106":
+    if code == "TRN105" and shape == _DATE and (meant := likely_date(str(value))):
+        hint = f"write {meant}"
+    elif code == "TRN106":
         hint = f"write a number of {expected}"
     elif expected == NAME_PATTERN.words and (name := re.sub(r"[^a-z0-9.-]+", "-", str(value).casefold()).strip("-.")):
         hint = f"write {name!r}"
@@ -334,6 +338,20 @@ def _bad_value(document: Document, path: Path, shape: Shape | None, error: Valid
         hint = did_you_mean(value, _choices(error)) or f"known: {', '.join(_choices(error))}"
     message = f"{_show(value)} at {dotted(path)} is not {expected}" if path else f"the document is not {expected}"
     return Unsound(Problem(code, message, document.place(path), hint, path), path)
+
+
+_DATE = TextShape(get_args(Date)[1])
+
+
+def _text_code(error: ValidationError) -> str:
+    return "TRN103" if error.validator == "type" or _is_of_other_type(error) else "TRN105"
+
+
+def _is_of_other_type(error: ValidationError) -> bool:
+    """Whether a value is neither a text nor a whole number, where both may be written."""
+    return error.validator == "anyOf" and (
+        isinstance(error.instance, bool) or not isinstance(error.instance, (str, int))
+    )
 
 
 _VALUE_CODES = {
@@ -351,7 +369,8 @@ def _type_hint(shape: Shape | None, value: Any, expected: str) -> str:
     if value is None:
         hint = "null is not a value: write one, or leave the key out"
     elif isinstance(shape, (TextShape, RefShape)) and isinstance(value, (bool, int, float)):
-        hint = "write it in quotes"
+        pattern = shape.pattern if isinstance(shape, TextShape) else None
+        hint = "write it in quotes" if pattern is None or re.search(pattern.regex, str(value)) else ""
     elif isinstance(shape, ListShape) and not isinstance(value, dict):
         hint = "write a list in brackets, also with one item"
     elif isinstance(shape, NumberShape) and isinstance(value, float) and value.is_integer():
@@ -382,7 +401,7 @@ def _expected(shape: Shape | None, error: ValidationError) -> str:  # noqa: C901
     if error.validator in ("enum", "const"):
         words = "one of " + ", ".join(_choices(error)) if error.validator == "enum" else _choices(error)[0]
     elif isinstance(shape, TextShape):
-        words = shape.pattern.words if shape.pattern and isinstance(error.instance, str) else "a text"
+        words = "a text" if shape.pattern is None or error.validator == "type" else shape.pattern.words
         if error.validator == "maxLength":
             words = f"a text of at most {error.validator_value} characters"
         elif error.validator == "maxPaths":

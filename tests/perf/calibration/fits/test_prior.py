@@ -96,6 +96,9 @@ def test_serving():
     assert set(prior.values) <= set(fitted.names)
     assert fitted.summary(held_out=False)[0] < fitted.summary(held_out=True)[0]
     assert prior.values["cache"] == next(each.prior for each in fitted.learned if each.name == "cache")
+    # A calibration of a GPU states rates in 8 bit too, which such a fit does not find.
+    other = prior_of(everything(), "trainium1", "inference", "h100-sxm-vllm-2026-experts-inference")
+    assert set(other.values) - set(fit_inference(some[:1], prior=other).names) == {"matmul_fp8", "matmul_fp4"}
 
 
 def test_the_nearest_calibration_without_the_rows():

@@ -274,8 +274,13 @@ def _of_prompts(data: Runs, prior: Prior) -> tuple[str, ...]:
     return tuple(name for name in FIRST if name != "score_passes" or spilled)
 
 
+_PARAMETERS = {f.name for f in attrs.fields(Serving)} | {"hop"}
+"""What a fit may find; the calibration of a prior may state more, such as a rate in 8 bit."""
+
+
 def _names(data: Runs, prior: Prior) -> tuple[str, ...]:
-    return prior.named({*_free(data), *_of_prompts(data, prior)}, TOKEN | FIRST)
+    named = prior.named({*_free(data), *_of_prompts(data, prior)}, TOKEN | FIRST)
+    return tuple(name for name in named if name in _PARAMETERS)
 
 
 def fitted(data: Runs, prior: Prior = NO_PRIOR) -> Solved:

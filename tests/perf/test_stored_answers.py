@@ -1,0 +1,219 @@
+"""trnspec.perf: complete answers over a grid of inputs, with twelve digits: times, memory, intervals, assumptions, tables.
+
+The expected lines are in ``tests/data/stored_answers.json``: all of the first case of a group, and of another case those that
+differ from the first one.  After a change of a formula or of a figure, ``python tests/perf/test_stored_answers.py`` writes
+them anew, and the difference is to be read.  No calibration that is fitted changes them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+
+# Run as a program, too.
+sys.path.extend(
+    str(Path(__file__).parents[2] / folder)
+    for folder in ("tests/support", "plugins/trnspec-nvidia/src", "plugins/trnspec-inferentia/src")
+)
+
+from fixed_calibrations import fixed
+from stored import different, lines, number
+
+import trnspec
+from trnspec.evaluation.result import Answer, Evaluation, RefusalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STORED = Path(__file__).parents[1] / "data" / "stored_answers.json"
+
+TRAINING = {"model": "llama-3.1-8b", "seq": 4096}
+SCHEDULES = ("gpipe", "zb1p", "zb2p", "zbv", "v-half", "v-min")
+OPTIMIZERS = ("adam-fp32-grads", "adam-fp32", "adam-fsdp", "adam-bf16", "adam-8bit", "sgd-momentum")
+OFFLOADED = [{"offload": what, "host_link": "20 GB/s"} for what in ("optimizer", "activations", "weights")]
+LAYOUTS = [
+    {}, *({"schedule": s} for s in SCHEDULES), {"interleave": 2}, {"interleave": 4, "overlap": True},
+    *({"recompute": r} for r in ("selective", "operators", "full")), {"recompute": "selective", "flash": False},
+    *({"zero": z} for z in (1, 2, 3)), {"zero": 3, "pp": 1}, *({"optimizer": o, "must_fit": False} for o in OPTIMIZERS),
+    {"cp": 2}, {"cp": 2, "zero": 1, "recompute": "full", "seq": 16384}, {"sequence_parallel": False}, {"overlap": True},
+    {"flash": False, "must_fit": False}, {"fused_loss": False}, {"gathered_inputs": True, "bucket": "512 MB", "reserve": "2 GiB"},
+    {"microbatch": 2, "seq": 2048}, {"attention": "full"}, {"tp": 2, "pp": 1, "zero": 3, "must_fit": False}, {"tp": 16, "pp": 4},
+    *({"schedule": s, "uneven": True, "pp": 8, "model": "qwen2.5-7b", "tp": 4, "must_fit": False} for s in ("1f1b", *SCHEDULES)),
+    {"interleave": 2, "uneven": True, "pp": 4, "model": "qwen2.5-7b", "tp": 4, "must_fit": False},
+    *OFFLOADED,
+]  # fmt: skip
+EXPERTS = [
+    {}, {"ep": 4}, {"ep": 8, "dispatch": "per-copy"}, {"ep": 8, "dispatch": "per-node", "dispatch_dtype": "fp8"},
+    {"ep": 8, "expert_overlap": False}, {"ep": 32, "node_limit": 2, "model": "qwen3-30b-a3b"}, {"ep": 8, "imbalance": 1.3},
+    {"ep": 8, "capacity_factor": 1.25}, {"ep": 4, "tp": 4}, {"ep": 8, "tp": 4, "expert_tp": 1}, {"ep": 8, "tp": 4, "expert_tp": 2},
+    {"ep": 8, "zero": 3}, {"ep": 16, "zero": 1, "recompute": "full", "model": "gpt-oss-120b"}, {"dtype": "fp8", "ep": 8}, {"ep": 8, "cp": 2, "tp": 2},
+    {"ep": 8, "pp": 4, "interleave": 2}, {"ep": 8, "schedule": "zbv", "pp": 4},
+]  # fmt: skip
+MODELS = (
+    "gpt-oss-120b", "bert-large", "gpt-18.4b", "deepseek-v3.2", "deepseek-v4-flash", "gemma-4-26b-a4b", "glm-5", "kimi-k2",
+    "llama-4-maverick", "mimo-v2-flash", "minimax-m3", "mistral-7b", "mpt-7b", "nemotron-3-nano", "nemotron-h-56b",
+    "qwen3.5-27b", "qwen3-30b-a3b", "trinity-mini", "nemotron-3-super",
+)  # fmt: skip
+SERVING = [
+    {}, {"batch": 1}, {"batch": 32, "prompt": 8192, "output": 300}, {"tp": None}, {"tp": 2, "dp": 3}, {"pp": 2}, {"chunk": 256},
+    {"prefix_hit": 0.5}, {"batching": "static"}, {"batching": "static", "prefill_batch": 3}, {"prefill_attention": "materialized"},
+    {"context_buckets": (2048, 4096, 8192)}, {"batch_buckets": (1, 12, 32)}, {"tile": 128, "tp": 32}, {"kv_dtype": "fp8"},
+    {"weight_dtype": "fp8"}, {"dtype": "fp8"}, {"draft": "llama-3.2-1b"}, {"draft": "llama-3.2-1b", "acceptance": 0.9, "speculate": 6},
+    {"reserve": "3 GiB"}, {"lnc": 1}, {"output": 1}, {"tp": 16, "batch": 256},
+]  # fmt: skip
+FRAMEWORKS = ("nxd-inference", "transformers-neuronx", "optimum-neuron")
+KINDS = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "send")
+MACHINES = ("trn1.32xlarge", "trn2.48xlarge*2", "trn2-ultraserver", "trn3-gen2-ultraserver", "p5.48xlarge*2", "inf2.48xlarge", "gb200-nvl72")  # fmt: skip
+NEURON_STEP = {**TRAINING, "on": "trn1.32xlarge*8", "global_batch": 128, "tp": 8, "pp": 2}
+GPU_STEP = {**TRAINING, "on": "p5.48xlarge*8", "global_batch": 128, "tp": 4, "pp": 2}
+IDEAL_STEP = {**NEURON_STEP, "on": "trn2.48xlarge*4", "calibration": "none"}
+EXPERT_STEP = {**GPU_STEP, "model": "mixtral-8x7b", "tp": 1, "pp": 2, "must_fit": False}
+NEURON_REQUEST = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "batch": 12, "prompt": 2000, "output": 500, "tp": 8}
+GPU_REQUEST = {**NEURON_REQUEST, "model": "qwen3-30b-a3b", "on": "p5.48xlarge", "tp": 4}
+SEARCH = {
+    "model": "llama-3.1-8b",
+    "on": "trn1.32xlarge*2",
+    "seq": 4096,
+    "global_batch": 64,
+    "top": 3,
+    "price": "20 USD/h",
+}
+MEMORY = {"model": "llama-3.1-70b", "seq": 4096, "on": "trn2.48xlarge*4", "tp": 16, "pp": 4}
+
+GROUPS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
+    "training on Neuron": ("training", NEURON_STEP, [*LAYOUTS, {"chips": 64}, {"framework": "nxd"}]),
+    "training on GPUs": ("training", GPU_STEP, [
+        *LAYOUTS[:16:3], *({"framework": f, "must_fit": False} for f in ("megatron", "torchtitan", "deepspeed", "llm-foundry")),
+        {"on": "p5.48xlarge"}, {"dtype": "fp8"}, {"seq": 32768, "cp": 4}, {"on": "p6-b200.48xlarge*2"}, {"on": "gb200-nvl72", "tp": 4, "pp": 1, "global_batch": 144},
+    ]),
+    "training without losses": ("training", IDEAL_STEP, [{}, {"overlap": True}, {"cp": 2}, {"recompute": "full", "sequence_parallel": False}, *LAYOUTS[1:8], {"zero": 3}, {"lnc": 1}, *OFFLOADED]),
+    "training of experts": ("training", EXPERT_STEP, EXPERTS),
+    "training of experts without losses": ("training", EXPERT_STEP | {"calibration": "none", "ep": 8}, [{}, *EXPERTS[4:7], {"model": "deepseek-v3", "ep": 64, "pp": 1}]),
+    "training of models": ("training", GPU_STEP | {"tp": 1, "pp": 1, "must_fit": False, "seq": 512}, [{"model": m} for m in MODELS]),
+    "inference on Neuron": ("inference", NEURON_REQUEST, [
+        *SERVING, *({"framework": f} for f in FRAMEWORKS), *({"framework": f, "model": "mixtral-8x7b", "tp": 32} for f in FRAMEWORKS),
+        {"prefill_on": "trn2.3xlarge"}, {"on": "trn1.32xlarge"}, {"on": "trn2-ultraserver", "tp": 16},
+    ]),
+    "inference on GPUs": ("inference", GPU_REQUEST, [
+        *SERVING[:9], {"ep": 4, "tp": 2}, {"ep": 4, "tp": 2, "dispatch": "per-copy", "expert_overlap": True}, {"ep": 2, "node_limit": 1, "dispatch_dtype": "fp8"},
+        *({"framework": f} for f in ("vllm", "trtllm", "sglang")), {"experts": "all"}, {"experts": "selective-loading", "batch": 1},
+        {"prefill_on": "p5.48xlarge"}, {"batch": 200, "chunk": 512},
+    ]),
+    "inference without losses": ("inference", GPU_REQUEST | {"calibration": "none"}, [{}, *SERVING[1:9:2], {"draft": "qwen3-0.6b"}]),
+    "inference of models": ("inference", {"on": "p6-b300.48xlarge", "batch": 6, "prompt": 800, "output": 200, "tp": 8, "weight_dtype": "fp8"},
+                            [{"model": m} for m in MODELS[::2]]),
+    "memory": ("memory", MEMORY, [
+        {}, {"zero": 1}, {"zero": 3}, {"recompute": "full"}, {"interleave": 5}, {"schedule": "v-half", "interleave": 1}, {"schedule": "zb2p"},
+        {"microbatches": 3}, {"dropout": True, "flash": False}, {"cp": 2}, {"offload": "optimizer"}, {"offload": "activations"},
+        {"model": "deepseek-v3", "ep": 4, "uneven": True}, {"mode": "inference", "batch": 8}, {"framework": "torchtitan"}, {"framework": "nxd"},
+        {"model": "mixtral-8x22b", "ep": 2, "tp": 8}, {"uneven": True, "pp": 32, "tp": 8}, {"optimizer": "adam-8bit", "sequence_parallel": False},
+    ]),
+    "collectives": ("collective", {"kind": "all-reduce", "size": "64 MiB", "on": "trn2.48xlarge"}, [
+        {}, *({"kind": k} for k in KINDS[1:]), {"size": "3 kB"}, {"size": "20 GB"}, {"ranks": 8}, {"ranks": 8, "stride": 8}, {"algorithm": "ring"},
+        {"algorithm": "RDH"}, {"launch": "eager"}, {"launch": "synchronous"}, {"on": "p5.48xlarge"}, {"on": "p5.48xlarge*2"},
+        {"on": "p5.48xlarge", "kind": "all-to-all", "launch": "eager"}, {"on": "trn1.32xlarge"}, {"ranks": 1},
+    ]),
+    "collectives without losses": ("collective", {"kind": "all-reduce", "size": "64 MiB", "on": "trn1.32xlarge", "calibration": "none"}, [
+        {"kind": k, "on": m, "size": s} for m, s in zip(MACHINES, ("64 MiB", "1 MiB", "256 MiB", "64 kB", "64 MiB", "2 MB", "1 GB"), strict=True)
+        for k in (KINDS[:5] if m.startswith("trn2") else ("all-reduce", "broadcast", "all-to-all"))
+    ] + [{"ranks": r, "stride": d} for r, d in ((4, 8), (16, 2), (2, 16), (1, 1))]),
+    "rooflines": ("roofline", {"on": "trainium2", "matmul": "4096x4096x4096"}, [
+        {}, {"matmul": "1x4096x4096"}, {"dtype": "fp8"}, {"matmul": None, "intensity": 100.0}, {"sparse": True}, {"on": "h100-sxm"},
+        {"matmul": None, "model": "llama-3.1-8b"}, {"matmul": None, "model": "mixtral-8x7b", "phase": "decode", "batch": 8},
+    ]),
+    "searches": ("search", SEARCH | {"tp": (4, 8), "microbatch": (1, 2), "zero": (0, 1)}, [
+        {}, {"objective": "tokens_per_s_per_chip", "pareto": ("time", "memory"), "where": "memory < 14 GiB", "schedule": ("all",), "pp": (2, 4), "tp": (8,), "recompute": ("all",)},
+        {"offload": ("none", "optimizer"), "host_link": "20 GB/s", "zero": (0, 3), "tp": (8,)}, {"dtype": ("bf16", "fp8"), "on": ("trn2.48xlarge", "trn2.48xlarge*2"), "tp": (8,)},
+        {"model": "mixtral-8x7b", "on": "p5.48xlarge*4", "tp": (1, 2), "microbatch": (1,), "zero": (1,)}, {"on": "p5.48xlarge", "calibration": "none", "pareto": ("time", "cost", "memory")},
+        {"where": "memory < 1 GiB", "tp": (8,)}, {"cp": (2,), "seq": 16384, "framework": "nxd", "tp": (8,)},
+    ]),
+    "searches for serving": ("search", {"model": "qwen3-30b-a3b", "on": "p5.48xlarge", "prompt": 1000, "output": 200, "top": 4, "batch": (8, 64), "price": "20 USD/h"}, [
+        {}, {"objective": "tpot", "kv_dtype": ("bf16", "fp8"), "chunk": (512,), "ep": (1, 2)}, {"pareto": ("time", "throughput"), "where": "tpot < 20 ms"},
+        {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "objective": "usd", "batching": "static"}, {"objective": "ttft", "calibration": "none", "pp": (1, 2)},
+        {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "framework": "nxd-inference"}, {"model": "qwen3-32b", "draft": "qwen3-0.6b"}, {"prefill_on": "p5.48xlarge", "where": "ttft < 1 ms"},
+    ]),
+    "goodput": ("plan-train", {"model": "llama-3.1-8b", "tokens": "1T", "on": "trn1.32xlarge*32", "deadline": "90d", "price": "20 USD/h"}, [
+        {}, {"on": "p5.48xlarge*16"}, {"calibration": "none"},
+    ]),
+    "fleets": ("plan-serve", {"model": "llama-3.1-8b", "rate": 20.0, "ttft": "1s", "tpot": "30ms", "on": "trn2.48xlarge", "price": "20 USD/h"}, [
+        {}, {"rate": 60.0, "confidence": 0.9}, {"model": "qwen3-30b-a3b", "on": "p5.48xlarge"},
+    ]),
+}  # fmt: skip
+
+
+def answer(one: Answer) -> Iterator[str]:
+    interval = "" if one.low is None and one.high is None else f" [{number(one.low)}, {number(one.high)}]"
+    yield f"{one.name} = {number(one.value)}{interval} {one.unit}"
+    yield f"note of {one.name} = {one.note} | {one.kind}"
+
+
+def shown(found: Evaluation) -> Iterator[str]:
+    yield f"title: {found.title}"
+    for one in found.answers:
+        yield from answer(one)
+    for name in () if found.evidence is None else attrs.fields_dict(type(found.evidence)):
+        yield f"evidence.{name} = {', '.join(v.partition(' = ')[2] for v in lines(getattr(found.evidence, name)))}"
+    yield f"bottleneck: {found.bottleneck}"
+    yield from (f"{p.of}.{p.name} = {number(p.value)}" for p in found.parts)
+    yield from (f"assumption {a.name} = {a.value} | {a.why}" for a in found.assumptions)
+    yield f"figures: {', '.join(f'{f.of} {f.at}' for f in found.figures_used)}"
+    yield from (f"suggestion: {s}" for s in found.suggestions)
+    for table in found.tables:
+        yield f"table {table.title} {table.kind}: {', '.join(table.columns)}; {', '.join(table.units)}"
+        yield from (f"{table.title}: {' '.join(map(number, row))}" for row in table.rows)
+
+
+def complete(evaluator: str, inputs: dict[str, Any]) -> list[str]:
+    try:
+        return list(shown(trnspec.evaluate(evaluator, fixed(), **inputs)))
+    except RefusalError as refused:
+        return [f"{refused.reason}: {refused} | {refused.place} | {refused.hint}"]
+
+
+@cache
+def first(group: str) -> tuple[str, ...]:
+    evaluator, base, cases = GROUPS[group]
+    return tuple(complete(evaluator, base | cases[0]))
+
+
+def stored(group: str, which: int) -> list[str]:
+    """The lines of a case that the first one lacks, and those that it lacks of the first one, by their first word."""
+    before = first(group)
+    if not which:
+        return list(before)
+    evaluator, base, cases = GROUPS[group]
+    found = complete(evaluator, base | cases[which])
+    if len(found) == 1:
+        return found
+    new = [line for line in found if line not in before]
+    named = {line.partition(" = ")[0] for line in found}
+    return new + [
+        f"without {name}" for line in before if (name := line.partition(" = ")[0]) not in named and " = " in line
+    ]
+
+
+CASES = {f"{group}: {change or 'base'}": (group, i) for group, (_, _, cases) in GROUPS.items() for i, change in enumerate(cases)}  # fmt: skip
+
+
+@cache
+def expected() -> dict[str, list[str]]:
+    return json.loads(STORED.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_stored(name) -> None:
+    assert different(expected()[name], stored(*CASES[name])) == []
+
+
+def test_all_are_stored() -> None:
+    assert [*CASES] == [*expected()]
+
+
+if __name__ == "__main__":
+    STORED.write_text(json.dumps({name: stored(*of) for name, of in CASES.items()}, indent=0) + "\n", "utf-8")
