@@ -70,6 +70,31 @@ def test_answers(catalog):
     assert found["step_at_first"] < found["time_per_output_token"] < found["step_at_last"]
 
 
+@pytest.mark.parametrize("given", [{}, {"context_buckets": (1024, 2048)}, {"model": "gpt-oss-20b", "tp": 8, "dp": 1}])
+def test_of_two_tokens_the_second_is_the_last(catalog, given):
+    """Both ends and the mean are the same step, whose query attends to the prompt and to the token before it."""
+    found = asked(catalog, prompt=1024, output=2, **given)
+
+    assert found["step_at_first"] == found["step_at_last"] == found["time_per_output_token"]
+
+
+@pytest.mark.parametrize(
+    ("model", "weight_dtype", "size"),
+    [
+        # Grattafiori et al. 2024, table 3: embedding and output of 128,256 x 4,096 in 16 bit, all else in 8.
+        ("llama-3.1-8b", "fp8", 8_030_261_248 + 2 * 128256 * 4096),
+        # Checkpoint sizes of OpenAI 2025, gpt-oss model card (arXiv 2508.10925), table 1: experts in MXFP4, all else in 16 bit.
+        ("gpt-oss-120b", "mxfp4", 60.8 * 2**30),
+        ("gpt-oss-20b", "mxfp4", 12.8 * 2**30),
+    ],
+)
+def test_weights_of_checkpoints_for_gpus(whole, model, weight_dtype, size):
+    """What is read in 16 bit is stored in 16 bit."""
+    found = asked(whole, model=model, weight_dtype=weight_dtype, on="p5.48xlarge", tp=1, dp=1, framework="vllm")
+
+    assert size == pytest.approx(parts(found, "memory")["weights"], rel=2e-3)
+
+
 def test_a_token_is_bound_by_reading_weights(catalog):
     found = asked(catalog)
 

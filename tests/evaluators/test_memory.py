@@ -172,6 +172,18 @@ def test_inference_keeps_weights_and_cache():
     assert 2 * each["cache"] == parts(sixteen)["cache"]
 
 
+@pytest.mark.parametrize("dtype", ["fp8", "mxfp8"])
+@pytest.mark.parametrize("mode", ["training", "inference"])
+def test_activations_have_16_bit_where_matrices_have_less(dtype, mode):
+    """As in ``eval training`` and ``eval inference``."""
+    on = "trn2.48xlarge" if dtype == "fp8" else "trn3.48xlarge"
+    wide, narrow = (parts(asked(**LLAMA | {"on": on}, tp=8, mode=mode, dtype=d)) for d in ("bf16", dtype))
+    same = {"activations", "embeddings_and_logits", "transient", "buffers"}
+    assert {n: wide[n] for n in same} == {n: narrow[n] for n in same}
+    assert wide["activations"] > 0.0
+    assert (narrow["weights"] < wide["weights"]) == (mode == "inference")
+
+
 def test_offloading_is_checked_against_the_host():
     found = asked(**LLAMA, tp=4, offload="optimizer")
     whole = parts(asked(**LLAMA, tp=4))["optimizer"]

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 
 # Run as a program, too.
@@ -22,7 +23,7 @@ sys.path.extend(
 )
 
 from fixed_calibrations import fixed
-from stored import different, number
+from stored import different, lines, number
 
 import trnspec
 from trnspec.evaluation.result import Answer, Evaluation, RefusalError
@@ -75,15 +76,23 @@ IDEAL_STEP = {**NEURON_STEP, "on": "trn2.48xlarge*4", "calibration": "none"}
 EXPERT_STEP = {**GPU_STEP, "model": "mixtral-8x7b", "tp": 1, "pp": 2, "must_fit": False}
 NEURON_REQUEST = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "batch": 12, "prompt": 2000, "output": 500, "tp": 8}
 GPU_REQUEST = {**NEURON_REQUEST, "model": "qwen3-30b-a3b", "on": "p5.48xlarge", "tp": 4}
+SEARCH = {
+    "model": "llama-3.1-8b",
+    "on": "trn1.32xlarge*2",
+    "seq": 4096,
+    "global_batch": 64,
+    "top": 3,
+    "price": "20 USD/h",
+}
 MEMORY = {"model": "llama-3.1-70b", "seq": 4096, "on": "trn2.48xlarge*4", "tp": 16, "pp": 4}
 
 GROUPS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
     "training on Neuron": ("training", NEURON_STEP, [*LAYOUTS, {"chips": 64}, {"framework": "nxd"}]),
     "training on GPUs": ("training", GPU_STEP, [
-        *LAYOUTS[:16:2], *({"framework": f, "must_fit": False} for f in ("megatron", "torchtitan", "deepspeed", "llm-foundry")),
+        *LAYOUTS[:16:3], *({"framework": f, "must_fit": False} for f in ("megatron", "torchtitan", "deepspeed", "llm-foundry")),
         {"on": "p5.48xlarge"}, {"dtype": "fp8"}, {"seq": 32768, "cp": 4}, {"on": "p6-b200.48xlarge*2"}, {"on": "gb200-nvl72", "tp": 4, "pp": 1, "global_batch": 144},
     ]),
-    "training without losses": ("training", IDEAL_STEP, [{}, *LAYOUTS[1:8], {"zero": 3}, {"lnc": 1}, *OFFLOADED]),
+    "training without losses": ("training", IDEAL_STEP, [{}, {"overlap": True}, {"cp": 2}, {"recompute": "full", "sequence_parallel": False}, *LAYOUTS[1:8], {"zero": 3}, {"lnc": 1}, *OFFLOADED]),
     "training of experts": ("training", EXPERT_STEP, EXPERTS),
     "training of experts without losses": ("training", EXPERT_STEP | {"calibration": "none", "ep": 8}, [{}, *EXPERTS[4:7], {"model": "deepseek-v3", "ep": 64, "pp": 1}]),
     "training of models": ("training", GPU_STEP | {"tp": 1, "pp": 1, "must_fit": False, "seq": 512}, [{"model": m} for m in MODELS]),
@@ -96,9 +105,9 @@ GROUPS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
         *({"framework": f} for f in ("vllm", "trtllm", "sglang")), {"experts": "all"}, {"experts": "selective-loading", "batch": 1},
         {"prefill_on": "p5.48xlarge"}, {"batch": 200, "chunk": 512},
     ]),
-    "inference without losses": ("inference", GPU_REQUEST | {"calibration": "none"}, [{}, *SERVING[1:9], {"draft": "qwen3-0.6b"}]),
+    "inference without losses": ("inference", GPU_REQUEST | {"calibration": "none"}, [{}, *SERVING[1:9:2], {"draft": "qwen3-0.6b"}]),
     "inference of models": ("inference", {"on": "p6-b300.48xlarge", "batch": 6, "prompt": 800, "output": 200, "tp": 8, "weight_dtype": "fp8"},
-                            [{"model": m} for m in MODELS]),
+                            [{"model": m} for m in MODELS[::2]]),
     "memory": ("memory", MEMORY, [
         {}, {"zero": 1}, {"zero": 3}, {"recompute": "full"}, {"interleave": 5}, {"schedule": "v-half", "interleave": 1}, {"schedule": "zb2p"},
         {"microbatches": 3}, {"dropout": True, "flash": False}, {"cp": 2}, {"offload": "optimizer"}, {"offload": "activations"},
@@ -118,24 +127,38 @@ GROUPS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
         {}, {"matmul": "1x4096x4096"}, {"dtype": "fp8"}, {"matmul": None, "intensity": 100.0}, {"sparse": True}, {"on": "h100-sxm"},
         {"matmul": None, "model": "llama-3.1-8b"}, {"matmul": None, "model": "mixtral-8x7b", "phase": "decode", "batch": 8},
     ]),
-    "goodput": ("plan-train", {"model": "llama-3.1-8b", "tokens": "1T", "on": "trn1.32xlarge*32", "deadline": "90d"}, [
+    "searches": ("search", SEARCH | {"tp": (4, 8), "microbatch": (1, 2), "zero": (0, 1)}, [
+        {}, {"objective": "tokens_per_s_per_chip", "pareto": ("time", "memory"), "where": "memory < 14 GiB", "schedule": ("all",), "pp": (2, 4), "tp": (8,), "recompute": ("all",)},
+        {"offload": ("none", "optimizer"), "host_link": "20 GB/s", "zero": (0, 3), "tp": (8,)}, {"dtype": ("bf16", "fp8"), "on": ("trn2.48xlarge", "trn2.48xlarge*2"), "tp": (8,)},
+        {"model": "mixtral-8x7b", "on": "p5.48xlarge*4", "tp": (1, 2), "microbatch": (1,), "zero": (1,)}, {"on": "p5.48xlarge", "calibration": "none", "pareto": ("time", "cost", "memory")},
+        {"where": "memory < 1 GiB", "tp": (8,)}, {"cp": (2,), "seq": 16384, "framework": "nxd", "tp": (8,)},
+    ]),
+    "searches for serving": ("search", {"model": "qwen3-30b-a3b", "on": "p5.48xlarge", "prompt": 1000, "output": 200, "top": 4, "batch": (8, 64), "price": "20 USD/h"}, [
+        {}, {"objective": "tpot", "kv_dtype": ("bf16", "fp8"), "chunk": (512,), "ep": (1, 2)}, {"pareto": ("time", "throughput"), "where": "tpot < 20 ms"},
+        {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "objective": "usd", "batching": "static"}, {"objective": "ttft", "calibration": "none", "pp": (1, 2)},
+        {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "framework": "nxd-inference"}, {"model": "qwen3-32b", "draft": "qwen3-0.6b"}, {"prefill_on": "p5.48xlarge", "where": "ttft < 1 ms"},
+    ]),
+    "goodput": ("plan-train", {"model": "llama-3.1-8b", "tokens": "1T", "on": "trn1.32xlarge*32", "deadline": "90d", "price": "20 USD/h"}, [
         {}, {"on": "p5.48xlarge*16"}, {"calibration": "none"},
     ]),
-    "fleets": ("plan-serve", {"model": "llama-3.1-8b", "rate": 20.0, "ttft": "1s", "tpot": "30ms", "on": "trn2.48xlarge"}, [
+    "fleets": ("plan-serve", {"model": "llama-3.1-8b", "rate": 20.0, "ttft": "1s", "tpot": "30ms", "on": "trn2.48xlarge", "price": "20 USD/h"}, [
         {}, {"rate": 60.0, "confidence": 0.9}, {"model": "qwen3-30b-a3b", "on": "p5.48xlarge"},
     ]),
 }  # fmt: skip
 
 
-def answer(one: Answer) -> str:
+def answer(one: Answer) -> Iterator[str]:
     interval = "" if one.low is None and one.high is None else f" [{number(one.low)}, {number(one.high)}]"
-    return f"{one.name} = {number(one.value)}{interval} {one.unit} | {one.note} | {one.kind}"
+    yield f"{one.name} = {number(one.value)}{interval} {one.unit}"
+    yield f"note of {one.name} = {one.note} | {one.kind}"
 
 
 def shown(found: Evaluation) -> Iterator[str]:
     yield f"title: {found.title}"
-    yield from map(answer, found.answers)
-    yield f"evidence: {found.evidence}"
+    for one in found.answers:
+        yield from answer(one)
+    for name in () if found.evidence is None else attrs.fields_dict(type(found.evidence)):
+        yield f"evidence.{name} = {', '.join(v.partition(' = ')[2] for v in lines(getattr(found.evidence, name)))}"
     yield f"bottleneck: {found.bottleneck}"
     yield from (f"{p.of}.{p.name} = {number(p.value)}" for p in found.parts)
     yield from (f"assumption {a.name} = {a.value} | {a.why}" for a in found.assumptions)

@@ -1,4 +1,4 @@
-"""The known hardware and models with calibrations of their own, which no fit changes: for complete stored answers."""
+"""Chips, systems and models of a published edition, with calibrations that no fit changes: for complete stored answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import functools
 from catalogs import KNOWN, document, source
 from engine_catalogs import everything
 
+from trnspec.api import load
 from trnspec.catalog.catalog import Catalog
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import link, read
@@ -20,7 +21,7 @@ spec:
   framework: {framework}
   era: "2025"
   fitted: 2026-01-01
-  data: made.csv
+  data: training_trn1.csv, training_megatron_bridge.csv
   fitted_on:
     chips: [{chip}]
     dtypes: [bf16, fp8]
@@ -42,7 +43,7 @@ spec:
   groups:
     - {{phase: step, scale: cluster, models: experts, rows: 11, clusters: 5, mean: 0.12x, median: 0.07x, low: 0.77x, high: 1.39x}}
     - {{phase: step, scale: server, rows: 29, clusters: 9, mean: 0.1x, median: 0.09x, low: 0.86x, high: 1.22x}}
-  rows: 0123abcd 12493a6f"""
+  rows: 12493a6f 13dde2c1 36892930 7564c270 00705e45 01036c7d 014cd24c 026f39a1"""
 
 INFERENCE = """\
 spec:
@@ -53,7 +54,7 @@ spec:
   era: "2025"
   models: {models}
   fitted: 2026-01-01
-  data: made.csv
+  data: inference_neuron_2026.csv, serving_gpu.csv
   fitted_on:
     chips: [{chip}]
     dtypes: [bf16, fp8]
@@ -74,7 +75,7 @@ spec:
     transfer: {{rows: 77, groups: 3, low: 0.49x, high: 2.5x}}}}
   groups:
     - {{phase: step, models: {models}, rows: 19, clusters: 8, mean: 0.16x, median: 0.1x, low: 0.8x, high: 1.4x}}
-  rows: 0171d40f 017eef1b"""
+  rows: 0171d40f 017eef1b 03bdaa49 050d3bf0 fbd6925c fbf0fb1e fc1d8cf8 fc79b703"""
 
 COLLECTIVES = """\
 spec:
@@ -84,7 +85,7 @@ spec:
   framework: {framework}
   era: "2025"
   fitted: 2026-01-01
-  data: made.csv
+  data: collectives_neuron.csv, collectives_gpu.csv
   fitted_on:
     chips: [{chip}]
     ranks: {{low: 2, high: 64}}
@@ -104,7 +105,7 @@ spec:
   groups:
     - {{phase: collective, scale: server, rows: 20, clusters: 20, mean: 0.13x, median: 0.05x, low: 0.74x, high: 1.15x, size: {{low: 512, high: 65536}}}}
     - {{phase: collective, scale: server, rows: 19, clusters: 19, mean: 0.06x, median: 0.04x, low: 0.87x, high: 1.12x, size: {{low: 8388608, high: 536870912}}}}
-  rows: 0f3100a0 0f5dee1e"""
+  rows: 0f3100a0 0f5dee1e 156485a9 011b6d47 01a975ab 04151495 053c3673"""
 
 KERNELS = """\
 spec:
@@ -144,11 +145,12 @@ CALIBRATIONS = {
 
 @functools.cache
 def fixed() -> Catalog:
-    """All chips, systems, models and prices that are known, with the calibrations above in place of theirs."""
+    """The edition 2026.12, which does not change, and the catalogs of plugins, with the calibrations above in place of theirs."""
     texts = [
         source("made", "2026-01-01"),
         *(document("Calibration", n, s, "source: made") for n, s in CALIBRATIONS.items()),
     ]
-    kept = {name: node for name, node in everything().nodes.items() if node.kind != "Calibration"}
     made, _ = link([read(read_text(text, f"file-{i}.yaml"), KNOWN) for i, text in enumerate(texts)])
-    return Catalog(Graph({**kept, **made.nodes}))
+    edition = {n: node for n, node in load(edition="2026.12").graph.nodes.items() if node.kind != "Measurements"}
+    known = {n: node for n, node in {**everything().nodes, **edition}.items() if node.kind != "Calibration"}
+    return Catalog(Graph({**known, **made.nodes}))

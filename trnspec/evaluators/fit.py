@@ -55,7 +55,7 @@ class Demand:
         layout: The layout.
         microbatches: Microbatches per step and replica.
         dropout: Whether dropout masks are kept.
-        element_bytes: Bytes of an activation, in inference also of a weight.
+        element_bytes: Bytes of an element of the compute dtype: in inference of a weight, from 16 bit on of an activation.
         kv_bytes: Bytes of an element of the KV cache.
         batch: Sequences of inference per replica.
         context: Tokens per sequence in the KV cache.
@@ -100,6 +100,11 @@ class Demand:
             check_context(self.prefill, d, "prefill")
 
     @property
+    def activation_bytes(self) -> float:
+        """Bytes of an activation: 16 bit also where matrices are multiplied in less."""
+        return max(self.element_bytes, 2.0)
+
+    @property
     def tokens(self) -> int:
         """The maximum number of tokens per sequence."""
         return self.layout.seq if self.mode == "training" else max(self.context, self.prefill)
@@ -111,7 +116,7 @@ class Demand:
             memory = inference_memory(
                 d, split, context=float(self.context), batch=float(self.batch * self.layout.dp),
                 step_tokens=self._step_tokens, weight_bytes=self.element_bytes, kv_bytes=self.kv_bytes,
-                activation_bytes=self.element_bytes, stage=float(stage), reserve=self.runtime.reserve,
+                activation_bytes=self.activation_bytes, stage=float(stage), reserve=self.runtime.reserve,
             )  # fmt: skip
         else:
             memory = training_memory(
@@ -133,7 +138,7 @@ class Demand:
 
     @property
     def _storing(self) -> Storing:
-        return evolve(self.layout.storing(), dropout=float(self.dropout), element_bytes=self.element_bytes)
+        return evolve(self.layout.storing(), dropout=float(self.dropout), element_bytes=self.activation_bytes)
 
     def _offloaded(self, d: Dimensions, memory: Memory) -> tuple[Memory, float]:
         """What stays on the device: of weights and activations two layers, the current and the next."""

@@ -143,7 +143,7 @@ def read(file: FilePath, table: Any) -> Settings:
             raise UsageError(f"{file}: {key!r} is not a setting of trnspec; {hint}")
     severity = table.get("severity", {})
     if not isinstance(severity, dict):
-        raise UsageError(f"{file}: severity is a table such as {{TRN402 = 'warning'}}")
+        raise UsageError(f"{file}: severity is a table such as {{TRN402 = 'warning'}}", hint=_HINT)
     try:
         severities = {str(code).upper(): Severity.of(str(label)) for code, label in severity.items()}
     except ValueError as error:

@@ -38,6 +38,11 @@ def mean_context(model: Transformer, plan: Deployment) -> Context:
     return _chosen(plan, compiled, exact)
 
 
+def second_context(plan: Deployment) -> Number:
+    """Tokens whose keys a query attends to at the second token of the output, ``S + 1``; without one those of the first."""
+    return plan.prompt + smaller(plan.output - 1.0, 1.0)
+
+
 def _mean_within(limit: Number, plan: Deployment, full: Number) -> Number:
     if always_zero(limit):
         return full
@@ -59,8 +64,12 @@ def _chosen(plan: Deployment, compiled: Context, exact: Context) -> Context:
 
 
 def contexts_of_ends(model: Transformer, plan: Deployment) -> tuple[Context, Context]:
-    """Tokens whose keys a query attends to at the second and at the last token of the output."""
-    first, last = plan.prompt, plan.prompt + plan.output - 1.0
+    """Tokens whose keys a query attends to at the second and at the last token of the output.
+
+    The step of token ``j`` has token ``j - 1`` as its input, which attends to itself and all before it: ``S + j - 1`` keys,
+    of which ``S + O/2`` is the mean.
+    """
+    first, last = second_context(plan), plan.prompt + plan.output - 1.0
     return (
         context_at(model, where(plan.compiled_first > 0.0, plan.compiled_first, first)),
         context_at(model, where(plan.compiled_last > 0.0, plan.compiled_last, last)),

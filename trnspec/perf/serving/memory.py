@@ -45,8 +45,8 @@ def held(d: Dimensions, plan: Deployment, context: Number, at_once: Number) -> M
     stages = [
         inference_memory(
             d, split, context=context, batch=where(plan.compiled_batch > 0.0, plan.compiled_batch, plan.batch) * plan.dp,
-            step_tokens=at_once, stage=stage, weight_bytes=plan.weight_bytes, kv_bytes=plan.cache_bytes,
-            activation_bytes=plan.activation_bytes,
+            step_tokens=at_once, stage=stage, weight_bytes=plan.weight_bytes, whole_bytes=plan.whole_bytes,
+            head_bytes=plan.head_bytes, kv_bytes=plan.cache_bytes, activation_bytes=plan.activation_bytes,
         )
         for stage in dict.fromkeys(peak_stages(d, split))
     ]  # fmt: skip

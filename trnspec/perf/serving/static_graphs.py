@@ -13,6 +13,7 @@ from attrs import evolve
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
 from trnspec.perf.ops import Number, ceil, larger, smaller, where
+from trnspec.perf.serving.decode import second_context
 from trnspec.perf.serving.forward_pass import within
 from trnspec.perf.work.reach import mean
 
@@ -86,7 +87,7 @@ def compiled(
         compiled_keys=mean_read(0.0, plan, contexts),
         compiled_window=mean_read(model.window, plan, contexts),
         compiled_chosen=mean_read(model.chosen, plan, contexts),
-        compiled_first=bucket(plan.prompt, contexts),
+        compiled_first=bucket(second_context(plan), contexts),
         compiled_last=bucket(end - 1.0, contexts),
     )
 

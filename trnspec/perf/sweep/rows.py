@@ -53,16 +53,12 @@ def compute(  # the inputs of a batch
     keep_pages()
     batch = _Batch.read(estimators, which, columns, parts)
     size = batch.size
-    time, code = np.empty(size), np.empty(size, dtype=np.uint8)
+    time, code = np.zeros(size), np.empty(size, dtype=np.uint8)
     memory_bytes = np.empty(size if memory else 0)
-    chosen = {name: np.empty(size) for name in parts}
+    chosen = {name: np.zeros(size) for name in parts}
     for begin in range(0, size, block):
         at = slice(begin, min(size, begin + block))
-        *times, code[at] = batch.block(at)
-        rejected = code[at] != 0
-        for column, values in zip((time, *chosen.values()), times, strict=True):
-            column[at] = values
-            np.putmask(column[at], rejected, 0.0)
+        code[at] = batch.block(at, [column[at] for column in (time, *chosen.values())])
     # Memory is computed model by model, and many rows at once leave enough of each.
     for begin in range(0, size if memory else 0, max(block, _MEMORY_BLOCK)):
         at = slice(begin, min(size, begin + max(block, _MEMORY_BLOCK)))
@@ -120,23 +116,26 @@ class _Batch:
         sample = _rows(values, slice(0, size, -(-size // _SAMPLE))) if size else dict.fromkeys(values, 1)
         return cls(size, tuple(estimators), values, below, Tables.of(estimators, size, _positive(sample)[0], parts))
 
-    def block(self, at: slice) -> list[Any]:
-        """Times of some rows and their parts, and their codes without memory; arrays are valid until the next block."""
+    def block(self, at: slice, times: Sequence[NDArray[np.float64]]) -> Any:
+        """Write times and their parts of those of some rows that are valid; the codes of all, without memory."""
         columns, below = _rows(self.columns, at), self.below
-        results = self.tables.evaluate(columns, at.stop - at.start) if self.tables.checks else None
-        if results is None:
+        code = self.tables.evaluate(columns, times) if self.tables.checks else None
+        if code is None:
             for name, limit in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
                 _check(name, columns[name], limit)
             if not self.tables.checks and np.min(columns["dp"]) > 0:
-                results = self.tables.evaluate(columns, at.stop - at.start)
-        if results is None:
+                code = self.tables.evaluate(columns, times)
+        if code is None:
             columns, non_positive = _positive(columns)
             below = np.logical_or(below, non_positive)
             self.tables.grow(columns)
-            results = self.tables.evaluate(columns, at.stop - at.start)
-        assert results is not None
-        *times, code = results
-        return [*times, code if below is False else np.where(below, REASONS.index("not-positive"), code)]
+            code = self.tables.evaluate(columns, times)
+        assert code is not None
+        if below is False:
+            return code
+        for column in times:
+            np.putmask(column, np.broadcast_to(below, column.shape), 0.0)
+        return np.where(below, REASONS.index("not-positive"), code)
 
     def memory(self, at: slice, code: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Memory [B] of the feasible rows, model by model; sets the codes of those that do not fit."""

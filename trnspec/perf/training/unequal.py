@@ -249,8 +249,6 @@ _DWELL = 4
 """Microbatches per stage of an execution in which a path dwells on a stage with further ones."""
 _TURNS = 6
 """The same for interleaved schedules, which take ``pp`` microbatches in turn."""
-_FEW = 8
-"""Rows up to which none are compared with each other."""
 _NAMES = {1.0: "zb1p", 2.0: "zb2p"}
 
 

@@ -39,7 +39,6 @@ class Compiled:
         columns: The columns that are read, and their types.
         words: Names of the words.
         fractions: By column of numbers that are not whole the bits of their positions, which are found before.
-        results: Number of results of each row.
     """
 
     axes: Mapping[str, Axis]
@@ -49,7 +48,6 @@ class Compiled:
     columns: dict[str, np.dtype[Any]]
     words: list[str]
     fractions: dict[str, NDArray[np.int64]]
-    results: int
 
     @classmethod
     def of(
@@ -94,11 +92,11 @@ class Compiled:
         of_kinds = [library.routine(times, indexed=True) for times in kinds.values()]
         order = library.compile(len(kinds) + 1)
         fractions = {name: np.asarray(bits) for name, _, bits in translations if axes[name].fractional}
-        number = len(next(iter(kinds.values())))
-        return cls(axes, of_layouts, of_kinds, order, columns, [*words], fractions, number)
+        return cls(axes, of_layouts, of_kinds, order, columns, [*words], fractions)
 
-    def evaluate(self, columns: Mapping[str, Any], size: int) -> list[NDArray[Any]] | None:
-        """Times, parts and codes of some rows; ``None`` where a value is invalid or new."""
+    def evaluate(self, columns: Mapping[str, Any], times: Sequence[NDArray[np.float64]]) -> NDArray[np.uint8] | None:
+        """Write times and parts of valid rows, and return the codes of all; ``None`` where a value is invalid or new."""
+        size = len(times[0])
         others = (name for name in (*COLUMNS, "which") if name not in self.columns)
         if not all(is_known(name, self.axes[name], columns[name]) for name in others):
             return None
@@ -111,13 +109,13 @@ class Compiled:
         self.layouts.run(taken, [code, key, bad, *(taken[name] for name in self.words)], None, length)
         if bad.any():
             return None
-        results = [np.zeros(length) for _ in range(self.results)]
-        rows, ends = self.order.sorted(key)
+        rows, ends = self.order.sorted(key[:size])
         for kind, begin, end in zip(self.kinds, [0, *ends], ends, strict=False):
             if begin < end:
-                some = np.resize(rows[begin:end], max(LANES, end - begin))
-                kind.run(taken, results, some, len(some))
-        return [*(column[:size] for column in results), code[:size]]
+                some = rows[begin:end]
+                some = some if len(some) >= LANES else np.resize(some, LANES)
+                kind.run(taken, times, some, len(some))
+        return code[:size]
 
     def _column(self, name: str, column: Any, size: int) -> NDArray[Any]:
         """A column as machine code reads it."""

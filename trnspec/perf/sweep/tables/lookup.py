@@ -140,9 +140,17 @@ class Tables:
         """Whether :meth:`evaluate` finds values that are invalid."""
         return isinstance(self.programs, Compiled)
 
-    def evaluate(self, columns: dict[str, Any], size: int) -> list[Any] | None:
-        """Times, parts and codes of some rows; ``None`` where :meth:`grow` is needed before."""
-        return self._direct(columns) if self.programs is None else self.programs.evaluate(columns, size)
+    def evaluate(self, columns: dict[str, Any], times: Sequence[NDArray[np.float64]]) -> Any:
+        """Evaluate some rows.
+
+        Args:
+            columns: Their columns.
+            times: Where to write the times of valid rows and their parts.
+
+        Returns:
+            Codes; ``None`` where :meth:`grow` is needed before, and nothing was written.
+        """
+        return self._direct(columns, times) if self.programs is None else self.programs.evaluate(columns, times)
 
     def grow(self, columns: dict[str, Any]) -> None:
         """Add the values of these columns, which are at least 1 where they count from 1."""
@@ -214,7 +222,7 @@ class Tables:
             return Compiled.of(self.axes, words, results.pop(-1), results)
         layout = Program.of(results.pop(-1), reuse=False)
         times_of = {kind: Program.of(of_kind) for kind, of_kind in results.items()}
-        return Programs(self.axes, layout, times_of, every, len(self.names), words)
+        return Programs(self.axes, layout, times_of, every, words)
 
     def _kinds(
         self, layout: Expression, leaves: dict[Expression, NDArray[Any]], limits: _Limits, sample: dict[str, Any]
@@ -224,7 +232,7 @@ class Tables:
             return []
         words, results = self._rowwise({0: [layout]}, self._tabulated(required([layout]), leaves, limits), limits)
         size = max(len(column) for column in sample.values() if isinstance(column, np.ndarray))
-        programs = Programs(self.axes, Program.of(results[0]), {}, 0, 0, words)
+        programs = Programs(self.axes, Program.of(results[0]), {}, 0, words)
         found = programs.found(sample, size)
         assert found is not None
         bound = programs.layouts.bound(size, programs.buffers)
@@ -253,8 +261,8 @@ class Tables:
         code = reason_codes(causes, caused(columns["dp"] != choices.dp, "rank-count"))
         return choices, coefficients, microbatches, code
 
-    def _direct(self, columns: dict[str, Any]) -> list[Any] | None:
-        """Times, parts and codes by the formulas as they are, which is faster than tables where rows are few."""
+    def _direct(self, columns: dict[str, Any], times: Sequence[NDArray[np.float64]]) -> Any:
+        """As :meth:`evaluate`, by the formulas as they are, which is faster than tables where rows are few."""
         if any(isinstance(columns[name], np.ndarray) and columns[name].min() < 1 for name in COUNTS):
             return None
         positions = {name: of_estimators[columns["which"]] for name, of_estimators in self.figures.positions.items()}
@@ -263,7 +271,9 @@ class Tables:
             columns, self.figures.map(lambda axis, _, numbers: numbers[positions[axis]])
         )
         step = step_from_costs(coefficients, choices.microbatch, microbatches)
-        return [*(getattr(step, name) for name in self.names), code]
+        for column, name in zip(times, self.names, strict=True):
+            np.copyto(column, getattr(step, name), where=np.equal(code, 0))
+        return code
 
     @property
     def _order(self) -> tuple[str, ...]:

@@ -27,8 +27,8 @@ _CHUNK = 1 << 16
 """Rows of a pass where results of one are read by the next."""
 _CACHED = 1 << 19
 """Bytes of a table from which on elements are fetched into the cache before a row needs them."""
-_AHEAD = 24
-"""How many rows before."""
+_AHEAD = 8
+"""How many rows before; the misses of more rows would hold up the columns, which are read at the same time."""
 
 _FLOAT = {np.add: "fadd", np.subtract: "fsub", np.multiply: "fmul", np.true_divide: "fdiv", np.negative: "fneg"}
 _WHOLE = {

@@ -17,7 +17,7 @@ from trnspec.perf.sweep.formulas import COLUMNS
 from trnspec.perf.sweep.tables.axes import Axis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from trnspec.perf.sweep.expressions import Operand
 
@@ -254,7 +254,6 @@ class Programs:
         layouts: Codes and features.
         kinds: Times and their parts by features.
         every: The features of the program for the other rows.
-        results: Number of results of each row.
         words: The columns that programs have as bits of words.
         buffers: The memory of the programs.
         evaluated: Rows that were evaluated so far.
@@ -264,14 +263,14 @@ class Programs:
     layouts: Program
     kinds: dict[int, Program]
     every: int
-    results: int
     words: list[Translation]
     buffers: Buffers = field(factory=Buffers)
     evaluated: int = field(default=0, init=False)
     _scratch: dict[str, NDArray[np.int64]] = field(factory=dict, init=False)
 
-    def evaluate(self, columns: Mapping[str, Any], size: int) -> list[Any] | None:
-        """Times, parts and codes of some rows; ``None`` where a value is new."""
+    def evaluate(self, columns: Mapping[str, Any], times: Sequence[NDArray[np.float64]]) -> NDArray[np.uint8] | None:
+        """Write times and parts of valid rows, and return the codes of all; ``None`` where a value is new."""
+        size = len(times[0])
         self.evaluated += size
         words: dict[str, NDArray[Any]] = {}
         code, features = np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8)
@@ -284,7 +283,8 @@ class Programs:
             code[at], features[at] = self.layout(part | found, at.stop - begin)
             for name, bits in found.items():
                 words.setdefault(name, self._array(f"all {name}", size))[at] = bits
-        return [*self.times(dict(columns) | words, features, near(self.axes, columns["which"])), code]
+        self._write(dict(columns) | words, features, near(self.axes, columns["which"]), times)
+        return code
 
     def found(self, columns: Mapping[str, Any], size: int) -> dict[str, NDArray[Any]] | None:
         """The positions of the values of rows on axes, as bits of words; ``None`` where one is new."""
@@ -316,15 +316,17 @@ class Programs:
         code, features = layouts.run()
         return code, features
 
-    def times(self, columns: Mapping[str, Any], features: NDArray[np.uint8], near: Any) -> list[NDArray[Any]]:
-        """Times and parts of some rows; 0 for layouts that are not valid.
+    def _write(
+        self, columns: Mapping[str, Any], features: NDArray[np.uint8], near: Any, times: Sequence[NDArray[np.float64]]
+    ) -> None:
+        """Write times and parts of rows with valid layouts.
 
         Args:
             columns: The columns that programs read.
             features: The features of each row.
             near: Numbers below 2^12; rows with the same one look up elements that are near each other.
+            times: Where to write.
         """
-        results = [np.zeros(len(features)) for _ in range(self.results)]
         programs = list(self.kinds)
         place = np.full(REJECTED + 1, programs.index(self.every), dtype=np.uint16)
         place[programs] = np.arange(len(programs))
@@ -338,6 +340,5 @@ class Programs:
                 count = -(-len(part) // _ROUND) * _ROUND
                 bound = program.bound(count, self.buffers)
                 bound.gather(columns, np.concatenate((part, np.full(count - len(part), part[0]))))
-                for column, values in zip(results, bound.run(), strict=True):
+                for column, values in zip(times, bound.run(), strict=True):
                     column[part] = values[: len(part)] if isinstance(values, np.ndarray) else values
-        return results
