@@ -142,7 +142,7 @@ GROUPS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
         {}, {"on": "p5.48xlarge*16"}, {"calibration": "none"},
     ]),
     "fleets": ("plan-serve", {"model": "llama-3.1-8b", "rate": 20.0, "ttft": "1s", "tpot": "30ms", "on": "trn2.48xlarge", "price": "20 USD/h"}, [
-        {}, {"rate": 60.0, "confidence": 0.9}, {"model": "qwen3-30b-a3b", "on": "p5.48xlarge"},
+        {}, {"model": "qwen3-30b-a3b", "on": "p5.48xlarge"},
     ]),
 }  # fmt: skip
 
