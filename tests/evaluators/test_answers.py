@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 import json
 import sys
+from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +22,19 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 sys.path.extend(map(str, Path(__file__).parents[2].glob("plugins/*/src")))
 
 from engine_catalogs import everything
-from evaluator_calls import BASES, Base, calls
+from evaluator_calls import BASES, LLAMA, MIXTRAL, Base, calls
 
-from trnspec.api import evaluate, load
+from trnspec.api import evaluate, load, trace
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import TrnspecError
 from trnspec.evaluation.result import RefusalError
+from trnspec.evaluators.traces.execution import execution
+from trnspec.evaluators.training import TrainingQuestion
+from trnspec.loading.files import shipped
+from trnspec.output.chakra import parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from trnspec.evaluation.result import Evaluation
 
@@ -119,6 +125,48 @@ def actual(base: Base) -> dict[str, list[str]]:
     return found | {name: changes(at_base, answered(base, inputs, brief=True)) for name, inputs in calls(base)}
 
 
+def timeline(**inputs: Any) -> list[str]:
+    """The events of the timeline of a training step."""
+    data = trace("training", catalog(plugins=False), **inputs)
+    return [text(data["otherData"]), *(text(*event.values()) for event in data["traceEvents"])]
+
+
+def executed(**inputs: Any) -> list[str]:
+    """The files of an execution trace; of the first and the last rank the different nodes, with their number."""
+    pytest.importorskip("google.protobuf", reason="protobuf is not installed")
+    files = execution(catalog(plugins=False), TrainingQuestion(**inputs))
+    ranks = sorted((name for name in files if name.endswith(".et")), key=lambda name: int(name.partition(".")[0]))
+    found = [*(f"{name}: {files[name].decode()}" for name in files if name not in ranks), f"ranks: {len(ranks)}"]
+    for name in (ranks[0], ranks[-1]):
+        nodes = Counter(
+            text(node.name, node.type, node.duration_micros, *(getattr(a, a.WhichOneof("value")) for a in node.attr))
+            for node in parsed(files[name])
+        )
+        found += [f"{name}: {number} x {node}" for node, number in nodes.items()]
+    return found
+
+
+def errors(table: str) -> list[str]:
+    """The errors of a table of measurements."""
+    found = evaluate("accuracy", catalog(plugins=False), data=str(shipped() / "measured" / table), rows=True)
+    return [f"{name}: {value}" for name, value in lines(found, brief=False) if name != "input data"]
+
+
+_TRAINIUM = {"on": "trn1.32xlarge", "seq": 1024, "tp": 8, "pp": 2, "must_fit": False}
+_GPT = {"model": "gpt2-large", "on": "trn1.32xlarge", "chips": 2, "seq": 512}
+MORE: Mapping[str, Callable[[], list[str]]] = {
+    "timeline, one stage": partial(timeline, **_GPT, global_batch=8, zero=1),
+    "timeline, recompute": partial(timeline, **_TRAINIUM, model=LLAMA, global_batch=6, recompute="full"),
+    "timeline, V-shaped": partial(
+        timeline, **_TRAINIUM, model=LLAMA, global_batch=6, schedule="zbv", calibration="none"
+    ),
+    "execution, ZeRO 3": partial(executed, **_GPT, global_batch=2, tp=2, pp=2, zero=3, must_fit=False),
+    "execution, experts": partial(executed, **_TRAINIUM | {"tp": 2}, model=MIXTRAL, global_batch=4, cp=2, ep=8, zero=1),
+    "accuracy, training": partial(errors, "training_trn1.csv"),
+}
+"""Other outputs by name."""
+
+
 @functools.cache
 def expected() -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = json.loads(STORED.read_text("utf-8"))
@@ -130,10 +178,16 @@ def test_answers(name: str) -> None:
     assert actual(BASES[name]) == expected()[name]
 
 
+@pytest.mark.parametrize("name", MORE)
+def test_other_outputs(name: str) -> None:
+    assert MORE[name]() == expected()[name]["base"]
+
+
 def test_nothing_else_is_stored() -> None:
-    assert list(expected()) == list(BASES)
+    assert list(expected()) == [*BASES, *MORE]
 
 
 if __name__ == "__main__":
     data = {name: actual(base) for name, base in BASES.items()}
+    data |= {name: {"base": lines_of()} for name, lines_of in MORE.items()}
     STORED.write_text(json.dumps(data, indent=0, ensure_ascii=False) + "\n", "utf-8")

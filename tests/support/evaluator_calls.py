@@ -63,7 +63,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "algorithm": ("ring", "mesh", "rdh", "tree", "none"),
     "matmul": ("4096x4096x4096", "1x4096x4096", "4096x4096", "64 x 128 x 256"),
     "where": ("tp = 8", "tp >= 8 and memory < 50 GiB", "tp > 64", "size = 1"),
-    "pareto": ("step_time", "ttft", "usd", "chips"),
+    "pareto": ("step_time,memory", "ttft,tpot,usd", "usd", "chips,chips"),
     "price": ("21.50 USD/h", "21.50"),
     "region": ("us-west-2", "mars-north-1"),
     "tokens": ("100B", "0", "many"),
@@ -131,7 +131,9 @@ def _values(one: Input) -> Iterator[Any]:
         values = (False, True)
     elif one.type is str and not one.choices:
         values = TEXTS.get(one.name, ())
-    yield from (((value,) if one.many else value) for value in values)
+    for value in values:
+        several = tuple(value.split(",")) if isinstance(value, str) else (value,)
+        yield several if one.many else value
     if one.many and one.choices:
         yield one.choices
 
@@ -186,8 +188,9 @@ BASES: Mapping[str, Base] = {
     "memory, does not fit": Base(
         "memory",
         {**_MEMORY, "model": "llama-3.1-70b"},
-        "model tp zero recompute sequence_parallel offload flash microbatch microbatches dropout",
+        "model tp zero recompute sequence_parallel offload",
     ),
+    "memory, no host": Base("memory", {"model": "gpt2-large", "on": "trainium2", "seq": 1024, "zero": 1}, "offload"),
     "memory, experts": Base("memory", {**_MEMORY, "model": MIXTRAL, "on": "trn2-ultraserver", "pp": 4, "ep": 8}, _EXPERTS),
     "memory, inference": Base(
         "memory",
@@ -216,6 +219,7 @@ BASES: Mapping[str, Base] = {
     ),
     "roofline": Base("roofline", {"model": LLAMA, "on": "trainium2"}, _all_but("roofline", "matmul intensity")),
     "roofline, kernels": Base("roofline", {"on": "trainium3", "dtype": "mxfp8"}, "matmul intensity on dtype sparse"),
+    "roofline, GPUs": Base("roofline", {"on": "h100"}, "dtype sparse", plugins=True),
     "roofline, backward": Base("roofline", {"model": MIXTRAL, "on": "trn2.48xlarge", "phase": "train"}, "attention batch"),
     "roofline, decode": Base(
         "roofline", {"model": "deepseek-v3", "on": "trn2.48xlarge", "phase": "decode", "batch": 16}, "attention dtype"
@@ -238,18 +242,37 @@ BASES: Mapping[str, Base] = {
     "search": Base(
         "search",
         _LAYOUTS,
-        "model batch mode objective where pareto on reserve framework tp zero offload price price_type top output chips draft",
+        "batch mode objective where pareto framework offload price price_type top output chips",
     ),
     "search, nothing fits": Base("search", {**_LAYOUTS, "model": "llama-3.1-405b"}),
     "search, serving": Base(
-        "search", _DEPLOYMENTS, "objective where pareto dtype chunk prefill_on recompute price_type"
+        "search", _DEPLOYMENTS, "objective where pareto dtype prefill_on recompute"
+    ),
+    "search, GPUs": Base(
+        "search", {**_LAYOUTS, "on": ("p5.48xlarge", "p4d.24xlarge"), "framework": "megatron"}, "objective pareto", plugins=True
+    ),
+    "plan-train, usual batch": Base(
+        "plan-train", {"model": "llama-3.2-1b", "on": ("trn2.48xlarge",), "tokens": "10B", "deadline": "2d", "count": (3,), "top": 2}
+    ),
+    "plan-train, two chips": Base(
+        "plan-train", {**_RUN, "on": ("trn1.32xlarge", "trn2.48xlarge"), "tokens": "100B", "deadline": "60d"}, "objective"
+    ),
+    "plan-train, GPUs": Base(
+        "plan-train", {**_RUN, "on": ("p5.48xlarge", "p4d.24xlarge"), "budget": "100k"}, "objective mtbf", plugins=True
     ),
     "plan-train": Base(
         "plan-train",
         _RUN,
-        "seq tokens confidence deadline budget objective on calibration mtbf checkpoint_rate restart spares repair price "
-        "price_type region count top framework",
+        "tokens confidence deadline budget objective on mtbf checkpoint_rate restart spares repair price price_type region count top",
     ),
-    "plan-serve": Base("plan-serve", _FLEET, "ttft percentile objective prefill_on running"),
+    "plan-serve": Base("plan-serve", _FLEET, "ttft objective prefill_on"),
+    "plan-serve, narrow types": Base(
+        "plan-serve", {**_FLEET, "pp": (2,), "weight_dtype": ("fp8",), "kv_dtype": ("fp8",), "chunk": (512,), "rate": 50.0}
+    ),
+    "plan-serve, GPUs": Base(
+        "plan-serve",
+        {**_FLEET, "on": ("p5.48xlarge",), "pools": ("aggregated", "disaggregated"), "tp": (2,), "objective": "energy", "rate": 100.0},
+        plugins=True,
+    ),
 }  # fmt: skip
 """The bases by name."""

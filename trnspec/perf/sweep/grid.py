@@ -41,8 +41,8 @@ R = TypeVar("R")
 
 BLOCK = 65536
 """Configurations per block: their arrays fit into a core's cache."""
-_REGION = 65536
-"""Combinations of a region: the arrays of its formulas fit into a core's cache."""
+_REGION = 1 << 17
+"""Combinations of a region: of fewer, calls of numpy take a larger part of the time; of more, arrays leave the cache."""
 _CONSECUTIVE = 1 << 20
 """Consecutive combinations that are evaluated together, from which blocks are cut."""
 

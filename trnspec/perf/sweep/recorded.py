@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from trnspec.perf.sweep.reductions import Reduction
 
-_REGION = 1 << 17
-"""Combinations of a region, about."""
+_REGION = 1 << 18
+"""Combinations of a region, about: of fewer, calls of numpy take a larger part of the time; of more, arrays leave the cache."""
 _AT_ONCE = 1 << 18
 """Rows whose degrees are checked at once."""
 _ROWS = 1 << 12

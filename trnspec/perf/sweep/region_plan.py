@@ -187,6 +187,7 @@ class Evaluation:
     _values: list[Any] = field(init=False)
     _columns: list[tuple[int, int, NDArray[Any]]] = field(factory=list, init=False)
     _groups: dict[Degrees, tuple[NDArray[np.intp], NDArray[np.intp]]] = field(factory=dict, init=False)
+    _degrees: dict[str, tuple[int, NDArray[np.intp]]] = field(factory=dict, init=False)
     _rows: dict[tuple[Degrees, Degrees], NDArray[np.intp] | None] = field(factory=dict, init=False)
     _at: dict[tuple[bool, tuple[int, ...]], tuple[Range, ...]] = field(factory=dict, init=False)
 
@@ -218,18 +219,25 @@ class Evaluation:
         """The first row of each combination of some degrees, and the combination of each row."""
         if degrees not in self._groups:
             rows = self.axes[self.plan.shape.place]
-            of_row = np.arange(len(rows))
+            first = of_row = np.arange(len(rows))
             if degrees != _WHOLE and len(rows) > 1:
-                of_row = np.zeros(len(rows), dtype=np.intp)
+                number = np.zeros(len(rows), dtype=np.int64)
                 for name in sorted(degrees):
-                    values, inverse = np.unique(rows.columns[name], return_inverse=True)
-                    _, of_row = np.unique(of_row * len(values) + inverse, return_inverse=True)
-            _, first = np.unique(of_row, return_index=True)
-            if len(first) == len(rows):
-                # In the order of the rows, so that nothing is repeated.
-                first = of_row = np.arange(len(rows))
+                    size, position = self._positions(name)
+                    number = number * size + position
+                _, some, of_some = np.unique(number, return_index=True, return_inverse=True)
+                # Where all are different, in the order of the rows, so that nothing is repeated.
+                if len(some) < len(rows):
+                    first, of_row = some, of_some
             self._groups[degrees] = first, of_row
         return self._groups[degrees]
+
+    def _positions(self, name: str) -> tuple[int, NDArray[np.intp]]:
+        """How many values a degree has among the rows, and the position of that of each row."""
+        if name not in self._degrees:
+            values, inverse = np.unique(self.axes[self.plan.shape.place].columns[name], return_inverse=True)
+            self._degrees[name] = len(values), inverse
+        return self._degrees[name]
 
     def checked(self, base: tuple[Range, ...]) -> list[Any]:
         """The conditions in a region."""

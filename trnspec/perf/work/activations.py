@@ -7,17 +7,21 @@ for grouped queries, gated networks, other widths and experts; for the GPT form,
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from attrs import frozen
 
 from trnspec.errors import UsageError
+from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.ops import Number, both, larger, somewhere, where
 from trnspec.perf.work.reach import mean
-from trnspec.perf.work.stages import Split, in_flight, stage_layers
+from trnspec.perf.work.stages import Layers, Split, in_flight, stage_layers
 
 if TYPE_CHECKING:
-    from trnspec.model.transformers.dimensions import Dimensions
+    from collections.abc import Callable
+
     from trnspec.perf.work.reach import Heads
 
 RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0, "operators": 1.5}
@@ -103,6 +107,67 @@ def expands(d: Dimensions) -> Number:
     return both(d.kv_elements != keys + d.kv_heads * d.v_size, d.kv_elements != keys)
 
 
+@frozen
+class _Layer:
+    """What layers have in common, in bytes for one microbatch on one rank.
+
+    Attributes:
+        tokens: Tokens of the microbatch on the rank.
+        whole: What a layer without recompute stores besides the tensors of its feed-forward network, and scores.
+        input: The input of a layer.
+        scores: Scores.
+    """
+
+    d: Dimensions
+    split: Split
+    storing: Storing
+    tokens: Number
+    whole: Number
+    input: Number
+    scores: Number
+
+    @classmethod
+    def of(cls, d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number) -> _Layer:
+        tokens = seq / split.cp * microbatch
+        sequence_split = where(storing.sequence_parallel > 0.0, split.tp, 1.0)
+        unsplit = tokens * d.hidden * (4.0 * storing.element_bytes + 2.0 * storing.dropout) / sequence_split
+        if somewhere(storing.gathered_inputs > 0.0):
+            gathered = 2.0 * tokens * d.hidden * storing.element_bytes
+            unsplit = unsplit + storing.gathered_inputs * (gathered - gathered / sequence_split)
+        whole = unsplit + _attention(d, split, storing, tokens)
+        input_ = tokens * d.hidden * storing.element_bytes / sequence_split
+        return cls(d, split, storing, tokens, whole, input_, _scores(d, split, storing, seq, microbatch))
+
+    def everything(self, expert: Number) -> Number:
+        """What a layer without recompute stores, without scores."""
+        return self.whole + _feed_forward(self.d, self.split, self.storing, self.tokens, expert)
+
+    def stored(self, everything: Number, expert: Number) -> Number:
+        """What a layer stores, given the same without recompute."""
+        recompute = self.storing.recompute
+        scored = where(recompute >= 1.0, 0.0, self.scores)
+        stored = where(recompute >= 2.0, self.input, everything + scored)
+        operators = recompute == RECOMPUTE["operators"]
+        # Few batches have rows with ``operators``; without any the computation is skipped.
+        if not somewhere(operators):
+            return stored
+        kept = kept_operators(self.d, self.split, self.storing, self.tokens, expert)
+        return where(operators, self.input + kept, stored)
+
+    def recomputed(self, *everything: Number) -> Number:
+        """One layer of the larger kind while it is recomputed, given what each kind stores without recompute.
+
+        The whole layer with ``full`` and ``operators`` (which has recomputed most of it before its backward pass ends), the
+        scores with ``selective``.
+        """
+        recompute = self.storing.recompute
+        if not somewhere(recompute >= 1.0):
+            return 0.0
+        layer = reduce(larger, (one + self.scores for one in everything))
+        transient = where(recompute < RECOMPUTE["operators"], self.scores, layer)
+        return where(recompute >= 1.0, transient, 0.0)
+
+
 def layer_activations(
     d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number, expert: Number = 0.0
 ) -> Number:
@@ -116,21 +181,8 @@ def layer_activations(
         microbatch: Sequences of a microbatch.
         expert: 1.0 for an MoE layer.
     """
-    tokens = seq / split.cp * microbatch
-    sequence_split = where(storing.sequence_parallel > 0.0, split.tp, 1.0)
-    unsplit = tokens * d.hidden * (4.0 * storing.element_bytes + 2.0 * storing.dropout) / sequence_split
-    if somewhere(storing.gathered_inputs > 0.0):
-        gathered = 2.0 * tokens * d.hidden * storing.element_bytes
-        unsplit = unsplit + storing.gathered_inputs * (gathered - gathered / sequence_split)
-    stored_full = unsplit + _attention(d, split, storing, tokens) + _feed_forward(d, split, storing, tokens, expert)
-    full = tokens * d.hidden * storing.element_bytes / sequence_split
-    scored = where(storing.recompute >= 1.0, 0.0, _scores(d, split, storing, seq, microbatch))
-    stored = where(storing.recompute >= 2.0, full, stored_full + scored)
-    operators = storing.recompute == RECOMPUTE["operators"]
-    # Few batches have rows with ``operators``; without any the computation is skipped.
-    if not somewhere(operators):
-        return stored
-    return where(operators, full + kept_operators(d, split, storing, tokens, expert), stored)
+    layer = _Layer.of(d, split, storing, seq, microbatch)
+    return layer.stored(layer.everything(expert), expert)
 
 
 def kept_operators(d: Dimensions, split: Split, storing: Storing, tokens: Number, expert: Number) -> Number:
@@ -219,7 +271,6 @@ def activations(
     microbatch: Number,
     microbatches: Number,
     stage: Number = 0.0,
-    layers: tuple[Number, Number] | None = None,
 ) -> Activations:
     """Activation memory of one rank of a stage at the peak [B].
 
@@ -235,25 +286,45 @@ def activations(
         microbatch: Sequences of a microbatch.
         microbatches: Microbatches per step and replica; no more than these are in flight.
         stage: The pipeline stage, from 0.
-        layers: The dense and the MoE layers of the stage, where they are known: :func:`stage_layers`.
     """
-    microbatches_held = in_flight(split, microbatches, stage)
-    dense, experts = stage_layers(d, split, stage) if layers is None else layers
-    dense_bytes, expert_bytes = (layer_activations(d, split, storing, seq, microbatch, kind) for kind in (0.0, 1.0))
-    tokens = seq / split.cp * microbatch
+    of_stages = stage_activations(d, split, storing, seq=seq, microbatch=microbatch, microbatches=microbatches)
+    return of_stages(stage, stage_layers(d, split, stage))
+
+
+def stage_activations(
+    d: Dimensions, split: Split, storing: Storing, *, seq: Number, microbatch: Number, microbatches: Number
+) -> Callable[[Number, Layers], Activations]:
+    """Activation memory as a function of a stage and of its dense and MoE layers; see :func:`activations`.
+
+    What is the same on all stages is computed once.
+    """
+    layer = _Layer.of(d, split, storing, seq, microbatch)
+    # Models without experts, or without other layers than those with experts, have one kind of layer.
+    kinds = tuple(
+        kind for kind, layers in ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers)) if somewhere(layers > 0.0)
+    )
+    everything = {kind: layer.everything(kind) for kind in kinds}
+    stored = {kind: layer.stored(everything[kind], kind) for kind in kinds}
+    recomputed = layer.recomputed(*everything.values())
+    tokens = layer.tokens
     sequence_split = where(storing.sequence_parallel > 0.0, split.tp, 1.0)
+    output = 2.0 * storing.element_bytes * tokens * d.hidden / sequence_split
     logits = logit_bytes(storing) * tokens * d.vocabulary / split.tp
-    output = 2.0 * storing.element_bytes * tokens * d.hidden / sequence_split + logits
+    outputs = output + logits
     if somewhere(d.mtp_layers > 0.0):
         # Each module of multi-token prediction has an output and logits of its own, and joins two inputs.
-        joined = 2.0 * storing.element_bytes * tokens * d.hidden / sequence_split
-        output = output + d.mtp_layers * (output + joined)
-    return Activations(
-        layers=microbatches_held * (dense * dense_bytes + experts * expert_bytes),
-        embedding=split.first(stage) * microbatches_held * tokens * (8.0 + storing.dropout * d.hidden) / sequence_split,
-        output=split.last(stage) * output,
-        recomputed=_recomputed(d, split, storing, seq, microbatch),
-    )
+        outputs = outputs + d.mtp_layers * (outputs + output)
+
+    def of_stage(stage: Number, layers: Layers) -> Activations:
+        held = in_flight(split, microbatches, stage)
+        return Activations(
+            layers=held * reduce(add, (layers[int(kind)] * each for kind, each in stored.items())),
+            embedding=split.first(stage) * held * tokens * (8.0 + storing.dropout * d.hidden) / sequence_split,
+            output=split.last(stage) * outputs,
+            recomputed=recomputed,
+        )
+
+    return of_stage
 
 
 def logit_bytes(storing: Storing) -> Number:
@@ -264,25 +335,3 @@ def logit_bytes(storing: Storing) -> Number:
     (which replaces the copy), its gradient and the gradient of the copy: 2 + 4 + 4 + 4 = 14 in 16 bit.
     """
     return where(storing.fused_loss > 0.0, 4.0, storing.element_bytes + 12.0)
-
-
-def _recomputed(d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number) -> Number:
-    """One layer of the larger kind while it is recomputed.
-
-    The whole layer with ``full`` and ``operators`` (which has recomputed most of it before its backward pass ends), the
-    scores with ``selective``.
-    """
-    full_storage = Storing(
-        sequence_parallel=storing.sequence_parallel,
-        flash=storing.flash,
-        dropout=storing.dropout,
-        element_bytes=storing.element_bytes,
-        gathered_inputs=storing.gathered_inputs,
-        load=storing.load,
-        form=storing.form,
-    )
-    dense, expert = (layer_activations(d, split, full_storage, seq, microbatch, kind) for kind in (0.0, 1.0))
-    layer = larger(dense, expert)
-    scores = _scores(d, split, storing, seq, microbatch)
-    transient = where(storing.recompute < RECOMPUTE["operators"], scores, layer)
-    return where(storing.recompute >= 1.0, transient, 0.0)

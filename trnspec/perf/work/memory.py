@@ -5,18 +5,21 @@ All functions take floats or float64 arrays that broadcast, and return the broad
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from attrs import Factory, evolve, field, frozen
 
 from trnspec.perf.ops import Number, ceil, larger, smaller, somewhere, where
-from trnspec.perf.work.activations import Activations, Storing, activations, expands, recompute_code
+from trnspec.perf.work.activations import Activations, Storing, activations, expands, recompute_code, stage_activations
 from trnspec.perf.work.frameworks import ALLOCATED
 from trnspec.perf.work.reach import heads_of, mean, reaches
-from trnspec.perf.work.stages import Split, in_flight, peak_stages, stage_layers
+from trnspec.perf.work.stages import Layers, Split, in_flight, layers_of_stages, peak_stages, stage_layers
 from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.work.frameworks import Runtime
 
@@ -151,19 +154,29 @@ def spread(parameters: Number, copies: Number, optimizer: Optimizer, zero: Numbe
         optimizer: Bytes per parameter.
         zero: ZeRO stage, 0.0 to 3.0.
     """
+    return _sharded(parameters, _shards(copies, zero), optimizer)
+
+
+def _shards(copies: Number, zero: Number) -> State:
+    """Over how many ranks ZeRO shards each part of the model state."""
     return State(
-        weights=optimizer.weight_bytes * parameters / where(zero >= 3.0, copies, 1.0),
-        gradients=optimizer.grad_bytes * parameters / where(zero >= 2.0, copies, 1.0),
-        optimizer=optimizer.state_bytes * parameters / where(zero >= 1.0, copies, 1.0),
+        weights=where(zero >= 3.0, copies, 1.0),
+        gradients=where(zero >= 2.0, copies, 1.0),
+        optimizer=where(zero >= 1.0, copies, 1.0),
+    )
+
+
+def _sharded(parameters: Number, shards: State, optimizer: Optimizer) -> State:
+    """The model state of some parameters, each part over a number of ranks [B]."""
+    return State(
+        weights=optimizer.weight_bytes * parameters / shards.weights,
+        gradients=optimizer.grad_bytes * parameters / shards.gradients,
+        optimizer=optimizer.state_bytes * parameters / shards.optimizer,
     )
 
 
 def held_parameters(
-    d: Dimensions,
-    split: Split,
-    stage: Number = 0.0,
-    shares: Literal["stage", "even"] = "stage",
-    layers: tuple[Number, Number] | None = None,
+    d: Dimensions, split: Split, stage: Number = 0.0, shares: Literal["stage", "even"] = "stage"
 ) -> RankParameters:
     """Parameters that a rank of a stage holds.
 
@@ -176,10 +189,18 @@ def held_parameters(
         stage: The pipeline stage, from 0.
         shares: ``stage``: parameters outside the layers count on the stage that uses them. ``even``: every stage has its
             share of the final norm, and no stage has the output unless there is only one, as in Megatron-LM's estimator.
-        layers: The dense and the MoE layers of the stage, where they are known: :func:`stage_layers`.
+    """
+    return stage_parameters(d, split, shares)(stage, stage_layers(d, split, stage))
+
+
+def stage_parameters(
+    d: Dimensions, split: Split, shares: Literal["stage", "even"] = "stage"
+) -> Callable[[Number, Layers], RankParameters]:
+    """Parameters as a function of a stage and of its dense and MoE layers; see :func:`held_parameters`.
+
+    What is the same on all stages is computed once.
     """
     tp = split.tp
-    dense, expert = stage_layers(d, split, stage) if layers is None else layers
     kv_weights = d.hidden * mean(d, lambda own: own.projected)
     # Query heads are padded where they do not divide, which only serving allows.
     padding = mean(d, lambda own: own.width * (own.head_share(tp) * tp)) / mean(d, lambda own: own.width)
@@ -188,22 +209,26 @@ def held_parameters(
     mlp = d.mlp_weights / tp + _biases(d.mlp_small, d.hidden, tp)
     shared = d.shared_weights / tp + _biases(d.shared_small, d.hidden, tp)
     expert_weights = d.expert_weights / split.expert_split + _biases(d.expert_small, d.hidden, split.expert_split)
-    first, last = split.first(stage), split.last(stage)
-    head = last * _own_head(d, first) / tp
-    outer = last * (d.outer_small + d.outer_weights / tp)
-    if shares == "even":
-        outer = (d.outer_small + d.outer_weights / tp) / split.pp
-        head = where(split.pp == 1.0, head, 0.0)
-    return RankParameters(
-        dense=(dense + expert) * attention
-        + dense * mlp
-        + expert * (shared + d.router_weights + d.router_small)
-        + first * (d.embedding / tp + d.positions)
-        + head
-        + outer
-        + last * d.mtp_layers * (d.mtp_weights / tp + d.mtp_small),
-        experts=expert * (d.experts / split.ep) * expert_weights,
-    )
+    outermost = d.outer_small + d.outer_weights / tp
+
+    def of_stage(stage: Number, layers: Layers) -> RankParameters:
+        dense, expert = layers
+        first, last = split.first(stage), split.last(stage)
+        head, outer = last * _own_head(d, first) / tp, last * outermost
+        if shares == "even":
+            head, outer = where(split.pp == 1.0, head, 0.0), outermost / split.pp
+        return RankParameters(
+            dense=(dense + expert) * attention
+            + dense * mlp
+            + expert * (shared + d.router_weights + d.router_small)
+            + first * (d.embedding / tp + d.positions)
+            + head
+            + outer
+            + last * d.mtp_layers * (d.mtp_weights / tp + d.mtp_small),
+            experts=expert * (d.experts / split.ep) * expert_weights,
+        )
+
+    return of_stage
 
 
 def _biases(elements: Number, hidden: Number, tp: Number) -> Number:
@@ -212,14 +237,13 @@ def _biases(elements: Number, hidden: Number, tp: Number) -> Number:
     return replicated + (elements - replicated) / tp
 
 
-def model_state(  # noqa: PLR0917  # the first six are those of held_parameters
+def model_state(
     d: Dimensions,
     split: Split,
     optimizer: Optimizer,
     zero: Number = 0.0,
     stage: Number = 0.0,
     shares: Literal["stage", "even"] = "stage",
-    layers: tuple[Number, Number] | None = None,
 ) -> State:
     """Bytes of weights, gradients and optimizer states on a rank of a stage.
 
@@ -232,12 +256,23 @@ def model_state(  # noqa: PLR0917  # the first six are those of held_parameters
         zero: ZeRO stage, 0.0 to 3.0.
         stage: The pipeline stage, from 0.
         shares: See :func:`held_parameters`.
-        layers: The same.
     """
-    parameters = held_parameters(d, split, stage, shares, layers)
-    dense = spread(parameters.dense, split.copies, optimizer, zero)
-    experts = spread(parameters.experts, split.expert_copies, optimizer, zero)
-    return State(*(a + b for a, b in zip(dense, experts, strict=True)))
+    return _states(d, split, optimizer, zero)(held_parameters(d, split, stage, shares))
+
+
+def _states(d: Dimensions, split: Split, optimizer: Optimizer, zero: Number) -> Callable[[RankParameters], State]:
+    """The model state as a function of the parameters of a rank [B]."""
+    shards, of_experts = _shards(split.copies, zero), _shards(split.expert_copies, zero)
+    routed = somewhere(d.expert_layers > 0.0)
+
+    def state(parameters: RankParameters) -> State:
+        dense = _sharded(parameters.dense, shards, optimizer)
+        if not routed:
+            return dense
+        experts = _sharded(parameters.experts, of_experts, optimizer)
+        return State(*(a + b for a, b in zip(dense, experts, strict=True)))
+
+    return state
 
 
 def kv_cache(d: Dimensions, tokens: Number, batch: Number, element_bytes: Number = 2.0, tp: Number = 1.0) -> Number:
@@ -331,36 +366,63 @@ def training_memory(  # noqa: PLR0913  # each is an input of the evaluator
         stage: The pipeline stage, from 0.
         runtime: What software needs besides; nothing by default.
     """
-    if runtime.gathered_inputs:
-        storing = evolve(storing, gathered_inputs=runtime.gathered_inputs)
-    layers = stage_layers(d, split, stage)
-    state = model_state(d, split, optimizer, zero, stage, layers=layers)
-    stored = activations(
-        d, split, storing, seq=seq, microbatch=microbatch, microbatches=microbatches, stage=stage, layers=layers
+    of_stages = _of_stages(
+        d,
+        split,
+        storing,
+        optimizer,
+        seq=seq,
+        microbatch=microbatch,
+        microbatches=microbatches,
+        zero=zero,
+        runtime=runtime,
     )
-    bucket = smaller(runtime.bucket, state.gradients) if runtime.bucket else 0.0
-    return Memory(
-        weights=state.weights,
-        gradients=state.gradients,
-        optimizer=state.optimizer,
-        activations=stored.layers,
-        embeddings_and_logits=stored.embedding + stored.output,
-        recomputed=stored.recomputed,
-        transient=transient_gradients(d, split, storing, stage, layers),
-        buffers=_pipeline_buffers(d, split, storing, seq, microbatch)
-        + _gathered_weights(d, split, optimizer, zero)
-        + where(split.copies > 1.0, bucket, 0.0),
-        reserve=runtime.reserve,
-    )
+    return of_stages(stage)
 
 
-def transient_gradients(
+def _of_stages(  # noqa: PLR0913  # those of training_memory
     d: Dimensions,
     split: Split,
     storing: Storing,
-    stage: Number = 0.0,
-    layers: tuple[Number, Number] | None = None,
-) -> Number:
+    optimizer: Optimizer,
+    *,
+    seq: Number,
+    microbatch: Number,
+    microbatches: Number,
+    zero: Number,
+    runtime: Runtime,
+) -> Callable[[Number], Memory]:
+    """Memory as a function of a stage; see :func:`training_memory`.  What is the same on all stages is computed once."""
+    if runtime.gathered_inputs:
+        storing = evolve(storing, gathered_inputs=runtime.gathered_inputs)
+    layers_of, parameters, state_of = (
+        layers_of_stages(d, split), stage_parameters(d, split), _states(d, split, optimizer, zero)
+    )  # fmt: skip
+    activations_ = stage_activations(d, split, storing, seq=seq, microbatch=microbatch, microbatches=microbatches)
+    transient = _stage_gradients(d, split, storing)
+    buffers = _pipeline_buffers(d, split, storing, seq, microbatch) + _gathered_weights(d, split, optimizer, zero)
+
+    def of_stage(stage: Number) -> Memory:
+        layers = layers_of(stage)
+        state = state_of(parameters(stage, layers))
+        stored = activations_(stage, layers)
+        bucket = smaller(runtime.bucket, state.gradients) if runtime.bucket else 0.0
+        return Memory(
+            weights=state.weights,
+            gradients=state.gradients,
+            optimizer=state.optimizer,
+            activations=stored.layers,
+            embeddings_and_logits=stored.embedding + stored.output,
+            recomputed=stored.recomputed,
+            transient=transient(stage, layers),
+            buffers=buffers + where(split.copies > 1.0, bucket, 0.0) if runtime.bucket else buffers,
+            reserve=runtime.reserve,
+        )
+
+    return of_stage
+
+
+def transient_gradients(d: Dimensions, split: Split, storing: Storing, stage: Number = 0.0) -> Number:
     """Gradients that the backward pass has computed and not yet accumulated, on a rank of a stage [B].
 
     They are as wide as activations.  At the peak there are those of the widest matrix of a layer, gate and up together, and
@@ -371,21 +433,29 @@ def transient_gradients(
         split: Degrees of parallelism.
         storing: What is stored for the backward pass.
         stage: The pipeline stage, from 0.
-        layers: The dense and the MoE layers of the stage, where they are known: :func:`stage_layers`.
     """
-    first, last = split.first(stage), split.last(stage) * where(storing.fused_loss > 0.0, 1.0, 0.0)
-    vocabulary = larger(first * (1.0 - split.last(stage)), last) * d.embedding / split.tp
-    inner = d.matrices - 1.0
-    network = d.width / split.tp
-    if somewhere(d.expert_layers > 0.0):
-        dense, _ = stage_layers(d, split, stage) if layers is None else layers
-        network = larger(where(dense > 0.0, d.width, 0.0), d.shared_width) / split.tp
-    widest = inner * larger(network, where(d.experts > 0.0, d.expert_width / split.expert_split, 0.0))
+    return _stage_gradients(d, split, storing)(stage, stage_layers(d, split, stage))
+
+
+def _stage_gradients(d: Dimensions, split: Split, storing: Storing) -> Callable[[Number, Layers], Number]:
+    """The same as a function of a stage and of its dense and MoE layers."""
+    fused = where(storing.fused_loss > 0.0, 1.0, 0.0)
+    routed = where(d.experts > 0.0, d.expert_width / split.expert_split, 0.0)
     projected = 0.0
     for own in heads_of(d):
         projected = larger(projected, (own.heads * own.qk_size + own.projected) / split.tp)
-    widest = larger(widest, where(expands(d), 0.0, projected))
-    return storing.element_bytes * (vocabulary + d.hidden * widest)
+    projected = where(expands(d), 0.0, projected)
+
+    def of_stage(stage: Number, layers: Layers) -> Number:
+        first, last = split.first(stage), split.last(stage)
+        vocabulary = larger(first * (1.0 - last), last * fused) * d.embedding / split.tp
+        network = d.width / split.tp
+        if somewhere(d.expert_layers > 0.0):
+            network = larger(where(layers[0] > 0.0, d.width, 0.0), d.shared_width) / split.tp
+        widest = larger((d.matrices - 1.0) * larger(network, routed), projected)
+        return storing.element_bytes * (vocabulary + d.hidden * widest)
+
+    return of_stage
 
 
 def _pipeline_buffers(d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number) -> Number:
@@ -424,22 +494,18 @@ def peak_memory(  # noqa: PLR0913  # those of training_memory
     stages = peak_stages(d, split)
     if all(type(stage) is float for stage in stages):
         stages = tuple(dict.fromkeys(stages))
-    peak: Number = 0.0
-    for stage in stages:
-        memory = training_memory(
-            d,
-            split,
-            storing,
-            optimizer,
-            seq=seq,
-            microbatch=microbatch,
-            microbatches=microbatches,
-            zero=zero,
-            stage=stage,
-            runtime=runtime,
-        )
-        peak = larger(peak, memory.total)
-    return peak
+    of_stages = _of_stages(
+        d,
+        split,
+        storing,
+        optimizer,
+        seq=seq,
+        microbatch=microbatch,
+        microbatches=microbatches,
+        zero=zero,
+        runtime=runtime,
+    )
+    return reduce(larger, (of_stages(stage).total for stage in stages), 0.0)
 
 
 def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator

@@ -29,6 +29,10 @@ Zero bubble: sail-sg/zero-bubble-pipeline-parallelism, README.md. GPipe stores e
 """
 
 
+Layers = tuple[Number, Number]
+"""The dense and the MoE layers of a stage."""
+
+
 @frozen(kw_only=True)
 class Split:
     """How a model is split over ranks; every degree is a float or an array.
@@ -184,34 +188,45 @@ def dealt_with_mtp(layers: Number, pp: Number, interleave: Number, folded: Numbe
     return dealt(layers + counted, pp, interleave, folded), counted
 
 
-def stage_layers(d: Dimensions, split: Split, stage: Number) -> tuple[Number, Number]:
+def stage_layers(d: Dimensions, split: Split, stage: Number) -> Layers:
     """The dense and the MoE layers of a stage; dense layers are the first of the model.
 
     Interleaved, chunk ``j`` of stage ``k`` is the ``(j p + k)``-th; in a V-shaped schedule a stage has the ``k``-th and the
     ``(2 p - 1 - k)``-th.  See :func:`dealt` for their layers.  Modules of multi-token prediction count as layers of the
     stage with the output, of the kind of the last layer.
     """
+    return layers_of_stages(d, split)(stage)
+
+
+def layers_of_stages(d: Dimensions, split: Split) -> Callable[[Number], Layers]:
+    """The layers as a function of a stage; see :func:`stage_layers`.  What is the same on all stages is computed once."""
     deal, counted = dealt_with_mtp(d.layers, split.pp, split.interleave, split.folded, d.mtp_layers)
     folded, unequal = split.folded > 0.0, deal.unequal
-    mirrored = deal.chunks - 1.0 - stage if somewhere(folded) else None
-
-    def until(chunk: Number) -> Number:
-        """Chunks of the stage before a chunk."""
-        interleaved = larger(0.0, ceil((chunk - stage) / split.pp))
-        if mirrored is None:
-            return interleaved
-        return where(folded, where(chunk > stage, 1.0, 0.0) + where(chunk > mirrored, 1.0, 0.0), interleaved)
-
-    first_long = until(deal.begin) if unequal else 0.0
-    layers = deal.short * where(folded, 2.0, split.interleave)
-    layers = layers + (until(deal.end) - first_long) if unequal else layers
-    layers = layers - split.last(stage) * counted if somewhere(counted > 0.0) else layers
-    dense_layers = _dense(d, deal, until, first_long, layers)
-    if type(d.mtp_layers) is float and not d.mtp_layers:
-        return dense_layers, layers - dense_layers
-    predicting = split.last(stage) * d.mtp_layers
+    v_shaped, moved = somewhere(folded), somewhere(counted > 0.0)
+    chunks = where(folded, 2.0, split.interleave)
     expert = where(d.expert_layers > 0.0, 1.0, 0.0)
-    return dense_layers + (1.0 - expert) * predicting, layers - dense_layers + expert * predicting
+
+    def of_stage(stage: Number) -> Layers:
+        mirrored = deal.chunks - 1.0 - stage if v_shaped else None
+
+        def until(chunk: Number) -> Number:
+            """Chunks of the stage before a chunk."""
+            interleaved = larger(0.0, ceil((chunk - stage) / split.pp))
+            if mirrored is None:
+                return interleaved
+            return where(folded, where(chunk > stage, 1.0, 0.0) + where(chunk > mirrored, 1.0, 0.0), interleaved)
+
+        first_long = until(deal.begin) if unequal else 0.0
+        layers = deal.short * chunks
+        layers = layers + (until(deal.end) - first_long) if unequal else layers
+        layers = layers - split.last(stage) * counted if moved else layers
+        dense_layers = _dense(d, deal, until, first_long, layers)
+        if type(d.mtp_layers) is float and not d.mtp_layers:
+            return dense_layers, layers - dense_layers
+        predicting = split.last(stage) * d.mtp_layers
+        return dense_layers + (1.0 - expert) * predicting, layers - dense_layers + expert * predicting
+
+    return of_stage
 
 
 def _dense(d: Dimensions, deal: Deal, until: Callable[[Number], Number], first_long: Number, layers: Number) -> Number:
@@ -272,6 +287,8 @@ def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
         stages += (larger(0.0, boundary), smaller(last, larger(0.0, boundary) + 1.0))
     if not deal.unequal:
         return stages
+    second = smaller(last, 0.0 * last + 1.0)
+    if not somewhere(folded):
+        return (*stages, second)
     # In a V-shaped schedule the second chunk is long from some stage on.
-    both_long = where(folded, smaller(last, deal.chunks - deal.end), smaller(last, 1.0))
-    return (*stages, smaller(last, 0.0 * last + 1.0), both_long)
+    return (*stages, second, where(folded, smaller(last, deal.chunks - deal.end), second))
