@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def test_the_parts_of_a_plan_agree() -> None:
     """Time, cost and chip hours follow from step time, price and chips."""
     found = plan(CAT, **SMALL, on=("trn1.32xlarge*4",))
     (row,) = rows(found)
-    steps = 100e9 / (row["global_batch"] * 4096)
+    steps = math.ceil(100e9 / (row["global_batch"] * 4096))
     server = CAT["trn1.32xlarge"]
     quote = chosen(CAT.graph, server.node, "on-demand")
     hours = row["run_time"] / 3600

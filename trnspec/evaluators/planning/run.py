@@ -49,7 +49,7 @@ class Plan:
     layout: Layout
     step: tuple[float, float, float | None]
     run: Goodput
-    steps: float
+    steps: int
     mfu: float
     evidence: Evidence
     rent: Rent | None

@@ -329,8 +329,10 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
     price = rent(catalog, on, type=q.price_type, region=q.region, price=q.price)
     power = chip_power(catalog, on)
     rate = goals.checkpoint_rate or _storage(catalog, on)
+    # The last step is a whole one too.
+    steps = math.ceil(goals.tokens / layout.tokens)
     interrupted = goodput(
-        goals.tokens / layout.tokens * step[0],
+        steps * step[0],
         mtbf=goals.mtbf / estimator.system.chips,
         checkpoint=checkpoint_bytes(estimator, layout) / rate if rate else 0.0,
         restart=goals.restart,
@@ -342,7 +344,7 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
         layout=layout,
         step=(step[0], step[1], None if bound else step[2]),
         run=interrupted,
-        steps=goals.tokens / layout.tokens,
+        steps=steps,
         mfu=training.utilization(estimator, layout, step[0]),
         evidence=at.calibration.evidence,
         rent=price,

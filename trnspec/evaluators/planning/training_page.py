@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from trnspec.evaluation.amounts import suffixed
@@ -205,7 +204,7 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
     hours = best.chips / HOUR
     yield Answer("chip_hours", value * hours, "", low * hours, None if high is None else high * hours, kind=kind)
     yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)
-    yield Answer("steps", math.ceil(best.steps), note=f"of {best.layout.tokens:,} tokens")
+    yield Answer("steps", best.steps, note=f"of {best.layout.tokens:,} tokens")
     yield Answer("mfu", best.mfu, "%", kind=kind)
     yield Answer("goodput", 100.0 * best.run.share, "%", note=_goodput_note(best))
     yield Answer("failures", best.run.failures, note="expected number")
