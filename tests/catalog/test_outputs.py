@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from fractions import Fraction
+from inspect import signature
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ from checked_catalog import files, linked, slips
 
 from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.charts import Compared, comparison, history, year
-from trnspec.catalog.query.parser import parse_query
+from trnspec.catalog.query.parser import parse_condition, parse_query, parse_term
 from trnspec.catalog.tables import Table, csv_files, json_text, tables
 from trnspec.catalog.versions.as_of import as_of
 from trnspec.catalog.versions.changes import changed
@@ -37,6 +38,7 @@ from trnspec.catalog.versions.overlay import apply_overlay
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.graph.facts import facts
 from trnspec.graph.graph import Graph
+from trnspec.loading.pipeline import link, read
 from trnspec.yaml import read_text
 
 if TYPE_CHECKING:
@@ -112,7 +114,9 @@ ERRORS = [
     "chip where peak.dense.bf16 / memory.capacity > 1", "chip where memory.capacity = dies", "chip where (dies = 2", "chip where dies = 2)", "chip where dies = 2 and", "chip where not", "chip where known", "chip where known 5",
     'chip where name = "full', "chip where dies ? 2", "chip where dies = 2 dies = 3", "server where links.bandwidth > 1 GB/s", "ultraserver where network.peak > 1 Gbps", "chip where memory.capacity > 1,0 GiB", "chip where memory.capacity > 1 GB1",
     "chip where dies => 2", "chip where dies = = 2", "chip where\n  dies = 2 and\n  memory.capacity > 3", 'chip where title = "\u754c\u0301" and x = 1', "chip where memory.bandwidth > 1 kB", "chip where nothing = 1", "chip where other.share > 20 GB",
-    "chip where a b", "server where chip = core", "chip where efa = 1", "chip where dies < = 2", "chip where dies", "chip, server", "where dies = 2", "chip where 'a' = name", "chip where memory.capacity > 5 \u0413\u0411", "chip where dies = 1e3 x",
+    "chip where a b", "server where chip = core", "chip where efa = 1", "chip where dies < = 2", "chip where dies", "chip, server", "where dies = 2", "chip where 'a' = name", "chip where memory.capacity > 5 \u0413\u0411", "chip where memory.capacity > capcity",
+    "chip where 5 GiB > capcity",
+    "chip where dies = 1e3 x",
 ]  # fmt: skip
 FOUND = [
     ("chip", {}), ("chip where memory.capacity > 60 GiB", {}), ("server where chips.count >= 2 and memory.capacity / chips.count > 1 GiB", {}), ("chip where not peak.dense.bf16 > 1 TFLOPS", {}),
@@ -167,6 +171,15 @@ def views(catalog: Catalog) -> Iterator[str]:
     yield str([str(q) for q in catalog.servers["box"].prices()])
 
 
+def test_views_are_compared_by_value() -> None:
+    """A view of another catalog with the same values is equal; catalogs are compared by diff."""
+    one, two = Catalog(NOW), Catalog(NOW)
+    assert one != two
+    for view in one:
+        assert view == two[view.name], view
+    assert list(signature(Catalog).parameters) == ["graph", "edition", "as_of", "unknown"]
+
+
 def queries() -> Iterator[str]:
     for text in ERRORS:
         yield from (repr(text), *error(lambda: CAT.query(text)).splitlines())  # noqa: B023  # called here
@@ -174,6 +187,64 @@ def queries() -> Iterator[str]:
         yield from (repr(given), *error(lambda: CAT.query("chip", **given)).splitlines())  # noqa: B023
     for text in QUERIES:
         yield str(parse_query(text))
+
+
+WORDS = (
+    "name",
+    "dies",
+    "memory.capacity",
+    "launched",
+    "chip",
+    "memory",
+    "5",
+    "5 GiB",
+    '"full"',
+    "2023",
+    "=",
+    ">",
+    "~",
+    "/",
+    "and",
+    "not",
+    "(",
+    "known",
+)
+
+
+def slips_in_queries() -> Iterator[str]:
+    """Each word of valid queries replaced by others: what is found, or the error."""
+    texts = [*(text for text, _ in FOUND), *QUERIES]
+    for number, text in enumerate(texts):
+        words = text.split()
+        for index in range(len(words)):
+            for other in (WORDS[(7 * number + 5 * index + step) % len(WORDS)] for step in (0, 9)):
+                changed_text = " ".join([*words[:index], other, *words[index + 1 :]])
+                yield f"{changed_text}: {error(lambda: _names(changed_text))}"  # noqa: B023  # called here
+
+
+def conditions() -> Iterator[str]:
+    """Conditions in which a path alone is true or false, with percentages; columns and sort keys."""
+    for text in (
+        "in_time", "in_time and fits", "in_time or not fits", "not (in_time)", "(in_time and cost > 5 USD)", "in_time fits", "in_time = 1", "in_time,", "mfu > 40 %", "40 % < mfu",
+        "mfu > 40%", "known mfu and mfu <= 1", "unknown a.b or c", "(in_time", "in_time)", "a / b", "a / b > 2", "and", "", "not", "in_time not", "5", "'x'", 'name ~ "x"', "a and b or c and not d",
+    ):  # fmt: skip
+        yield f"{text}: {error(lambda: f'{parse_condition(text)!r} {parse_condition(text)}')}"  # noqa: B023  # called here
+        yield f"term {text}: {error(lambda: repr(parse_term(text)))}"  # noqa: B023
+
+
+def _names(text: str) -> str:
+    result = CAT.query(text)
+    return f"{[view.name for view in result]} {[view.name for view in result.undecided]} {result.columns}"
+
+
+def lists() -> Iterator[str]:
+    """Catalogs of as many links as are named, and of more."""
+    for number in (1, 7, 8, 9, 10):
+        yield from (
+            Catalog(graph(*(document("Link", f"l{n}", "spec: {connects: chips}") for n in range(number))))
+            ._repr_markdown_()
+            .splitlines()
+        )
 
 
 def results() -> Iterator[str]:
@@ -262,11 +333,12 @@ def differences_of_slips() -> Iterator[str]:
 def dates_of_slips() -> Iterator[str]:
     """What a slip in the catalog of several dates changes at some dates."""
     texts = {f"{n}s/{re.findall('name: ([a-z-]+)', text)[0]}.yaml": text for n, text in zip(("source",) * 5 + ("chip", "server"), (*PAGES, PART, BOX), strict=True)}  # fmt: skip
-    rest = (WIRE, OTHER, CLUSTER, PRICE, POWER)
+    rest = [(f"rest-{i}.yaml", text) for i, text in enumerate((WIRE, OTHER, CLUSTER, PRICE, POWER))]
     dates = ("2022-05", "2023-10", "2024-06-02")
     before = {date: _dated(NOW, date) for date in dates}
     for slip in (slip for name in texts for slip in slips(texts, name, 1)):
-        made = graph(*(texts | {slip.file: slip.text}).values(), *rest)
+        changed_texts = [*(texts | {slip.file: slip.text}).items(), *rest]
+        made = link([read(read_text(text, name), KNOWN) for name, text in changed_texts])[0]
         yield str(slip)
         for date in dates:
             lines = _dated(made, date)
@@ -285,6 +357,15 @@ def charts() -> Iterator[str]:
         for at in (*(fact.at for fact in facts(NOW, node)), "memory.capcity"):
             made = error(lambda: asdict(history(NOW, node, at)))  # noqa: B023  # called here
             yield f"{node.name} {at}: {_rounded(made)}"
+    claims = ", ".join(f"{{at: spec.memory.capacity, says: {says} GiB, source: {name}, where: line {n}}}" for n, (says, name) in
+                       enumerate([(32, "old"), (32, "old"), (32, "old"), (30, "mid"), (32, "mid"), (31, "mid"), (31, "mid")]))  # fmt: skip
+    many = graph(
+        *PAGES,
+        document(
+            "Chip", "many", f"spec: {{peak: {{}}, memory: {{capacity: 32 GiB}}}}\nclaims: [{claims}]", "source: new"
+        ),
+    )
+    yield _rounded(str(asdict(history(many, many.named("many"), "memory.capacity"))))
     none: tuple[None, ...] = (None, None)
     ratios = {"a": (Fraction(1), (0.9, 1.1)), "b": (Fraction(2), (1.9, None)), "c": (Fraction(0), (0.0, 0.1))}
     rows = [Compared(at, f"{at} text", (ratios[one], *(ratios.get(other) for other in others)))
@@ -400,6 +481,9 @@ OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
     "dates": dates,
     "changes": changes,
     "labels": labels,
+    "lists": lists,
+    "conditions": conditions,
+    "slips in queries": slips_in_queries,
     "differences of slips": differences_of_slips,
     "dates of slips": dates_of_slips,
     "charts": charts,

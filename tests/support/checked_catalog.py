@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 import re
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ FILE = Path(__file__).parents[1] / "data" / "checked_catalog.txt"
 
 _QUANTITY = re.compile(r"(?<=[: ])(?P<number>[0-9][0-9,]*(?:\.[0-9]+)?) (?P<unit>[A-Za-z]+(?:/[a-z]+)?)(?=[,}\]\n])")
 _COUNT = re.compile(r"(?<=[:\[,] )[1-9][0-9]*(?=[,}\]\n])|(?<=\[)[1-9][0-9]*(?=[,\]])")
-_DATE = re.compile(r"(?<= )20[0-9]{2}-[0-9]{2}(?:-[0-9]{2})?(?=[,}\n])")
+_DATE = re.compile(r"(?<= )20[0-9]{2}-[0-9]{2}(?:-[0-9]{2})?(?=[.,}\n])")
 _VERDICT = re.compile(r"(?<=verdict: )[a-z-]+")
 _WORD = re.compile(r"(?<=[: \[])[a-z][\w.-]+(?=[,}\]\n])")
 _CELL = re.compile(r"(?<=,)[0-9.]+(?=[,\n ])")
@@ -91,7 +92,7 @@ def linked(slip: TextSlip | None = None) -> Graph:
 
 
 def slips(texts: Mapping[str, str], name: str, each: int) -> Iterator[TextSlip]:
-    """Slips at every figure, count, date, verdict and reference of a file: ``each`` at a figure, one elsewhere.
+    """Slips at every figure, count, date, verdict and reference of a file: ``each`` at a figure or date, one elsewhere.
 
     Other figures of the same unit and other names are those of all the texts.
     """
@@ -103,9 +104,7 @@ def slips(texts: Mapping[str, str], name: str, each: int) -> Iterator[TextSlip]:
             for match in pattern.finditer(unnamed):
                 draw = random.Random(f"{name} {number} {match.start()}")
                 found = [o for o in dict.fromkeys(others(match, texts)) if o != match[0]]
-                for other in draw.sample(
-                    found, min(len(found), 1 if pattern in (_COUNT, _DATE, _VERDICT, _WORD) else each)
-                ):
+                for other in draw.sample(found, min(len(found), 1 if pattern in (_COUNT, _VERDICT, _WORD) else each)):
                     yield TextSlip(name, number, match[0], _replaced(text, number, match, other), other)
 
 
@@ -128,7 +127,7 @@ def _quantities(match: re.Match[str], texts: Mapping[str, str]) -> Iterator[str]
         yield f"{other:.{places + 1}f}".removesuffix(".0") + f" {unit}"
     if len(number) > 1 and "." not in number[:2]:
         yield f"{number[1]}{number[0]}{number[2:]} {unit}"
-    yield f"up to {number} {unit}"
+    yield from (f"{qualifier} {number} {unit}" for qualifier in ("up to", ">="))
     yield f"~{number[0]}{'0' * len(number.partition('.')[0][1:])} {unit}"
     yield from (f"{number} {other}" for other in _OTHER_UNITS.get(unit, ()))
     yield from (m[0] for text in texts.values() for m in _QUANTITY.finditer(text) if m["unit"] == unit)
@@ -150,7 +149,15 @@ def _counts(match: re.Match[str], _: Mapping[str, str]) -> Iterator[str]:
 
 def _dates(match: re.Match[str], _: Mapping[str, str]) -> Iterator[str]:
     year, rest = int(match[0][:4]), match[0][4:]
-    yield from (f"{year + 1}{rest}", f"{year - 1}{rest}", f"{year}-12", f"{year}-01", f"{year - 40}{rest}")
+    yield from (
+        f"{year + 1}{rest}",
+        f"{year - 1}{rest}",
+        f"{year}-12",
+        f"{year}-01",
+        f"{year - 40}{rest}",
+        f"{year + 90}{rest}",
+        f"{year}-13",
+    )
 
 
 def _verdicts(_: re.Match[str], __: Mapping[str, str]) -> Iterator[str]:
@@ -174,13 +181,14 @@ _KINDS = ((_QUANTITY, _quantities), (_COUNT, _counts), (_DATE, _dates), (_VERDIC
 
 
 def described(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
-    """Every detail of findings, a line for each."""
+    """Every detail of findings, a line for each; the date of today is written TODAY."""
+    today = date.today().isoformat()  # as the rules have it
     for d in diagnostics:
         parts = [f"{d.code} {d.severity.label} {_placed(d.where)} {dotted(d.where.path)}: {d.message}"]
         parts += [f"hint: {d.hint}"] if d.hint else []
         parts += [f"see: {'; '.join(map(_placed, d.see))}"] if d.see else []
         parts += [f"edit: {d.edit}"] if d.edit is not None else []
-        yield " | ".join(parts)
+        yield " | ".join(parts).replace(today, "TODAY")
 
 
 def _placed(where: Location) -> str:

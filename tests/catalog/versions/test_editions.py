@@ -183,7 +183,7 @@ def test_a_part_holds_what_it_refers_to() -> None:
 
 
 def test_writing(tmp_path) -> None:
-    folder = tmp_path / "editions"
+    folder = tmp_path / "catalog" / "editions"
     for name in ("2026.11.10", "2026.11", "2026.11.9"):
         write(folder, name, freeze(whole(), name))
 

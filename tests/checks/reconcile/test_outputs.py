@@ -18,6 +18,7 @@ from attrs import asdict, evolve
 # Run as a program, too.
 sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 
+from catalogs import document, graph, source
 from checked_catalog import checked, files, slips
 from rules_world import shipped
 from running import DATA
@@ -100,6 +101,20 @@ def audits() -> Iterator[str]:
     for slip in made[::7]:
         yield str(slip)
         yield from (line for line in _audited(checked({slip.file: slip.text}).graph) if line not in before)
+
+
+CHIP = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 3 GiB, bandwidth: 1.7 TB/s}}", "source: page")
+BOX = document("Server", "box", "spec: {chips: {chip: part, count: 97}}", "source: page")
+RACK = """spec: {servers: {server: box, count: 7}}
+claims:
+  - {at: spec.stated.memory.bandwidth, says: 1 TB/s, source: page, verdict: rejected, reason: Of another.}
+  - {at: spec.stated.memory.capacity, says: 1.7 TB, source: page, verdict: rejected, reason: Of another.}"""
+
+
+def computed() -> Iterator[str]:
+    """Totals that nothing states, of many parts: they are printed with two digits more than a part."""
+    made = graph(source("page", "2024-01"), CHIP, BOX, document("UltraServer", "rack", RACK, "source: page"))
+    yield from map(_line, audit(made).disagreements)
 
 
 def judged() -> Iterator[str]:
@@ -214,7 +229,12 @@ def _compared(graph: Graph, machine: Machine, name: str | None = None) -> Iterat
     yield from map(_line, found.rows)
 
 
-OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {"audits": audits, "judged": judged, "machines": machines}
+OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
+    "audits": audits,
+    "computed": computed,
+    "judged": judged,
+    "machines": machines,
+}
 
 
 @pytest.mark.parametrize("name", OUTPUTS)

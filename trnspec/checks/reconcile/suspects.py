@@ -292,7 +292,7 @@ def _is_usual(site: Site, expected: list[Interval], graph: Graph) -> bool:
     if isinstance(own, int):
         counts = counts - Counter([int(own)])
     fitting = sum(n for value, n in counts.items() if all(Fraction(value) in e for e in expected))
-    return len(counts) > 0 and site.value not in counts and 2 * fitting > counts.total()
+    return site.value not in counts and 2 * fitting > counts.total()
 
 
 _counts: weakref.WeakKeyDictionary[Graph, dict[tuple[type, Path], Counter[int]]] = weakref.WeakKeyDictionary()

@@ -1,0 +1,157 @@
+"""trnspec.checks.rules.model_families: dimensions that are unusual alone, in a family, or beside those of a base."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+from checked_catalog import linked
+from rules_world import findings, put
+
+from trnspec.checks.rules.model_families import family_of
+from trnspec.graph.graph import Graph
+from trnspec.model.reflection import dotted
+
+MODELS = linked()
+DENSE, LATENT = "fam-1-8b", "mix-671b"
+
+
+def found(code: str, graph: Graph, name: str) -> dict[str, tuple[str, str]]:
+    """Path, message and hint of what a rule finds in a model."""
+    file = graph.named(name).document.file
+    return {
+        dotted(d.where.path).removeprefix("spec."): (d.message, d.hint)
+        for d in findings(code, graph)
+        if d.where.file == file
+    }
+
+
+def changed(name: str, **values: Any) -> Graph:
+    """The catalog with other values in one model; ``attention__window`` represents the path."""
+    graph = MODELS
+    for path, value in values.items():
+        graph = put(graph, name, path.replace("__", "."), value)
+    return graph
+
+
+@pytest.mark.parametrize("layers", [12, 61])
+def test_layers_with_a_window_alternate_in_a_pattern(layers: int) -> None:
+    """Every second to eighth layer has a window or has none, counted from either end; the last layer may lack a partner."""
+    some = {n for period in range(2, 9) for n in (layers // period, -(-layers // period))}
+    graph = {
+        n: changed(DENSE, layers=layers, attention__window=1024, attention__windowed=n) for n in range(1, layers + 1)
+    }
+    reported = {n for n, made in graph.items() if "attention.windowed" in found("TRN410", made, DENSE)}
+
+    assert reported == set(range(1, layers)) - some - {layers - n for n in some}
+    for one in reported:
+        assert found("TRN410", graph[one], DENSE) == {
+            "attention.windowed": (
+                f"{one} of {layers} layers have a window, which no pattern of layers gives",
+                "every second, third, ... layer has or lacks one",
+            )
+        }
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    # 50 steps of the value to a multiple of 128: within 2 % that is meant, else a multiple of 8.
+    [(4096, None), (4104, None), (4097, "4,096?"), (4001, "3,968?"), (3975, "3,968?"), (4031, "3,968?"), (4033, "4,096?"), (1036, "1,024?"),
+     (1004, "1,024?"), (1003, "1,000?"), (1046, "1,048?"), (1045, "1,048?"), (1044, "1,024?"), (12, "16?"), (13, "16?"), (11, "8?")],
+)  # fmt: skip
+def test_widths_are_multiples_of_8(value: int, hint: str | None) -> None:
+    reported = found("TRN410", changed(DENSE, feed_forward__width=value), DENSE)
+
+    expected = {} if hint is None else {"feed_forward.width": (f"{value:,} is not a multiple of 8", hint)}
+    assert reported == expected
+
+
+WIDTHS = ("hidden", "context", "attention.head_size", "attention.window", "feed_forward.width")
+OF_LATENT = (
+    *(f"attention.latent.{part}" for part in ("query_rank", "rank", "nope_size", "rope_size", "value_size")),
+    *(f"experts.{part}" for part in ("width", "shared_width", "latent")),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [*((DENSE, path) for path in WIDTHS), *((LATENT, path) for path in OF_LATENT)]
+)
+def test_every_width_is_checked(name: str, path: str) -> None:
+    assert path in found("TRN410", changed(name, **{path.replace(".", "__"): 203}), name)
+
+
+@pytest.mark.parametrize(
+    ("context", "reported"), [(2050, False), (514, False), (2051, True), (2049, True), (2054, True), (2056, False)]
+)
+def test_positions_of_padding_are_no_slip(context: int, *, reported: bool) -> None:
+    assert ("context" in found("TRN410", changed(DENSE, context=context), DENSE)) == reported
+
+
+@pytest.mark.parametrize(("heads", "reported"), [(128, False), (1, False), (64, True), (2, True)])
+def test_latent_attention_has_keys_for_every_head_or_for_one(heads: int, *, reported: bool) -> None:
+    message = (f"latent attention has 128 heads, of queries and of keys, not {heads}", "128, or 1")
+
+    assert found("TRN410", changed(LATENT, attention__kv_heads=heads), LATENT) == (
+        {"attention.kv_heads": message} if reported else {}
+    )
+
+
+@pytest.mark.parametrize(("size", "reported"), [(128, False), (192, False), (64, False), (256, True), (72, True)])
+def test_a_head_of_latent_attention_has_the_size_of_a_part(size: int, *, reported: bool) -> None:
+    message = (f"the size of a head is {size}, but the parts of a key have 128 and 64", "128, or 192 with the position")
+
+    assert found("TRN410", changed(LATENT, attention__head_size=size), LATENT) == (
+        {"attention.head_size": message} if reported else {}
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [("llama-3-8b", "llama-3"), ("fam-1-8b-long", "fam-1"), ("gpt-145.6b", "gpt"), ("mixtral-8x7b", "mixtral"), ("phi-mini", "phi"),
+     ("qwen3-30b-a3b", "qwen3"), ("kimi-k2", "kimi-k2"), ("x-a3b-y", "x"), ("grok", "grok"), ("m-7bx", "m-7bx"), ("m-70", "m-70")],
+)  # fmt: skip
+def test_family_of(name: str, family: str) -> None:
+    assert family_of(name) == family
+
+
+def family(*contexts: int, base: bool = False) -> Graph:
+    """Models of one family, ``f-1b`` and so on, with these contexts."""
+    node = MODELS.named(DENSE)
+    nodes = {}
+    for number, context in enumerate(contexts, 1):
+        name = f"f-{number}b"
+        document = evolve(node.document, file=f"models/{name}.yaml")
+        spec = evolve(node.spec, context=context, base=MODELS.named("fam-1-8b-long").spec.base if base else None)
+        nodes[name] = evolve(node, metadata=evolve(node.metadata, name=name), spec=spec, document=document)
+    return Graph(nodes)
+
+
+@pytest.mark.parametrize(
+    ("contexts", "usual"),
+    [
+        ((1024, 8192), None),
+        ((1024, 8192, 8192), (8192, 2)),
+        ((1024, 1024, 8192, 8192), None),
+        ((1024, 2048, 8192, 8192), None),  # another one stands out as well
+        ((1024, 2048, 2048, 8192, 8192, 8192), (8192, 3)),
+        ((1024, 1024, 1024), None),
+    ],
+)
+def test_the_odd_one_of_a_family(contexts: tuple[int, ...], usual: tuple[int, int] | None) -> None:
+    graph = family(*contexts)
+    reported = found("TRN409", graph, "f-1b")
+    if usual is None:
+        assert reported == {}
+        return
+    value, number = usual
+
+    assert reported == {
+        "context": (
+            f"context is 1,024, but {value:,} in {number} other models of the family f",
+            f"{value:,}? if 1,024 is right, name its place in the source with where",
+        )
+    }
+    (finding,) = (d for d in findings("TRN409", graph) if d.where.file == "models/f-1b.yaml")
+    same = [f"models/f-{n}b.yaml" for n, context in enumerate(contexts, 1) if context == value]
+    assert [where.file for where in finding.see] == same[:3]
