@@ -166,7 +166,13 @@ def test_a_size_is_a_quantity_of_information():
     assert "dimension" == caught.value.reason
 
 
-@pytest.mark.parametrize("size", ["64MiB", "64", "", "64 GB/s"])
+def test_the_space_before_the_unit_of_a_size_may_be_missing() -> None:
+    spaced, unspaced = (run(CAT, kind="all-reduce", size=size, on="trn1.32xlarge") for size in ("64 MiB", "64MiB"))
+    assert unspaced.title == spaced.title
+    assert unspaced.answers == spaced.answers
+
+
+@pytest.mark.parametrize("size", ["64", "", "64 GB/s"])
 def test_what_is_no_size_is_reported_with_its_place_and_an_example(size):
     with pytest.raises(QuantityError, match=r"^size: .*; write it such as 64 MiB"):
         run(CAT, kind="broadcast", size=size, on="trn2.48xlarge")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import field, frozen
 
 from trnspec.errors import QuantityError
+from trnspec.evaluation.assumptions import spaced
 from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
 from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import CalibratedSystem, FrameworkName, axis
@@ -217,7 +218,7 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
     )  # fmt: skip
     return Evaluation(
         evaluator="collective",
-        title=f"{kind} of {q.size} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
+        title=f"{kind} of {spaced(q.size.strip())} among {count} {'rank' if count == 1 else 'ranks'} of {system.name}",
         inputs={**q.values(), "ranks": count, "lnc": int(system.lnc) or None},
         answers=_answers(case),
         evidence=known.evidence if known.name else NO_LOSSES,
@@ -279,7 +280,7 @@ def _size(text: str) -> float:
         RefusalError: ``not-exact``: it is approximate or a bound, and so would be the time.
     """
     try:
-        size = quantity.parse(text, Dimension.INFORMATION)
+        size = quantity.parse(spaced(text.strip()), Dimension.INFORMATION)
     except QuantityError as error:
         raise QuantityError(error.reason, f"size: {error}; write it such as 64 MiB", error.hint) from error
     if size.qualifier is not quantity.Qualifier.EXACT:

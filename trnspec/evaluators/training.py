@@ -8,6 +8,7 @@ import attrs
 from attrs import evolve, field, frozen
 
 from trnspec.errors import QuantityError, UsageError
+from trnspec.evaluation.assumptions import spaced
 from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import (
     CalibratedSystem,
@@ -488,7 +489,7 @@ def exact_rate(text: str, name: str) -> float:
         UsageError: The text is not a rate.
     """
     try:
-        rate = parse(text, Dimension.BANDWIDTH)
+        rate = parse(spaced(text.strip()), Dimension.BANDWIDTH)
     except QuantityError as error:
         raise UsageError(f"{name}: {error}") from error
     if rate.qualifier is not Qualifier.EXACT:
