@@ -7,10 +7,17 @@ writes them anew, and the difference is to be read.
 from __future__ import annotations
 
 import json
+from itertools import islice, product
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trnspec.yaml import Limits, Place, read_text
+from trnspec.yaml.reader import c_parser, pure_parser
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trnspec.yaml.reader import Parser
 
 STORED = FilePath(__file__).parents[1] / "data" / "problems.json"
 CORPUS = FilePath(__file__).parents[1] / "data" / "badinput"
@@ -65,6 +72,12 @@ TEXTS = [
     f"{'k' * 51}: 1\nb: {{{'l' * 50}: 1}}\n", "a: " + "1\n" * 999, "".join(f"k{n}: 0{n}\n" for n in range(1, 9)), "".join(f"k{n}: 0{n}\n" for n in range(1, 6)) + "a: &b 1\n",
     "a: " + "0" * 60 + "\n", f"a: {'1' * 60}\n", f"{'7' * 45}: 1\n", f"a: {'z' * 45}: b\n",
 ]  # fmt: skip
+# Pieces whose sequences are read in other orders than people write them.
+PIECES = (": 1\n", ":\n", "- ", "? ", "\n", "a", "{", "}", "[", "]", ", ", ": ", "#c\n", "  ", "'b'", "&a ", "!t ", "|\n x\n")  # fmt: skip
+TEXTS += ["".join(some) for some in islice(product(PIECES, repeat=3), 0, None, 29)]
+TEXTS += [f"a: {''.join(some)}" for some in islice(product(PIECES, repeat=3), 7, None, 43)]
+TEXTS += ["".join(some) for some in islice(product(PIECES, repeat=4), 0, None, 499)]
+TEXTS += ["[? :\n]", "[? #c\n:\n[", "a: [? : b]\n", "{? : 1}\n", "a: {? b, ? }\n"]
 RAW = [
     b"a: \xff\n", b"a: \xff\xfe x\nb: \xe9\x07\n\x00\xef\xbb\xbf\nc: \xc2\x85\n", b"a: \x80\x81\x82\x83\x84 \xc0\n", b"\xef\xbb\xbfa: 1\n", b"a: \xed\xa0\x80\n",
     b"\xff\xfea\x00:\x00 \x001\x00\n\x00", b"\xfe\xff\x00a\x00:\x00 \x001\x00\n", b"\x00\x00\xfe\xff\x00\x00\x00a", b"\xff\xfe\x00\x00a\x00\x00\x00", b"a\x00:\x00 \x001\x00\n\x00",
@@ -79,11 +92,16 @@ def shown(place: Place | None) -> str:
 
 
 def as_data(text: str | bytes) -> dict[str, Any]:
-    """What is read from a text, in JSON."""
-    document = read_text(text, "file", SMALL)
+    """What is read from a text, in JSON; also by the pure parser, where that differs."""
+    found, pure = read_by(text, c_parser), read_by(text, pure_parser)
+    named = {"text": text.decode("latin-1") if isinstance(text, bytes) else text, **found}
+    return named if pure == found else {**named, "pure": pure}
+
+
+def read_by(text: str | bytes, parser: Callable[[str], Parser]) -> dict[str, Any]:
+    document = read_text(text, "file", SMALL, parser=parser)
     data = json.dumps(document.data, ensure_ascii=True, sort_keys=False)
     return {
-        "text": text.decode("latin-1") if isinstance(text, bytes) else text,
         "data": data if len(data) < 200 else f"{len(data)} characters",
         "rejected": sorted(".".join(map(str, path)) for path in document.rejected),
         "problems": [

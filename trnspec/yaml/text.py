@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from trnspec.yaml.document import Lines, Problems
+from trnspec.yaml.document import Lines, Place, Problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +44,7 @@ _MARKS = (
     (b"\xfe\xff", "UTF-16"),
 )
 _SAVE_AS_UTF8 = "save the file as UTF-8"
+_BEGINNING = Place(1, 1)
 
 
 def name_of(character: str) -> str:
@@ -65,7 +66,7 @@ def decode(raw: bytes, problems: Problems) -> str:
     if raw.count(0) * 4 > len(raw) and not _binary(raw):
         return _wide(raw, "UTF-16 or UTF-32", problems)
     if wrong := _binary(raw):
-        problems.add("TRN002", f"The file is {wrong}, not text.", Lines("").place(0), "check a file of text in UTF-8")
+        problems.add("TRN002", f"The file is {wrong}, not text.", _BEGINNING, "check a file of text in UTF-8")
         return ""
     # surrogateescape keeps one character for each bad byte, so that all errors are found in one pass.
     return clean(raw.decode("utf-8", "surrogateescape"), problems)
@@ -102,7 +103,7 @@ def _binary(raw: bytes) -> str:
 
 
 def _wide(raw: bytes, name: str, problems: Problems) -> str:
-    problems.add("TRN002", f"The file is {name}, not UTF-8.", Lines("").place(0), _SAVE_AS_UTF8)
+    problems.add("TRN002", f"The file is {name}, not UTF-8.", _BEGINNING, _SAVE_AS_UTF8)
     return raw.decode("latin-1").replace("\0", "")
 
 
@@ -113,7 +114,7 @@ def clean(text: str, problems: Problems) -> str:
         problems.add(
             "TRN051",
             "The file begins with a byte order mark.",
-            Lines("").place(0),
+            _BEGINNING,
             "save the file as UTF-8 without a byte order mark",
         )
     lines = Lines(text)
