@@ -21,7 +21,7 @@ spec:
   framework: {framework}
   era: "2025"
   fitted: 2026-01-01
-  data: training_trn1.csv, training_megatron_bridge.csv
+  data: training_trn1.csv
   fitted_on:
     chips: [{chip}]
     dtypes: [bf16, fp8]
@@ -43,7 +43,7 @@ spec:
   groups:
     - {{phase: step, scale: cluster, models: experts, rows: 11, clusters: 5, mean: 0.12x, median: 0.07x, low: 0.77x, high: 1.39x}}
     - {{phase: step, scale: server, rows: 29, clusters: 9, mean: 0.1x, median: 0.09x, low: 0.86x, high: 1.22x}}
-  rows: 12493a6f 13dde2c1 36892930 7564c270 00705e45 01036c7d 014cd24c 026f39a1"""
+  rows: 12493a6f 13dde2c1 36892930 7564c270"""
 
 INFERENCE = """\
 spec:
@@ -54,7 +54,7 @@ spec:
   era: "2025"
   models: {models}
   fitted: 2026-01-01
-  data: inference_neuron_2026.csv, serving_gpu.csv
+  data: inference_h100_reference.csv
   fitted_on:
     chips: [{chip}]
     dtypes: [bf16, fp8]
@@ -75,7 +75,7 @@ spec:
     transfer: {{rows: 77, groups: 3, low: 0.49x, high: 2.5x}}}}
   groups:
     - {{phase: step, models: {models}, rows: 19, clusters: 8, mean: 0.16x, median: 0.1x, low: 0.8x, high: 1.4x}}
-  rows: 0171d40f 017eef1b 03bdaa49 050d3bf0 fbd6925c fbf0fb1e fc1d8cf8 fc79b703"""
+  rows: a88846fc 640bd4c8 10af68f8 46c3babd bc4f497a 57ac4e16 50ceb661 2a180e05 84eb9b62 d10bd40f"""
 
 COLLECTIVES = """\
 spec:
@@ -85,7 +85,7 @@ spec:
   framework: {framework}
   era: "2025"
   fitted: 2026-01-01
-  data: collectives_neuron.csv, collectives_gpu.csv
+  data: collectives_neuron.csv
   fitted_on:
     chips: [{chip}]
     ranks: {{low: 2, high: 64}}
@@ -105,7 +105,7 @@ spec:
   groups:
     - {{phase: collective, scale: server, rows: 20, clusters: 20, mean: 0.13x, median: 0.05x, low: 0.74x, high: 1.15x, size: {{low: 512, high: 65536}}}}
     - {{phase: collective, scale: server, rows: 19, clusters: 19, mean: 0.06x, median: 0.04x, low: 0.87x, high: 1.12x, size: {{low: 8388608, high: 536870912}}}}
-  rows: 0f3100a0 0f5dee1e 156485a9 011b6d47 01a975ab 04151495 053c3673"""
+  rows: 0f3100a0 0f5dee1e 156485a9"""
 
 KERNELS = """\
 spec:

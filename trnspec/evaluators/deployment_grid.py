@@ -26,9 +26,9 @@ from trnspec.perf.lowering.system import System
 from trnspec.perf.ops import Number, floor, larger, where
 from trnspec.perf.serving.memory import invalid_layouts
 from trnspec.perf.serving.static_graphs import powers_of_two
-from trnspec.perf.sweep.axes import Axis
+from trnspec.perf.sweep.axes import Axis, axes_of
 from trnspec.perf.sweep.expressions import Recording
-from trnspec.perf.sweep.recorded import Formulas, axes_of, reduce, taken
+from trnspec.perf.sweep.recorded import Formulas, reduce, taken
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work.layout import longest
 from trnspec.short_repr import short_repr

@@ -60,8 +60,8 @@ def read(cases: Any) -> list[Any]:
     return [case for case in cases if not isinstance(case, Skipped)]
 
 
-def scores(calibration: str) -> Iterator[str]:
-    for table, found in score(GRAPH, TABLES, calibration=calibration).items():
+def scores() -> Iterator[str]:
+    for table, found in score(GRAPH, TABLES).items():
         for one in found:
             yield f"{table}: {' | '.join(line.partition(' = ')[2] for line in lines(one))}"
 
@@ -69,7 +69,7 @@ def scores(calibration: str) -> Iterator[str]:
 def refits() -> Iterator[str]:
     """Scores where the calibrations were fitted to the rows themselves."""
     names = ("training_h100", "training_korthikanti", "inference_neuron", "collectives_neuron", "gemm_gpu")
-    tables = {name: TABLES[name][:8] for name in names}
+    tables = {name: TABLES[name][:6] for name in names}
     graph = GRAPH
     for node in GRAPH.of(Calibration):
         hashes = " ".join(h for rows in tables.values() for row in rows[1:] for h in row_hashes(row))
@@ -115,7 +115,7 @@ def of_steps(holdout: Any, of: slice, eras: tuple[str, ...] = ()) -> Iterator[st
 
 def of_requests() -> Iterator[str]:
     cases = [c for c in read(inference_cases(GRAPH, ROWS)) if c.tpot]
-    some = [c for c in cases if c.system.chip == "trainium2"][:4]
+    some = [c for c in cases if c.system.chip == "trainium2"][:3]
     known = prior.prior_of(GRAPH, "trainium2", "inference", framework="nxd-inference")
     yield from lines(known, "prior")
     fitted = fit_inference(some, "model", known)
@@ -128,7 +128,7 @@ def of_requests() -> Iterator[str]:
 
 
 def of_servers() -> Iterator[str]:
-    for each in fit_serving(read(serving_cases(GRAPH, ROWS))[::4]):
+    for each in fit_serving(read(serving_cases(GRAPH, ROWS))[::5]):
         yield f"{each.chip} {each.framework} {each.models} {len(each.cases)}"
         yield from lines(each.fitted)
         yield from lines(each.beyond, "beyond")
@@ -143,7 +143,7 @@ def of_kernels() -> Iterator[str]:
 
 def of_libraries() -> Iterator[str]:
     cases = read(collective_cases(GRAPH, ROWS))
-    for framework, chip in (("nccom", "trainium2"), ("nccl", "h100-sxm"), ("vllm", "")):
+    for framework, chip in (("nccom", "trainium2"), ("vllm", "")):
         known = prior.library_of(GRAPH, chip, framework=framework) if chip else None
         used = [c for c in cases if c.framework in {framework, "nccl"}]
         for of, fitted in fit_collectives(
@@ -160,7 +160,7 @@ def of_libraries() -> Iterator[str]:
 
 
 OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
-    "scores": partial(scores, "auto"), "scores without losses": partial(scores, "none"), "cases": cases_of, "scores of fits": refits,
+    "scores": scores, "cases": cases_of, "scores of fits": refits,
     "training by models": partial(of_steps, "model", slice(2, 26, 2), ("2025", "2026")),
     "training by chips": partial(of_steps, "chip", slice(5, 24, 3)), "inference": of_requests, "serving": of_servers, "kernels": of_kernels, "collectives": of_libraries,
 }  # fmt: skip

@@ -11,11 +11,11 @@ import pytest
 import trnspec
 from trnspec.perf.searching.selection import Goal, Selection
 from trnspec.perf.searching.training import TrainingPiece
-from trnspec.perf.sweep.axes import axes_of
+from trnspec.perf.sweep.axes import layout_axes
 from trnspec.perf.sweep.batch import Top, estimators, sweep
 from trnspec.perf.sweep.columns import REASONS
 from trnspec.perf.sweep.fastest import fastest
-from trnspec.perf.sweep.grid import AXES, Grid, grid
+from trnspec.perf.sweep.grid import Grid, grid
 from trnspec.perf.sweep.reductions import Kept, Limit
 from trnspec.perf.sweep.regions import Part, Wanted
 from trnspec.perf.training.estimator import Estimator
@@ -95,7 +95,7 @@ def test_bounds_are_not_above_times(question: Question) -> None:
     estimator, grids = question
     compared = 0
     for one in grids:
-        part = Part(estimator, 0, tuple(axes_of({name: one.axes[name] for name in AXES})))
+        part = Part(estimator, 0, layout_axes(one.axes))
         counts = np.zeros(len(REASONS), dtype=np.int64)
         both = [
             list(part.regions(counts, memory=False, block=1 << 14, wanted=wanted))

@@ -37,21 +37,29 @@ class Axis:
         return Axis(self.name, {name: c[chosen] for name, c in self.columns.items()}, self.places[chosen])
 
 
-def axes_of(values: Mapping[str, Sequence[Any]]) -> list[Axis]:
-    """The axes of a grid, by their names, the last one fastest."""
+def axes_of(columns: Mapping[str, Mapping[str, Sequence[float]]]) -> tuple[Axis, ...]:
+    """The axes of a grid, the last one fastest: for each its columns, by name."""
     axes, stride = [], 1
-    for name, of_axis in reversed(list(values.items())):
-        places = stride * np.arange(len(of_axis))
-        stride *= len(of_axis)
-        if name == "schedule":
-            columns = {
-                "schedule": np.array([SCHEDULES.index(schedule) for schedule, _ in of_axis]),
-                "interleave": np.array([chunks for _, chunks in of_axis]),
-            }
-        else:
-            columns = {name: np.array([_number(name, value) for value in of_axis])}
-        axes.append(Axis(name, columns, places))
-    return axes[::-1]
+    for name, of_axis in reversed(list(columns.items())):
+        size = len(next(iter(of_axis.values())))
+        axes.append(Axis(name, {n: np.array(c) for n, c in of_axis.items()}, stride * np.arange(size)))
+        stride *= size
+    return tuple(axes[::-1])
+
+
+def layout_axes(values: Mapping[str, Sequence[Any]]) -> tuple[Axis, ...]:
+    """The axes of a grid of layouts, by their names, the last one fastest."""
+    return axes_of({name: _columns(name, of_axis) for name, of_axis in values.items()})
+
+
+def _columns(name: str, values: Sequence[Any]) -> dict[str, list[float]]:
+    """The values of an axis as numbers."""
+    if name != "schedule":
+        return {name: [_number(name, value) for value in values]}
+    return {
+        "schedule": [SCHEDULES.index(schedule) for schedule, _ in values],
+        "interleave": [chunks for _, chunks in values],
+    }
 
 
 def _number(name: str, value: Any) -> float:
@@ -64,6 +72,11 @@ def _number(name: str, value: Any) -> float:
 def start_of(axes: Iterable[Axis]) -> int:
     """Number of the first combination of some axes."""
     return sum(int(axis.places[0]) for axis in axes)
+
+
+def from_zero(axes: Iterable[Axis]) -> tuple[Axis, ...]:
+    """Axes of which the first combination has the number 0, so that numbers are positions in arrays."""
+    return tuple(Axis(axis.name, axis.columns, axis.places - axis.places[0]) for axis in axes)
 
 
 def within(axes: tuple[Axis, ...], first: int, end: int, most: int) -> Iterator[tuple[Axis, ...]]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from trnspec.perf.sweep.axes import Axis, axes_of
+from trnspec.perf.sweep.axes import Axis, layout_axes
 from trnspec.perf.sweep.columns import REASONS
-from trnspec.perf.sweep.grid import AXES, Grid, over
+from trnspec.perf.sweep.grid import Grid, over
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.reductions import Top
 from trnspec.perf.sweep.regions import DOES_NOT_FIT, Part, Rows, Wanted
@@ -63,7 +63,7 @@ def fastest(
         return _of_all(estimator, grids)
     keep_pages()
     counts = np.zeros(len(REASONS), dtype=np.int64)
-    parts = [Part(estimator, i, tuple(axes_of({n: one.axes[n] for n in AXES}))) for i, one in enumerate(grids)]
+    parts = [Part(estimator, i, layout_axes(one.axes)) for i, one in enumerate(grids)]
     some = [
         _candidates(region, limit)
         for part in parts

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import asdict, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.sweep.axes import Axis, axes_of, sums
+from trnspec.perf.sweep.axes import from_zero, layout_axes, sums
 from trnspec.perf.sweep.columns import (
     COUNTS,
     FLAGS,
@@ -242,7 +242,7 @@ def over(  # the inputs of a sweep
     keep_pages()
     reduction: Any = Everything() if keep is None else keep if hasattr(keep, "take") else Each(keep)
     counts = np.zeros(len(REASONS), dtype=np.int64)
-    whole = tuple(axes_of({name: axes.axes[name] for name in AXES}))
+    whole = layout_axes(axes.axes)
     regional = getattr(reduction, "takes_regions", False)
     first, end = numbers or (0, axes.size)
     for which, estimator in enumerate(estimators):
@@ -263,11 +263,9 @@ def _blocks(
 ) -> Iterator[Block]:
     """Consecutive combinations in blocks, with the invalid ones."""
     start, size = part.start, part.size
-    # Numbers of combinations are positions in these arrays.
-    axes = (Axis(axis.name, axis.columns, axis.places - axis.places[0]) for axis in part.axes)
     code, needs = np.full(size, RANK_COUNT, dtype=np.uint8), np.zeros(size if memory else 0)
     times = {name: np.zeros(size) for name in ("total", *parts)}
-    evaluated = Part(part.estimator, part.which, tuple(axes))
+    evaluated = Part(part.estimator, part.which, from_zero(part.axes))
     for region in evaluated.regions(counts, memory=memory, block=_REGION, codes=code, wanted=wanted):
         if isinstance(wanted.limited, Limit):
             wanted.limited.take_region(region)

@@ -17,7 +17,7 @@ from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
 from trnspec.perf.ops import Number
-from trnspec.perf.sweep.axes import Axis, Region, start_of, sums, within
+from trnspec.perf.sweep.axes import Axis, Region, from_zero, start_of, sums, within
 from trnspec.perf.sweep.expressions import Expression
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.region_plan import ROWS, Evaluation, Plan, Range, Shape
@@ -75,16 +75,6 @@ class Formulas:
 
 _CODES = 64
 """More than there are codes."""
-
-
-def axes_of(columns: Mapping[str, Mapping[str, Sequence[float]]]) -> tuple[Axis, ...]:
-    """The axes of a grid, the last one fastest: for each its columns, by name."""
-    axes, stride = [], 1
-    for name, of_axis in reversed(list(columns.items())):
-        size = len(next(iter(of_axis.values())))
-        axes.append(Axis(name, {n: np.array(c) for n, c in of_axis.items()}, stride * np.arange(size)))
-        stride *= size
-    return tuple(axes[::-1])
 
 
 def taken(values: Sequence[Any], positions: NDArray[np.intp]) -> NDArray[Any]:
@@ -258,13 +248,11 @@ def blocks(
     """
     for some in within(tuple(axes), first, end, _CONSECUTIVE):
         start, size = start_of(some), math.prod(map(len, some))
-        # Numbers of combinations are positions in these arrays.
-        moved = [Axis(axis.name, axis.columns, axis.places - axis.places[0]) for axis in some]
         codes, counts = np.zeros(size, dtype=np.uint8), np.zeros(_CODES, dtype=np.int64)
         of_all = {name: np.zeros(size) for name in checked}
         columns = {name: np.zeros(size) for name in measures}
         task = Task(formulas, tuple(measures), counts, codes=codes, columns=of_all)
-        for region in task.regions(moved):
+        for region in task.regions(from_zero(some)):
             at = sums(region.places)
             for name, column in columns.items():
                 column[at] = np.broadcast_to(region.part(name), region.shape).reshape(-1)

@@ -379,3 +379,10 @@ def test_kind_and_name_of_a_table_without_them(tmp_path) -> None:
     assert ("train", "line 2", "2") == (row["kind"], row["id"], row["step_time_s"])
     with pytest.raises(UsageError, match="a column named kind"):
         module.records(tmp_path / "either.csv")
+
+
+def test_the_kind_of_a_table_follows_from_columns_that_no_other_kind_has(tmp_path):
+    for kind, needed in module._KINDS:
+        table = tmp_path / f"{kind}.csv"
+        table.write_text(f"{','.join(sorted(needed))}\n{','.join('1' for _ in needed)}\n", "utf-8")
+        assert [kind] == [row["kind"] for row in records(table)]
