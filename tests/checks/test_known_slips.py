@@ -24,6 +24,8 @@ SLIPS = [
     ("trainium3", "spec.other.links_between_racks", "256 GB/s", "TRN404"),
     ("trainium3", "spec.peak.sparse.fp16", "2,819 TFLOPS", "TRN608"),
     ("trn1.2xlarge", "spec.network.baseline", "400.0 Gbps", "TRN609"),
+    ("trn2.48xlarge", "spec.network.storage_iops", "206,000 IOPS", "TRN609"),
+    ("trn1.2xlarge", "spec.network.storage", "2,000 Mbps", "TRN609"),
     # Rows of other generations.
     ("trainium2", "spec.generation.accelerator", 4, "TRN610"),
     ("trainium2", "spec.links.link", "neuronlink-v4", "TRN504"),
@@ -48,6 +50,10 @@ SLIPS = [
     ("neuron-trn2-2026-08", "spec.as_of", "2022-01", "TRN307"),
     ("trainium1", "spec.launched", "2012-10", "TRN310"),
     ("trainium1", "spec.launched", "2026-10", "TRN310"),
+    ("trainium2", "spec.launched", "2014-12-03", "TRN610"),
+    ("trainium3", "spec.launched", "2024-11", "TRN610"),
+    ("trainium1", "spec.launched", "1922-10", "TRN306"),
+    ("trainium1", "spec.launched", "2022-02-30", "TRN306"),
     # Dimensions of models.
     ("llama-3.3-70b", "spec.context", 262144, "TRN408"),
     ("llama-3-70b", "spec.layers", 64, "TRN408"),

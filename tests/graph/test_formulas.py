@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 from catalogs import document, graph
 
-from trnspec.graph.formulas import UnusableOperandError, value_of
+from trnspec.graph.formulas import UnusableOperandError, is_circular, value_of
 from trnspec.graph.graph import Graph
 from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Interval
@@ -84,3 +84,40 @@ def test_units_of_a_plugin() -> None:
 
     assert Interval(Fraction("2.95"), Fraction("3.05")) == value_of("3.0 ops", node, GRAPH)
     assert Interval.point(3) == value_of("3.0 ops", GRAPH.named("one"), GRAPH)
+
+
+LOOP = graph(
+    document(
+        "Link",
+        "loop",
+        "spec: {connects: chips, bandwidth: {both: {value: 2 GB/s, derived: 2 x spec.bandwidth.per_direction}, "
+        "per_direction: {value: 1 GB/s, derived: 'box:spec.network.bandwidth / spec.lanes.count'}}, "
+        "lanes: {count: {value: 8, derived: spec.lanes.count / 1}}}",
+    ),
+    document(
+        "Server",
+        "box",
+        "spec: {chips: {chip: one, count: 1}, "
+        "network: {bandwidth: {value: 8 GB/s, derived: 'loop:spec.bandwidth.both x 4'}, peak: 9 GB/s}}",
+    ),
+    CHIP,
+)
+
+
+@pytest.mark.parametrize(
+    ("formula", "path", "circular"),
+    [
+        ("spec.bandwidth.both / 2", "bandwidth.both", True),
+        ("loop:spec.bandwidth.both / 2", "bandwidth.both", True),
+        ("2 x spec.bandwidth.per_direction", "bandwidth.both", True),  # through the server
+        ("box:spec.network.bandwidth / 8", "bandwidth.per_direction", True),
+        ("spec.lanes.count x 1", "lanes.count", True),
+        # A loop that the figure is no part of.
+        ("spec.lanes.count x 1 GB/s", "latency", False),
+        ("box:spec.network.peak / 9", "bandwidth.both", False),
+        ("nothing:spec.network.peak / 9", "bandwidth.both", False),
+        ("2 x 1 GB/s", "bandwidth.both", False),
+    ],
+)
+def test_circular_formulas(formula, path, circular) -> None:
+    assert circular == is_circular(formula, LOOP.named("loop"), ("spec", *path.split(".")), LOOP)

@@ -145,16 +145,20 @@ def test_search_ends_at_the_repository(tmp_path: Path) -> None:
         ("severity = {TRN402 = 'fatal'}", "'fatal' is not a severity; write one of info, warning, error"),
         ("severity = {TRN402 = 3}", "'3' is not a severity"),
         ("select = [", "trnspec.toml: "),
+        ("a = 1\na = 2\n", r"trnspec\.toml:2:6: Cannot overwrite a value"),
+        ("select = " + "9" * 5000, "a number has too many digits"),
+        ("# one\n\xe9", "trnspec.toml:2: it is not UTF-8"),
     ],
 )
 def test_wrong_settings_are_misuse(tmp_path: Path, text, message) -> None:
     """Each message names the file."""
-    (tmp_path / "trnspec.toml").write_text(text)
+    (tmp_path / "trnspec.toml").write_bytes(text.encode("latin-1"))
 
     with pytest.raises(UsageError, match=message) as raised:
         find(tmp_path)
 
     assert str(raised.value).startswith(str(tmp_path / "trnspec.toml"))
+    assert raised.value.hint or ";" in str(raised.value)
 
 
 @pytest.mark.parametrize("text", ["[tool]\ntrnspec = 3\n", "[tool]\ntrnspec = []\n"])

@@ -119,6 +119,40 @@ def test_corpus_reads_alike_with_both_parsers(name: str) -> None:
     assert read_text(raw(name), name, parser=c_parser) == read_text(raw(name), name, parser=pure_parser)
 
 
+@pytest.mark.parametrize("parser", [c_parser, pure_parser])
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("a: {b: https://example.com/c, d: 1}\n", {"a": {"b": "https://example.com/c", "d": 1}}),
+        ("a: [one:spec.b, 12:30, c::d]\n", {"a": ["one:spec.b", "12:30", "c::d"]}),
+        ("{a: b:c, 'd': \"e:f\", g: 'h: i:j'}\n", {"a": "b:c", "d": "e:f", "g": "h: i:j"}),
+        ('{"a":1, "b":[c:d], "e": {f:: g}}\n', {"a": 1, "b": ["c:d"], "e": {"f:": "g"}}),
+        ("a: b:c\nd: |\n  e:f\n  g:h\ni: >-\n  j:k\n", {"a": "b:c", "d": "e:f\ng:h\n", "i": "j:k"}),
+        ("a: {b: \ue000:c}\n", {"a": {"b": "\ue000:c"}}),
+        ('a: {b: c:d, e: "\\ue000 \\uE001"}\n', {"a": {"b": "c:d", "e": "\ue000 \ue001"}}),
+    ],
+)
+def test_colons_within_words(parser: Callable[[str], Any], text: str, data: dict[str, Any]) -> None:
+    """A colon without a space after it is part of a plain scalar, in brackets too."""
+    document = read_text(text, parser=parser)
+
+    assert (data, ()) == (document.data, document.problems)
+
+
+@pytest.mark.parametrize("parser", [c_parser, pure_parser])
+def test_a_key_without_a_space_after_its_colon(parser: Callable[[str], Any]) -> None:
+    document = read_text("a: {b: 1, c:2}\n", parser=parser)
+    problem = Problem(
+        "TRN004",
+        "A space is missing after the colon of 'c'.",
+        Place(1, 12),
+        "write a space after the colon",
+        ("a", "c:2"),
+    )
+
+    assert (None, (problem,)) == (document.data, document.problems)
+
+
 def test_pure_parser_is_the_fallback() -> None:
     """Where the C parser cannot be imported, reading still works."""
     program = (

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.graph import figure_at
 from trnspec.model.figure import Figure
+from trnspec.model.sourced import origin_of
 from trnspec.quantities.formula import FormulaError, evaluate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.quantities.quantity import Interval
+    from trnspec.yaml import Path
 
 _OPERAND = re.compile(r"(?:(?P<name>[a-z0-9][a-z0-9.-]*):)?(?P<path>spec(?:\.[A-Za-z0-9_-]+)+)")
 
@@ -41,7 +45,7 @@ def value_of(formula: str, node: Node[Any], graph: Graph) -> Interval:
             raise UnusableOperandError(f"{match['name']} has errors (in the formula {formula!r})")
         if holder is None:
             raise FormulaError(f"no document is named {match['name']!r} (in the formula {formula!r})")
-        value = figure_at(holder, tuple(int(s) if s.isdigit() else s for s in match["path"].split(".")))
+        value = figure_at(holder, _path(match))
         if isinstance(value, Figure):
             return value.value.text
         if isinstance(value, int):
@@ -49,3 +53,33 @@ def value_of(formula: str, node: Node[Any], graph: Graph) -> Interval:
         raise FormulaError(f"{holder.name} has no figure at {match['path']} (in the formula {formula!r})")
 
     return evaluate(_OPERAND.sub(operand, formula), node.units)
+
+
+def is_circular(formula: str, node: Node[Any], path: Path, graph: Graph) -> bool:
+    """Whether a formula of a figure names that figure, itself or through the formulas of its operands."""
+    pending = list(_operands(formula, node, graph))
+    seen: set[tuple[str, Path]] = set()
+    while pending:
+        holder, operand = pending.pop()
+        if (holder.name, operand) == (node.name, path):
+            return True
+        if (holder.name, operand) in seen:
+            continue
+        seen.add((holder.name, operand))
+        value = figure_at(holder, operand)
+        origin = value if isinstance(value, Figure) else origin_of(value)
+        if origin is not None and origin.derived is not None:
+            pending += _operands(origin.derived, holder, graph)
+    return False
+
+
+def _operands(formula: str, node: Node[Any], graph: Graph) -> Iterator[tuple[Node[Any], Path]]:
+    """The figures that a formula names, each with its document."""
+    for match in _OPERAND.finditer(formula):
+        holder = node if match["name"] is None else graph.nodes.get(graph.aliases.get(match["name"], ""))
+        if holder is not None:
+            yield holder, _path(match)
+
+
+def _path(match: re.Match[str]) -> Path:
+    return tuple(int(s) if s.isdigit() else s for s in match["path"].split("."))

@@ -111,8 +111,9 @@ class Graph:
             UnknownNameError: There is none; the message lists the nearest names.
         """
         if name not in self.aliases:
-            hint = did_you_mean(name, self.aliases)
-            raise UnknownNameError(f"no document is named {name!r}" + (f"; {hint}" if hint else ""))
+            nearest = did_you_mean(name, self.aliases)
+            hint = "" if nearest else "trnspec list shows the names"
+            raise UnknownNameError(f"no document is named {name!r}" + (f"; {nearest}" if nearest else ""), hint=hint)
         return self.nodes[self.aliases[name]]
 
     @functools.cached_property

@@ -175,7 +175,7 @@ def _is_folder(path: FilePath) -> bool:
         return stat.S_ISDIR(path.stat().st_mode)
     except FileNotFoundError:
         reason = "is a broken link" if path.is_symlink() else "does not exist"
-        raise UsageError(f"{path} {reason}") from None
+        raise UsageError(f"{path} {reason}", hint="name a document, or a folder with documents") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 

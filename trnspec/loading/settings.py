@@ -113,15 +113,29 @@ def _load(file: FilePath) -> dict[str, Any]:
 
         return tomllib.loads(text)
     except RecursionError:
-        raise UsageError(f"{file}: it is nested too deeply") from None
+        raise UsageError(f"{file}: it is nested too deeply", hint=_HINT) from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{file}:{line}: it is not UTF-8", hint="save the file as UTF-8") from error
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file}: {error}") from error
+        raise UsageError(_located(file, str(error)), hint=_HINT) from error
+
+
+_HINT = "a setting is, for instance: severity = {TRN402 = 'warning'}, or catalogs = ['hardware']"
+
+
+def _located(file: FilePath, message: str) -> str:
+    """The message of the TOML reader, with the position as others have it."""
+    if (match := re.search(r" \(at line ([0-9]+), column ([0-9]+)\)", message)) is not None:
+        return f"{file}:{match[1]}:{match[2]}: {message.replace(match[0], '')}"
+    too_long = message.startswith("Exceeds the limit")
+    return f"{file}: {'a number has too many digits' if too_long else message}"
 
 
 def read(file: FilePath, table: Any) -> Settings:
     """The settings in a table that was read from ``file``; ``UsageError`` names the wrong entry."""
     if not isinstance(table, dict):
-        raise UsageError(f"{file}: [tool.trnspec] is a table")
+        raise UsageError(f"{file}: [tool.trnspec] is a table", hint=_HINT)
     names = ("select", "ignore", "severity", "catalogs")
     for key in table:
         if key not in names:
@@ -129,7 +143,7 @@ def read(file: FilePath, table: Any) -> Settings:
             raise UsageError(f"{file}: {key!r} is not a setting of trnspec; {hint}")
     severity = table.get("severity", {})
     if not isinstance(severity, dict):
-        raise UsageError(f"{file}: severity is a table such as {{TRN402 = 'warning'}}")
+        raise UsageError(f"{file}: severity is a table such as {{TRN402 = 'warning'}}", hint=_HINT)
     try:
         severities = {str(code).upper(): Severity.of(str(label)) for code, label in severity.items()}
     except ValueError as error:
@@ -149,5 +163,6 @@ def _codes(file: FilePath, table: Mapping[str, Any], key: str) -> tuple[str, ...
 def _texts(file: FilePath, table: Mapping[str, Any], key: str) -> tuple[str, ...]:
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-        raise UsageError(f"{file}: {key} is a list of texts")
+        example = "catalogs = ['hardware']" if key == "catalogs" else f"{key} = ['TRN402']"
+        raise UsageError(f"{file}: {key} is a list of texts", hint=f"write for instance: {example}")
     return tuple(value)

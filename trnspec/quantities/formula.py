@@ -81,6 +81,8 @@ class _Parser:
         while self.now.text in (*_TIMES, "/"):
             sign = self.take()
             other = self.factor()
+            if sign.text == "/" and other.low <= 0 and not other.is_point:
+                raise FormulaError(f"the divisor may be 0 (in the formula {self.text!r})")
             try:
                 value = value.ratio(other) if sign.text == "/" else value.times(other)
             except UsageError as error:

@@ -257,6 +257,8 @@ class Builder:
         if not text and bare and event.start_mark.index == event.end_mark.index and frame and frame.key:
             # An empty value: the two parsers report different positions; use the one after the colon.
             start = end = self.lines.place(self._behind_colon(frame.key.end))
+            if frame.flow and start == self.lines.place(frame.key.end):
+                self._colon_in_key(frame.key)
         value: _Value = text
         if not bare:
             self._properties(event, start, path)
@@ -272,6 +274,15 @@ class Builder:
             self._bare_root = bare and not style
         self._end = end
         self._attach(value, start, end)
+
+    def _colon_in_key(self, key: _Key) -> None:
+        """Reports ``{count:16}``, which is a key without a value."""
+        begin, colon = key.end - len(key.name), lacks_space(key.name)
+        if colon is not None and self._text[begin : key.end] == key.name:
+            message = f"A space is missing after the colon of {show(key.name[:colon])}."
+            place = self.lines.place(begin + colon)
+            self._problems.add("TRN004", message, place, "write a space after the colon", key.path)
+            raise UnreadableError
 
     def _plain(self, text: str, start: Place, path: Path) -> _Value:
         value = resolve(text)

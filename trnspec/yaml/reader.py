@@ -36,7 +36,35 @@ def c_parser(text: str) -> Parser:
     """The events of libyaml; ``ImportError`` where its binding is not installed."""
     from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
 
-    return CParser(text)
+    if not _COLON_IN_WORD.search(text):
+        return CParser(text)
+    # A private character that is not in the text, as an escape neither.
+    escaped = text.casefold()
+    stand_in = next(c for c in map(chr, range(0xE000, 0xF900)) if c not in text and f"{ord(c):x}" not in escaped)
+    hidden = _COLON_IN_WORD.sub(lambda match: stand_in if match[0] == ":" else match[0], text)
+    return _ColonParser(CParser(hidden), stand_in)
+
+
+# Or a tag, an anchor or an alias, whose colons are not those of a plain scalar.
+_COLON_IN_WORD = re.compile(r"""(?<![^\s\[\]{},])[!&*%][^\s]*|(?<=[^\s\[\]{},"']):(?=[^\s,\[\]{}])""")
+
+
+class _ColonParser:
+    """Events of a text in which a character represents each colon within a word.
+
+    By YAML 1.2 such a colon is part of a plain scalar, as in ``{address: https://example.com}``. libyaml rejects it in
+    brackets. The offsets of both texts are equal.
+    """
+
+    def __init__(self, parser: Parser, stand_in: str) -> None:
+        self._parser, self._stand_in = parser, stand_in
+
+    def get_event(self) -> Any:
+        """The next event, with the colons of the text."""
+        event = self._parser.get_event()
+        if self._stand_in in (getattr(event, "value", None) or ""):
+            event.value = event.value.replace(self._stand_in, ":")
+        return event
 
 
 def pure_parser(text: str) -> Parser:

@@ -284,3 +284,19 @@ spec:
         "spec.memory.capacity.derived", "spec.memory.bandwidth.value", "spec.peak.dense.bf16.value",
         "spec.peak.dense.fp8.derived", "spec.peak.dense.fp32.value",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("spec.bandwidth.both", "leads back to spec.bandwidth.both"),
+        ("wire:spec.bandwidth.both x 1", "leads back to spec.bandwidth.both"),
+        ("1/0 GB/s", "the divisor may be 0"),
+    ],
+)
+def test_formulas_without_a_meaning(formula, message):
+    graph = beside(LINK % ("96 GB/s", formula))
+    texts = [f.message for f in findings("TRN404", graph)]
+
+    assert len(texts) == 1
+    assert message in texts[0]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rules_world import bare, findings, found, put, shipped
 
 from trnspec.errors import UsageError
+from trnspec.model.rounded import rounded
 from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import (
     active_parameters,
@@ -499,3 +500,31 @@ def test_a_difference_that_is_not_listed():
 
     assert messages["layers"] == ["layers is " + text.format("1,234", "32")]
     assert messages["attention.kv_heads"] == ["attention.kv_heads is " + text.format("absent", "8")]
+
+
+GPT2 = shipped().named("gpt2").spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "path", "word"),
+    [
+        (evolve(GPT2, positions="rotary"), "positions", "learned"),
+        (evolve(GPT2, norm="rms"), "norm", "layer"),
+        (evolve(GPT2, feed_forward=evolve(GPT2.feed_forward, form="gated")), "feed_forward.form", "plain"),
+        (evolve(LLAMA, embeddings="tied"), "embeddings", "untied"),
+    ],
+)
+def test_a_wrong_word_is_named(spec, path, word):
+    name = "gpt2" if spec.layers == GPT2.layers else "llama-3-8b"
+    hints = [f.hint for f in findings("TRN405", bare().replace(name, spec))]
+
+    assert len(hints) == 1
+    assert f"'{word}' for {path} gives this number" in hints[0]
+
+
+@pytest.mark.parametrize("active", ["73B", "370B", "3.7B"])
+def test_a_misprinted_count_is_named(active):
+    spec = evolve(DEEPSEEK, parameters=evolve(DEEPSEEK.parameters, active=rounded(active)))
+    hints = [f.hint for f in findings("TRN405", bare().replace("deepseek-v3", spec))]
+
+    assert ["likely cause: a wrong digit or decimal point: 37B was meant"] == hints

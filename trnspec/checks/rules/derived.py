@@ -9,7 +9,7 @@ from trnspec.checks.reconcile.hypotheses import Case, explain_case, sentence
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import Severity
-from trnspec.graph.formulas import UnusableOperandError, value_of
+from trnspec.graph.formulas import UnusableOperandError, is_circular, value_of
 from trnspec.graph.graph import Graph, at
 from trnspec.model.chip import Chip
 from trnspec.model.reflection import ObjectShape, dotted, referring_leaves, shape_at
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.model.document import Node
+    from trnspec.yaml import Path
 
 
 @rule("TRN404", "derived-mismatch", over=object, local=True)
@@ -68,7 +69,7 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             if formula is None:
                 continue
             try:
-                result = value_of(formula, node, graph)
+                result = _result(formula, node, path, graph)
             except UnusableOperandError:
                 continue
             except FormulaError as error:
@@ -80,13 +81,15 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 message = f"{dotted(path)} is {figure}, but {formula} is {shown}"
                 causes = explain_case(Case(Site(node, path), figure.value, (result,), (), (), graph))
                 hint = f"{sentence(causes)}; or update the formula" if causes else "update the figure or its formula"
-                yield Finding((*path, "value"), message, hint)
+                yield Finding(
+                    (*path, "value"), message, hint, (at(node, (*path, key), text=f"the formula: {formula}"),)
+                )
     for path, _, value in referring_leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
         origin = origin_of(value)
         if origin is None or origin.derived is None:
             continue
         try:
-            result = value_of(origin.derived, node, graph)
+            result = _result(origin.derived, node, path, graph)
         except UnusableOperandError:
             continue
         except FormulaError as error:
@@ -95,7 +98,15 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         if not isinstance(value, int) or not result.overlaps(Interval.point(Fraction(value))):
             shown = f"{float(result.low):,.6g}"
             message = f"{dotted(path)} is {value}, but {origin.derived} is {shown}"
-            yield Finding((*path, "value"), message, "update the count or its formula")
+            see = (at(node, (*path, "derived"), text=f"the formula: {origin.derived}"),)
+            yield Finding((*path, "value"), message, "update the count or its formula", see)
+
+
+def _result(formula: str, node: Node[Any], path: Path, graph: Graph) -> Interval:
+    """The value of the formula of a figure; ``FormulaError`` also where it leads back to the figure itself."""
+    if is_circular(formula, node, path, graph):
+        raise FormulaError(f"{formula} leads back to {dotted(path)}; a formula names the figures that it follows from")
+    return value_of(formula, node, graph)
 
 
 @rule("TRN606", "ratio-mismatch", over=Chip, severity=Severity.WARNING, local=True)

@@ -15,6 +15,7 @@ from trnspec.model.figure import Figure
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.plugins.api import Finding, rule
+from trnspec.quantities.dates import compared
 from trnspec.quantities.quantity import Interval, Quantity, render
 
 if TYPE_CHECKING:
@@ -380,21 +381,29 @@ def baseline_above_peak(server: Node[Server], graph: Graph) -> Iterator[Finding]
         Amazon EC2 User Guide, instance network bandwidth.
     """
     network = server.spec.network
-    if network is None or network.peak is None or network.baseline is None:
-        return
-    if _below(network.peak.value, network.baseline.value):
-        path: Path = ("spec", "network", "baseline")
-        see = (at(server, ("spec", "network", "peak"), text=f"the peak: {network.peak}"),)
-        yield Finding(path, f"the baseline is {network.baseline}, above the peak of {network.peak}", "swapped?", see)
+    for most, sustained in _RATES_OF_A_NETWORK if network is not None else ():
+        peak, baseline = getattr(network, most), getattr(network, sustained)
+        if peak is not None and baseline is not None and _below(peak.value, baseline.value):
+            see = (at(server, ("spec", "network", most), text=f"the peak: {peak}"),)
+            message = f"the baseline is {baseline}, above the peak of {peak}"
+            yield Finding(("spec", "network", sustained), message, "swapped, or a wrong digit?", see)
+
+
+_RATES_OF_A_NETWORK = (
+    ("peak", "baseline"),
+    ("storage", "storage_baseline"),
+    ("storage_iops", "storage_iops_baseline"),
+)
+"""What a server reaches at best, and what it sustains."""
 
 
 @rule("TRN610", "order-of-generations", local=True)
 def order_of_generations(graph: Graph) -> Iterator[Finding]:
-    """Two chips of one publisher whose two generation numbers are in opposite order, or equal in one of them.
+    """Two chips of one publisher whose generation numbers contradict each other, or the dates of their launch.
 
     Why:
         A publisher that counts its accelerators and its training chips counts both upwards: the second training chip is a
-        later accelerator than the first. Numbers that contradict this were swapped or copied.
+        later accelerator than the first, and was launched later. Numbers that contradict this were swapped or copied.
 
     Example:
         ```yaml
@@ -440,3 +449,9 @@ def order_of_generations(graph: Graph) -> Iterator[Finding]:
                 )
                 see = (at(earlier, path, text=earlier.name),)
                 yield Finding(path, message, "both numbers grow with time", see, later)
+            for earlier, later in product(chips[one], chips[other]) if one[0] < other[0] else ():
+                before, after = earlier.spec.launched, later.spec.launched
+                if before is not None and after is not None and compared(before, after) > 0:
+                    message = f"launched is {after}, but {earlier.name}, the generation before, was launched {before}"
+                    see = (at(earlier, ("spec", "launched")),)
+                    yield Finding(("spec", "launched"), message, "correct one of the two dates", see, later)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -16,6 +18,7 @@ from trnspec.checks.rules.totals import disagreement
 from trnspec.diagnostics import Severity
 from trnspec.errors import QuantityError
 from trnspec.graph.graph import figure_at
+from trnspec.model.annotations import Date
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     ChoiceShape,
@@ -26,6 +29,7 @@ from trnspec.model.reflection import (
     TextShape,
     dotted,
     shape_at,
+    shape_of,
 )
 from trnspec.model.rounded import count_of
 from trnspec.model.source import Source
@@ -275,9 +279,9 @@ def superseded_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding(path, message, "adopt another figure, or change the verdict", see)
 
 
-@rule("TRN306", "impossible-date", over=Source, local=True)
-def impossible_date(source: Node[Source], graph: Graph) -> Iterator[Finding]:
-    """A date that does not exist.
+@rule("TRN306", "impossible-date", over=object, local=True)
+def impossible_date(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A date that does not exist, or one before 1970.
 
     Why:
         Most conflicts between figures are resolved by date; an invalid date cannot be compared.
@@ -301,17 +305,34 @@ def impossible_date(source: Node[Source], graph: Graph) -> Iterator[Finding]:
     Source:
         ISO 8601-1:2019, 5.2.2, calendar dates.
     """
-    text = source.spec.as_of
-    if len(text) < len("2023-02-28"):
-        return
-    from datetime import date
+    cls: Any = type(node.spec)
+    for name in _dates_of(cls):
+        text = getattr(node.spec, name)
+        path = ("spec", name)
+        if text is None:
+            continue
+        # A source has a stricter rule, TRN307.
+        if text < _EARLIEST and not isinstance(node.spec, Source):
+            yield Finding(path, f"{text} is before {_EARLIEST}", "correct the year")
+        if len(text) < len("2023-02-28"):
+            continue
+        try:
+            date.fromisoformat(text)
+        except ValueError as error:
+            yield Finding(path, f"{text} is not a day: {error}", "write the month only if the day is not known")
 
-    try:
-        date.fromisoformat(text)
-    except ValueError as error:
-        yield Finding(
-            ("spec", "as_of"), f"{text} is not a day: {error}", "write the month only if the day is not known"
-        )
+
+_EARLIEST = "1970"
+"""No document is about an older product."""
+
+
+@functools.cache
+def _dates_of(spec: Any) -> tuple[str, ...]:
+    """The fields of a class that hold dates."""
+    return tuple(name for name, member in ObjectShape(spec).fields.items() if member.shape == _DATE)
+
+
+_DATE = shape_of(Date)
 
 
 @rule("TRN403", "self-contradiction", severity=Severity.WARNING, local=True)

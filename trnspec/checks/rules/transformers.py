@@ -12,8 +12,8 @@ from attrs import evolve
 
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at
-from trnspec.model.reflection import NumberShape, ObjectShape, dotted, leaves
-from trnspec.model.rounded import RoundedCount
+from trnspec.model.reflection import ChoiceShape, NumberShape, ObjectShape, dotted, leaves
+from trnspec.model.rounded import RoundedCount, rounded
 from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import active_parameters, parameters, sizes
 from trnspec.model.transformers.model import Model
@@ -120,9 +120,12 @@ def _wrong_counts(model: Node[Model]) -> Iterator[Finding]:
         # Dimensions are small multiples of powers of two: the likeliest correction has the smallest odd factor.
         slips = sorted(_slips(spec, count, stated), key=lambda slip: slip[1] // (slip[1] & -slip[1]))
         swaps = list(_swaps(spec, count, stated))
-        hints = [*causes, *(_correction(spec, path, value) for path, value in slips)]
+        words = list(_words(spec, count, stated))
+        # That another word gives the exact count is hardly chance; some number does for many dimensions.
+        hints = [*causes, *(f"{word!r} for {dotted(path)} gives this number" for path, word in words)]
+        hints += [_correction(spec, path, value) for path, value in slips]
         hints += [f"{dotted(one)} and {dotted(two)} are swapped" for one, two in swaps]
-        places = dict.fromkeys([path for path, _ in slips] + [path for pair in swaps for path in pair])
+        places = dict.fromkeys([path for path, _ in (*words, *slips)] + [path for pair in swaps for path in pair])
         # Reported at the dimension to correct, unless the count has another scope.
         where: Path = ("parameters", name) if causes or not places else next(iter(places))
         see = tuple(at(model, ("spec", *path)) for path in [("parameters", name), *places] if path != where)
@@ -176,12 +179,41 @@ def _coarse(model: Node[Model]) -> Iterator[Finding]:
         and _is_exact(other)
     ]
     message = f"{name} is {stated}, but the dimensions give {counted:,}, {counted / stated:.3g} times as many"
+    meant = [] if fitting else [text for text in _misprints(stated.text) if _is_meant(spec, name, text)]
     hint = " or ".join(f"{value:,} for {dotted(path)}" for path, value in fitting[:3])
+    hint = f"likely cause: a wrong dimension: {hint}" if hint else ""
+    if meant:
+        hint = f"likely cause: a wrong digit or decimal point: {' or '.join(meant)} was meant"
     where: Path = fitting[0][0] if len(fitting) == 1 else ("parameters", name)
     places: list[Path] = [path for path, _ in fitting] + [("parameters", n) for n, _, _ in differing]
     places += [] if fitting else _most_influential(spec)
     see = tuple(at(model, ("spec", *path)) for path in places if path != where)
-    yield Finding(("spec", *where), message, f"likely cause: a wrong dimension: {hint}" if hint else "", see)
+    yield Finding(("spec", *where), message, hint or "check the count, and the dimensions below", see)
+
+
+def _misprints(text: str) -> Iterator[str]:
+    """A rounded count with two neighbouring digits swapped, or with its decimal point moved by one place."""
+    match = re.fullmatch(r"(~? ?)([0-9,]+)(\.[0-9]+)?( ?[A-Za-z]+)", text)
+    if match is None:
+        return
+    whole, fraction = match[2].replace(",", ""), (match[3] or ".")[1:]
+    digits, point = whole + fraction, len(whole)
+    numbers = [
+        (digits[:i] + digits[i + 1] + digits[i] + digits[i + 2 :], point)
+        for i in range(len(digits) - 1)
+        if digits[i] != digits[i + 1]
+    ]
+    numbers += [(f"0{digits}", point), (f"{digits}0", point + 1)]
+    for number, places in numbers:
+        whole, fraction = number[:places].lstrip("0") or "0", number[places:].rstrip("0")
+        yield f"{match[1]}{whole}{'.' if fraction else ''}{fraction}{match[4]}"
+
+
+def _is_meant(spec: Model, name: str, text: str) -> bool:
+    """Whether the dimensions give a count that is printed so."""
+    assert spec.parameters is not None
+    other = evolve(spec, parameters=evolve(spec.parameters, **{name: rounded(text)}))
+    return all(differing != name for differing, _, _ in _differing(other))
 
 
 def _round_numbers(present: int) -> list[int]:
@@ -386,6 +418,17 @@ def _slips(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[
             yield path, value
 
 
+def _words(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[tuple[Path, str]]:
+    """The words of which another gives the stated count, such as ``plain`` for ``gated``, each with that word."""
+    for path, shape, present in leaves(spec, ObjectShape(Model), ()):
+        for word in shape.words if isinstance(shape, ChoiceShape) else ():
+            if word == str(present):
+                continue
+            other = _with(spec, path, word)
+            if not any(contradictions(other)) and count(other) == stated:
+                yield path, word
+
+
 def _swaps(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[tuple[Path, Path]]:
     """The pairs of dimensions that give the stated count when their values are swapped."""
     for (one, first), (two, second) in itertools.combinations(_counts(spec).items(), 2):
@@ -418,6 +461,6 @@ def _correction(spec: Model, path: Path, value: int) -> str:
     return f"a wrong dimension: {value:,} for {dotted(path)} gives this number"
 
 
-def _with(spec: Any, path: Path, value: int) -> Any:
+def _with(spec: Any, path: Path, value: int | str) -> Any:
     step, *below = path
     return evolve(spec, **{str(step): _with(getattr(spec, str(step)), tuple(below), value) if below else value})

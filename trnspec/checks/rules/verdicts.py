@@ -12,6 +12,7 @@ from trnspec.checks.reconcile.relations import claimed_paths, sums
 from trnspec.checks.reconcile.sites import Site
 from trnspec.errors import QuantityError
 from trnspec.graph.formulas import UnusableOperandError, value_of
+from trnspec.graph.graph import at
 from trnspec.model.document import Claim, Metadata
 from trnspec.model.reflection import REMARKS, ObjectShape, dotted, remarks_of
 from trnspec.plugins.api import Finding, rule
@@ -196,7 +197,8 @@ def value_not_of_its_scope(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 unit = said.value if isinstance(said.value, Quantity) else None
                 shown = f"{float(low):,.6g}" if unit is None else render(low, unit.unit, unit.digits + 1, node.units)
                 message = f"the claim is {said.value}, but its scope, {claim.scope}, is {shown}"
-                yield Finding((*base, "says"), message, "correct the claim, a figure of its scope, or the verdict")
+                see = (at(node, (*base, "scope"), text=claim.scope),)
+                yield Finding((*base, "says"), message, "correct the claim, a figure of its scope, or the verdict", see)
 
 
 @rule("TRN313", "false-arithmetic", over=object, local=True)
