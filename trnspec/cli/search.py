@@ -46,7 +46,8 @@ def _options() -> list[click.Option]:
     return [
         option("--part", "I/N", "Evaluate only the I-th of N parts, and write its result to the folder --results; see "
                "trnspec search merge."),
-        option("--results", "DIR", "Folder of results of parts; of the whole search where --part is not given.",
+        option("--results", "DIR", "Write the result of the part, or without --part of the whole search, to this folder "
+               "instead of printing it.",
                type=NamedPath(file_okay=False)),
         option("--workers", "N", "Evaluate in N processes.", type=click.IntRange(1, 4096)),
         option("--dask", "ADDRESS", "Evaluate on the workers of a Dask scheduler, such as tcp://host:8786; needs trnspec[dask]."),
