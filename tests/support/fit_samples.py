@@ -50,7 +50,16 @@ def cases(count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int =
             sequence_parallel=tp > 1, overlap=draw.random() < 0.5, uneven=True, flash=flash,
         )  # fmt: skip
         made.append(
-            Case(id=f"{i}", model=name, dims=MODELS[name], system=system, layout=layout, dtype="bf16", seconds=1.0)
+            Case(
+                id=f"{i}",
+                model=name,
+                dims=MODELS[name],
+                system=system,
+                layout=layout,
+                dtype="bf16",
+                seconds=1.0,
+                memory=0.0,
+            )
         )
     times = batch(made).times(efficiency)
     factors = [2.718281828459045 ** draw.gauss(0.0, noise) for _ in made]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -79,14 +79,16 @@ def exchanged(which: int) -> Iterator[str]:
             yield from (f"{schedule} {task(one)}" for one in stage)
 
 
-def unequal() -> Iterator[str]:
-    """The step and its bubble, of stages that differ by a layer."""
-    for name in ("llama-8b", "predicting", "recurrent", "single-operation"):
-        for pp, microbatches in ((2, 2), (3, 7), (4, 40), (8, 16), (24, 24)):
-            on = estimator(name, evolve(SYSTEMS[4], ranks=float(pp)), FITTED)
+def unequal(models: Sequence[str], sizes: Sequence[tuple[int, int]], dp: int) -> Iterator[str]:
+    """The step with its bubble and its exchange of gradients, of stages that differ by a layer."""
+    for name in models:
+        for pp, microbatches in sizes:
+            on = estimator(name, evolve(SYSTEMS[0 if dp > 1 else 4], ranks=float(pp * dp)), FITTED)
             for schedule, chunks in UNEQUAL:
-                layout = Layout(pp=pp, seq=2048, global_batch=microbatches, schedule=schedule, interleave=chunks, uneven=True,
-                                recompute="full" if pp == 3 else "none")  # fmt: skip
+                layout = Layout(
+                    pp=pp, dp=dp, seq=2048, global_batch=microbatches * dp, schedule=schedule, interleave=chunks, uneven=True,
+                    recompute="full" if pp == 3 else "none",
+                )  # fmt: skip
                 about = f"{name} {pp} {microbatches} {schedule} {chunks}"
                 try:
                     found = on.step(layout)
@@ -96,13 +98,20 @@ def unequal() -> Iterator[str]:
                     yield f"{about} {refused.reason}"
                     continue
                 near = approximation(layout.plan(), MODELS[name].layers, MODELS[name].mtp_layers)
-                yield f"{about} {number(float(found.total))} {number(float(found.bubble))} {number(float(half.total))} {near or ''}"
+                times = " ".join(number(float(t)) for t in (found.total, found.bubble, found.data, half.total))
+                yield f"{about} {times} {near or ''}"
 
 
 OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
     **{f"timeline of {one[0]}": partial(drawn, *one) for one in STEPS},
     **{f"tasks {which}": partial(exchanged, which) for which in range(len(TRAFFICS))},
-    "unequal stages": unequal,
+    "unequal stages": partial(
+        unequal,
+        ("llama-8b", "predicting", "recurrent", "single-operation"),
+        ((2, 2), (3, 7), (4, 40), (8, 16), (24, 24)),
+        1,
+    ),
+    "replicas of unequal stages": partial(unequal, ("llama-8b", "predicting"), ((3, 6), (5, 10), (8, 16)), 4),
 }
 
 

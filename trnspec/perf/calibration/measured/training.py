@@ -71,7 +71,7 @@ class Case:
     era: str = ""
     dtype: str
     seconds: float
-    memory: float = 0.0
+    memory: float
     assumptions: tuple[str, ...] = ()
     source_text: str = ""
     blocking: bool = False
