@@ -116,6 +116,7 @@ ERRORS = [
     "chip where dies => 2", "chip where dies = = 2", "chip where\n  dies = 2 and\n  memory.capacity > 3", 'chip where title = "\u754c\u0301" and x = 1', "chip where memory.bandwidth > 1 kB", "chip where nothing = 1", "chip where other.share > 20 GB",
     "chip where a b", "server where chip = core", "chip where efa = 1", "chip where dies < = 2", "chip where dies", "chip, server", "where dies = 2", "chip where 'a' = name", "chip where memory.capacity > 5 \u0413\u0411", "chip where memory.capacity > capcity",
     "chip where 5 GiB > capcity",
+    "chip where peak.dense.bf16 > name",
     "chip where dies = 1e3 x",
 ]  # fmt: skip
 FOUND = [

@@ -174,7 +174,7 @@ MAIN = os.getpid()
 
 
 def _plugin(*rules: Any) -> Registry:
-    return Registry.of([*registry().plugins[:1], Plugin(name="evil", api=API, rules=rules)])
+    return Registry.of([*registry().plugins[:1], Plugin(name="trnspec-evil", api=API, rules=rules)])
 
 
 @rule("EVIL001", "evil-process", over=Chip, local=True)

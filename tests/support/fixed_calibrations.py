@@ -68,7 +68,7 @@ spec:
     ranks: {{low: 1, high: 32}}
   achieved: {{matmul: 0.61x, attention: 0.37x, matmul_passes: 2.3x, call: 23 us, hop: 800 ns, network_hop: 17 us, step: 1.4 ms, causal: 1x,
     weights: 0.84x, cache: 0.51x, single_core: 0.55x, launch: 27 us, request: 21 ms, sample: 12 us, link: 0.47x, additive: 0.19x,
-    queue: 0.13x, response: 24 ms, matmul_fp8: 0.5x, server: 0.66x, network: 0.58x}}
+    queue: 0.13x, response: 24 ms, padding: 0.27x, matmul_fp8: 0.5x, server: 0.66x, network: 0.58x}}
   spread: {{rows: 60, mean: 0.17x, median: 0.12x, worst: 0.9x, coverage: 0.8x, low: 0.84x, high: 1.62x, extrapolation: 0.11x,
     transfer: {{rows: 105, groups: 4, low: 0.72x, high: 2.2x}}}}
   first: {{rows: 50, mean: 0.21x, median: 0.19x, worst: 0.98x, coverage: 0.8x, low: 0.57x, high: 1.43x, extrapolation: 0.05x,

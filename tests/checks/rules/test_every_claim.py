@@ -77,6 +77,25 @@ def test_every_claim_is_checked(code: str) -> None:
     assert reported(code, graph, node, (*node.claims, *OTHERS)) == [*alone, *(number + n for n in others)]
 
 
+# These read the first path of a claim only.
+FIRST_PATH = ("TRN314", "TRN315", "TRN611")
+
+
+@pytest.mark.parametrize("code", [code for code in OVER_CLAIMS if code not in FIRST_PATH])
+def test_every_path_of_a_claim_is_checked(code: str) -> None:
+    """A claim on several paths, of which the first and the last have no figure, is reported as one on a single path."""
+    found = example(code)
+    assert found is not None
+    graph, node = found
+    parts = [claim.at.rpartition(".") for claim in node.claims]
+    several = tuple(
+        attrs.evolve(claim, at=claim.at if "{" in last else f"{above}.{{nothing,{last},more}}")
+        for claim, (above, _, last) in zip(node.claims, parts, strict=True)
+    )
+
+    assert reported(code, graph, node, several) == reported(code, graph, node, node.claims)
+
+
 REFERRING = (
     "TRN303",
     "TRN308",
@@ -106,3 +125,12 @@ def test_no_finding_refers_to_itself(code: str) -> None:
         assert (diagnostic.where.file, diagnostic.where.place) not in places
         assert len(places) == len(set(places))
         assert {file for file, _ in places} <= files
+
+
+def test_a_superseded_figure_is_found_behind_a_path_without_one() -> None:
+    text = next(text for heading, text in examples(rule("TRN305").code) if heading == "Example")
+    several = text.replace("at: spec.peak.dense.bf16", 'at: "spec.peak.dense.{fp8,bf16,fp16}"')
+    places = [[(d.message, d.where.path) for d in findings("TRN305", beside(each))] for each in (text, several)]
+
+    assert text != several
+    assert places[0] == places[1] != []
