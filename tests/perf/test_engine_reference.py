@@ -22,6 +22,7 @@ from trnspec.perf.work.layout import BUBBLES, Layout
 from trnspec.perf.work.transformer import transformer
 
 COUNT = 2_000
+PARTS_OF_SAMPLES = [slice(100), pytest.param(slice(100, None), marks=pytest.mark.slow)]
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +48,9 @@ def test_samples_cover_everything(samples) -> None:
         assert sum(getattr(s.layout, name) > 1 for s in samples) > COUNT // 20, name
 
 
-def test_times(samples) -> None:
-    for s in samples:
+@pytest.mark.parametrize("some", PARTS_OF_SAMPLES, ids=["quick", "all"])
+def test_times(samples, some) -> None:
+    for s in samples[some]:
         e = ESTIMATORS[s.which]
         expected = reference_engine.step(e.dims, e.system, e.calibration.efficiency, e.dtype, s.layout)
         found = e.step(s.layout)
@@ -61,8 +63,9 @@ def test_times(samples) -> None:
         assert math.isclose(expected["total"], found.total, rel_tol=1e-12), s
 
 
-def test_memory(samples) -> None:
-    for s in samples:
+@pytest.mark.parametrize("some", PARTS_OF_SAMPLES, ids=["quick", "all"])
+def test_memory(samples, some) -> None:
+    for s in samples[some]:
         e = ESTIMATORS[s.which]
         expected = reference_engine.memory(e.dims, s.layout, e.runtime)
         assert math.isclose(expected, e.memory(s.layout).total, rel_tol=1e-12), s

@@ -172,8 +172,8 @@ def main() -> None:
         from trnspec.text_table import visible
 
         click.echo(f"trnspec: {visible(str(error))}", err=True)
-        if error.hint:
-            click.echo(f"hint: {visible(error.hint)}", err=True)
+        for note in getattr(error, "__notes__", ()):
+            click.echo(visible(note), err=True)
         sys.exit(2)
     except OSError as error:
         # Click handles a closed pipe; what remains is a full disk, for instance.

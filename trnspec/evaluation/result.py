@@ -346,8 +346,7 @@ class RefusalError(TrnspecError):
     def __init__(
         self, reason: str, message: str, *, place: str = "", hint: str = "", suggestions: tuple[Suggestion, ...] = ()
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, hint=hint)
         self.reason = reason
         self.place = place
-        self.hint = hint
         self.suggestions = suggestions

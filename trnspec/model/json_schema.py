@@ -211,8 +211,8 @@ def _text(pattern: Pattern | None) -> Schema:
     if pattern is None or pattern.numbers is None:
         return text
     least, largest = pattern.numbers
-    message = text.pop(MESSAGE)
-    return {"anyOf": [text, {"type": "integer", "minimum": least, "maximum": largest}], MESSAGE: message}
+    number = {"type": "integer", "minimum": least, "maximum": largest}
+    return {"anyOf": [text, number], MESSAGE: text[MESSAGE]}
 
 
 def _limits(pattern: Pattern | None) -> Schema:

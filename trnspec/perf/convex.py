@@ -46,7 +46,8 @@ def least(function: Function, most: Values, guess: Values) -> tuple[Values, Valu
 
     def cut(at: Values, values: Values, of: NDArray[np.intp]) -> None:
         """Take a place as the new end on the side on which it is."""
-        step = _NEAR * np.where(at < high[of], high[of] - at, low[of] - at)
+        # Towards the end that is farther away, so that the step is not lost in rounding.
+        step = _NEAR * np.where(high[of] - at >= at - low[of], high[of] - at, low[of] - at)
         beside = function(at + step, of)
         keep(at + step, beside, of)
         # An end next to the other one, to the smallest number, has no slope.

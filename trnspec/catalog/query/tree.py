@@ -31,9 +31,10 @@ class QueryError(UsageError):
     """
 
     def __init__(self, message: str, text: str, span: tuple[int, int], hint: str = "") -> None:
+        # The hint is in the message, before the marked line.
+        super().__init__(f"{message}{f'; {hint}' if hint else ''}\n{_marked(text, span)}")
         self.text, self.hint = text, hint
         self.start, self.end = span
-        super().__init__(f"{message}{f'; {hint}' if hint else ''}\n{_marked(text, span)}")
 
 
 def _marked(text: str, span: tuple[int, int]) -> str:
