@@ -19,7 +19,7 @@ from trnspec.quantities.dates import compared
 from trnspec.quantities.quantity import Interval, Quantity, render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from trnspec.model.document import Node
     from trnspec.yaml import Path
@@ -431,8 +431,8 @@ def order_of_generations(graph: Graph) -> Iterator[Finding]:
         The Neuron pages, which call Trainium2 the third generation of accelerators.
     """
     counted: dict[str, dict[tuple[int, int], list[Node[Chip]]]] = {}
-    concerned = any(generation_numbers(c) is not None for c in graph.focused(Chip))
-    for chip in graph.of(Chip) if concerned else ():
+    checked = {chip.name for chip in graph.focused(Chip) if generation_numbers(chip) is not None}
+    for chip in graph.of(Chip) if checked else ():
         numbers = generation_numbers(chip)
         page = None if numbers is None else graph.lookup(numbers[2], Source)
         if numbers is None or page is None:
@@ -449,9 +449,17 @@ def order_of_generations(graph: Graph) -> Iterator[Finding]:
                 )
                 see = (at(earlier, path, text=earlier.name),)
                 yield Finding(path, message, "both numbers grow with time", see, later)
-            for earlier, later in product(chips[one], chips[other]) if one[0] < other[0] else ():
-                before, after = earlier.spec.launched, later.spec.launched
-                if before is not None and after is not None and compared(before, after) > 0:
-                    message = f"launched is {after}, but {earlier.name}, the generation before, was launched {before}"
-                    see = (at(earlier, ("spec", "launched")),)
-                    yield Finding(("spec", "launched"), message, "correct one of the two dates", see, later)
+            if one[0] < other[0]:
+                yield from _launched_before(chips[one], [c for c in chips[other] if c.name in checked])
+
+
+def _launched_before(earlier: Iterable[Node[Chip]], later: Iterable[Node[Chip]]) -> Iterator[Finding]:
+    """Chips that were launched before one of an earlier generation, each compared with the last one of these."""
+    dated = [chip for chip in later if chip.spec.launched is not None]
+    last = max(earlier, key=lambda chip: chip.spec.launched or "") if dated else None
+    before = None if last is None else last.spec.launched
+    for chip in dated:
+        if last is not None and before is not None and compared(before, str(chip.spec.launched)) > 0:
+            message = f"launched is {chip.spec.launched}, but {last.name}, the generation before, was launched {before}"
+            see = (at(last, ("spec", "launched")),)
+            yield Finding(("spec", "launched"), message, "correct one of the two dates", see, chip)
