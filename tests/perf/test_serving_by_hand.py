@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 from config_files import llama, mixtral, written
 from engine_catalogs import FOLDERS
+from published_rates import Rates, rates_of
 
 import trnspec
 
@@ -27,22 +28,7 @@ def catalog():
 
 @pytest.fixture(scope="module")
 def rates(catalog) -> Rates:
-    chip, server = catalog["h100-sxm"], catalog["p5.48xlarge"]
-    return Rates(
-        peak=float(chip.figure("peak.dense.bf16").value),
-        memory=float(chip.figure("memory.bandwidth").value),
-        nvlink=float(server.figure("fabric.bandwidth.both").value) / 2.0,
-        network=float(server.figure("network.bandwidth").value) / 8.0,
-    )
-
-
-class Rates(NamedTuple):
-    """Of a chip: FLOP/s, and B/s of its memory, and of its links in one direction."""
-
-    peak: float
-    memory: float
-    nvlink: float
-    network: float
+    return rates_of(catalog)
 
 
 class Shape(NamedTuple):

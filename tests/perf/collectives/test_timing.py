@@ -1,4 +1,4 @@
-"""Algorithms laid on declared topologies: against the closed forms, and against what nothing can undercut."""
+"""Algorithms on declared topologies, compared with closed forms and with lower bounds."""
 
 import closed_forms as c
 import pytest
