@@ -126,6 +126,20 @@ def test_dask_with_a_worker_killed_midway(mode, bytes_of_whole, tmp_path) -> Non
     assert bytes_of_whole[mode] == written(SEARCHES[mode], kept, tmp_path)
 
 
+@pytest.mark.parametrize(("workers", "parts"), [(0, 1), (3, 3)])
+def test_the_workers_of_a_scheduler_are_counted(workers, parts) -> None:
+    """Workers may join a scheduler that has none yet."""
+    from distributed import LocalCluster
+
+    from trnspec.evaluators.searching.dask import executor
+
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        executor(cluster.scheduler_address) as (_, count),
+    ):
+        assert parts == count
+
+
 def test_no_scheduler(monkeypatch) -> None:
     from trnspec.evaluators.searching import dask
 
