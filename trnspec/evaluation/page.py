@@ -44,6 +44,8 @@ IDEAL = "Without a calibration the result is ideal (no losses): lower bounds on 
 
 _BAR = 20
 _AGREES = re.compile(r", agrees\b")
+_COMMAND = "sh"
+"""The unit of an answer that is a command."""
 _JSON = "--format json"
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 _UPPER_CASE = {
@@ -314,10 +316,8 @@ def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, s
         yield "Evidence", text if width is None else wrapped("  ", text, width)
         if details := [(name, escape(text)) for name, text in _evidence_details(evaluation.evidence)]:
             yield "", table([Column("evidence"), Column("value", wrap=True)], details, _JSON)
-    for suggestion in evaluation.suggestions:
-        text = escape(command(suggestion, options))
-        shown = f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width))
-        yield f"Next command: {escape(suggestion.note or suggestion.evaluator)}", shown
+    for heading, text in _commands(evaluation, options):
+        yield heading, f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width))
     if evaluation.bottleneck:
         text = escape(evaluation.bottleneck)
         yield bottleneck_label(evaluation), text if width is None else wrapped("  ", text, width)
@@ -345,9 +345,22 @@ def _edition(evaluation: Evaluation) -> str:
     return f"{edition}, as of {evaluation.as_of}" if evaluation.as_of else edition
 
 
+def _commands(evaluation: Evaluation, options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The commands of the answers and the suggested ones, each with a heading."""
+    for answer in evaluation.answers:
+        if answer.unit == _COMMAND:
+            heading = label(answer.name)
+            note = f": {answer.note}" if answer.note else ""
+            yield escape(f"{heading[0].upper()}{heading[1:]}{note}"), escape(str(answer.value))
+    for suggestion in evaluation.suggestions:
+        yield f"Next command: {escape(suggestion.note or suggestion.evaluator)}", escape(command(suggestion, options))
+
+
 def _answers(evaluation: Evaluation) -> Table:
     rows = []
     for answer in evaluation.answers:
+        if answer.unit == _COMMAND:
+            continue
         shown = printed(answer)
         name = label(answer.name)
         name = f"{name} ({_SYNONYMS[name]})" if name in _SYNONYMS else name

@@ -268,11 +268,12 @@ def _answers(
     yield Answer("simulated_tpot", tpot, "s", note=note, kind=kind)
     yield from _comparison(kinds, q, lengths)
     if best.before is not None:
-        yield Answer("launch_prefill", _launch(catalog, q, best.before, best, lengths), note="one prefill replica")
+        prefill = _launch(catalog, q, best.before, best, lengths)
+        yield Answer("launch_prefill", prefill, "sh", note="one prefill replica")
     launch = _launch(catalog, q, best.decode, best, lengths)
     one = "one replica" if best.decode.setup.question.ep == 1 else "one group of replicas"
     unnamed = "; MODEL is the name or folder of the weights" if " MODEL " in launch else ""
-    yield Answer("launch", launch, note=f"{one}{unnamed}")
+    yield Answer("launch", launch, "sh", note=f"{one}{unnamed}")
 
 
 def _errors(
