@@ -203,21 +203,26 @@ def _summary(evaluation: Evaluation, width: int) -> list[str]:
 
 
 _CLAUSE = re.compile(r"[;:,.] ")
+_INTERVAL = re.compile(r"( [^\d\[\]]+) \[[^\[\]]*\]\1\b")
+"""An interval after its value, with the unit of both: the second part of ``~8.9 M USD [5.0, 19.5] M USD``."""
 _SHARE = re.compile(r" \([^()]*%[^()]*\)\Z")
 
 
 def shortened(text: str, size: int) -> str:
     """The longest beginning of a text that fits in some columns and ends with a clause, or else with a word.
 
-    A share in parentheses at the end of a sentence is kept: ``compute-bound: all layers (69 %)`` becomes
+    Intervals are left out first, and no beginning ends within brackets if another fits. A share in parentheses at the end of a sentence is kept: ``compute-bound: all layers (69 %)`` becomes
     ``compute-bound (69 %)``.
     """
+    if columns_of(text) > size:
+        text = _INTERVAL.sub(r"\1", text)
     if columns_of(text) <= size:
         return text
     first = text.partition("; ")[0]
     share = _SHARE.search(first)
     whole, tail = (first, "") if share is None else (first[: share.start()], share[0])
     ends = [len(first) - len(tail), *reversed([m.start() for m in _CLAUSE.finditer(whole)])]
+    ends = [end for end in ends if whole[:end].count("[") == whole[:end].count("]")]
     for end in ends:
         if columns_of(whole[:end] + tail) <= size:
             return whole[:end] + tail
