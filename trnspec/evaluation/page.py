@@ -211,7 +211,8 @@ _SHARE = re.compile(r" \([^()]*%[^()]*\)\Z")
 def shortened(text: str, size: int) -> str:
     """The longest beginning of a text that fits in some columns and ends with a clause, or else with a word.
 
-    Intervals are left out first, and no beginning ends within brackets if another fits. A share in parentheses at the end of a sentence is kept: ``compute-bound: all layers (69 %)`` becomes
+    Intervals are left out first, no clause ends within brackets, and one that fills less than half of the columns says too
+    little. A share in parentheses at the end of a sentence is kept: ``compute-bound: all layers (69 %)`` becomes
     ``compute-bound (69 %)``.
     """
     if columns_of(text) > size:
@@ -224,8 +225,9 @@ def shortened(text: str, size: int) -> str:
     ends = [len(first) - len(tail), *reversed([m.start() for m in _CLAUSE.finditer(whole)])]
     ends = [end for end in ends if whole[:end].count("[") == whole[:end].count("]")]
     for end in ends:
-        if columns_of(whole[:end] + tail) <= size:
-            return whole[:end] + tail
+        short = whole[:end] + tail
+        if columns_of(short) <= size and (tail or columns_of(short) >= size / 2):
+            return short
     return wrapped("", whole, size).partition("\n")[0]
 
 
