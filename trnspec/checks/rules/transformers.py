@@ -218,7 +218,9 @@ def _is_meant(spec: Model, name: str, text: str) -> bool:
 
 def _round_numbers(present: int) -> list[int]:
     """The numbers k x 2^n with a small k that are within a factor of 4 of a dimension, the nearest ones first."""
-    numbers = {k << n for k in (1, 3, 5, 7) for n in range(21) if present <= 4 * (k << n) <= 16 * present}
+    numbers = {
+        k << n for k in (1, 3, 5, 7) for n in range(present.bit_length() + 2) if present <= 4 * (k << n) <= 16 * present
+    }
     return sorted(numbers - {present}, key=lambda n: max(n / present, present / n))
 
 
