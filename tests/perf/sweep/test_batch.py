@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from attrs import evolve
+from attrs import asdict, evolve
 from dims_by_hand import gpt
 from engine_samples import ESTIMATORS, FITTED, SYSTEMS, estimator, possible, sample, system
 from hypothesis import given, settings
@@ -380,6 +380,22 @@ def test_layouts_of_what_was_kept() -> None:
     for (e, layout), time in zip(found.layouts(), found.result.time, strict=True):
         assert e.step(layout).total == time
         assert layout.ranks == 256
+
+
+def test_records_of_what_was_kept() -> None:
+    found = sweep(SWEPT[0], keep=Top(3), tp=[4, 8], pp=4, zero=1, seq=2048, global_batch=256)
+    records, layouts = found.records(), found.layouts()
+
+    assert len(records) == 2
+    for record, (e, layout) in zip(records, layouts, strict=True):
+        step, needs = e.step(layout).total, e.memory(layout).total
+        assert record == {
+            "model": e.name,
+            "system": e.system.name,
+            **asdict(layout),
+            "step_time": step,
+            "memory": needs,
+        }
 
 
 LONG = ("gpt", "encoder", "llama-8b", "windows")
