@@ -49,9 +49,9 @@ _RANKS = ("tp", "pp", "cp")
 _DEGREES = ("tp", "pp", "cp", "ep", "expert_tp")
 _MORE_ROWS = ("microbatch", "seq", "sequence_parallel", "recompute", "optimizer")
 """Axes that are of the rows where these would be few, the first first."""
-_FEW_ROWS = 200
+_FEW_ROWS = 512
 """Rows up to which another axis is one of the rows."""
-_PER_ROW = 400
+_PER_ROW = 2000
 """Combinations of the other axes for each row that are left at least: coefficients are computed for each row."""
 _SHORTEST = 256
 """Rows of a region at most that has many values of other axes: operations of numpy on fewer elements take as long."""
