@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.running import ROOT
 from trnspec import errors
-from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity, did_you_mean, nearest
+from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity, did_you_mean, in_plugin, nearest
 from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError
 from trnspec.yaml import Place
 
@@ -164,3 +167,20 @@ def test_errors_are_also_what_python_calls_them():
     assert str(name) == "no document is named 'x'"
     assert str(UnknownNameError()) == ""
     assert not isinstance(UsageError("x"), (ValueError, KeyError))
+
+
+@pytest.mark.parametrize("plugin", ["trnspec-inferentia", "trnspec-nvidia"])
+def test_systems_of_a_plugin_name_it_unless_it_is_installed(plugin: str) -> None:
+    package = plugin.replace("-", "_")
+    catalog = ROOT / "plugins" / plugin / "src" / package / "catalog"
+    names = [f.stem for folder in ("chips", "servers", "ultraservers") for f in catalog.glob(f"{folder}/*.yaml")]
+    installed = find_spec(package) is not None
+    assert names
+    assert {name for name in names if (f"pip install {plugin}" in in_plugin(name)) is installed} == set()
+
+
+def test_systems_of_the_core_are_in_no_plugin() -> None:
+    folders = ("chips", "servers", "ultraservers")
+    assert [
+        f.stem for folder in folders for f in (ROOT / "catalog").glob(f"{folder}/*.yaml") if in_plugin(f.stem)
+    ] == []

@@ -194,6 +194,23 @@ class Report:
         return {(d.code, d.where.place.line if d.where.place else 0) for d in self.diagnostics}
 
 
+def in_plugin(name: str) -> str:
+    """The hint that a system is in the catalog of a published plugin that is not installed; empty if it is in none."""
+    from importlib.util import find_spec
+
+    for plugin, systems in _SYSTEMS.items():
+        if systems.match(name.casefold()) and find_spec(plugin.replace("-", "_")) is None:
+            return f"the plugin {plugin} has such systems: pip install {plugin}"
+    return ""
+
+
+_SYSTEMS = {
+    "trnspec-inferentia": re.compile(r"inf[12]\b|inferentia"),
+    "trnspec-nvidia": re.compile(r"(?:[abh]|gb)[1-3]00\b|p[4-6]e?[dn]?\b|p6e?-|[dh]gx|grand-teton"),
+}
+"""The chips, servers and UltraServers in the catalogs of published plugins."""
+
+
 def nearest(word: str, words: Iterable[str], most: int = 3) -> list[str]:
     """The names that ``word`` may be an abbreviation or a misspelling of, best first; may be empty.
 

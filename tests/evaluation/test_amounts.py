@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.amounts import amount, duration, length, rate, suffixed, until
+from trnspec.evaluation.amounts import amount, duration, length, rate, share, suffixed, until
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,19 @@ def test_rates(text: str, value: float) -> None:
 def test_not_a_rate(text: str) -> None:
     with pytest.raises(UsageError, match="rate: a rate is expected"):
         rate(text, "rate")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0.5", 0.5), ("50%", 0.5), ("12.5 %", 0.125), ("1e-3", 0.001), ("1", 1.0)]
+)
+def test_shares(text: str, value: float) -> None:
+    assert share(text, "prefix_hit") == value
+
+
+@pytest.mark.parametrize("text", ["", "%", "half", "-5%", "50%%", "50 percent"])
+def test_not_a_share(text: str) -> None:
+    with pytest.raises(UsageError, match="prefix_hit: a share is expected"):
+        share(text, "prefix_hit")
 
 
 @pytest.mark.parametrize("value", [10e12, 2.5e9, 123456.0, 0.5, 1e6 + 1])

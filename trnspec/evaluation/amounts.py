@@ -28,11 +28,12 @@ _WORDS = {
 }  # fmt: skip
 """Units of a duration in words; a plural has an s."""
 _DAY = re.compile(r"\d{4}-\d{2}(?:-\d{2})?")
-_NUMBER = r"(?P<number>\d+(?:\.\d+)?(?:[eE]\+?\d{1,2})?)"
+_NUMBER = r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d{1,2})?)"
 _DURATION = re.compile(rf"{_NUMBER}\s*(?P<unit>[A-Za-z]+)")
 _AMOUNT = re.compile(rf"(?P<sign>\$?)\s*{_NUMBER}\s*(?P<unit>[KMBGT]?)(?:\s*(?P<noun>[A-Za-z]+))?", re.IGNORECASE)
 _LENGTH = re.compile(r"(?P<number>\d{1,15}(?:\.\d{1,3})?)\s*(?P<unit>[KM]?)", re.IGNORECASE)
 _RATE = re.compile(rf"{_NUMBER}\s*(?P<unit>K?)\s*(?:[A-Za-z]+\s*)?(?:/\s*(?P<per>[A-Za-z]+))?", re.IGNORECASE)
+_SHARE = re.compile(rf"{_NUMBER}\s*(?P<percent>%?)")
 
 
 def duration(text: str, name: str, such_as: str = "60d") -> float:
@@ -156,6 +157,22 @@ def rate(text: str, name: str) -> float:
     return float(match["number"]) * MULTIPLES[match["unit"].upper()] / second
 
 
+def share(text: str, name: str) -> float:
+    """A share: ``0.5`` or ``50%``.
+
+    Args:
+        text: The text.
+        name: The input, for messages.
+
+    Raises:
+        UsageError: The text is not one.
+    """
+    match = _SHARE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"{name}: a share is expected, such as 0.5 or 50%, not {text!r}")
+    return float(match["number"]) / (100.0 if match["percent"] else 1.0)
+
+
 _OF_UNIT: dict[tuple[type, str], Callable[[str, str], float]] = {
     (int, "TOKENS"): length,
     (int, "SEQUENCES"): length,
@@ -163,6 +180,7 @@ _OF_UNIT: dict[tuple[type, str], Callable[[str, str], float]] = {
     (float, "REQUESTS/S"): rate,
     (float, "HOURS"): lambda text, name: duration(text, name) / SECONDS["h"],
     (float, "SECONDS"): duration,
+    (float, "SHARE"): share,
 }
 
 

@@ -44,6 +44,8 @@ IDEAL = "Without a calibration the result is ideal (no losses): lower bounds on 
 
 _BAR = 20
 _AGREES = re.compile(r", agrees\b")
+_COMMAND = "sh"
+"""The unit of an answer that is a command."""
 _JSON = "--format json"
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 _UPPER_CASE = {
@@ -201,15 +203,22 @@ def _summary(evaluation: Evaluation, width: int) -> list[str]:
 
 
 _CLAUSE = re.compile(r"[;:,.] ")
+_INTERVAL = re.compile(r"( [^\d\[\]]+) \[[^\[\]]*\]\1\b")
+"""An interval after its value, with the unit of both: the second part of ``~8.9 M USD [5.0, 19.5] M USD``."""
+_OPENED = re.compile(r" *[(\[][^()\[\]]*\Z")
+"""A bracket at the end of a text that is not closed."""
 _SHARE = re.compile(r" \([^()]*%[^()]*\)\Z")
 
 
 def shortened(text: str, size: int) -> str:
     """The longest beginning of a text that fits in some columns and ends with a clause, or else with a word.
 
-    A share in parentheses at the end of a sentence is kept: ``compute-bound: all layers (69 %)`` becomes
+    Intervals are left out first, no text ends within brackets, and a clause that fills less than half of the columns says too
+    little. A share in parentheses at the end of a sentence is kept: ``compute-bound: all layers (69 %)`` becomes
     ``compute-bound (69 %)``.
     """
+    if columns_of(text) > size:
+        text = _INTERVAL.sub(r"\1", text)
     if columns_of(text) <= size:
         return text
     first = text.partition("; ")[0]
@@ -217,9 +226,10 @@ def shortened(text: str, size: int) -> str:
     whole, tail = (first, "") if share is None else (first[: share.start()], share[0])
     ends = [len(first) - len(tail), *reversed([m.start() for m in _CLAUSE.finditer(whole)])]
     for end in ends:
-        if columns_of(whole[:end] + tail) <= size:
-            return whole[:end] + tail
-    return wrapped("", whole, size).partition("\n")[0]
+        short = _OPENED.sub("", whole[:end]) + tail
+        if columns_of(short) <= size and (tail or columns_of(short) >= size / 2):
+            return short
+    return _OPENED.sub("", wrapped("", whole, size).partition("\n")[0])
 
 
 def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
@@ -314,10 +324,8 @@ def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, s
         yield "Evidence", text if width is None else wrapped("  ", text, width)
         if details := [(name, escape(text)) for name, text in _evidence_details(evaluation.evidence)]:
             yield "", table([Column("evidence"), Column("value", wrap=True)], details, _JSON)
-    for suggestion in evaluation.suggestions:
-        text = escape(command(suggestion, options))
-        shown = f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width))
-        yield f"Next command: {escape(suggestion.note or suggestion.evaluator)}", shown
+    for heading, text in _commands(evaluation, options):
+        yield heading, f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width))
     if evaluation.bottleneck:
         text = escape(evaluation.bottleneck)
         yield bottleneck_label(evaluation), text if width is None else wrapped("  ", text, width)
@@ -345,9 +353,22 @@ def _edition(evaluation: Evaluation) -> str:
     return f"{edition}, as of {evaluation.as_of}" if evaluation.as_of else edition
 
 
+def _commands(evaluation: Evaluation, options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The commands of the answers and the suggested ones, each with a heading."""
+    for answer in evaluation.answers:
+        if answer.unit == _COMMAND:
+            heading = label(answer.name)
+            note = f": {answer.note}" if answer.note else ""
+            yield escape(f"{heading[0].upper()}{heading[1:]}{note}"), escape(str(answer.value))
+    for suggestion in evaluation.suggestions:
+        yield f"Next command: {escape(suggestion.note or suggestion.evaluator)}", escape(command(suggestion, options))
+
+
 def _answers(evaluation: Evaluation) -> Table:
     rows = []
     for answer in evaluation.answers:
+        if answer.unit == _COMMAND:
+            continue
         shown = printed(answer)
         name = label(answer.name)
         name = f"{name} ({_SYNONYMS[name]})" if name in _SYNONYMS else name

@@ -46,7 +46,8 @@ class Answer:
     Attributes:
         name: In snake case: ``step_time``.
         value: A number in the unit, a text, or true or false.
-        unit: ``s``, ``B``, ``B/s``, ``FLOP/s``, ``FLOP``, ``tokens/s``, ``J``, ``W``, ``USD``, ``%`` (of 100), or empty.
+        unit: ``s``, ``B``, ``B/s``, ``FLOP/s``, ``FLOP``, ``tokens/s``, ``J``, ``W``, ``USD``, ``%`` (of 100), ``sh``
+            for a command of a shell, or empty.
         low: The lower end of the interval, if known.
         high: The upper end.
         note: What a reader should know, such as what the interval covers.

@@ -221,7 +221,8 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
     """
     case = _case_numbers(setup, serving, end)
     for unknown, pool in case.unknown:
-        _known(unknown, pool)
+        if unknown > UNUSED:
+            raise pool.system.unknown_link()
     first, token, values = (
         {name: float(number) for name, number in numbers.items()} for numbers in (case.first, case.token, case.values)
     )
@@ -305,17 +306,6 @@ def _in_flight(setup: Setup, serving: Serving, numbers: Machine) -> tuple[Served
 
 def _numbers(pool: Pool, end: int | None) -> Machine:
     return pool.numbers if end is None else pool.ends[end]
-
-
-def _known(unknown: float, pool: Pool) -> None:
-    if unknown > UNUSED:
-        missing = next((level for level in pool.system.levels if not level.rate), None)
-        link = "a link between servers" if missing is None else f"the links of the level {missing.name}"
-        raise RefusalError(
-            "unknown-figure",
-            f"the layout needs {link} of {pool.system.name}, whose rate is not published",
-            place="" if missing is None else missing.place,
-        )
 
 
 def transfer(setup: Setup, before: Pool, end: int | None = None) -> Number:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 from attrs import field, frozen
 
-from trnspec.diagnostics import Location, did_you_mean
+from trnspec.diagnostics import Location, did_you_mean, in_plugin
 from trnspec.errors import UnknownNameError
 from trnspec.model.document import Claim, Metadata, Node
 from trnspec.model.kinds import BUILTIN
@@ -112,7 +112,7 @@ class Graph:
         """
         if name not in self.aliases:
             nearest = did_you_mean(name, self.aliases)
-            hint = "" if nearest else "trnspec list shows the names"
+            hint = in_plugin(name) or ("" if nearest else "trnspec list shows the names")
             raise UnknownNameError(f"no document is named {name!r}" + (f"; {nearest}" if nearest else ""), hint=hint)
         return self.nodes[self.aliases[name]]
 

@@ -197,27 +197,17 @@ def _step(setup: Setup, serving: Any) -> float:
     context = mean_context(model, pool.plan)
     if speculation is None:
         step = decode(model, pool.plan, pool.numbers, serving, context)
-        _known(float(step.unknown), setup)
+        if step.unknown > UNUSED:
+            raise pool.system.unknown_link()
         return float(step.total)
     check = decode(model, pool.plan, pool.numbers, serving, context, speculation.drafted + 1.0)
     # The excess of narrow shards is that of the model; the draft's is not counted.
     drafting = evolve(pool.plan, narrow_whole=0.0, narrow_routed=0.0)
     draft = decode(speculation.model, drafting, pool.numbers, serving, context)
-    _known(float(check.unknown + draft.unknown), setup)
+    if check.unknown + draft.unknown > UNUSED:
+        raise pool.system.unknown_link()
     token, drafted = speculate(check, draft, speculation.drafted, speculation.acceptance)
     return float(token.total + drafted)
-
-
-def _known(unknown: float, setup: Setup) -> None:
-    system = setup.pool.system
-    if unknown > UNUSED:
-        missing = next((level for level in system.levels if not level.rate), None)
-        link = "a link between servers" if missing is None else f"the links of the level {missing.name}"
-        raise RefusalError(
-            "unknown-figure",
-            f"the layout needs {link} of {system.name}, whose rate is not published",
-            place="" if missing is None else missing.place,
-        )
 
 
 def _prompt(setup: Setup, prompt: int, numbers: Any, serving: Any, *, mixes: bool) -> float:

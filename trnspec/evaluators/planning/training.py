@@ -380,7 +380,8 @@ def _layout(q: PlanTrainingQuestion, estimator: Estimator, seq: int, tokens: flo
         "no-layout",
         f"none of {unfit:,} layouts of {estimator.name} fits in the memory of {estimator.system.name}"
         if unfit
-        else f"no layout of {estimator.name} on {estimator.system.name} is valid: {found.reasons()}",
+        else f"no layout of {estimator.name} on {estimator.system.name} is valid: {found.reasons()}"
+        + (f"; {estimator.system.unknown_link()}" if found.rejected["unknown-figure"] else ""),
         place="on",
         hint="more chips; without a count the plan finds how many"
         if unfit

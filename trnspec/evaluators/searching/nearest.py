@@ -13,6 +13,7 @@ from trnspec.evaluators.layouts import divisors, fastest
 from trnspec.evaluators.searching.listing import unit
 from trnspec.evaluators.searching.serving import DEPLOYMENT, ServingPiece
 from trnspec.evaluators.searching.training import LAYOUT, estimator_of
+from trnspec.perf.lowering.lower import lower
 from trnspec.perf.searching.selection import EXCESS, OUTSIDE, UNFIT, Selection
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ def infeasible(catalog: Catalog, search: Search, kept: Kept) -> RefusalError:
     suggestions = tuple(_training(catalog, search, kept) if q.of == "training" else _serving(catalog, search, kept))
     near = _nearest(search, kept)
     hint = "; ".join(filter(None, (near, *(s.note for s in suggestions)))) or _NOTHING
+    if kept.counts["unknown-figure"]:
+        links = (lower(catalog.graph, on).unknown_link() for on in q.on)
+        hint = "; ".join([*dict.fromkeys(f"{one} ({one.place})" for one in links if one.place), hint])
     return RefusalError(none, message, place="on", hint=hint, suggestions=suggestions)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.diagnostics import nearest
+from trnspec.diagnostics import in_plugin, nearest
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluation.result import RefusalError, UsedFigure
 from trnspec.graph import composition
@@ -81,8 +81,9 @@ def _system_named(graph: Graph, name: str) -> Node[Any]:
     try:
         return graph.named(name)
     except UnknownNameError:
-        hint = _hint(graph, name)
-        raise UnknownNameError(f"no system is named {name!r}" + (f"; {hint}" if hint else "")) from None
+        near = _hint(graph, name)
+        message = f"no system is named {name!r}" + (f"; {near}" if near else "")
+        raise UnknownNameError(message, hint=in_plugin(name)) from None
 
 
 def _systems(graph: Graph) -> list[str]:

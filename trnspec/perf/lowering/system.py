@@ -96,6 +96,16 @@ class System:
             )
         return self.rates[dtype]
 
+    def unknown_link(self) -> RefusalError:
+        """The error of a layout that communicates over links whose rate is not published: the innermost such level."""
+        missing = next((level for level in self.levels if not level.rate), None)
+        link = "a link between servers" if missing is None else f"the links of the level {missing.name}"
+        return RefusalError(
+            "unknown-figure",
+            f"the layout needs {link} of {self.name}, whose rate is not published",
+            place="" if missing is None else missing.place,
+        )
+
     def figures_used_for(self, *names: str) -> tuple[UsedFigure, ...]:
         """The figures whose path ends in one of some names: ``bf16``, ``bandwidth``."""
         return tuple(b for b in self.figures_used if b.at.rsplit(".", 1)[-1] in names)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
-from trnspec.evaluation.result import RefusalError
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
@@ -63,7 +62,7 @@ class Estimator:
         plan = check(layout, self.dims, int(self.system.ranks))
         result = step_from_terms(self.terms, plan, self.machine)
         if result.unknown > UNUSED:
-            raise self._unknown()
+            raise self.system.unknown_link()
         return result
 
     @cached_property
@@ -86,14 +85,6 @@ class Estimator:
     def memory(self, layout: Layout) -> Memory:
         """Memory of the rank that needs the most, the reserve included."""
         return peak(self.dims, layout, self.runtime)
-
-    def _unknown(self) -> RefusalError:
-        missing = next((level for level in self.system.levels if not level.rate), None)
-        place = "" if missing is None else missing.place
-        link = "a link between servers" if missing is None else f"the links of the level {missing.name}"
-        return RefusalError(
-            "unknown-figure", f"the layout needs {link} of {self.system.name}, whose rate is not published", place=place
-        )
 
 
 def extremes(system: System, calibration: Calibrated) -> tuple[System, System]:
