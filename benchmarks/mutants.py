@@ -190,6 +190,11 @@ class Selected:
         if self.seconds:
             items.sort(key=lambda i: (not i.nodeid.startswith(self.own), round(self.seconds.get(i.nodeid, 0.0), 1)))
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Ends the process, which counts as a failure, where a mutant makes a test endless: after some processor time."""
+        if self.seconds:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 30.0 + 3.0 * self.seconds.get(nodeid, 0.0))
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keeps the seconds of a test with its fixtures."""
         self.measured[report.nodeid] = self.measured.get(report.nodeid, 0.0) + report.duration

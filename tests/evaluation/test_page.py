@@ -109,6 +109,16 @@ def test_summaries_have_six_lines(evaluator, inputs) -> None:
         ("none: no losses, so that times are bounds; more", 45, "none: no losses, so that times are bounds"),
         ("none: no losses, so that times are bounds; more", 30, "none: no losses"),
         ("one two three four", 9, "one two"),
+        (
+            "trn2*4: ~8.9 M USD [5.0, 19.5] M USD (transferred)",
+            50,
+            "trn2*4: ~8.9 M USD [5.0, 19.5] M USD (transferred)",
+        ),
+        ("trn2*4: ~8.9 M USD [5.0, 19.5] M USD (transferred)", 40, "trn2*4: ~8.9 M USD (transferred)"),
+        ("p6-b200*16: 9.89 USD per million tokens (transferred)", 45, "p6-b200*16: 9.89 USD per million tokens"),
+        ("estimate: trainium1-neuron (Neuron, 7 rows)", 36, "estimate: trainium1-neuron"),
+        ("the claims [1, 2] s, of two sources", 18, "the claims"),
+        ("the claims [1, 2] s, of two sources", 22, "the claims [1, 2] s"),
     ],
 )
 def test_a_text_ends_with_a_clause(text, size, short) -> None:

@@ -95,3 +95,10 @@ def test_no_bucket_holds_a_request(given, message):  # fmt: skip
     with pytest.raises(RefusalError) as refused:
         prepared(**LLAMA, **given)
     assert ("no-bucket", message) == (refused.value.reason, str(refused.value))
+
+
+def test_the_largest_bucket_holds_a_request_of_its_size():
+    given = {"context_buckets": (2048, 1024), "prompt": 2000, "output": 48, "batch_buckets": (4, 1), "batch": 4}
+    question = prepared(**LLAMA, **given).question
+
+    assert ((1024, 2048), (1, 4)) == (question.context_buckets, question.batch_buckets)

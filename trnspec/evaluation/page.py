@@ -203,15 +203,22 @@ def _summary(evaluation: Evaluation, width: int) -> list[str]:
 
 
 _CLAUSE = re.compile(r"[;:,.] ")
+_INTERVAL = re.compile(r"( [^\d\[\]]+) \[[^\[\]]*\]\1\b")
+"""An interval after its value, with the unit of both: the second part of ``~8.9 M USD [5.0, 19.5] M USD``."""
+_OPENED = re.compile(r" *[(\[][^()\[\]]*\Z")
+"""A bracket at the end of a text that is not closed."""
 _SHARE = re.compile(r" \([^()]*%[^()]*\)\Z")
 
 
 def shortened(text: str, size: int) -> str:
     """The longest beginning of a text that fits in some columns and ends with a clause, or else with a word.
 
-    A share in parentheses at the end of a sentence is kept: ``compute-bound: all layers (69 %)`` becomes
+    Intervals are left out first, no text ends within brackets, and a clause that fills less than half of the columns says too
+    little. A share in parentheses at the end of a sentence is kept: ``compute-bound: all layers (69 %)`` becomes
     ``compute-bound (69 %)``.
     """
+    if columns_of(text) > size:
+        text = _INTERVAL.sub(r"\1", text)
     if columns_of(text) <= size:
         return text
     first = text.partition("; ")[0]
@@ -219,9 +226,10 @@ def shortened(text: str, size: int) -> str:
     whole, tail = (first, "") if share is None else (first[: share.start()], share[0])
     ends = [len(first) - len(tail), *reversed([m.start() for m in _CLAUSE.finditer(whole)])]
     for end in ends:
-        if columns_of(whole[:end] + tail) <= size:
-            return whole[:end] + tail
-    return wrapped("", whole, size).partition("\n")[0]
+        short = _OPENED.sub("", whole[:end]) + tail
+        if columns_of(short) <= size and (tail or columns_of(short) >= size / 2):
+            return short
+    return _OPENED.sub("", wrapped("", whole, size).partition("\n")[0])
 
 
 def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:

@@ -7,9 +7,24 @@ from typing import Any
 
 import attrs
 import pytest
+from checked_catalog import linked
 from rules_world import bare, put, shipped
 
-from trnspec.checks.reconcile.prices import COPIED, Contradiction, Offer, _copies, likely_cause, market
+from trnspec.checks.reconcile.prices import (
+    COPIED,
+    Contradiction,
+    Offer,
+    _blamed,
+    _bounds,
+    _code,
+    _copies,
+    _implausible,
+    _levels,
+    _support,
+    likely_cause,
+    market,
+)
+from trnspec.checks.reconcile.sites import Site
 from trnspec.model.price import Price
 
 
@@ -93,3 +108,161 @@ def test_the_cause_of_a_price_out_of_bounds(value: float, cause: str) -> None:
 
     assert likely_cause(Contradiction("TRN803", one, None, (9.0, 11.0), ""), ()) == cause
     assert likely_cause(Contradiction("TRN808", one, None, None, ""), ()) == ""
+
+
+def offer(server: str = "a1.large", type: str = "on-demand", place: str = "us-east-1", **more: Any) -> Offer:
+    """A price of the small catalog as another one: of another type, term, place, date or value."""
+    known = next(o for o in market(linked()).offers if o.server.name == server)
+    node = known.document
+    spec = attrs.evolve(node.spec, type=type, term=more.pop("term", None))
+    site = Site(attrs.evolve(node, spec=spec), ("spec", "hourly", place), more.pop("claim", None))
+    return made(known, site=site, place=place, **more)
+
+
+OTHER_FAMILY = "b2.large"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "code", "low", "high", "why"),
+    [
+        ({}, {}, "TRN806", 1, 1, "nothing"),
+        ({}, {"date": "2025"}, "TRN806", 1, 1, "nothing"),
+        ({}, {"date": "2025-06-30"}, "TRN806", 1, 1, "nothing"),
+        ({}, {"date": "2025-07"}, "TRN803", 1 / 2, 2, "date"),
+        ({}, {"date": "2024"}, "TRN803", 1 / 2, 2, "date"),
+        ({}, {"place": "us-east-1a"}, "TRN803", 1, 1, "nothing"),
+        ({}, {"place": "eu-north-1"}, "TRN803", 1 / 1.75, 1.75, "region"),
+        ({}, {"place": "eu-north-1", "date": "2024"}, "TRN803", 1 / 3.5, 3.5, "region and date"),
+        ({}, {"type": "spot"}, "TRN804", 1, 1 / 0.09, "type"),
+        ({"type": "reserved"}, {"type": "spot"}, "TRN804", 0.25, 1 / 0.09, "type"),
+        ({"type": "capacity-block"}, {"type": "reserved"}, "TRN804", 0.25, 5, "type"),
+        ({"type": "spot"}, {"type": "spot", "place": "eu-north-1"}, "TRN803", 1 / 5, 5, "zone and date"),
+        ({"type": "reserved"}, {"type": "reserved"}, "TRN806", 1, 1, "nothing"),
+        ({"type": "reserved"}, {"type": "reserved", "term": "3-year"}, "TRN803", 1 / 4, 4, "term"),
+        ({"type": "capacity-block"}, {"type": "capacity-block"}, "TRN806", 1 / 1.5, 1.5, "term"),
+        # 1 and 16 chips, 8 and 128 processors, 32 and 512 GiB.
+        ({"server": "a1.small"}, {}, "TRN802", 1 / 16, 1 / 16, "size"),
+        ({"server": "a1.small", "sizes": (1, 32, 0)}, {}, "TRN802", 1 / 16, 1 / 4, "size"),
+        ({"server": "a1.small"}, {"type": "spot"}, "TRN804", 1 / 16, 1 / 16 / 0.09, "size and type"),
+        ({"server": OTHER_FAMILY}, {}, "TRN802", 1 / 1.5, 1.5, "size"),
+        ({"server": OTHER_FAMILY, "sizes": (4, 4, 4)}, {}, "TRN802", 1 / 6, 1.5 / 4, "size"),
+        ({"type": "spot", "server": "a1.small"}, {"type": "spot"}, "TRN802", 0.09 / 16, 1 / 0.09 / 16, "size and type"),
+    ],
+)  # fmt: skip
+def test_what_one_price_says_of_another(one: Any, other: Any, code: str, low: float, high: float, why: str) -> None:
+    """Equal prices differ by 3 % at most, as does what follows from equal ones; spot prices follow demand."""
+    digits = 1 if why == "zone and date" else 1.03
+    pair = offer(**one), offer(**other)
+
+    assert _code(*pair) == code
+    assert _bounds(*pair) == (pytest.approx(low / digits), pytest.approx(high * digits), why)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "others", "reported"),
+    [
+        (1.2 / 1.15 - 0.01, (1.2, 1.3), True),
+        (1.2 / 1.15 + 0.01, (1.2, 1.3), False),
+        (1.3 * 1.15 - 0.01, (1.2, 1.3), False),
+        (1.3 * 1.15 + 0.01, (1.2, 1.3), True),
+        (9.0, (1.2,), False),
+        (9.0, (1.2, 1.2, 1.3), True),
+    ],
+)
+def test_levels_of_two_regions(ratio: float, others: tuple[float, ...], *, reported: bool) -> None:
+    """With at least two other servers, and 15 % more and less than they have."""
+    pairs = []
+    for number, level in enumerate((ratio, *others)):
+        server = offer().server
+        server = attrs.evolve(server, metadata=attrs.evolve(server.metadata, name=f"server-{number}"))
+        pairs.append(
+            [made(offer(place=p), server=server, value=v) for p, v in (("eu-north-1", 10 * level), ("us-east-1", 10.0))]
+        )
+    found = [c for c in _levels([o for pair in pairs for o in pair]) if c.one is pairs[0][0]]
+
+    assert [(c.code, c.other, c.why) for c in found] == [
+        ("TRN803", pairs[0][1], f"region, as {len(others)} other servers have it")
+    ] * reported
+    for contradiction in found:
+        assert contradiction.bounds == pytest.approx((12 / 1.15, 13 * 1.15))
+
+
+def test_levels_of_other_prices_are_not_compared() -> None:
+    """Only on-demand prices of two regions at one date."""
+    for changes in ({"type": "spot"}, {"place": "unstated"}, {"date": "2020"}):
+        pairs = [(offer(**{"place": "eu-north-1"} | changes), offer()) for _ in range(3)]
+        changed = [made(one, value=100.0 + 900 * n) for n, pair in enumerate(pairs) for one in pair[:1]]
+        assert [] == list(_levels([*changed, *(other for _, other in pairs)]))
+
+
+@pytest.mark.parametrize(
+    ("type", "low", "high"),
+    [("on-demand", 1.5, 30), ("spot", 0.135, 30), ("reserved", 0.375, 30), ("capacity-block", 0.375, 37.5)],
+)
+def test_prices_per_rate(type: str, low: float, high: float) -> None:
+    """Of 2 PFLOPS; where the rate is not known, any price may be."""
+    known = offer(type=type, rate=2.0)
+    values = {2 * low * 0.999: True, 2 * low * 1.001: False, 2 * high * 0.999: False, 2 * high * 1.001: True}
+    for value, reported in values.items():
+        found = list(_implausible((made(known, value=value), made(known, value=value, rate=0.0))))
+        assert [c.code for c in found] == ["TRN805"] * reported
+        for contradiction in found:
+            assert contradiction.bounds == pytest.approx((2 * low, 2 * high))
+            assert contradiction.why == "2 PFLOPS of 16-bit numbers"
+
+
+def contradicting(one: Offer, other: Offer | None, bounds: tuple[float, float] | None, code: str) -> Contradiction:
+    return Contradiction(code, one, other, bounds, "")
+
+
+def test_the_price_that_most_others_contradict_is_blamed() -> None:
+    """Then the one with less support, then the less usual one; its narrowest bounds are reported, turned towards it."""
+    right, also, wrong = (
+        offer(place=p, value=v) for p, v in (("us-east-1", 20.0), ("us-west-2", 20.0), ("eu-north-1", 80.0))
+    )
+    pairs = [
+        contradicting(right, wrong, (40.0, 160.0), "TRN803"),
+        contradicting(also, wrong, (70.0, 100.0), "TRN802"),
+        contradicting(wrong, None, (1.0, 60.0), "TRN805"),
+    ]
+    (blamed,) = _blamed(pairs, (right, also, wrong))
+    assert (blamed.code, blamed.one, blamed.other) == ("TRN802", wrong, also)
+    assert blamed.bounds == pytest.approx((16.0, 1600 / 70))
+    # One vote each: support comes before the usual price per rate, and that before names and places.
+    for per_chip, supporting, expected in ((5.0, (also,), wrong), (5.0, (), right), (1.25, (), wrong)):
+        usual = [offer(server="a1.small", value=per_chip)] * 3
+        (blamed,) = _blamed(pairs[:1], (right, wrong, *supporting, *usual))
+        assert blamed.one is expected
+    same = made(wrong, value=20.0)
+    (blamed,) = _blamed([contradicting(right, same, (40.0, 160.0), "TRN803")], (right, same))
+    assert blamed.one is same
+
+
+def test_support_of_a_price() -> None:
+    """Prices of the same server and type within 3 %, claims among them."""
+    one = offer(value=20.0)
+    alike = [offer(place="us-west-2", value=v) for v in (20.59, 19.43)] + [offer(claim=0, value=20.0)]
+    others = [offer(value=v) for v in (20.61, 19.41)] + [
+        offer(value=20.0, **other) for other in ({"server": "a1.small"}, {"type": "spot"})
+    ]
+
+    assert _support(one, (one, *alike, *others)) == 3
+
+
+def test_the_closest_comparison_is_reported() -> None:
+    """Bounds of a comparison come before those of a rate and copies; of equal ones that of the same server, by its code."""
+    one, other, small = offer(), offer(place="us-west-2"), offer(server="a1.small")
+    ordered = [
+        contradicting(one, other, (10.0, 12.0), "TRN804"),
+        contradicting(one, other, (10.0, 13.0), "TRN806"),
+        contradicting(one, other, (10.0, 13.0), "TRN803"),
+        contradicting(one, small, (10.0, 13.0), "TRN803"),
+        contradicting(one, small, (10.0, 13.0), "TRN802"),
+        contradicting(one, other, (10.0, 13.0), "TRN804"),
+        contradicting(one, None, None, "TRN808"),
+        contradicting(one, None, (1.0, 2.0), "TRN805"),
+    ]
+    for number in range(len(ordered)):
+        found = list(_blamed(ordered[number:][::-1], (one, other, small)))
+        assert found[0].code == ordered[number].code
+        assert found[0].other is ordered[number].other

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+
 import attrs
 import pytest
 from rules_world import bare, claim, findings, found, put, shipped
@@ -16,6 +18,7 @@ CODES = ["TRN307", "TRN308", "TRN309", "TRN310", "TRN311"]
 BF16 = "spec.peak.dense.bf16"
 PAGE = "neuron-trainium-2026-08"
 REASON = "For a reason."
+TODAY = date.today()
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -52,6 +55,8 @@ def sourced(graph: Graph, name: str, source: str, where: str | None = None) -> G
         (PAGE, "2025", "not-before", False),
         (PAGE, "2027", "not-before", True),
         ("thirdparty-trainium-overview", "9999-01-01", "exact", True),
+        ("thirdparty-trainium-overview", f"{TODAY}", "exact", False),
+        ("thirdparty-trainium-overview", f"{TODAY + timedelta(1)}", "exact", True),
         ("thirdparty-trainium-overview", "1990", "exact", False),
         ("thirdparty-trainium-overview", "1989-12-31", "exact", True),
     ],
@@ -208,3 +213,42 @@ def test_own_source_of_a_figure():
     spec = attrs.evolve(spec, memory=attrs.evolve(spec.memory, capacity=figure))
 
     assert {("trainium1", "spec.memory.capacity.source")} == found("TRN311", graph.replace("trainium1", spec))
+
+
+# TRN315.
+
+
+@pytest.mark.parametrize(
+    ("reason", "more", "reported"),
+    [
+        # Between 2023-02-24, the claim, and 2026-08-21, the adopted figure.
+        ("It was lowered in 2023-02.", {}, 0),
+        ("It was lowered on 2023-02-24.", {}, 0),
+        ("It was lowered on 2026-08-21.", {}, 0),
+        ("It was lowered on 2023-02-23.", {}, 1),
+        ("It was lowered on 2026-08-22.", {}, 1),
+        ("It was lowered in 2023-01, and printed so in 2024-02 and 2026-09.", {}, 2),
+        ("It was lowered in 2022-12 by 2022-12-031.", {}, 1),
+        ("It was lowered in 2022-12.", {"verdict": "rejected"}, 0),
+        ("It was lowered in 2022-12.", {"source": "no-such-page"}, 0),
+        # Whatever the verdict: the calendar, and the future.
+        ("It was lowered on 2024-02-29.", {}, 0),
+        ("It was lowered on 2023-02-29.", {"verdict": "rejected"}, 1),
+        ("It was lowered in 2023-13, 2023-00, 2023-12-32 and 2023-04.", {}, 3),
+        (f"It was lowered on {TODAY}.", {"verdict": "rejected"}, 0),
+        (f"It was lowered on {TODAY + timedelta(1)}.", {"verdict": "rejected"}, 1),
+    ],
+)
+def test_the_date_of_a_change(reason, more, reported):
+    values = {"source": "neuron-trn1-2023-02", "verdict": "superseded", "reason": reason} | more
+    graph = claim(bare(), "trainium1", BF16, "210 TFLOPS", **values)
+
+    assert [("claims", 0, "reason")] * reported == [d.where.path for d in findings("TRN315", graph)]
+
+
+def test_the_date_of_a_change_may_be_before_a_lower_bound_of_a_date():
+    graph = dated(bare(), "neuron-trn1-2023-02", "2023-02-24", "not-before")
+    reason = "It was lowered in 2022-12."
+    values = {"source": "neuron-trn1-2023-02", "verdict": "superseded", "reason": reason}
+
+    assert set() == found("TRN315", claim(graph, "trainium1", BF16, "210 TFLOPS", **values))

@@ -7,6 +7,7 @@ import functools
 import pytest
 from rules_world import bare, findings, found, put, shipped
 
+from trnspec.checks.rules.plausibility import WIDTHS
 from trnspec.model.chip import Generation
 from trnspec.model.fields import Peak, Rates
 from trnspec.model.figure import Figure
@@ -73,6 +74,13 @@ def test_a_narrow_type_is_not_slower(values, reported):
     assert {("trainium2", f"spec.peak.dense.{d}") for d in reported} == found("TRN603", rates(**values))
 
 
+def test_widths_are_those_in_the_names():
+    """But TF32 has 19 bits."""
+    assert {name: int("".join(filter(str.isdigit, name.removeprefix("mx")))) for name in WIDTHS} | {
+        "tf32": 19
+    } == WIDTHS
+
+
 @pytest.mark.parametrize(
     ("dma", "memory", "reported"),
     [
@@ -97,6 +105,7 @@ def test_dma_keeps_up_with_the_memory(dma, memory, reported):
         ("667 PFLOPS", "2.9 TB/s", True),
         ("667 GFLOPS", "2.9 TB/s", True),
         ("5 TFLOPS", "1 TB/s", False),
+        ("4.9 TFLOPS", "1 TB/s", True),
         ("5,000 TFLOPS", "1 TB/s", False),
         ("5,001 TFLOPS", "1 TB/s", True),
         ("667 TFLOPS", "0 TB/s", False),

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from catalogs import KNOWN
+from checked_catalog import linked
 from mutations import changed, findings
 from power_changes import KINDS, power_changes
+from rules_world import findings as found_by
 from rules_world import put
 from running import ROOT
 
@@ -21,6 +23,7 @@ from trnspec.graph.graph import Graph
 from trnspec.graph.power import draws, upper_power
 from trnspec.loading.pipeline import link, read
 from trnspec.model.power import Power
+from trnspec.model.ref import Ref
 from trnspec.yaml import read_text
 
 NVIDIA = str(ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog")
@@ -160,3 +163,28 @@ def test_the_power_of_a_chip_is_a_design_power(graph, type, power, code, why) ->
     conflicts = [(c.code, c.why) for c in power_conflicts(chip) if c.one.subject.name == "trainium3"]
 
     assert conflicts == ([] if code is None else [(code, why)])
+
+
+@pytest.mark.parametrize(
+    ("name", "as_of", "message"),
+    [
+        # The newest power is of 2025-03-04; a year counts as its December.
+        ("b2.large-typical", "2023-09-30", ""),
+        ("b2.large-typical", "2023", ""),
+        ("b2.large-typical", "2023-08", "the typical power is of 2023-08, 19 months before the newest"),
+        ("b2.large-maximum", "2019", ""),
+        # beta2 was launched in 2024-12.
+        ("beta2-tdp", "2024-12", ""),
+        ("beta2-tdp", "2024-12-31", ""),
+        ("beta2-tdp", "2024", ""),
+        ("beta2-tdp", "2024-11-30", "the source is of 2024-11-30, before beta2 was launched (2024-12)"),
+        ("beta2-tdp", "2023", "the source is of 2023, before beta2 was launched (2024-12)"),
+    ],
+)
+def test_a_power_is_stale_after_18_months_and_a_forecast_before_the_launch(name, as_of, message) -> None:
+    source, node = linked().named("list-2024-05"), linked().named(name)
+    graph = linked().replace(source.name, evolve(source.spec, as_of=as_of))
+    moved = evolve(node, metadata=evolve(node.metadata, source=Ref(source.name)))
+    found = found_by("TRN816", Graph({**graph.nodes, name: moved}))
+
+    assert [d.message.startswith(message) for d in found] == [True] * bool(message)

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from catalogs import KNOWN
+from checked_catalog import linked
 from mutations import changed, findings
 from price_changes import KINDS, price_changes
+from rules_world import findings as found_by
 from running import ROOT
 
 from trnspec.api import graph as load
@@ -148,3 +150,18 @@ def test_a_wrong_server_is_not_reported_at_its_prices(graph) -> None:
 
     assert [one for one in market(wrong).contradictions if one.code == "TRN805"]
     assert [] == [d for d in findings(wrong, RULES) if d.code == "TRN805"]
+
+
+@pytest.mark.parametrize(
+    ("as_of", "age"),
+    [("2023-12-01", None), ("2023-12", None), ("2023", None), ("2023-11-30", 19), ("2023-01", 29), ("2022", 30)],
+)
+def test_a_price_is_stale_18_months_before_the_newest(as_of, age) -> None:
+    """That is of 2025-06-01; a year counts as its December."""
+    source = linked().named("list-2024-05")
+    found = found_by("TRN807", linked().replace(source.name, evolve(source.spec, as_of=as_of)))
+
+    assert [(d.where.path[-1], d.message) for d in found] == [
+        (place, f"the price of {place} is of {as_of}, {age} months before the newest price of the catalog")
+        for place in ("us-east-1", "us-west-2")
+    ] * (age is not None)

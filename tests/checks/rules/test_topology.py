@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
+from checked_catalog import linked
 from rules_world import bare, claim, findings, found, put, shipped
 
+from trnspec.graph.graph import Graph
 from trnspec.model.fabric import Fabric, Switch, Topology
 from trnspec.model.ref import Ref
 
@@ -252,3 +255,60 @@ def test_a_claim_of_another_size(says, reason):
     messages = [d.message.rpartition(": ")[2] for d in findings("TRN503", graph)]
 
     assert messages == [reason] * bool(reason)
+
+
+# TRN504.
+
+
+@pytest.mark.parametrize(
+    ("links", "reported"),
+    [
+        ({}, set()),
+        ({"a1.large": "wire-v2"}, {("a1.large", "spec.fabric.link")}),
+        ({"b2.large": "wire-v1"}, {("b2.large", "spec.fabric.link")}),
+        ({"b2-ultra": "wire-v1"}, {("b2-ultra", "spec.fabric.link")}),
+        # Both systems of a chip name one other link: the chip is wrong.
+        ({"b2.large": "wire-v1", "b2-ultra": "wire-v1"}, {("beta2", "spec.links.link")}),
+        (
+            {"b2.large": "wire-v1", "b2-ultra": "nic-v1"},
+            {("b2.large", "spec.fabric.link"), ("b2-ultra", "spec.fabric.link")},
+        ),
+    ],
+)
+def test_links_of_a_chip_and_of_its_systems(links, reported):
+    graph = linked()
+    for name, link in links.items():
+        graph = put(graph, name, "fabric.link", Ref(link))
+
+    assert reported == found("TRN504", graph)
+
+
+@pytest.mark.parametrize(("links", "reported"), [("wire-v1", True), ("wire-v2", False)])
+def test_the_link_of_a_chip_with_several_systems(links, reported):
+    (*places,) = findings("TRN504", put(linked(), "beta2", "links.link", Ref(links)))
+
+    assert [(d.where.path, d.hint, len(d.see)) for d in places] == [
+        (("spec", "links", "link"), "wire-v2?", 2)
+    ] * reported
+    assert findings("TRN504", put(linked(), "beta2", "links", None)) == []
+
+
+def test_three_systems_of_many_are_named():
+    graph = put(linked(), "beta2", "links.link", Ref("wire-v1"))
+    node = graph.named("b2.large")
+    more = {n: attrs.evolve(node, metadata=attrs.evolve(node.metadata, name=n)) for n in ("b2.small", "b2.huge")}
+    (finding,) = findings("TRN504", Graph({**graph.nodes, **more}))
+
+    assert "in 4 systems of it" in finding.message
+    assert len(finding.see) == 3
+
+
+@pytest.mark.parametrize(("side", "reported"), [(32, True), (33, False)])
+def test_large_fabrics_are_not_built(side, reported):
+    """1,024 chips are; in a ring of them each has two links, not four."""
+    graph = put(linked(), "a1.large", "chips.count", side * 32)
+    graph = put(graph, "a1.large", "fabric.topology", Topology(shape="ring"))
+    graph = claim(graph, "a1.large", "spec.fabric.topology", "chain")
+
+    assert [len(findings(code, graph)) for code in ("TRN501", "TRN502")] == [0, int(reported)]
+    assert ("chain" in "".join(d.message for d in findings("TRN503", graph))) is reported

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rules_world import bare, findings, found, put, shipped
 
+from trnspec.checks.rules import transformers
+from trnspec.checks.rules.transformers import MOST_PADDING, _misprints, _round_numbers
 from trnspec.errors import UsageError
 from trnspec.model.rounded import rounded
 from trnspec.model.transformers.contradictions import contradictions
@@ -478,6 +480,32 @@ def test_a_dimension_behind_a_rounded_count(base, at, value, right):
     assert finding.where.path == ("spec", *at.split("."))
 
 
+@pytest.mark.parametrize(
+    ("base", "total", "times", "fitting", "places"),
+    [
+        ("llama-3-8b", "16B", "0.502", "8,192 for hidden", ["hidden", "parameters.total"]),
+        ("mixtral-8x7b", "11B", "4.25", "8 for layers or 1,024 for hidden", ["parameters.total", "layers", "hidden"]),
+        ("gpt2", "150M", "0.83", "16 for layers or 81,920 for vocabulary or 128 for attention.head_size",
+         ["parameters.total", "layers", "vocabulary", "attention.head_size"]),
+        # Of many values three are in the hint; every dimension is named once.
+        ("llama-3-8b", "7B", "1.15", "28 for layers or 3,584 for hidden or 114,688 for vocabulary",
+         ["parameters.total", "layers", "hidden", "vocabulary", "attention.heads", "attention.kv_heads", "attention.head_size",
+          "feed_forward.width"]),
+        # No round number fits: those of most influence.
+        ("llama-3-8b", "1T", "0.00803", "", ["parameters.total", "hidden", "layers", "feed_forward.width"]),
+        ("mixtral-8x7b", "16B", "2.92", "", ["parameters.total", "hidden", "layers", "experts.count"]),
+    ],
+)  # fmt: skip
+def test_dimensions_behind_a_rounded_total(base, total, times, fitting, places):
+    """The dimension is reported if only one fits, else the count."""
+    (finding,) = findings("TRN405", put(bare(), base, "parameters", Parameters(total=rounded(total))))
+    counted = parameters_of(shipped().named(base).spec)
+
+    assert finding.message == f"total is {total}, but the dimensions give {counted:,}, {times} times as many"
+    assert finding.hint.removeprefix("likely cause: a wrong dimension: ") == fitting or not fitting
+    assert [finding.where.path, *(s.path for s in finding.see)] == [("spec", *p.split(".")) for p in places]
+
+
 @pytest.mark.parametrize(("base", "at", "value"), [("mixtral-8x7b", "layers", 64), ("gpt2", "layers", 120)])
 def test_a_name_without_a_size_is_not_checked(base, at, value):
     assert [] == findings("TRN407", put(bare(), base, at, value))
@@ -528,3 +556,65 @@ def test_a_misprinted_count_is_named(active):
     hints = [f.hint for f in findings("TRN405", bare().replace("deepseek-v3", spec))]
 
     assert ["likely cause: a wrong digit or decimal point: 37B was meant"] == hints
+
+
+@pytest.mark.parametrize(
+    ("text", "misprints"),
+    [
+        ("37B", ["73B", "3.7B", "370B"]),
+        ("6.71 B", ["7.61 B", "6.17 B", "0.671 B", "67.1 B"]),
+        ("~1,335M", ["~3135M", "~1353M", "~133.5M", "~13350M"]),
+        ("7B", ["0.7B", "70B"]),
+        ("a lot", []),
+    ],
+)
+def test_misprints_of_a_rounded_count(text, misprints):
+    assert misprints == list(_misprints(text))
+
+
+@pytest.mark.parametrize("present", [1, 8, 61, 96])
+def test_round_numbers_near_a_dimension(present):
+    """Small multiples of powers of two, up to a factor of 4, the nearest first."""
+    near = {n for n in range(1, 5 * present) if n // (n & -n) <= 7 and present <= 4 * n <= 16 * present}
+    numbers = _round_numbers(present)
+
+    assert near - {present} == set(numbers)
+    assert numbers == sorted(numbers, key=lambda n: abs(math.log(n / present)))
+
+
+def test_round_numbers_near_a_large_dimension():
+    assert {1 << 38, 7 << 38, 1 << 42} < set(_round_numbers(1 << 40))
+
+
+@pytest.mark.parametrize("off", [1, MOST_PADDING, MOST_PADDING + 1, -1, -MOST_PADDING, -MOST_PADDING - 1])
+def test_rows_of_padding(off):
+    rows = LLAMA.vocabulary + off
+    total = parameters_of(evolve(LLAMA, vocabulary=rows))
+    (finding,) = findings("TRN405", put(bare(), "llama-3-8b", "parameters", Parameters(total=total)))
+    padding = f"padding is {'counted' if off > 0 else 'left out'}; a vocabulary of {rows:,} rows gives this number"
+    wrong = f"a wrong dimension: {rows:,} for vocabulary gives this number"
+
+    assert (padding in finding.hint, wrong in finding.hint) == (abs(off) <= 1024, abs(off) > 1024)
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        # One digit, two, three; active parameters, whose embedding may be left out.
+        ("small-3b", 2_500_000_000, 4_050_000_000),
+        ("small-30b", 27_777_777_778, 32_400_000_000),
+        ("small-350m", 339_805_826, 360_500_000),
+        ("small-1.5t", 1_388_888_888_889, 1_620_000_000_000),
+        ("small-8b-a3b", 2_500_000_000, 4_050_000_000 + 128_256 * 4096),
+    ],
+)
+def test_how_far_a_count_may_be_from_the_size_in_a_name(monkeypatch, name, least, most):
+    def reported(count):
+        monkeypatch.setattr(transformers, "parameters", lambda _: 8e9 if "8b-" in name else count)
+        monkeypatch.setattr(transformers, "active_parameters", lambda _: count)
+        node = bare().named("llama-3-8b")
+        spec = evolve(node.spec, parameters=None)
+        other = evolve(node, spec=spec, metadata=evolve(node.metadata, name=name, aliases=()))
+        return [*transformers.size_in_name.check(other, bare())] != []
+
+    assert [reported(n) for n in (least - 1, least, most, most + 1)] == [True, False, False, True]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from attrs import frozen
-from rules_world import bare, findings, found, put, shipped
+from rules_world import bare, claim, findings, found, put, shipped
 
 from trnspec.builtin import plugin as builtin
 from trnspec.model.fields import Capacity, DiskCapacity
+from trnspec.model.figure import Figure
 from trnspec.plugins.api import Kind, Plugin, Registry
+from trnspec.quantities.quantity import parse
 from trnspec.testing import diagnose, expected
 
 
@@ -75,3 +77,47 @@ def test_units_that_can_be_meant(name, at, text):
 
 def test_the_shipped_catalog_has_the_right_units():
     assert findings("TRN601", shipped()) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "reported"),
+    [
+        ("InstanceStorageInfo.TotalSizeInGB", "7,600 GB", False),
+        ("InstanceStorageInfo.TotalSizeInGB", "7.6 TB", False),
+        ("InstanceStorageInfo.TotalSizeInGB", "475.125 GB", False),
+        ("InstanceStorageInfo.TotalSizeInGB", "475.0625 GB", True),
+        ("InstanceStorageInfo.TotalSizeInGB", "7,600 GiB", True),
+        ("InstanceStorageInfo.TotalSizeInMiB", "7,600 GiB", False),
+        ("BaselineThroughputInMBps", "2 GB", True),
+        ("a table, line 3", "7,600 GiB", False),
+        (None, "7,600 GiB", False),
+    ],
+)
+def test_the_unit_that_a_field_is_named_after(field, text, reported):
+    figure = Figure(value=parse(text), where=field)
+    graph = put(bare(), "trn2.48xlarge", "local_storage", figure)
+
+    assert ({("trn2.48xlarge", "spec.local_storage")} if reported else set()) == found("TRN611", graph)
+
+
+@pytest.mark.parametrize(
+    ("at", "says", "where", "verdict", "reported"),
+    [
+        ("network.storage", "2,375.5 MB/s", "MaximumThroughputInMBps", None, False),
+        ("network.storage", "2,375.0625 MB/s", "MaximumThroughputInMBps", None, True),
+        ("network.storage", "2,375.0625 MB/s", "MaximumThroughputInMBps", "rounded", False),
+        ("network.storage", "2,375.0625 MB/s", "MaximumThroughput", None, False),
+        ("network.storage", "many", "MaximumThroughputInMBps", None, False),
+    ],
+)
+def test_the_unit_that_the_field_of_a_claim_is_named_after(at, says, where, verdict, reported):
+    graph = claim(bare(), "trn2.48xlarge", f"spec.{at}", says, where=where, verdict=verdict)
+
+    assert ({("trn2.48xlarge", "claims.0.says")} if reported else set()) == found("TRN611", graph)
+
+
+@pytest.mark.parametrize(("says", "reported"), [("1.403 GHz", False), ("1.4031 GHz", True)])
+def test_units_that_fields_spell_in_their_own_way(says, reported):
+    graph = claim(bare(), "neuroncore-v2", "spec.engines.vector.clock", says, where="SustainedClockSpeedInGhz")
+
+    assert ({("neuroncore-v2", "claims.0.says")} if reported else set()) == found("TRN611", graph)

@@ -29,6 +29,11 @@ def test_shipped_catalog_has_no_findings(code):
         ("spec.memory.bandwidth", "2.9 TB/s", False),
         ("spec.memory.bandwidth", "2,900 GB/s", False),
         ("spec.memory.bandwidth", "2 TB/s", False),  # digits cut off
+        # 2.85 to 2.95 TB/s, and 1 % for a product of rounded factors.
+        ("spec.memory.bandwidth", "2,970 GB/s", False),
+        ("spec.memory.bandwidth", "2,990 GB/s", True),
+        ("spec.memory.bandwidth", "2,830 GB/s", False),
+        ("spec.memory.bandwidth", "2,810 GB/s", True),
         ("spec.memory.bandwidth", "2,400 GB/s", True),
         ("spec.memory.bandwidth", "290 GB/s", True),
         ("spec.memory.bandwidth", "4 TB/s", True),
@@ -76,6 +81,11 @@ def test_rounded_total_that_is_not_stated(says, reported):
         ("16 x 55.2 TFLOPS = 840, the rate", ["16 x 55.2 TFLOPS"]),
         ("16 x 32 GiB = 512", []),
         ("16 x 32 GiB = 521", ["16 x 32 GiB"]),
+        ("2 x 3 ns = 6 of them", []),
+        ("2 x 3 ns = 9 of them", ["2 x 3 ns"]),
+        ("1 / 8 = 12.5 %", []),
+        ("1 / 8 = 12.5 per cent, 1 / 4 = 25 percent", []),
+        ("1 / 8 = 13.5 % and 1 / 4 = 26 percent", ["1 / 8", "1 / 4"]),
         # Brackets are part of a calculation, or surround it.
         ("2 x (3 + 4) = 14", []),
         ("2 x (3 + 4) = 15", ["2 x (3 + 4)"]),

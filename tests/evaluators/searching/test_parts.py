@@ -21,7 +21,7 @@ from trnspec.errors import UsageError
 from trnspec.evaluation.progress import reported
 from trnspec.evaluation.sweeps.distribution import Distribution, distributed
 from trnspec.evaluators.search import run
-from trnspec.evaluators.searching.files import headers, load, merged, name_of, save
+from trnspec.evaluators.searching.files import Result, headers, load, merged, name_of, save
 from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.searching.reduction import reduced
 from trnspec.evaluators.searching.space import Search, search_of
@@ -126,6 +126,20 @@ def test_dask_with_a_worker_killed_midway(mode, bytes_of_whole, tmp_path) -> Non
     assert bytes_of_whole[mode] == written(SEARCHES[mode], kept, tmp_path)
 
 
+@pytest.mark.parametrize(("workers", "parts"), [(0, 1), (3, 3)])
+def test_the_workers_of_a_scheduler_are_counted(workers, parts) -> None:
+    """Workers may join a scheduler that has none yet."""
+    from distributed import LocalCluster
+
+    from trnspec.evaluators.searching.dask import executor
+
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        executor(cluster.scheduler_address) as (_, count),
+    ):
+        assert parts == count
+
+
 def test_no_scheduler(monkeypatch) -> None:
     from trnspec.evaluators.searching import dask
 
@@ -199,6 +213,33 @@ def test_missing_parts(tmp_path) -> None:
         merged(search, results)
     with pytest.raises(UsageError, match=f"{fourth[0]:,} to {fourth[1] - 1:,} of {search.size:,} are missing"):
         merged(search, [*results, load(search, save(search, search.kept(*second), *second, tmp_path, {}))])
+
+
+@pytest.mark.parametrize(
+    ("ends", "fault"),
+    [
+        ([(0, 5), (5, None)], ""),
+        ([(5, None), (0, 5)], ""),
+        ([(0, 5), (0, 5), (2, 5), (5, None), (7, 9)], ""),
+        ([(0, 2), (0, 5), (5, None)], ""),
+        ([(0, 5), (4, None)], "4 to 4 of {size} are in two parts"),
+        ([(0, 5), (2, None)], "2 to 4 of {size} are in two parts"),
+        ([(0, 5), (6, None)], "5 to 5 of {size} are missing"),
+        ([(1, None)], "0 to 0 of {size} are missing"),
+        ([(0, -1)], "{last} to {last} of {size} are missing"),
+    ],
+)
+def test_parts_that_overlap_or_leave_gaps(ends, fault) -> None:
+    """A part inside another one is left out."""
+    search = SEARCHES["training"]
+    ends = [(first, search.size if last is None else last % search.size) for first, last in ends]
+    results = [Result({}, *each, search.selection.empty()) for each in ends]
+    if not fault:
+        merged(search, results)
+        return
+    expected = fault.format(size=f"{search.size:,}", last=f"{search.size - 1:,}")
+    with pytest.raises(UsageError, match=f"^the configurations {expected}$"):
+        merged(search, results)
 
 
 def test_the_name_has_what_the_result_depends_on() -> None:

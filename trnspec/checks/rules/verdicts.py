@@ -122,7 +122,7 @@ def _widened(own: Interval, tolerance: Fraction = Fraction(0)) -> Interval:
 
 _OPERATOR = re.compile(r"(?<=[0-9A-Za-z%)] )[x*/+\u00d7](?= )")
 _NUMBER = re.compile(r"(?<![0-9A-Za-z.,])[0-9][0-9,]*(?:\.[0-9]+)?")
-_RESULT = re.compile(r"\s*((?:~ ?)?[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?: (?!per )[A-Za-zµ]+(?:/[A-Za-zµ]+)*)?)")
+_RESULT = re.compile(r"\s*((?:~ ?)?[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?: (?!per |percent)[A-Za-zµ]+(?:/[A-Za-zµ]+)*)?)")
 _CLAUSE = re.compile(r"[;:.,]\s")
 
 

@@ -19,7 +19,7 @@ from trnspec.perf.serving.load import MOST_UTILIZED
 from trnspec.perf.serving.replay import replay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import UsedFigure, Value
@@ -99,12 +99,10 @@ def page(
     kinds = best_of_kinds(ranked)
     shown = listed(ranked, q.top, lambda plan: plan.pools[0][0].partition("*")[0])
     rows = [_row(plan, ranked, limits, lengths) for plan in shown]
-    tables = [Table("Plans", tuple(COLUMNS), tuple(tuple(r.values()) for r in rows), tuple(COLUMNS.values()))]
+    tables = [_table("Plans", COLUMNS, rows)]
     if len(kinds) > 1:
         of_kinds = [_row(plan, ranked, limits, lengths) for plan in kinds]
-        units = tuple(COLUMNS[name] for name in OF_KINDS)
-        cells = tuple(tuple(row[name] for name in OF_KINDS) for row in of_kinds)
-        tables.append(Table("Best plan of each kind of evidence", OF_KINDS, cells, units))
+        tables.append(_table("Best plan of each kind of evidence", OF_KINDS, of_kinds))
     if priced := tuple(_purchases(catalog, q, ranked, lengths)):
         units = tuple("USD" if name in ("hourly", "million_tokens") else "" for name in PURCHASES)
         tables.append(Table("Cost by price", PURCHASES, priced, units))
@@ -123,6 +121,16 @@ def page(
         evidence=evidence,
         edition=catalog.edition or "",
     )
+
+
+def _table(title: str, names: Iterable[str], rows: Sequence[Mapping[str, Value | None]]) -> Table:
+    """A table of plans; degrees that differ follow that of tensor parallelism, so that a narrow page shows them."""
+    differ = [name for name in ("pp", "ep") if len({row[name] for row in rows}) > 1]
+    others = [name for name in names if name not in differ]
+    at = others.index("tp") + 1
+    columns = (*others[:at], *differ, *others[at:])
+    cells = tuple(tuple(row[name] for name in columns) for row in rows)
+    return Table(title, columns, cells, tuple(COLUMNS[name] for name in columns))
 
 
 def simulated(plan: FleetPlan, percentile: float, lengths: Lengths) -> tuple[float, float]:
@@ -193,7 +201,7 @@ def _row(plan: FleetPlan, plans: Sequence[FleetPlan], limits: Limits, lengths: L
         "running": plan.state.running,
         "price": " + ".join(map(str, plan.rents)),
     }
-    return {name: row[name] for name in COLUMNS}
+    return row
 
 
 def _purchases(

@@ -175,6 +175,7 @@ class Choices:
             weight_bytes=self.compute_bytes,
             gradient_bytes=self.gradient_bytes,
             update_bytes=self.update_bytes,
+            activation_bytes=2.0,
             expert_split=self.expert_split,
             per_node=self.dispatch,
             sent=self.sent,

@@ -39,15 +39,6 @@ class Block:
     memory: NDArray[np.float64]
     parts: dict[str, NDArray[np.float64]] = field(factory=dict)
 
-    def within(self, numbers: tuple[int, int] | None) -> Block:
-        """The configurations with some numbers, from the first to before the last; all of them for ``None``."""
-        if numbers is None or (numbers[0] <= self.start and self.start + len(self.time) <= numbers[1]):
-            return self
-        first, last = max(numbers[0] - self.start, 0), max(numbers[1] - self.start, 0)
-        kept = slice(first, last)
-        parts = {name: part[kept] for name, part in self.parts.items()}
-        return Block(self.which, self.start + first, self.time[kept], self.code[kept], self.memory[kept], parts)
-
 
 @frozen
 class Kept:

@@ -92,6 +92,18 @@ def test_the_bits_of_numpy(size, indexed, cached, permutable, monkeypatch) -> No
     assert [one.tobytes() for one in expected] == [one.tobytes() for one in found]
 
 
+def test_a_pass_leaves_no_keys_for_others() -> None:
+    """Positions that are cut from a column are cut again where another pass needs them; numbers are stored."""
+    recording = Recording()
+    n, x = recording.column("n", np.int64), recording.column("x")
+    position, share = (n & np.int64(63)) >> np.int64(1), x * 0.5
+    before = position.of(TABLE) * share
+    routine = Library().routine([elementwise(squared, before) + position.of(TABLE[::-1]) * share], indexed=False)
+
+    squares = [step for step in routine.steps if isinstance(step, Expression)]
+    assert {id(x) for x in (before, share, *squares)} == set(routine.buffers)
+
+
 def test_rows_in_the_order_of_their_keys() -> None:
     key = np.random.default_rng(5).integers(0, 5, 1000).astype(np.uint8)
     rows, ends = Library().compile(6).sorted(key)

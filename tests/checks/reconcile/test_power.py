@@ -1,0 +1,193 @@
+"""trnspec.checks.reconcile.power: the bounds that one power sets for another, which one is blamed, and the likely cause."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import attrs
+import pytest
+from checked_catalog import linked
+
+from trnspec.checks.reconcile.power import (
+    Known,
+    PowerConflict,
+    _blamed,
+    _known,
+    _rates,
+    _systems,
+    _types,
+    likely_cause,
+)
+
+
+@functools.cache
+def stated() -> dict[str, Known]:
+    """The powers of the small catalog by the document that states them."""
+    return {known.document.name: known for known in _known(linked())}
+
+
+def power(document: str = "beta2-tdp", **changes: Any) -> Known:
+    """A power as another one: of another type, load, region or value."""
+    known = stated()[document]
+    more = {key: changes.pop(key) for key in ("load", "region") if key in changes}
+    node = attrs.evolve(known.document, spec=attrs.evolve(known.document.spec, **more))
+    draw = attrs.evolve(known.draw, document=node, type=changes.pop("type", known.draw.type))
+    return attrs.evolve(known, draw=draw, **changes)
+
+
+def test_what_is_known() -> None:
+    """Of a chip the package, of a system all of it; the figure of a chip is a design power."""
+    assert {name: (k.subject.name, k.count, k.chip.name, k.scope, k.draw.type, k.value) for name, k in stated().items()} == {
+        "beta2": ("beta2", 1, "beta2", "package", "tdp", 500.0),
+        "beta2-tdp": ("beta2", 1, "beta2", "package", "tdp", 500.0),
+        "b2.large-maximum": ("b2.large", 16, "beta2", "system", "maximum", 14_000.0),
+        "b2.large-typical": ("b2.large", 16, "beta2", "system", "typical", 9_000.0),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "code", "low", "high"),
+    [
+        ("tdp", "tdp", "TRN814", 1, 1),
+        ("maximum", "maximum", "TRN814", 1, 1),
+        ("tdp", "maximum", "TRN812", 0.5, 1.02),
+        ("configurable-tdp", "maximum", "TRN812", 0.25, 1.25),
+        ("nameplate", "maximum", "TRN812", 1, 3),
+        ("typical", "maximum", "TRN812", 0.2, 1),
+        ("measured", "maximum", "TRN812", 0.05, 1.1),
+        ("maximum", "nameplate", "TRN812", 1 / 3, 1),
+        ("typical", "tdp", "TRN812", 0.2 / 1.02, 2),
+    ],
+)
+def test_two_powers_of_one_subject(one: Any, other: Any, code: str, low: float, high: float) -> None:
+    """By their types; 2 % more and less are rounding."""
+    second = power(type=other)
+    bounds = 500 * low / 1.02, 500 * high * 1.02
+    for value, outside in (
+        (bounds[0] * 0.999, 1),
+        (bounds[0] * 1.001, 0),
+        (bounds[1] * 0.999, 0),
+        (bounds[1] * 1.001, 1),
+    ):
+        first = power(type=one, value=value)
+        found = list(_types((first, second)))
+        assert [(c.code, c.one, c.other) for c in found] == [(code, first, second)] * outside
+        for conflict in found:
+            assert conflict.bounds == pytest.approx(bounds)
+            assert conflict.why == ("digits" if code == "TRN814" else "type")
+
+
+@pytest.mark.parametrize(
+    ("changes", "compared"),
+    [
+        ({}, True),
+        ({"load": "training"}, False),
+        ({"region": "eu"}, False),
+        ({"scope": "board"}, False),
+        ({"subject": stated()["b2.large-maximum"].subject}, False),
+        ({"load": "training", "type": "maximum"}, True),
+    ],
+)
+def test_powers_of_other_conditions_are_not_compared(changes: dict[str, Any], *, compared: bool) -> None:
+    assert bool(list(_types((power(), power(value=9_999.0, **changes))))) is compared
+
+
+@pytest.mark.parametrize("type", ["typical", "measured"])
+def test_two_measurements_may_differ(type: Any) -> None:
+    assert [] == list(_types((power(type=type), power(type=type, value=9_999.0))))
+
+
+@pytest.mark.parametrize(
+    ("type", "scope", "low", "high"),
+    [
+        ("maximum", "system", 1.25, 2.6),
+        ("tdp", "system", 1.25, 2.6),
+        ("nameplate", "system", 1.25, 7.8),
+        ("typical", "system", 0.1, 2.6),
+        ("measured", "rack", 0.1, 2.6),
+        ("maximum", "rack", 1.1, 2.6),
+    ],
+)
+def test_a_system_and_its_chips(type: Any, scope: str, low: float, high: float) -> None:
+    """16 chips of 500 W."""
+    chip = power()
+    bounds = 8_000 * low / 1.02, 8_000 * high * 1.02
+    for value, outside in (
+        (bounds[0] * 0.999, 1),
+        (bounds[0] * 1.001, 0),
+        (bounds[1] * 0.999, 0),
+        (bounds[1] * 1.001, 1),
+    ):
+        one = power("b2.large-maximum", type=type, scope=scope, value=value)
+        found = list(_systems((one, chip)))
+        assert [(c.code, c.one, c.other, c.why) for c in found] == [
+            ("TRN813", one, chip, "16 chips and the rest")
+        ] * outside
+        assert [c.bounds for c in found] == [pytest.approx(bounds)] * outside
+
+
+@pytest.mark.parametrize("type", ["tdp", "maximum", "nameplate", "typical", "measured", "configurable-tdp"])
+def test_a_system_is_compared_with_an_upper_bound_of_its_chips(type: Any) -> None:
+    one = power("b2.large-maximum", value=1.0)
+
+    assert bool(list(_systems((one, power(type=type))))) is (type in ("tdp", "maximum"))
+
+
+@pytest.mark.parametrize(
+    ("type", "low", "high"),
+    [
+        ("tdp", 667 / 4, 667 / 0.3),
+        ("maximum", 667 / 4, 667 / 0.3),
+        ("typical", 667 / 20, 667 / 0.3),
+        ("measured", 667 / 80, 667 / 0.3),
+    ],
+)
+def test_the_power_of_a_rate(type: Any, low: float, high: float) -> None:
+    """667 TFLOPS at 0.3 to 4 TFLOPS/W; in use a chip may draw less. A system is compared with its chips."""
+    for value, outside in ((low * 0.999, 1), (low * 1.001, 0), (high * 0.999, 0), (high * 1.001, 1)):
+        one = power(type=type, value=value)
+        found = list(_rates((one, power("b2.large-maximum", value=1.0))))
+        assert [(c.code, c.one, c.other, c.why) for c in found] == [
+            ("TRN815", one, None, "667 TFLOPS of 16-bit numbers")
+        ] * outside
+        assert [c.bounds for c in found] == [pytest.approx((low, high))] * outside
+
+
+def test_the_power_of_most_conflicts_is_blamed() -> None:
+    """Of two with as many the one that fewer claims agree with, then that of a system; with its narrowest bounds."""
+    chip, maximum, typical = power(), power("b2.large-maximum"), power("b2.large-typical")
+    pairs = [
+        PowerConflict("TRN813", maximum, chip, (4_000.0, 8_000.0), ""),
+        PowerConflict("TRN813", typical, chip, (6_000.0, 8_000.0), ""),
+    ]
+    (blamed,) = _blamed(pairs)
+    assert (blamed.one, blamed.other) == (chip, typical)
+    assert blamed.bounds == pytest.approx((500 * 9_000 / 8_000, 500 * 9_000 / 6_000))
+    # A claim agrees with the maximum power of the server.
+    assert [c.one for c in _blamed(pairs[:1])] == [chip]
+    assert [c.one for c in _blamed(pairs[1:])] == [typical]
+    assert [
+        c.code for c in _blamed([PowerConflict(code, chip, None, (1.0, 2.0), "") for code in ("TRN815", "TRN814")])
+    ] == ["TRN814"]
+
+
+@pytest.mark.parametrize(
+    ("value", "count", "cause"),
+    [
+        (100.0, 16, "a factor of 0.1: 1,000 W is within the bounds"),
+        (10_000.0, 16, "a factor of 10: 1,000 W is within the bounds"),
+        (1.0, 16, "a factor of 0.001: 1,000 W is within the bounds"),
+        (62.5, 16, "the power of one chip: 16 x 62.5 = 1,000 W"),
+        (500.0, 2, "the power of one chip: 2 x 500 = 1,000 W"),
+        (62.5, 1, ""),
+        (2_000.0, 16, ""),
+        # Of two the one nearest to the middle of the bounds.
+        (110.0, 9, "the power of one chip: 9 x 110 = 990 W"),
+        (101.0, 9, "a factor of 0.1: 1,010 W is within the bounds"),
+    ],
+)
+def test_the_cause_of_a_power_out_of_bounds(value: float, count: int, cause: str) -> None:
+    one = power("b2.large-maximum", value=value, count=count)
+
+    assert likely_cause(PowerConflict("TRN813", one, None, (900.0, 1_100.0), "")) == cause
