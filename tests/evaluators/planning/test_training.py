@@ -236,6 +236,15 @@ def test_failures_cost_time() -> None:
     assert often["step_time"] == seldom["step_time"]
 
 
+def test_checkpoints_take_no_time_without_a_rate_of_storage() -> None:
+    """As on storage that is so fast that they take none."""
+    question = {**SMALL, "on": ("trn3-gen2-ultraserver",), "count": (1,), "mtbf": "1000h"}
+    unknown, fast = plan(CAT, **question), plan(CAT, **question, checkpoint_rate="1000000000 TB/s")
+
+    assert "take no time" in {a.value for a in unknown.assumptions if a.name == "checkpoints"}
+    assert unknown["run_time"] == pytest.approx(fast["run_time"], rel=1e-6)
+
+
 def test_spares_replace_servers_that_are_repaired() -> None:
     """They are rented, and the run takes the same time."""
     question = {**SMALL, "on": ("trn1.32xlarge*4",), "mtbf": "1000h"}

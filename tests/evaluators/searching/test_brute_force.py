@@ -22,8 +22,8 @@ from trnspec.perf.work.frameworks import profile
 from trnspec.perf.work.layout import Layout
 
 CAT = trnspec.load()
-TRAINING, SERVING = 1_000, 400
-"""Problems of the slow tests; the quick ones are the first of them. One of serving takes five times as long."""
+PROBLEMS = 1_000
+"""Problems of the slow tests; the quick ones are the first of them."""
 QUICK = range(20)
 
 TRAINING_WHERE = {
@@ -231,7 +231,7 @@ def test_training(problems) -> None:
 
 @pytest.mark.slow
 def test_training_of_all_problems() -> None:
-    assert sum(check_training(number) for number in range(TRAINING)) > TRAINING // 5
+    assert sum(check_training(number) for number in range(PROBLEMS)) > PROBLEMS // 5
 
 
 # Serving.
@@ -317,4 +317,4 @@ def test_serving(problems) -> None:
 
 @pytest.mark.slow
 def test_serving_of_all_problems() -> None:
-    assert sum(check_serving(number) for number in range(SERVING)) > SERVING // 5
+    assert sum(check_serving(number) for number in range(PROBLEMS)) > PROBLEMS // 5
