@@ -175,14 +175,11 @@ def title_of_another_document(graph: Graph) -> Iterator[Finding]:
     for node in graph:
         titled.setdefault((node.kind, node.metadata.title), []).append(node)
     for (_, title), nodes in titled.items():
-        if len(nodes) == 1:
-            continue
-        owner = next((n for n in nodes if _words(n.name) in _words(title)), None)
-        for node in nodes if owner is not None else ():
-            if _words(node.name) not in _words(title):
-                message = f"the title {title!r} is that of {owner.name}"
-                see = (at(owner, ("metadata", "title")),)
-                yield Finding(("metadata", "title"), message, f"write the title of {node.name}", see, node)
+        named = [n for n in nodes if _words(n.name) in _words(title)] if len(nodes) > 1 else []
+        for node in (n for n in nodes if n not in named) if named else ():
+            message = f"the title {title!r} is that of {named[0].name}"
+            see = (at(named[0], ("metadata", "title")),)
+            yield Finding(("metadata", "title"), message, f"write the title of {node.name}", see, node)
 
 
 def _words(text: str) -> str:

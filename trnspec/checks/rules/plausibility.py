@@ -462,7 +462,7 @@ def implausible_host_memory(server: Node[Server], graph: Graph) -> Iterator[Find
     """A host with less than 0.25 GiB of memory for each virtual CPU, or with more than 64 GiB.
 
     Why:
-        Instance types have 0.5 to 32 GiB of memory for each virtual CPU. Outside of that the two figures are swapped, or one
+        Instance types have 0.5 to 32 GiB of memory for each virtual CPU. Far outside, the two figures are swapped, or one
         has a wrong prefix.
 
     Example:

@@ -338,11 +338,11 @@ _CONNECTS: tuple[tuple[type[Any], tuple[str, str], str], ...] = (
 
 @rule("TRN505", "link-of-another-use", over=object, local=True)
 def link_of_another_use(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A network of servers that consists of links between chips, or a fabric of chips that consists of links between servers.
+    """A network that consists of links between chips, or a fabric of chips that consists of links between servers.
 
     Why:
-        NICs connect servers, the fabric connects chips. A link of the other use is a row of another table: its rate is several
-        times lower or higher, and every collective is computed with it.
+        NICs connect servers, the fabric connects chips. A link of the other use is a row of another table: its rate is
+        several times lower or higher, and every collective is computed with it.
 
     Example:
         ```yaml
