@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 # Fits solve small systems, for which threads of the linear algebra only wait for each other; read when numpy is imported.
@@ -27,6 +28,12 @@ os.environ["TRNSPEC_NO_CACHE"] = "1"
 
 # And in one process; tests/checks/test_parts.py is about several.
 os.environ["TRNSPEC_JOBS"] = "1"
+
+# Processes that tests start use what others have compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Most of what a run creates stays until its end: modules, tests, kept readings.
+gc.set_threshold(50_000)
 
 Tell = Callable[[str, Iterable[str]], None]
 

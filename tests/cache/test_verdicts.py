@@ -120,7 +120,7 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(edits=EDITS)
 def test_it_is_never_stale(place: Path, runs: Runs, edits: list[tuple[str, str | None]]) -> None:
     """After any edit, also one that is taken back, a run prints what it prints without a cache."""

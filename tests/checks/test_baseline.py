@@ -109,7 +109,9 @@ def test_accepted_findings_are_left_out(tmp_path: Path) -> None:
     assert idle == ["TRN101 of Chip/one at spec.dma.tails", "TRN101 of Chip/two at spec.wings"]
 
 
-@pytest.mark.parametrize(("accepted", "kept", "idle"), [(0, 2, []), (1, 1, []), (2, 0, []), (3, 0, [1]), (5, 0, [3])])
+@pytest.mark.parametrize(
+    ("accepted", "kept", "idle"), [(0, 2, []), (1, 1, []), (2, 0, []), (3, 0, [1]), (4, 0, [2]), (5, 0, [3])]
+)
 def test_findings_are_counted(tmp_path: Path, accepted: int, kept: int, idle: list[int]) -> None:
     file = tmp_path / "baseline.json"
     run = checked(tmp_path, one="wings: 2")

@@ -85,7 +85,7 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
     return Here(tmp_path, monkeypatch, capsys)
 
 
-STEP = ("--model", "llama-3.1-8b", "--on", "trn2.48xlarge", "--seq", "4096", "--global-batch", "64", "--tp", "8")
+STEP = ("--model", "llama-3.1-8b", "--on", "trn2.48xlarge", "--seq", "4096", "--global-batch", "16", "--tp", "8")
 
 
 def prepare(here: Here, line: str) -> None:

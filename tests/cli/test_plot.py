@@ -102,7 +102,7 @@ def test_highlight(here, ranks, groups) -> None:
 
 
 def test_heatmap_and_timeline(here) -> None:
-    given = ["--model", "llama-3.1-8b", "--on", "trn2.48xlarge", "--seq", "4096", "--global-batch", "64", "--zero", "1"]
+    given = ["--model", "llama-3.1-8b", "--on", "trn2.48xlarge", "--seq", "4096", "--global-batch", "16", "--zero", "1"]
     (here.folder / "sweep.json").write_text(
         here("eval", "training", *given, "--tp", "8,16", "--pp", "1,2", "--format", "json").out
     )

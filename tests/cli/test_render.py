@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
 
 import pytest
-from running import ROOT, command, environment
+from running import ROOT, at_a_terminal, forked
 
 from trnspec.text_table import columns_of
 
 
 def on_terminal(*args: str, columns: int, **env: str) -> str:
     """What a command writes to a terminal of a number of columns."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        command(*args), cwd=ROOT, stdout=theirs, stderr=theirs, env=environment(COLUMNS=str(columns), **env)
-    ) as process:
-        os.close(theirs)
-        parts = []
-        try:
-            while part := os.read(ours, 65536):
-                parts.append(part)
-        except OSError:
-            pass  # Linux ends a terminal so
-        os.close(ours)
-    assert process.returncode == 0
-    return b"".join(parts).decode().replace("\r\n", "\n")
+    result = at_a_terminal(*args, cwd=ROOT, COLUMNS=str(columns), **env)
+    assert result.status == 0
+    return result.out
+
+
+def piped(*args: str) -> str:
+    """What it writes to a pipe."""
+    return forked(*args, cwd=ROOT, path=ROOT, COLUMNS="80").out
 
 
 @pytest.mark.parametrize("columns", [40, 80, 200])
@@ -46,11 +37,8 @@ def test_a_terminal_cuts_nothing_off() -> None:
     """The words of a page that is as wide as its room are those that a pipe gets."""
     args = ("eval", "roofline", "--on", "trainium2")
     reported = on_terminal(*args, columns=80, TERM="xterm", NO_COLOR="1")
-    piped = subprocess.run(
-        command(*args), cwd=ROOT, env=environment(COLUMNS="80"), capture_output=True, check=True, text=True
-    ).stdout
 
-    assert words(piped) == words(re.sub(r"\x1b\[[0-9;]*m", "", reported))
+    assert words(piped(*args)) == words(re.sub(r"\x1b\[[0-9;]*m", "", reported))
 
 
 def words(text: str) -> list[str]:
@@ -62,13 +50,10 @@ def test_colours_only_on_a_terminal(args) -> None:
     """A terminal gets colours, a pipe and NO_COLOR do not; the text is the same."""
     colored = on_terminal(*args, columns=80, TERM="xterm-256color")
     plain = on_terminal(*args, columns=80, TERM="xterm-256color", NO_COLOR="1")
-    piped = subprocess.run(
-        command(*args), cwd=ROOT, env=environment(COLUMNS="80"), capture_output=True, check=True, text=True
-    ).stdout
 
     assert "\x1b[" in colored
-    assert plain == piped
-    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == piped
+    assert plain == piped(*args)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == plain
 
 
 def test_verdicts_have_their_colours() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import shutil
 import signal
 import subprocess
@@ -13,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from running import Here, apart, command, environment
+from running import Here, at_a_terminal, command, environment, forked
 from wires import SOUND, WRONG
 
 
@@ -30,26 +29,8 @@ def here(tmp_path: Path, monkeypatch, capsys) -> Here:
 # Colour.
 
 
-def at_a_terminal(*args: str, cwd: Path, **env: str) -> str:
-    """What the command line writes when a terminal listens."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        command(*args), cwd=cwd, stdin=slave, stdout=slave, stderr=slave, env=environment(**{"TERM": "xterm"} | env)
-    )
-    os.close(slave)
-    written = b""
-    try:
-        while part := os.read(master, 65_536):
-            written += part
-    except OSError:
-        pass  # this is how a terminal of Linux says that the other side has gone
-    os.close(master)
-    process.wait(60)
-    return written.decode()
-
-
 def test_colour_at_a_terminal(here) -> None:
-    assert "\x1b[1;31merror\x1b[0m" in at_a_terminal("validate", "bad", cwd=here.folder)
+    assert "\x1b[1;31merror\x1b[0m" in at_a_terminal("validate", "bad", cwd=here.folder).out
 
 
 @pytest.mark.parametrize(
@@ -57,14 +38,14 @@ def test_colour_at_a_terminal(here) -> None:
     [([], {"NO_COLOR": "1"}), ([], {"TERM": "dumb"}), (["--format", "json"], {}), (["--format", "sarif"], {})],
 )
 def test_no_colour_at_a_terminal(here, args, env) -> None:
-    written = at_a_terminal("validate", "bad", *args, cwd=here.folder, **env)
+    written = at_a_terminal("validate", "bad", *args, cwd=here.folder, **env).out
 
     assert "TRN101" in written
     assert "\x1b" not in written
 
 
 def test_no_colour_in_a_pipe(here) -> None:
-    assert "\x1b" not in apart("validate", "bad", cwd=here.folder, TERM="xterm").out
+    assert "\x1b" not in forked("validate", "bad", cwd=here.folder, path=here.folder, TERM="xterm").out
 
 
 # The world.
@@ -77,17 +58,11 @@ def test_no_colour_in_a_pipe(here) -> None:
 def test_narrow_encodings(here, encoding, kind) -> None:
     """A character that the output cannot hold is no reason to fail."""
     (here.folder / "bad" / "wire.yaml").write_text(SOUND.replace("chips", "光→Straße"), encoding="utf-8")
-    done = subprocess.run(
-        command("validate", "bad", "--format", kind),
-        cwd=here.folder,
-        env=environment(PYTHONIOENCODING=encoding),
-        capture_output=True,
-        check=False,
-    )
+    done = forked("validate", "bad", "--format", kind, cwd=here.folder, path=here.folder, PYTHONIOENCODING=encoding)
 
-    assert (done.returncode, done.stderr) == (1, b"")
+    assert (done.status, done.err) == (1, "")
     if kind == "json":
-        assert "光→Straße" in json.loads(done.stdout)["diagnostics"][0]["text"]
+        assert "光→Straße" in json.loads(done.out)["diagnostics"][0]["text"]
 
 
 def test_name_that_is_not_utf8(here) -> None:

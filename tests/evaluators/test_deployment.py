@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from engine_catalogs import shipped
+from attrs import evolve
+from engine_catalogs import everything, shipped
 
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, idle, prepare
@@ -102,3 +103,24 @@ def test_the_largest_bucket_holds_a_request_of_its_size():
     question = prepared(**LLAMA, **given).question
 
     assert ((1024, 2048), (1, 4)) == (question.context_buckets, question.batch_buckets)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, True),
+        ({"on": "trn2.48xlarge", "framework": "nxd-inference"}, False),
+        ({"draft": "llama-3.2-1b"}, False),
+        ({"prefill_on": "dgx-h100"}, False),
+        ({"batching": "static"}, False),
+        ({"pp": 2}, False),
+        ({"output": 1}, False),
+        ({"known": Calibrated()}, False),
+    ],
+)
+def test_requests_that_a_client_keeps_in_flight(given, expected):
+    """Of a server on GPUs alone, whose times a calibration has."""
+    values = {**LLAMA, "on": "dgx-h100", "framework": "vllm"} | given
+    known = values.pop("known", evolve(Calibrated(), name="any"))
+
+    assert bool(prepare(everything(), InferenceQuestion(**values), known).in_flight) is expected

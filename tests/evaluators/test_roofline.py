@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from catalogs import document, graph, source
 
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
+from trnspec.evaluators.data_types import element_bytes
 
 CHIP = """\
 spec:
@@ -15,12 +17,38 @@ spec:
 """
 
 
+CATALOG = Catalog(graph(source("page", "2024-05-01"), document("Chip", "part", CHIP, "source: page")))
+
+
 def test_a_rate_that_is_not_published_has_an_empty_cell() -> None:
-    catalog = Catalog(graph(source("page", "2024-05-01"), document("Chip", "part", CHIP, "source: page")))
-    (table,) = evaluate("roofline", catalog, on="part").tables
+    (table,) = evaluate("roofline", CATALOG, on="part").tables
 
     assert [
         ("bf16", 1e14, 100.0, 1e14, 100.0, None, None),
         ("fp16", None, None, 8e13, 80.0, None, None),
         ("fp8", None, None, None, None, 4e14, 400.0),
     ] == list(table.rows)
+
+
+@pytest.mark.parametrize(("dtype", "sparse", "size", "result"), [("bf16", False, 2, 2), ("fp8", True, 1, 2)])
+def test_products_of_narrow_types_are_written_in_16_bit(dtype: str, sparse: bool, size: int, result: int) -> None:
+    found = evaluate("roofline", CATALOG, on="part", matmul="64x128x256", dtype=dtype, sparse=sparse)
+
+    assert found["traffic"] == (64 * 128 + 128 * 256) * size + 64 * 256 * result
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [
+        ("fp32", 4),
+        ("bf16", 2),
+        ("fp8", 1),
+        ("int8", 1),
+        ("int4", 0.5),
+        ("fp4", 0.5),
+        ("mxfp8", 33 / 32),
+        ("mxfp4", 17 / 32),
+    ],
+)
+def test_bytes_of_an_element(dtype: str, size: float) -> None:
+    assert element_bytes(dtype, "dtype") == size

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
-from running import ROOT, apart, completed, environment
+from running import ROOT, completed, environment, forked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -90,7 +90,7 @@ def test_tools(answers: dict[str, Any]) -> None:
     ],
 )
 def test_a_tool_answers_what_the_command_prints(answers: dict[str, Any], call: str, command: list[str]) -> None:
-    assert answers[call].structured_content == json.loads(apart(*command, "--format", "json", cwd=ROOT).out)
+    assert answers[call].structured_content == json.loads(forked(*command, "--format", "json", cwd=ROOT, path=ROOT).out)
 
 
 def test_every_number_of_a_result_has_unit_interval_source_and_date(answers: dict[str, Any]) -> None:

@@ -34,7 +34,6 @@ from trnspec.perf.training.communication import links
 from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.flops import attention_flops, layer_flops, model_flops_per_token
 from trnspec.perf.work.layout import BUBBLES, Layout
-from trnspec.perf.work.plan import Plan
 from trnspec.perf.work.transformer import parameters, transformer
 
 samples = st.integers(0, 2**48).map(lambda seed: possible(random.Random(seed)))
@@ -348,12 +347,8 @@ def test_no_collective_is_faster_than_its_bound(collective) -> None:
         ranks = int(e.system.ranks)
         if ranks % (tp * other):
             continue
-        use = links(
-            Plan(
-                tp=float(tp), cp=float(other), ep=float(other), dp=float(ranks // tp // other), expert_split=float(tp)
-            ),
-            e.machine,
-        )
+        layout = Layout(tp=tp, cp=other, ep=other, dp=ranks // tp // other, seq=2048, global_batch=ranks)
+        use = links(layout.plan(), e.machine)
         kind, count, stride, time = {
             "tensor": ("all-reduce", tp, 1, use.tensor_each + size * use.tensor_byte),
             "data": ("all-reduce", ranks // tp, tp, 2.0 * (use.data_each + size * use.data_byte)),

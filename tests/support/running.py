@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from trnspec.__main__ import main as process
 from trnspec.api import validate
 from trnspec.cli import COMMANDS, main
 
@@ -86,34 +87,57 @@ def apart(*args: str | Path, cwd: Path, stdin: bytes = b"", **env: str) -> Resul
     done = subprocess.run(
         command(*args), cwd=cwd, input=stdin, env=environment(**env), capture_output=True, check=False, timeout=60
     )
-    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+    encoding = env.get("PYTHONIOENCODING", "utf-8")
+    return Result(done.returncode, done.stdout.decode(encoding), done.stderr.decode(encoding))
 
 
 def forked(*args: str | Path, cwd: Path, path: Path, stdin: bytes = b"", **env: str) -> Result:
     """The command line in a fork of this process, with a folder before the others that modules are imported from.
 
     It has streams, an environment, imports and an exit status of its own, and needs a tenth of the time of a new
-    interpreter.  :func:`apart` is for what an interpreter does at its start, and where there is no fork.
+    interpreter.  :func:`apart` is for what an interpreter does at its start, except the encoding of its streams, and
+    where there is no fork.
     """
-    if not hasattr(os, "fork") or any(name.startswith("PYTHON") for name in env):
+    if not hasattr(os, "fork") or any(name.startswith("PYTHON") for name in env.keys() - {"PYTHONIOENCODING"}):
         before = os.pathsep.join(filter(None, [str(path), os.environ.get("PYTHONPATH", "")]))
         return apart(*args, cwd=cwd, stdin=stdin, **{"PYTHONPATH": before} | env)
-    _prepare()
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        with warnings.catch_warnings():
-            # Threads of pytest-xdist are no part of the fork, and it needs none of their locks.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            child = os.fork()
-        if not child:
-            _run_in_fork(args, cwd, path, environment(**env), (given.fileno(), out.fileno(), err.fileno()))
+        child = _fork(args, cwd, path, environment(**env), (given.fileno(), out.fileno(), err.fileno()))
         _, status = os.waitpid(child, 0)
         written = []
         for stream in (out, err):
             stream.seek(0)
-            written.append(stream.read().decode())
+            written.append(stream.read().decode(env.get("PYTHONIOENCODING", "utf-8")))
         return Result(os.waitstatus_to_exitcode(status), *written)
+
+
+def at_a_terminal(*args: str | Path, cwd: Path, **env: str) -> Result:
+    """The command line in a fork of this process that a terminal listens to; what it writes is in ``out``."""
+    ours, theirs = os.openpty()
+    child = _fork(args, cwd, cwd, environment(**{"TERM": "xterm"} | env), (theirs, theirs, theirs))
+    os.close(theirs)
+    written = b""
+    # Linux says with an error that the other side has gone.
+    with contextlib.suppress(OSError):
+        while part := os.read(ours, 65_536):
+            written += part
+    os.close(ours)
+    _, status = os.waitpid(child, 0)
+    return Result(os.waitstatus_to_exitcode(status), written.decode().replace("\r\n", "\n"), "")
+
+
+def _fork(args: tuple[str | Path, ...], cwd: Path, path: Path, env: dict[str, str], files: tuple[int, int, int]) -> int:
+    """The number of a fork that runs the command line with these streams."""
+    _prepare()
+    with warnings.catch_warnings():
+        # Threads of pytest-xdist are no part of the fork, and it needs none of their locks.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        _run_in_fork(args, cwd, path, env, files)
+    return child
 
 
 @functools.cache
@@ -135,8 +159,9 @@ def _run_in_fork(
         signal.alarm(60)
         for number, file in enumerate(files):
             os.dup2(file, number)
+        encoding = env.get("PYTHONIOENCODING", "utf-8")
         sys.stdin, sys.stdout, sys.stderr = (
-            io.TextIOWrapper(open(n, "wb" if n else "rb", closefd=False), encoding="utf-8", write_through=n == 2)  # noqa: SIM115
+            io.TextIOWrapper(open(n, "wb" if n else "rb", closefd=False), encoding=encoding, write_through=n == 2)  # noqa: SIM115
             for n in range(3)
         )
         os.chdir(cwd)
@@ -150,7 +175,7 @@ def _run_in_fork(
         warnings.resetwarnings()
         for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
             warnings.simplefilter("ignore", category)
-        main()
+        process()
         status = 0
     except SystemExit as end:
         status = end.code

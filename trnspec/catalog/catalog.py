@@ -67,6 +67,7 @@ class Catalog(Tabular, InNotebook):
     as_of: str | None = None
     unknown: Mapping[str, str] = field(factory=dict)
     _views: dict[str, DocumentView] = field(factory=dict, init=False)
+    _arrow_tables: dict[str, Any] = field(factory=dict, init=False)
 
     def __getitem__(self, name: str) -> DocumentView:
         """The document of that name or alias, of any kind; ``UnknownNameError`` lists the nearest names."""

@@ -31,6 +31,7 @@ class Tabular:
     graph: Graph
     edition: str | None
     as_of: str | None
+    _arrow_tables: dict[str, pa.Table]
 
     def _tables(self) -> dict[str, Table]:
         from trnspec.catalog.tables import tables
@@ -46,7 +47,9 @@ class Tabular:
         Raises:
             UsageError: pyarrow is not installed.
         """
-        return {name: _arrow(table, self._about()) for name, table in self._tables().items()}
+        if not self._arrow_tables:
+            self._arrow_tables.update({name: _arrow(table, self._about()) for name, table in self._tables().items()})
+        return dict(self._arrow_tables)
 
     def to_pandas(self) -> dict[str, pd.DataFrame]:
         """The data frames of pandas by name; ``frame.attrs["columns"]["memory.capacity"]["unit"]`` is a unit.

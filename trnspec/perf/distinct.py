@@ -29,17 +29,34 @@ def distinct(rows: Sequence[NDArray[np.float64]] | NDArray[np.float64]) -> tuple
         digest *= _FACTOR
         np.right_shift(digest, _SHIFT, out=shifted)
         digest ^= shifted
-    _, first, numbers = np.unique(digest, return_index=True, return_inverse=True)
+    first, numbers = numbered(digest)
     if all((row[first][numbers] == row).all() for row in rows):
-        return first, numbers.reshape(-1)
+        return first, numbers
     every = np.arange(len(digest))
     return every, every
 
 
+def numbered(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Positions of the different values in order, and for each value which one it is.
+
+    ``numpy.unique`` takes several times as long for few values, and imports ``numpy.ma``.
+    """
+    order = np.argsort(values, kind="stable")
+    new = _first(values[order])
+    numbers = np.empty(len(values), dtype=np.intp)
+    numbers[order] = np.cumsum(new) - 1
+    return order[new], numbers
+
+
 def ascending(values: NDArray[Any]) -> NDArray[Any]:
-    """The different values in order; ``numpy.unique`` imports ``numpy.ma``, which takes longer than a small search."""
+    """The different values in order."""
     ordered: NDArray[Any] = np.sort(values, axis=None)
-    first: NDArray[np.bool_] = np.ones(ordered.size, dtype=bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    chosen: NDArray[Any] = ordered[first]
+    chosen: NDArray[Any] = ordered[_first(ordered)]
     return chosen
+
+
+def _first(ordered: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where each of the different values in order is for the first time."""
+    first: NDArray[np.bool_] = np.ones(len(ordered), dtype=bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return first

@@ -22,6 +22,14 @@ def available() -> bool:
     return find_spec("llvmlite") is not None
 
 
+@cache
+def has(feature: str) -> bool:
+    """Whether the processor has a feature, by its name in LLVM."""
+    from llvmlite import binding
+
+    return bool(binding.get_host_cpu_features().get(feature))
+
+
 def compiled(text: str) -> Any:
     """The engine that owns the machine code of some functions; it must live as long as they are called.
 

@@ -126,12 +126,12 @@ def both(a: Number, b: Number) -> Number:
 
 def somewhere(condition: Number) -> bool:
     """Whether a condition holds for any element."""
-    return condition if type(condition) is bool else bool(np.any(condition))
+    return condition if type(condition) is bool else bool(condition.any())
 
 
 def everywhere(condition: Number) -> bool:
     """Whether a condition is known to hold for all elements; not where it is recorded."""
-    return condition if type(condition) is bool else bool(np.all(condition))
+    return condition if type(condition) is bool else bool(condition.all())
 
 
 def steps(n: Number) -> Number:

@@ -364,6 +364,20 @@ def test_no_wrong_count(printed, why):
     assert expected == ("wrong-count" in explanations)
 
 
+@pytest.mark.parametrize(
+    ("times", "printed", "named"),
+    [(15, "4.5 TB/s", True), (17, "5.1 TB/s", True), (32, "9.6 TB/s", True), (64, "19.2 TB/s", True), (8, "2.4 TB/s", True),
+     (4, "1.2 TB/s", True), (12, "3.6 TB/s", False), (14, "4.2 TB/s", False), (18, "5.4 TB/s", False), (1, "0.3 TB/s", False)],
+)  # fmt: skip
+def test_a_usual_slip_of_a_count_is_named_for_coarse_totals_too(times, printed, named):
+    """One more or less than 16, twice, four times, a half or a fourth; of totals with a third of a part in their last digit."""
+    graph = put(bare(), "trainium1", "memory.bandwidth", "300 GB/s")
+    part = of_server(graph, part="memory.bandwidth")
+    found = causes(printed, part.interval, at=("trn1.32xlarge", "stated.memory.bandwidth"), terms=[part])
+
+    assert (f"a wrong count: {printed} is {times} x 300 GB/s, not 16 x" in found.values()) is named
+
+
 def test_a_coarse_total_is_no_multiple():
     """20 PFLOPS of parts of 0.667 PFLOPS could be 30 of them, but one digit shows nothing."""
     explanations = causes("30 PFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])

@@ -16,7 +16,7 @@ from rules_world import (
 )
 
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
-from trnspec.checks.reconcile.lookalikes import MOST_SHARED
+from trnspec.checks.reconcile.lookalikes import MOST_SHARED, _grouped
 from trnspec.checks.reconcile.sites import Relation, Site, Term
 from trnspec.checks.reconcile.suspects import suspects
 from trnspec.graph.graph import Graph
@@ -184,3 +184,18 @@ def test_a_neighbour_that_would_be_right_explains_nothing():
     explanations = causes("3,100 Gbps", "3,200 Gbps", at=("trn2.48xlarge", "network.bandwidth"), graph=bare())
 
     assert "neighbour" not in explanations
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(1, ["row-0"]), (2, ["row-0 and 1 other"]), (3, ["row-0 and 2 others"]), (10, ["row-0 and 9 others"]), (11, [])],
+)
+def test_equal_figures_are_named_together(number, words):
+    """By the first of them; a value that more than ten rows have explains nothing."""
+    figures = [(f"row-{n}", parse("2,000 MB" if n else "2 GB")) for n in range(number)]
+    found = list(_grouped("swapped-row", [*figures, ("odd", parse("3 GB"))]))
+
+    assert [(f.id, f.words, f.quantity.text) for f in found] == [
+        *(("swapped-row", f"this is the figure of {text}", "2 GB") for text in words),
+        ("swapped-row", "this is the figure of odd", "3 GB"),
+    ]

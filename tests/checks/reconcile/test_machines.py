@@ -6,18 +6,22 @@ import copy
 import json
 from pathlib import Path
 
+import attrs
 import pytest
+from checked_catalog import linked
 from rules_world import put
 from running import DATA
 
 from trnspec.api import graph
-from trnspec.checks.reconcile.machines import compare, slug
+from trnspec.checks.reconcile.machines import _bytes, _host_link, compare, slug
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph
 from trnspec.loading.host import neuron_ls, nvidia_smi
-from trnspec.loading.host.machine import Input
+from trnspec.loading.host.machine import Device, Input
+from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
+from trnspec.quantities.quantity import parse
 
 HOST = DATA / "host"
 PLUGINS = Path(__file__).parents[3] / "plugins"
@@ -193,7 +197,7 @@ def test_what_the_description_lacks_is_not_a_difference(catalog) -> None:
 def test_reserved_memory_of_a_gpu(every) -> None:
     """A driver keeps up to 2 % back; more is a difference, and so is more memory than the chip has."""
     raw = published("nvidia_smi_h100.xml").decode()
-    sizes = {"81559": "agrees", "80300": "agrees", "79000": "differs", "98304": "differs"}
+    sizes = {"81559": "agrees", "80282": "agrees", "80281": "differs", "98304": "differs"}
 
     assert sizes == {
         size: outcomes(compare(every, machine(raw.replace("81559", size).encode())))["memory of a device"]
@@ -250,3 +254,25 @@ def test_a_stated_number_of_links_is_that_of_the_server(catalog) -> None:
     (row,) = (r for r in compare(changed, machine(published(TRN2)), "trn2.48xlarge").rows if "links" in r.property)
 
     assert ("4", "5", "differs") == (row.machine, row.catalog, row.outcome)
+
+
+@pytest.mark.parametrize("lanes", [8, 16])
+@pytest.mark.parametrize(("generation", "rate"), [(1, 8), (2, 16), (3, 32), (4, 64), (5, 128), (6, 256)])
+def test_the_rate_of_a_host_link(generation, rate, lanes) -> None:
+    """Of 16 lanes in both directions [GB/s], without the overhead of coding."""
+    node = linked().named("beta2")
+    chip = attrs.evolve(
+        node, spec=attrs.evolve(node.spec, other={"host_bandwidth": Figure(value=parse(f"{rate}.0 GB/s"))})
+    )
+    row = _host_link(linked(), [Device(index=0, line=1, pcie=(generation, lanes))], chip)
+
+    assert (row.machine, row.outcome) == (f"PCIe Gen{generation} x{lanes}", "agrees" if lanes == 16 else "differs")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (1023, "1,023 B"), (2**20, "1 MiB"), (2**20 + 1, "1,048,577 B"), (2**30, "1 GiB"), (3 * 2**29, "1,536 MiB"),
+     (96 * 2**30, "96 GiB"), (2**40, "1,024 GiB")],
+)  # fmt: skip
+def test_sizes_in_the_largest_unit_that_they_are_multiples_of(size, text) -> None:
+    assert _bytes(size) == text

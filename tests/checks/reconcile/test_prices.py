@@ -233,6 +233,13 @@ def test_the_price_that_most_others_contradict_is_blamed() -> None:
         usual = [offer(server="a1.small", value=per_chip)] * 3
         (blamed,) = _blamed(pairs[:1], (right, wrong, *supporting, *usual))
         assert blamed.one is expected
+    # Without a rate nothing is known to be unusual.
+    unrated, unusual = made(right, rate=0.0), made(wrong, value=30.0)
+    (blamed,) = _blamed(
+        [contradicting(unrated, unusual, (40.0, 160.0), "TRN803")],
+        (unrated, unusual, *[offer(server="a1.small", value=1.25)] * 3),
+    )
+    assert blamed.one is unusual
     same = made(wrong, value=20.0)
     (blamed,) = _blamed([contradicting(right, same, (40.0, 160.0), "TRN803")], (right, same))
     assert blamed.one is same

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from checked_catalog import linked
 from rules_world import bare, claim, findings, found, put, shipped
 
+from trnspec.graph.graph import Graph
 from trnspec.model.chip import Chip
 from trnspec.model.fabric import Fabric, Switch, Topology
 from trnspec.model.link import Link
@@ -292,6 +294,16 @@ def test_the_link_of_a_chip_with_several_systems(links, reported):
         (("spec", "links", "link"), "wire-v2?", 2)
     ] * reported
     assert findings("TRN504", put(linked(), "beta2", "links", None)) == []
+
+
+def test_three_systems_of_many_are_named():
+    graph = put(linked(), "beta2", "links.link", Ref("wire-v1"))
+    node = graph.named("b2.large")
+    more = {n: attrs.evolve(node, metadata=attrs.evolve(node.metadata, name=n)) for n in ("b2.small", "b2.huge")}
+    (finding,) = findings("TRN504", Graph({**graph.nodes, **more}))
+
+    assert "in 4 systems of it" in finding.message
+    assert len(finding.see) == 3
 
 
 @pytest.mark.parametrize(("side", "reported"), [(32, True), (33, False)])

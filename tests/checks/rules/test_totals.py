@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 from rules_world import bare, claim, findings, found, put, shipped
+
+from trnspec.checks.reconcile.sites import CLAIM
+from trnspec.checks.reconcile.suspects import blamed
+from trnspec.checks.rules.totals import disagreement
 
 
 def one(graph, code="TRN402"):
@@ -92,6 +97,27 @@ def test_several_causes_are_reported_as_several():
     assert shown.hint.startswith("several causes would close the gap: ")
     assert "one direction instead of both" in shown.hint
     assert "4 x 100.0 Gbps, not 8 x" in shown.hint
+
+
+@pytest.mark.parametrize(
+    ("totals", "sources", "words"),
+    [
+        (0, 0, ""),
+        (1, 0, "; 1 more total disagrees with it"),
+        (2, 0, "; 2 more totals disagree with it"),
+        (0, 1, "; 1 more source disagrees with it"),
+        (1, 1, "; 1 more total and 1 more source disagree with it"),
+        (0, 3, "; 3 more sources disagree with it"),
+    ],
+)
+def test_the_relations_that_disagree_are_counted(totals, sources, words):
+    graph = put(bare(), "trn1.32xlarge", "stated.memory.capacity", "480 GiB")
+    (suspect,) = blamed(graph)
+    (relation,) = suspect.failing
+    claims = [attrs.evolve(relation, level=CLAIM)] * sources
+    finding = disagreement(attrs.evolve(suspect, failing=(relation, *[relation] * totals, *claims)), graph)
+
+    assert finding.message.partition(" (chips of a server)")[2] == words
 
 
 def test_claims_are_left_to_another_rule():

@@ -480,6 +480,32 @@ def test_a_dimension_behind_a_rounded_count(base, at, value, right):
     assert finding.where.path == ("spec", *at.split("."))
 
 
+@pytest.mark.parametrize(
+    ("base", "total", "times", "fitting", "places"),
+    [
+        ("llama-3-8b", "16B", "0.502", "8,192 for hidden", ["hidden", "parameters.total"]),
+        ("mixtral-8x7b", "11B", "4.25", "8 for layers or 1,024 for hidden", ["parameters.total", "layers", "hidden"]),
+        ("gpt2", "150M", "0.83", "16 for layers or 81,920 for vocabulary or 128 for attention.head_size",
+         ["parameters.total", "layers", "vocabulary", "attention.head_size"]),
+        # Of many values three are in the hint; every dimension is named once.
+        ("llama-3-8b", "7B", "1.15", "28 for layers or 3,584 for hidden or 114,688 for vocabulary",
+         ["parameters.total", "layers", "hidden", "vocabulary", "attention.heads", "attention.kv_heads", "attention.head_size",
+          "feed_forward.width"]),
+        # No round number fits: those of most influence.
+        ("llama-3-8b", "1T", "0.00803", "", ["parameters.total", "hidden", "layers", "feed_forward.width"]),
+        ("mixtral-8x7b", "16B", "2.92", "", ["parameters.total", "hidden", "layers", "experts.count"]),
+    ],
+)  # fmt: skip
+def test_dimensions_behind_a_rounded_total(base, total, times, fitting, places):
+    """The dimension is reported if only one fits, else the count."""
+    (finding,) = findings("TRN405", put(bare(), base, "parameters", Parameters(total=rounded(total))))
+    counted = parameters_of(shipped().named(base).spec)
+
+    assert finding.message == f"total is {total}, but the dimensions give {counted:,}, {times} times as many"
+    assert finding.hint.removeprefix("likely cause: a wrong dimension: ") == fitting or not fitting
+    assert [finding.where.path, *(s.path for s in finding.see)] == [("spec", *p.split(".")) for p in places]
+
+
 @pytest.mark.parametrize(("base", "at", "value"), [("mixtral-8x7b", "layers", 64), ("gpt2", "layers", 120)])
 def test_a_name_without_a_size_is_not_checked(base, at, value):
     assert [] == findings("TRN407", put(bare(), base, at, value))

@@ -18,7 +18,7 @@ from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.inference import run as inference_
 from trnspec.evaluators.planning import serving, serving_page
 from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed
-from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits
+from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits, larger_plan, offers
 from trnspec.evaluators.planning.requests import equal_lengths
 from trnspec.evaluators.planning.serving import PlanServingQuestion, _time, _up
 from trnspec.perf.serving.load import Replica
@@ -295,6 +295,24 @@ def test_a_plan_is_enlarged_step_by_step(monkeypatch: pytest.MonkeyPatch) -> Non
     steps = [math.ceil(serving._GROWTH * n) for n in many[:-1]]
     assert many == [40, *steps]
     assert many[-2] < 60 <= many[-1]
+
+
+@pytest.mark.parametrize("prefill_on", [None, "trn1.32xlarge"])
+def test_a_larger_plan_has_its_pools_in_proportion(prefill_on: str | None) -> None:
+    """Whole systems of each pool; replicas of both, as many as there were on a system."""
+    pools = ("disaggregated" if prefill_on else "aggregated",)
+    q = question(rate=200.0, tp=(8,), pools=pools, prefill_on=prefill_on)
+    limits = Limits(ttft=1.0, tpot=0.04, percentile=95.0)
+    plan = offers(CAT, q, "trn2.48xlarge", limits, equal_lengths(2048, 256, 200.0)).plans[0]
+    count = plan.pools[0][1]
+    for more in (count + 1, 2 * count + 1):
+        larger = larger_plan(CAT, q, plan, more)
+        assert larger.pools[0] == ("trn2.48xlarge", more)
+        assert larger.pools[1:] == tuple((on, math.ceil(n * more / count)) for on, n in plan.pools[1:])
+        assert larger.fleet.replicas == plan.fleet.replicas * more // count
+        assert larger.fleet.prefills == plan.fleet.prefills * more // count
+        assert larger.chips == 16 * sum(n for _, n in larger.pools)
+    assert len(plan.pools) == (2 if prefill_on else 1)
 
 
 def test_a_plan_that_is_never_large_enough_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

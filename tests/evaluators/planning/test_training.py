@@ -150,6 +150,16 @@ def test_ranks_divide_the_usual_batch(servers: int) -> None:
     assert abs(batch / 2048 - 1) <= 0.25
 
 
+@pytest.mark.parametrize(
+    ("tokens", "ranks", "batch"),
+    [(10e12, 1024, 2048), (10e12, 96, 2016), (10e12, 2304, 2304), (1e9, 3, 9), (1e6, 64, 1)],
+)
+def test_the_usual_batch_is_a_multiple_of_as_many_replicas_as_there_may_be(
+    tokens: float, ranks: int, batch: int
+) -> None:
+    assert usual_batch(tokens, 8192, ranks) == batch
+
+
 def test_costs_and_chip_hours_are_not_compared() -> None:
     """A plan without a price does not beat one with a price."""
     found = plan(CAT, **SMALL, on=("trn2.48xlarge", "trn3-gen2-ultraserver"), count=(1,), top=20)
@@ -224,6 +234,15 @@ def test_failures_cost_time() -> None:
     assert often["goodput"] < seldom["goodput"] < 100
     assert often["failures"] > 50 * seldom["failures"]
     assert often["step_time"] == seldom["step_time"]
+
+
+def test_checkpoints_take_no_time_without_a_rate_of_storage() -> None:
+    """As on storage that is so fast that they take none."""
+    question = {**SMALL, "on": ("trn3-gen2-ultraserver",), "count": (1,), "mtbf": "1000h"}
+    unknown, fast = plan(CAT, **question), plan(CAT, **question, checkpoint_rate="1000000000 TB/s")
+
+    assert "take no time" in {a.value for a in unknown.assumptions if a.name == "checkpoints"}
+    assert unknown["run_time"] == pytest.approx(fast["run_time"], rel=1e-6)
 
 
 def test_spares_replace_servers_that_are_repaired() -> None:

@@ -24,7 +24,7 @@ from trnspec.perf.work.layout import Layout
 CAT = trnspec.load()
 PROBLEMS = 1_000
 """Problems of the slow tests; the quick ones are the first of them."""
-QUICK = range(30)
+QUICK = range(20)
 
 TRAINING_WHERE = {
     "step_time < 30 s": lambda m: m["step_time"] < 30.0,

@@ -285,6 +285,17 @@ def test_only_the_links_that_are_used_need_a_rate():
     assert outer.place == caught.value.place
 
 
+@pytest.mark.parametrize("nodes", [3, 5])
+def test_a_topology_of_another_number_of_chips_is_refused(nodes):
+    made = on(Ring(4))
+    other = evolve(made, levels=(evolve(made.levels[0], shape=Ring(nodes)),))
+
+    with pytest.raises(RefusalError) as caught:
+        plans(other, group(other), "all-reduce")
+
+    assert ("unknown-topology", "on") == (caught.value.reason, caught.value.place)
+
+
 def test_chips_whose_links_are_not_declared_are_refused():
     made = on(Ring(4))
     bare = evolve(made, levels=(evolve(made.levels[0], shape=None),))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from attrs import evolve
 from replicas import replica
 
 from trnspec.perf.serving.load import Replica, loaded
@@ -88,6 +89,30 @@ def test_a_part_of_the_replicas_represents_all() -> None:
 
     assert len(some.ttft) < len(every.ttft) == 8000
     assert float(np.percentile(some.tpot, 95)) == pytest.approx(float(np.percentile(every.tpot, 95)), rel=0.05)
+
+
+def test_the_requests_of_a_trace() -> None:
+    """In the order of their arrival; three intervals in 6 s are 0.5 requests/s, at which the first is at 0 s."""
+    lines = [(100.0, 7.0, 13.0), (300.0, 9.0, 10.0), (100.0, 8.0, 16.0), (300.0, 6.0, 12.0)]
+    for rate, scale in ((None, 1.0), (0.5, 1.0), (2.0, 0.25)):
+        found, own = Requests.of(lines, rate)
+        assert own == (rate or 0.5)
+        assert found.arrivals.tolist() == [scale * t for t in (0.0, 2.0, 3.0, 6.0)]
+        assert (found.prompts.tolist(), found.outputs.tolist()) == ([1.5, 1.5, 0.5, 0.5], [9.0, 6.0, 7.0, 8.0])
+
+
+def test_a_pool_computes_prompts_in_the_order_of_their_arrival() -> None:
+    """Two servers take 0.1 s for a prompt of mean length; the third prompt waits for the one that is free first."""
+    fleet = Fleet(
+        replica=replica(prompt=0.0), replicas=1, prefill=evolve(replica(prompt=0.1), first=0.5), prefills=2, transfer=0.25
+    )  # fmt: skip
+    requests = Requests(
+        arrivals=np.array([0.0, 0.0, 0.05, 9.0]), prompts=np.array([3.0, 1.0, 2.0, 1.0]), outputs=np.array([1.0, 1.0, 1.0, 11.0])
+    )  # fmt: skip
+    found = replay(fleet, requests, most=1)
+
+    assert found.ttft.tolist() == pytest.approx([0.3 + 0.75, 0.1 + 0.75, 0.3 - 0.05 + 0.75, 0.1 + 0.75])
+    assert found.tpot.tolist() == pytest.approx([0.0, 0.0, 0.0, 0.0105])
 
 
 @pytest.mark.parametrize("shared", [0.0, 3.0])

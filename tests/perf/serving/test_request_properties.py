@@ -5,11 +5,13 @@ from __future__ import annotations
 import attrs
 import numpy as np
 from attrs import evolve
+from engine_samples import SYSTEMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.lowering.machine import Machine
+from trnspec.perf.lowering.efficiency import IDEAL as IDEAL_RATES
+from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.serving.decode import accepted, decode, mean_context, token_load
 from trnspec.perf.serving.forward_pass import (
     IDEAL,
@@ -79,9 +81,10 @@ def machines(draw):
         levels[f"byte_{slot}"] = 1.0 / draw(st.floats(1e9, 1e12))
         levels[f"hop_{slot}"] = draw(SECONDS)
         levels[f"unknown_{slot}"] = 0.0
-    return Machine(
-        ranks=4096.0, flop=1.0 / rate, score=1.0 / rate, byte=1.0 / draw(st.floats(1e10, 1e13)), capacity=1e11, **levels
-    )
+    return evolve(
+        machine(SYSTEMS[0], IDEAL_RATES, "bf16"), ranks=4096.0, flop=1.0 / rate, head=1.0 / rate, score=1.0 / rate,
+        byte=1.0 / draw(st.floats(1e10, 1e13)), capacity=1e11, **levels,
+    )  # fmt: skip
 
 
 @st.composite

@@ -109,10 +109,12 @@ def test_a_chunk_attends_to_the_bucket_of_the_prompt(llama, trn2):
 
 def test_a_compiled_graph_reads_its_bucket_and_not_the_allocation(llama, trn2):
     """``padding`` is the share of the allocation that is read besides; a bucket says it exactly."""
-    plan = compiled(llama, Deployment(tp=8.0, prompt=1000.0, output=24.0), (1024,))
+    plan, all_read = Deployment(tp=8.0, prompt=1000.0, output=24.0), Serving(padding=1.0)
+    graph = compiled(llama, plan, (2048,))
 
-    assert decode_time(llama, plan, trn2, IDEAL) == decode_time(llama, plan, trn2, Serving(padding=1.0))
-    assert 1024.0 == mean_context(llama, plan).full
+    assert 2048.0 == mean_context(llama, graph).full
+    assert decode_time(llama, graph, trn2, IDEAL) == decode_time(llama, graph, trn2, all_read)
+    assert decode_time(llama, compiled(llama, plan, (1024,)), trn2, IDEAL) == decode_time(llama, plan, trn2, all_read)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from engine_samples import FITTED, SYSTEMS, estimator, system
 
 from trnspec.perf.sweep import grid, regions
-from trnspec.perf.sweep.batch import REASONS, Pareto, Top, sweep
+from trnspec.perf.sweep.batch import REASONS, Best, Pareto, Top, sweep
 
 AXES = {
     "tp": [1, 3, 8], "pp": [1, 2, 4], "cp": [1, 2], "ep": [1, 2], "expert_tp": [None, 1], "seq": [2048, 6000],
@@ -53,15 +55,16 @@ def test_every_reason_is_counted(whole) -> None:
     assert {"rank-count", "unknown-figure", "does-not-fit", "batch-not-divisible", "schedule"} <= whole.rejected.keys()
 
 
-@pytest.mark.parametrize("memory", [True, False])
-def test_reductions_see_regions_as_blocks(small, memory) -> None:
-    """A reduction of regions keeps what one of blocks keeps, and as many are rejected."""
-    for make in (lambda: Top(20), Pareto) if memory else (lambda: Top(20),):
-        of_regions, of_blocks = make(), make()
+@pytest.mark.parametrize(("kind", "memory"), [(Top, True), (Best, True), (Pareto, True), (Top, False), (Best, False)])
+def test_reductions_see_regions_as_blocks(small, kind, memory) -> None:
+    """A reduction of regions keeps what one of blocks keeps, and as many are rejected; it does not need blocks."""
+    counts = () if kind is Pareto else (20,)
+    of_regions, of_blocks = kind(*counts), kind(*counts)
+    with patch.object(kind, "take", side_effect=AssertionError):
         by_region = sweep(PREPARED, keep=of_regions, memory=memory, **AXES)
-        by_block = sweep(PREPARED, keep=of_blocks.take, memory=memory, **AXES)
+    by_block = sweep(PREPARED, keep=of_blocks.take, memory=memory, **AXES)
 
-        kept, expected = of_regions.result(), of_blocks.result()
-        for name in ("which", "number", "time", "memory"):
-            assert getattr(expected, name).tolist() == getattr(kept, name).tolist()
-        assert by_block.rejected == by_region.rejected
+    kept, expected = of_regions.result(), of_blocks.result()
+    for name in ("which", "number", "time", "memory"):
+        assert getattr(expected, name).tolist() == getattr(kept, name).tolist()
+    assert by_block.rejected == by_region.rejected

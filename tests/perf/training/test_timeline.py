@@ -8,6 +8,8 @@ from itertools import pairwise
 import pytest
 from attrs import evolve
 from engine_catalogs import shipped
+from engine_samples import FITTED, SYSTEMS
+from engine_samples import estimator as sample_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pipeline_simulation import folded_inputs, one_forward_one_backward, span, v_shaped, zero_bubble
@@ -298,6 +300,25 @@ def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str)
     assert {name: thread for thread, name, _ in passes.end}.get("data", COMMUNICATION) == COMMUNICATION
     assert list(passes.shares) == [1.0] * layout.pp
     assert (passes.stages, passes.microbatches, passes.chunks) == (layout.pp, m, layout.interleave)
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule"), [*(("predicting", s) for s in ("1f1b", "zb1p", *V_SHAPED)), *(("every-second", s) for s in V_SHAPED)]
+)  # fmt: skip
+def test_what_may_be_in_either_pass_is_where_the_closed_form_has_it(name, schedule) -> None:
+    """Of stages of unequal lengths, and of equal ones folded into a V: events take the time of the step, and no less."""
+    on = sample_of(name, SYSTEMS[1], FITTED)
+    layout = Layout(
+        tp=2, pp=4, dp=8, ep=8, seq=2048, global_batch=64, schedule=schedule, uneven=True, expert_overlap=True
+    )
+    step, plan = on.step(layout), layout.plan()
+    of = costs(terms(on.model, on.machine), plan, links(plan, on.machine))
+    parts = {part: float(value) for part in PARTS if (value := getattr(step, part))}
+    drawn = timeline(passes_of(parts, layout, of), step.total)
+
+    check(drawn, step.total)
+    assert of.expert_overlap > 0.0 < parts["expert"]
+    assert sum(event.duration for event in drawn.events if event.name == SLACK) < 1e-7 * step.total
 
 
 ONE_STAGE = [

@@ -20,7 +20,7 @@ from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.pass_order import FUSED
-from trnspec.perf.training.step import PARTS, Step, passes_of_layer, step
+from trnspec.perf.training.step import PARTS, Step, passes_of_layer, step, step_from_costs
 from trnspec.perf.training.unequal import Pipeline, Times, approximation, unequal_span
 from trnspec.perf.work.layout import DEFERRED, V_SHAPED, Layout
 from trnspec.perf.work.terms import terms
@@ -61,6 +61,33 @@ def test_gradients_overlap_with_the_slowest_stage(d, layers):
         return step(model, plan, evolve(slow, overlap=0.0)).data - data
 
     assert hidden(126.0) == pytest.approx(layers / 8 * hidden(128.0), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "schedule", "layers", "module", "m", "least"),
+    [
+        (256000, "zb1p", 126.0, 0.0, M, 7),
+        (256000, "zb1p", 125.0, 1.0, M, 6),
+        (256000, "zbv", 128.0, 1.0, M, 9),
+        (256, "zb1p", 126.0, 0.0, 8, 8),
+    ],
+)
+def test_gradients_of_every_microbatch_overlap_with_the_bubble(vocabulary, schedule, layers, module, m, least):
+    """Where the backward pass is split: of the stage with the output, or with a small one of those with more layers.
+
+    Gradients overlap with their last pass, and new weights with the first forward pass.
+    """
+    h = WIDE.hidden
+    d = llama(layers, h, 16, 8, 2816, vocabulary)
+    model = transformer(evolve(d, mtp_layers=module, mtp_weights=2 * h**2, mtp_small=3 * h))
+    plan = evolve(LAYOUT, schedule=schedule, zero=2, global_batch=m * LAYOUT.dp).plan()
+    of = evolve(costs(terms(model, MACHINE), plan, links(plan, MACHINE)), data_byte=1e3)
+    forward, backward, weights, _ = passes_of_layer(of, plan.microbatch * of.seq_tokens)
+    found, alone = (step_from_costs(each, plan.microbatch, float(m)) for each in (of, evolve(of, available=0.0)))
+
+    assert (found.head > 0.0) == (vocabulary == 256000)
+    once, others = weights + forward, (m - 1) * (forward + backward)
+    assert alone.data - found.data == pytest.approx(least * (once + others) + found.bubble, rel=1e-6)
 
 
 def test_a_remainder_of_layers():

@@ -22,8 +22,11 @@ def test_counts():
 
 def test_plan():
     assert Plan(
-        tp=8.0, pp=4.0, dp=16.0, cp=2.0, ep=1.0, seq=8192.0, microbatch=2.0, microbatches=8.0, bubble=1.0, sends=1.0,
-        weight_bytes=2.0, gradient_bytes=2.0, update_bytes=28.0,
+        tp=8.0, pp=4.0, dp=16.0, cp=2.0, ep=1.0, seq=8192.0, microbatch=2.0, microbatches=8.0, bubble=1.0, deferred=0.0,
+        folded=0.0, v_shape=0.0, chunks=1.0, chunked=0.0, forward_first=0.0, sends=1.0, sharded=0.0, scattered=0.0,
+        gathered=0.0, full=0.0, selective=0.0, flash=1.0, sequence=0.0, overlap=0.0, weight_bytes=2.0, gradient_bytes=2.0,
+        update_bytes=28.0, activation_bytes=2.0, expert_split=8.0, per_node=1.0, sent=1.0, node_limit=0.0,
+        expert_overlap=1.0, load=1.0,
     ) == BASE.plan()  # fmt: skip
     assert {float} == {type(getattr(BASE.plan(), f.name)) for f in fields(Plan)}
 

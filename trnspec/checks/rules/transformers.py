@@ -185,8 +185,10 @@ def _coarse(model: Node[Model]) -> Iterator[Finding]:
     if meant:
         hint = f"likely cause: a wrong digit or decimal point: {' or '.join(meant)} was meant"
     where: Path = fitting[0][0] if len(fitting) == 1 else ("parameters", name)
-    places: list[Path] = [path for path, _ in fitting] + [("parameters", n) for n, _, _ in differing]
-    places += [] if fitting else _most_influential(spec)
+    counts = [("parameters", n) for n, _, _ in differing]
+    places: dict[Path, None] = dict.fromkeys(
+        [*(path for path, _ in fitting), *counts, *([] if fitting else _most_influential(spec))]
+    )
     see = tuple(at(model, ("spec", *path)) for path in places if path != where)
     yield Finding(("spec", *where), message, hint or "check the count, and the dimensions below", see)
 

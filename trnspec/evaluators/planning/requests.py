@@ -98,7 +98,7 @@ def lengths_of(file: str, rate: float | None) -> Lengths:
 
 def _trace(file: str, rows: list[tuple[int, int, float | None]], rate: float | None) -> tuple[Requests, float]:
     """The requests in the order of their arrival, and their rate."""
-    lines = [(isl, osl, arrival or 0.0) for isl, osl, arrival in rows]
+    lines = [(isl, osl, arrival) for isl, osl, arrival in rows if arrival is not None]
     if len({arrival for *_, arrival in lines}) < 2:
         raise UsageError(f"lengths: {file}: arrivals of at least two times are expected")
     return Requests.of(lines, rate)

@@ -124,7 +124,7 @@ def page(
 
 
 def _table(title: str, names: Iterable[str], rows: Sequence[Mapping[str, Value | None]]) -> Table:
-    """A table of plans: degrees that differ are beside that of tensor parallelism, where a narrow page shows them."""
+    """A table of plans; degrees that differ follow that of tensor parallelism, so that a narrow page shows them."""
     differ = [name for name in ("pp", "ep") if len({row[name] for row in rows}) > 1]
     others = [name for name in names if name not in differ]
     at = others.index("tp") + 1

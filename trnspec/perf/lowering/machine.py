@@ -122,25 +122,25 @@ class Machine:
     line_3a: Number = 0.0
     line_3b: Number = 0.0
     line_3c: Number = 0.0
-    matmul_passes: Number = 0.0
-    hidden_passes: Number = 0.0
-    score_passes: Number = 0.0
-    head_passes: Number = 0.0
-    optimizer_passes: Number = 0.0
-    forward: Number = 0.0
-    backward: Number = 0.0
-    call: Number = 0.0
-    send: Number = 0.0
-    overlap: Number = 1.0
-    exposed: Number = 0.0
-    tensor_overlap: Number = 0.0
-    pipeline_overlap: Number = 0.0
-    head: Number = 0.0
-    exchange: Number = 1.0
-    dispatch: Number = 0.0
-    expert_overlap: Number = 1.0
-    step: Number = 0.0
-    causal: Number = 1.0
+    matmul_passes: Number
+    hidden_passes: Number
+    score_passes: Number
+    head_passes: Number
+    optimizer_passes: Number
+    forward: Number
+    backward: Number
+    call: Number
+    send: Number
+    overlap: Number
+    exposed: Number
+    tensor_overlap: Number
+    pipeline_overlap: Number
+    head: Number
+    exchange: Number
+    dispatch: Number
+    expert_overlap: Number
+    step: Number
+    causal: Number
 
     @cached_property
     def known(self) -> dict[tuple[object, ...], Any]:

@@ -275,9 +275,9 @@ def loaded(replica: Replica, rate: float) -> Loaded | None:
         replica: The replica.
         rate: Requests per second.
     """
-    busy = rate * replica.prompt
-    if busy >= 1.0 or rate >= replica.saturation:
+    if rate >= replica.saturation:
         return None
+    busy = rate * replica.prompt
     numbers = _numbers(replica, rate, busy)
     running = np.minimum(np.arange(len(numbers)), replica.most)
     mean = float((numbers * running).sum())

@@ -42,7 +42,7 @@ def axes_of(columns: Mapping[str, Mapping[str, Sequence[float]]]) -> tuple[Axis,
     axes, stride = [], 1
     for name, of_axis in reversed(list(columns.items())):
         size = len(next(iter(of_axis.values())))
-        axes.append(Axis(name, {n: np.array(c) for n, c in of_axis.items()}, stride * np.arange(size)))
+        axes.append(Axis(name, {n: np.array(c) for n, c in of_axis.items()}, np.arange(0, stride * size, stride)))
         stride *= size
     return tuple(axes[::-1])
 
@@ -135,7 +135,8 @@ class Region:
         """Numbers, times and memory of the combinations at which a mask holds, which broadcasts as well."""
         memory = 0.0 if self.memory is None else self.memory
         shape = np.broadcast_shapes(np.shape(mask), np.shape(self.time), np.shape(memory))
-        at = np.nonzero(np.broadcast_to(mask, shape))
+        # Finding them in an array with one axis is many times as fast.
+        at = np.unravel_index(np.flatnonzero(np.broadcast_to(mask, shape)), shape)
         time, needs = (np.broadcast_to(number, shape)[at] for number in (self.time, memory))
         number = np.zeros(len(time), dtype=np.int64)
         for places, size, positions in zip(self.places, shape, at, strict=True):

@@ -175,6 +175,7 @@ class Choices:
             weight_bytes=self.compute_bytes,
             gradient_bytes=self.gradient_bytes,
             update_bytes=self.update_bytes,
+            activation_bytes=2.0,
             expert_split=self.expert_split,
             per_node=self.dispatch,
             sent=self.sent,
@@ -379,8 +380,11 @@ def reason_codes(*causes: Number) -> NDArray[np.uint8]:
 
 def _first(conditions: dict[str, Number]) -> Number:
     """The cause from conditions by reason."""
-    flags = [condition * np.uint8(256 - REASONS.index(reason)) for reason, condition in conditions.items()]
-    return reduce(np.maximum, flags)
+    flags = [condition * _CAUSES[reason] for reason, condition in conditions.items() if condition is not False]
+    return reduce(np.maximum, flags) if flags else np.uint8(0)
+
+
+_CAUSES = {reason: np.uint8(256 - code) for code, reason in enumerate(REASONS) if reason}
 
 
 def caused(condition: Number, reason: str) -> Number:

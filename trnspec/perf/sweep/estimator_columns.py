@@ -44,7 +44,7 @@ class Figures:
     axes: dict[str, str]
     positions: dict[str, NDArray[np.int32]]
     sizes: dict[str, int]
-    built: dict[Any, Any] = field(factory=dict, eq=False)
+    built: dict[Any, Any] = field(factory=dict)
 
     def map(self, function: Callable[[str, str, NDArray[np.float64]], Any]) -> dict[str, dict[str, Any]]:
         """The numbers by owner: arrays replaced by the result of a function of axis, owner and name, and array."""

@@ -61,14 +61,20 @@ class Expression(NDArrayOperatorsMixin):
         return self._recording.apply(ufunc, inputs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        """Record ``where``; any condition may hold somewhere, and none is known to hold everywhere."""
-        if function in {np.any, np.all}:
-            return function is np.any
+        """Record ``where``."""
         return self._recording.apply(selected, args) if function is np.where and not options else NotImplemented
 
     def recorded(self, function: Callable[..., Any], inputs: tuple[Operand, ...]) -> Any:
         """Record a function of arrays; see :func:`trnspec.perf.ops.elementwise`."""
         return self._recording.apply(function, inputs)
+
+    def any(self) -> bool:
+        """Any condition may hold somewhere."""
+        return True
+
+    def all(self) -> bool:
+        """No condition is known to hold everywhere."""
+        return False
 
     def astype(self, dtype: Any) -> Expression:
         """The same number as another type."""

@@ -42,6 +42,7 @@ from trnspec.perf.work.terms import terms
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
     from trnspec.perf.training.costs import Costs
+    from trnspec.perf.work.terms import Terms
     from trnspec.perf.work.transformer import Transformer
 
 LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | LEVELS | dict.fromkeys(FLAGS, 1)
@@ -76,16 +77,16 @@ def formulas(
     """
     choices = replicated(choices, machine.ranks)
     microbatches = choices.replicas()
-    costs_ = coefficients(choices, model, machine, microbatches)
+    costs_ = coefficients(choices, terms(model, machine), machine, microbatches)
     causes_ = causes(choices, microbatches, model, machine, heads, experts, longest, costs_.unknown)
     return choices, costs_, microbatches, causes_
 
 
-def coefficients(choices: Choices, model: Transformer, machine: Machine, microbatches: Number) -> Costs:
-    """The coefficients of the times of layouts; see :func:`formulas`."""
+def coefficients(choices: Choices, products: Terms, machine: Machine, microbatches: Number) -> Costs:
+    """The coefficients of the times of layouts, given the products of the model and the machine; see :func:`formulas`."""
     plan = choices.plan(microbatches)
     replicas = larger(1.0, floor(machine.ranks / (choices.tp * choices.pp)))
-    return costs(terms(model, machine), plan, links(plan, machine, replicas))
+    return costs(products, plan, links(plan, machine, replicas))
 
 
 def causes(  # noqa: PLR0917  # those of formulas

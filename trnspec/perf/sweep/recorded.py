@@ -21,7 +21,7 @@ from trnspec.perf.sweep.axes import Axis, Region, from_zero, start_of, sums, wit
 from trnspec.perf.sweep.expressions import Expression
 from trnspec.perf.sweep.pages import keep_pages
 from trnspec.perf.sweep.region_plan import ROWS, Evaluation, Plan, Range, Shape
-from trnspec.perf.sweep.regions import scatter
+from trnspec.perf.sweep.subarrays import scatter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,7 +159,7 @@ class Task:
         size = each * math.prod(shape)
         self.counts[0] += size
         for (reason, _), invalid in zip(conditions, found, strict=False):
-            if not np.any(invalid):
+            if not np.count_nonzero(invalid):
                 continue
             first = (code == 0) & invalid
             number = int(np.count_nonzero(first)) * (size // first.size)

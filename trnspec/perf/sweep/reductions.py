@@ -39,15 +39,6 @@ class Block:
     memory: NDArray[np.float64]
     parts: dict[str, NDArray[np.float64]] = field(factory=dict)
 
-    def within(self, numbers: tuple[int, int] | None) -> Block:
-        """The configurations with some numbers, from the first to before the last; all of them for ``None``."""
-        if numbers is None or (numbers[0] <= self.start and self.start + len(self.time) <= numbers[1]):
-            return self
-        first, last = max(numbers[0] - self.start, 0), max(numbers[1] - self.start, 0)
-        kept = slice(first, last)
-        parts = {name: part[kept] for name, part in self.parts.items()}
-        return Block(self.which, self.start + first, self.time[kept], self.code[kept], self.memory[kept], parts)
-
 
 @frozen
 class Kept:
@@ -102,6 +93,11 @@ def _selected(block: Block, mask: NDArray[np.bool_]) -> Kept:
     return Kept(which, places + block.start, block.time[places], memory)
 
 
+def _nth(times: NDArray[np.float64], n: int) -> float:
+    """The n-th least of some times; infinite where there are fewer."""
+    return float(np.partition(times, n - 1)[n - 1]) if n <= len(times) else np.inf
+
+
 def _of_region(region: Region, mask: NDArray[np.bool_]) -> Kept:
     number, time, memory = region.selected(mask)
     return Kept(np.full(len(number), region.which, dtype=np.int64), number, time, memory)
@@ -145,13 +141,16 @@ class Top:
     def take_region(self, region: Region) -> None:
         """The same of a region."""
         close = region.time <= self._limit
-        if not np.any(close):
+        if not np.count_nonzero(close):
             return
         close = (region.code == 0) & close
         if 0 < self.count < np.count_nonzero(close):
             # An element may be that of several configurations: no more than this many elements are among the fastest.
-            times = np.broadcast_to(region.time, close.shape)[close]
-            close &= region.time <= np.partition(times, self.count - 1)[self.count - 1]
+            times = np.where(close, region.time, np.inf)
+            # The least times of the rows are a bound, which leaves few elements.
+            bound = _nth(times.min(axis=tuple(range(times.ndim - 1))), self.count)
+            near = times.reshape(-1)[np.flatnonzero(times <= bound)]
+            close &= region.time <= _nth(near, self.count)
         self._keep(_of_region(region, close))
 
     def _keep(self, candidates: Kept) -> None:
@@ -171,7 +170,7 @@ class Top:
     def _shrink(self) -> None:
         held = joined(self._kept)
         if 0 < self.count < len(held):
-            held = held.rows(held.time <= np.partition(held.time, self.count - 1)[self.count - 1])
+            held = held.rows(held.time <= _nth(held.time, self.count))
         best = held.ordered().rows(np.arange(min(self.count, len(held))))
         self._kept, self._held = [best], len(best)
         if len(best) == self.count and self.count:
@@ -199,8 +198,8 @@ class Limit:
     def take_region(self, region: Region) -> None:
         """Take the times of valid configurations."""
         faster = (region.code == 0) & (region.time < self.limit)
-        if self.count and np.any(faster):
-            times = np.broadcast_to(region.time, np.shape(faster))[faster]
+        if self.count and np.count_nonzero(faster):
+            times = np.broadcast_to(region.time, np.shape(faster)).reshape(-1)[np.flatnonzero(faster)]
             self._times = ascending(np.concatenate([self._times, times]))[: self.count]
             if len(self._times) == self.count:
                 self.limit = float(self._times[-1])

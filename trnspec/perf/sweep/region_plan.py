@@ -14,6 +14,7 @@ import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
 
+from trnspec.perf.distinct import numbered
 from trnspec.perf.sweep.axes import Axis
 from trnspec.perf.sweep.expressions import Expression, required
 
@@ -225,7 +226,7 @@ class Evaluation:
                 for name in sorted(degrees):
                     size, position = self._positions(name)
                     number = number * size + position
-                _, some, of_some = np.unique(number, return_index=True, return_inverse=True)
+                some, of_some = numbered(number)
                 # Where all are different, in the order of the rows, so that nothing is repeated.
                 if len(some) < len(rows):
                     first, of_row = some, of_some
@@ -235,8 +236,8 @@ class Evaluation:
     def _positions(self, name: str) -> tuple[int, NDArray[np.intp]]:
         """How many values a degree has among the rows, and the position of that of each row."""
         if name not in self._degrees:
-            values, inverse = np.unique(self.axes[self.plan.shape.place].columns[name], return_inverse=True)
-            self._degrees[name] = len(values), inverse
+            first, of_rows = numbered(self.axes[self.plan.shape.place].columns[name])
+            self._degrees[name] = len(first), of_rows
         return self._degrees[name]
 
     def checked(self, base: tuple[Range, ...]) -> list[Any]:

@@ -19,9 +19,20 @@ from numpy.typing import NDArray
 
 from trnspec.perf.distinct import ascending
 from trnspec.perf.ops import Number, floor, larger, smaller, somewhere
-from trnspec.perf.sweep.axes import Axis, Region, start_of, sums, within
+from trnspec.perf.sweep.axes import Axis, Region, start_of, within
 from trnspec.perf.sweep.columns import RATIOS, REASONS, SCHEDULES, Choices, load_of, reason_codes
 from trnspec.perf.sweep.formulas import FEATURES, causes, coefficients, columns_as_choices, replicated
+from trnspec.perf.sweep.subarrays import (
+    ALL,
+    arrays_of,
+    as_column,
+    as_slice,
+    at_positions,
+    scatter,
+    some_of,
+    where_any,
+    without_zeros,
+)
 from trnspec.perf.training.costs import Costs
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import UNUSED, Step, least_time, step_from_costs
@@ -40,7 +51,7 @@ _MORE_ROWS = ("microbatch", "seq", "sequence_parallel", "recompute", "optimizer"
 """Axes that are of the rows where these would be few, the first first."""
 _FEW_ROWS = 512
 """Rows up to which another axis is one of the rows."""
-_PER_ROW = 48
+_PER_ROW = 2000
 """Combinations of the other axes for each row that are left at least: coefficients are computed for each row."""
 _SHORTEST = 256
 """Rows of a region at most that has many values of other axes: operations of numpy on fewer elements take as long."""
@@ -94,6 +105,7 @@ class Part:
         axes: The values.
         rows: The axes of which combinations are rows.
         others: The other axes that vary, in the order of the axes of arrays: of the first ones, less depends on them.
+        kinds: Number of combinations of kinds of their values.
     """
 
     estimator: Estimator
@@ -103,6 +115,7 @@ class Part:
     others: tuple[Axis, ...] = field(
         default=Factory(lambda self: _others(axis for axis in self.axes if axis not in self.rows), takes_self=True)
     )
+    kinds: int = field(default=Factory(lambda self: _count_kinds(self.others), takes_self=True))
 
     @property
     def size(self) -> int:
@@ -123,7 +136,7 @@ class Part:
             most: Combinations of a part, about.
         """
         for axes in within(self.axes, first, end, most):
-            yield Part(self.estimator, self.which, axes)
+            yield self if axes is self.axes else Part(self.estimator, self.which, axes)
 
     def regions(
         self,
@@ -180,9 +193,9 @@ class Part:
         for i, axis in enumerate(others):
             shape = [1] * (len(others) + 1)
             shape[i] = len(axis)
-            columns |= {n: _column(c.reshape(shape)) for n, c in axis.columns.items()}
+            columns |= {n: as_column(c.reshape(shape)) for n, c in axis.columns.items()}
         for axis, of_axis in zip(self.rows, positions, strict=True):
-            columns |= {n: _column(c[of_axis].reshape([1] * len(others) + [-1])) for n, c in axis.columns.items()}
+            columns |= {n: as_column(c[of_axis].reshape([1] * len(others) + [-1])) for n, c in axis.columns.items()}
         columns |= {"dp": 1, "load": load_of(*(columns[name] for name in RATIOS))}
         return columns_as_choices(columns)
 
@@ -209,11 +222,6 @@ _OUTER = ("overlap", "global_batch", "zero")
 """The axes on which the least depends, the first first."""
 
 
-def _column(column: NDArray[Any]) -> Any:
-    """A column, or a single number where all its elements are equal."""
-    return column if column.size > 1 and (column != column.flat[0]).any() else column.flat[0].item()
-
-
 @frozen
 class Rows:
     """Some rows with combinations that have a time.
@@ -225,7 +233,7 @@ class Rows:
         microbatches: Microbatches per replica.
         code: Codes without memory.
         places: What each row adds to the number of a combination.
-        keys: Equal for rows in which the same values of other axes are valid.
+        keys: Equal for rows in which the same values of other axes are valid; ``None`` where all are in one region.
         varying: The coefficients that are arrays.
     """
 
@@ -235,7 +243,7 @@ class Rows:
     microbatches: Number
     code: NDArray[np.uint8]
     places: NDArray[np.int64]
-    keys: NDArray[np.bytes_]
+    keys: NDArray[np.bytes_] | None
     varying: dict[str, NDArray[Any]]
 
     @classmethod
@@ -249,7 +257,8 @@ class Rows:
         choices = replicated(part.choices(positions), e.machine.ranks)
         code = reason_codes(causes(choices, choices.replicas(), e.model, e.machine, **limits))
         code = np.broadcast_to(code, np.broadcast_shapes(np.shape(code), (1,) * (dims - 1) + (size,)))
-        counts += np.bincount(code.reshape(-1), minlength=len(counts)) * (per_row * size // code.size)
+        each = per_row * size // code.size
+        counts += [np.count_nonzero(code == reason) * each for reason in range(len(counts))]
         # Rows with the same valid values of other axes come one after the other; those without any are left out.
         valid = code == 0
         able = np.flatnonzero(valid.any(axis=tuple(range(dims - 1))))
@@ -261,29 +270,31 @@ class Rows:
             scatter(codes, (*others, places), code)
         if not len(able):
             return None
-        keys = _keys(choices, valid)[able]
-        able = able[np.argsort(keys, kind="stable")]
-        choices = replicated(part.choices(positions[:, able]), e.machine.ranks)
+        keys: NDArray[np.bytes_] | None = None
+        if len(able) * per_row > _REGION_COST * part.kinds:
+            keys = _keys(choices, valid)[able]
+            able, keys = able[np.argsort(keys, kind="stable")], np.sort(keys)
+        # Columns that are one stay one, by which formulas see that they are equal.
+        of_rows = {name: x for name, x in arrays_of(choices).items() if x.shape[-1] > 1}
+        some = {id(x): as_column(x.take(able, axis=-1)) for x in {id(x): x for x in of_rows.values()}.values()}
+        choices = attrs.evolve(choices, **{name: some[id(x)] for name, x in of_rows.items()})
         microbatches = choices.replicas()
-        costs = coefficients(choices, e.model, e.machine, microbatches)
+        costs = coefficients(choices, e.terms, e.machine, microbatches)
         # Executing the schedules of unequal stages takes long, and layouts that are invalid have no time.
-        valid = valid[..., able]
-        unequal = {
-            n: _where_any(valid, x) for n in FEATURES["unequal"] if isinstance(x := getattr(costs, n), np.ndarray)
-        }
-        costs = attrs.evolve(costs, **unequal)
-        costs = attrs.evolve(costs, **{name: _without_zeros(number) for name, number in _arrays(costs).items()})
-        code, places = code[..., able], places[able]
-        if np.any(unknown := costs.unknown > UNUSED):
+        code, places = code.take(able, axis=-1), places[able]
+        valid = code == 0
+        for name, number in arrays_of(costs).items():
+            setattr(costs, name, without_zeros(where_any(valid, number) if name in FEATURES["unequal"] else number))
+        if somewhere(unknown := costs.unknown > UNUSED):
             code = _changed(counts, code, unknown, UNKNOWN, per_row * len(able))
             if codes is not None:
                 scatter(codes, (*others, places), code)
-        return cls(part, choices, costs, microbatches, code, places, np.sort(keys), _arrays(costs))
+        return cls(part, choices, costs, microbatches, code, places, keys, arrays_of(costs))
 
     def regions(self, counts: NDArray[np.int64], *, memory: bool, block: int, wanted: Wanted) -> Iterator[Region]:
         """The regions of these rows; see :meth:`Part.regions`."""
         per_row = math.prod(map(len, self.part.others))
-        most = min(_LONGEST, max(_SHORTEST, block * _classes(self.part.others) // per_row))
+        most = min(_LONGEST, max(_SHORTEST, block * self.part.kinds // per_row))
         ranges = [
             slice(first, min(end, first + most))
             for begin, end in pairwise(self._cuts())
@@ -304,13 +315,15 @@ class Rows:
 
     def _cuts(self) -> list[int]:
         """Where regions begin and end: rows with other valid values are in one region where that wastes little."""
+        if self.keys is None:
+            return [0, len(self.places)]
         edges = [0, *(np.flatnonzero(self.keys[1:] != self.keys[:-1]) + 1).tolist(), len(self.keys)]
         # Rows with the same key have the same valid values.
         of_keys = [valid.T for valid in _valid_values(self.code[..., edges[:-1]] == 0)]
         whole = math.prod(
             len(axis) for axis, valid in zip(self.part.others, of_keys, strict=True) if valid.shape[1] == 1
         )
-        cost = _REGION_COST * _classes(self.part.others) // whole
+        cost = _REGION_COST * self.part.kinds // whole
 
         def area(box: Sequence[NDArray[np.bool_]]) -> int:
             return math.prod(map(np.count_nonzero, box))
@@ -342,38 +355,51 @@ class Rows:
         for kind in kinds:
             if schedule is not None:
                 boxes[schedule] = kind
-            at: list[Any] = [_slice(box, len(axis)) for box, axis in zip(boxes, others, strict=True)]
+            at: list[Any] = [as_slice(box, len(axis)) for box, axis in zip(boxes, others, strict=True)]
             places = [*(axis.places[x] for axis, x in zip(others, at, strict=True)), of_rows.places]
-            code: NDArray[np.uint8] = _at(of_rows.code, at)
+            code: NDArray[np.uint8] = at_positions(of_rows.code, at)
             needs: Any = of_rows.needed(at) if memory else None
-            if memory and np.any(exceeds := needs > self.part.estimator.system.capacity):
+            if memory and somewhere(exceeds := needs > self.part.estimator.system.capacity):
                 code = _changed(counts, code, exceeds, DOES_NOT_FIT, math.prod(map(len, places)))
             for combination in product(*_pieces(others, boxes, (rows.stop - rows.start), block)):
-                some = [_slice(box[x], len(axis)) for box, x, axis in zip(boxes, combination, others, strict=True)]
+                some = [as_slice(box[x], len(axis)) for box, x, axis in zip(boxes, combination, others, strict=True)]
                 of_region = (*(of_axis[x] for of_axis, x in zip(places, combination, strict=False)), of_rows.places)
-                of_code = _at(code, combination)
+                of_code = at_positions(code, combination)
                 if wanted.bounds:
                     yield Region(
-                        self.part.which, of_region, of_code, of_rows.least(some), _at(needs, combination), _no_part
+                        self.part.which,
+                        of_region,
+                        of_code,
+                        of_rows.least(some),
+                        at_positions(needs, combination),
+                        _no_part,
                     )
                     continue
                 step = of_rows.step(some, of_code == 0, wanted.limit)
                 yield Region(
-                    self.part.which, of_region, of_code, step.total, _at(needs, combination), partial(getattr, step)
+                    self.part.which,
+                    of_region,
+                    of_code,
+                    step.total,
+                    at_positions(needs, combination),
+                    partial(getattr, step),
                 )
 
     def least(self, at: Sequence[Any]) -> Number:
         """Lower bounds on times; see :meth:`step`."""
-        costs = {name: _at(number, at) for name, number in self.varying.items()}
         return least_time(
-            attrs.evolve(self.costs, **costs), _at(self.choices.microbatch, at), _at(self.microbatches, at)
+            some_of(self.costs, self.varying, at),
+            at_positions(self.choices.microbatch, at),
+            at_positions(self.microbatches, at),
         )
 
     def of_these(self, rows: slice | NDArray[np.intp]) -> Rows:
         """Some of the rows."""
+        if isinstance(rows, slice) and rows == slice(0, len(self.places)):
+            return self
 
         def cut(numbers_: Any) -> Any:
-            some = {n: x[..., rows] for n, x in _arrays(numbers_).items() if x.shape[-1] > 1}
+            some = {n: x[..., rows] for n, x in arrays_of(numbers_).items() if x.shape[-1] > 1}
             return attrs.evolve(numbers_, **some)
 
         costs = cut(self.costs)
@@ -382,19 +408,19 @@ class Rows:
             microbatches = microbatches[..., rows]
         return attrs.evolve(
             self, choices=cut(self.choices), costs=costs, microbatches=microbatches, code=self.code[..., rows],
-            places=self.places[rows], keys=self.keys[rows], varying=_arrays(costs),
+            places=self.places[rows], keys=None, varying=arrays_of(costs),
         )  # fmt: skip
 
     def _boxes(self, rows: slice) -> list[NDArray[np.intp]] | None:
         """For each other axis the positions that are valid in some of the rows; ``None`` where nothing is valid."""
-        valid = self.code[..., rows] == 0
-        boxes = []
-        for i, axis in enumerate(self.part.others):
-            some = np.flatnonzero(valid.any(axis=tuple(j for j in range(valid.ndim) if j != i)))
-            if not len(some):
-                return None
-            boxes.append(some if valid.shape[i] > 1 else np.arange(len(axis)))
-        return boxes if boxes or valid.any() else None
+        valid = (self.code[..., rows] == 0).any(axis=-1)
+        if not valid.any():
+            return None
+        of_axes = (tuple(j for j in range(valid.ndim) if j != i) for i in range(valid.ndim))
+        return [
+            np.flatnonzero(valid.any(axis=others)) if n > 1 else np.arange(len(axis))
+            for axis, n, others in zip(self.part.others, valid.shape, of_axes, strict=True)
+        ]
 
     def step(self, at: Sequence[Any], needed: NDArray[np.bool_], limit: float = math.inf) -> Step:
         """Times; coefficients of features that no layout has are numbers, so that formulas omit what they multiply.
@@ -404,18 +430,18 @@ class Rows:
             needed: Where the time is needed.
             limit: Times above it are not [s].
         """
-        costs = {name: _at(number, at) for name, number in self.varying.items()}
-        costs |= {name: _without_zeros(costs[name]) for name in _OPTIONAL if name in costs}
         return step_from_costs(
-            attrs.evolve(self.costs, **costs), _at(self.choices.microbatch, at), _at(self.microbatches, at),
+            some_of(self.costs, self.varying, at, _OPTIONAL), at_positions(self.choices.microbatch, at), at_positions(self.microbatches, at),
             needed=needed, limit=limit,
         )  # fmt: skip
 
     def needed(self, at: Sequence[Any]) -> Number:
         """Memory [B]; see :meth:`step`."""
-        choices = attrs.evolve(self.choices, **{n: _at(number, at) for n, number in _arrays(self.choices).items()})
+        choices = some_of(self.choices, arrays_of(self.choices), at)
         return choices.memory(
-            self.part.estimator.dims, _in_flight(_at(self.microbatches, at), choices), self.part.estimator.runtime
+            self.part.estimator.dims,
+            _in_flight(at_positions(self.microbatches, at), choices),
+            self.part.estimator.runtime,
         )
 
 
@@ -430,7 +456,7 @@ def _in_flight(microbatches: Number, choices: Choices) -> Number:
         return microbatches
     held = smaller(microbatches, most)
     for axis in range(held.ndim - 1):
-        first = held[(_ALL,) * axis + (slice(1),)]
+        first = held[(ALL,) * axis + (slice(1),)]
         if held.shape[axis] > 1 and (held == first).all():
             held = first
     return held
@@ -446,56 +472,6 @@ _LONGEST = 4096
 """Most rows of a region."""
 _OPTIONAL = tuple(dict.fromkeys(chain.from_iterable(FEATURES.values())))
 """Coefficients that are 0 in layouts without some feature."""
-
-
-def _arrays(numbers_: Any) -> dict[str, NDArray[Any]]:
-    """The attributes that are arrays."""
-    every = attrs.asdict(numbers_, recurse=False)
-    return {name: number for name, number in every.items() if isinstance(number, np.ndarray)}
-
-
-def _where_any(valid: NDArray[np.bool_], number: NDArray[Any]) -> NDArray[Any]:
-    """A number, with 0 where no layout that it is of is valid."""
-    axes = tuple(i for i, n in enumerate(number.shape) if n == 1 and valid.shape[i] > 1)
-    return number * valid.any(axis=axes, keepdims=True)
-
-
-def _without_zeros(number: Number) -> Number:
-    """A number, or 0.0 for an array of zeros, so that formulas omit what it multiplies."""
-    return number if type(number) is float or number.any() else 0.0
-
-
-_ALL = slice(None)
-
-
-def _at(number: Number, at: Sequence[Any]) -> Number:
-    """A part of a number that broadcasts to the axes of arrays, by the positions on the first of them."""
-    if not isinstance(number, np.ndarray):
-        return number
-    index: Any = None
-    part = number
-    for axis, (x, n) in enumerate(zip(at, number.shape, strict=False)):
-        if x is _ALL or n == 1:
-            continue
-        if type(x) is slice:
-            index = index or [_ALL] * part.ndim
-            index[axis] = x
-        else:
-            part = part.take(x, axis=axis)
-    return part if index is None else part[tuple(index)]
-
-
-def scatter(column: NDArray[Any], places: Sequence[NDArray[np.int64]], values: Number) -> None:
-    """Write values, which broadcast, to the numbers of combinations."""
-    column[sums(places)] = np.broadcast_to(values, tuple(map(len, places))).reshape(-1)
-
-
-def _slice(chosen: NDArray[np.intp], size: int = -1) -> Any:
-    """Positions as a slice, where they are consecutive; all of an axis of some size as :data:`_ALL`."""
-    begin, end = int(chosen[0]), int(chosen[-1]) + 1
-    if end - begin != len(chosen):
-        return chosen
-    return _ALL if len(chosen) == size else slice(begin, end)
 
 
 def _keys(choices: Choices, valid: NDArray[np.bool_]) -> NDArray[np.bytes_]:
@@ -521,7 +497,8 @@ def _changed(
     number = int(np.count_nonzero(changed)) * (size // changed.size)
     counts[0] -= number
     counts[reason] += number
-    return np.where(changed, np.uint8(reason), code)
+    rejected_code: NDArray[np.uint8] = code + changed * np.uint8(reason)
+    return rejected_code
 
 
 def _kind_of_schedule(axis: Axis) -> NDArray[Any]:
@@ -560,21 +537,21 @@ def _place(axes: Sequence[Axis], name: str) -> int | None:
 
 def _pieces(axes: Sequence[Axis], boxes: Sequence[NDArray[np.intp]], rows: int, block: int) -> list[list[Any]]:
     """For each axis positions within a box, by kind; the longest axis in pieces, so that regions have about one size."""
-    pieces: list[list[Any]] = [[_ALL] for _ in axes]
+    pieces: list[list[Any]] = [[ALL] for _ in axes]
     size = rows * math.prod(map(len, boxes))
     zero, schedule = _place(axes, "zero"), _place(axes, "schedule")
     # The bubble of V-shaped schedules takes long, and does not depend on ZeRO.
     v_shaped = schedule is not None and _kind_of_schedule(axes[schedule])[boxes[schedule][0]] >= _V_SHAPED
     if zero is not None and not v_shaped and size >= _FEW:
-        pieces[zero] = [_slice(np.searchsorted(boxes[zero], x)) for x in _of_kinds(axes[zero], boxes[zero])]
+        pieces[zero] = [as_slice(np.searchsorted(boxes[zero], x)) for x in _of_kinds(axes[zero], boxes[zero])]
         size //= len(pieces[zero])
     if size > 2 * block and axes:
         longest_ = max(range(len(axes)), key=lambda i: len(boxes[i]) * (i != zero))
         count = min(len(boxes[longest_]), size // block)
-        pieces[longest_] = [_slice(x) for x in np.array_split(np.arange(len(boxes[longest_])), count)]
+        pieces[longest_] = [as_slice(x) for x in np.array_split(np.arange(len(boxes[longest_])), count)]
     return pieces
 
 
-def _classes(axes: Iterable[Axis]) -> int:
+def _count_kinds(axes: Iterable[Axis]) -> int:
     """Number of combinations of kinds of values."""
-    return math.prod(len(_of_kinds(axis, np.arange(len(axis)))) for axis in axes)
+    return math.prod(len(set(_KINDS[axis.name](axis).tolist())) for axis in axes if axis.name in _KINDS)

@@ -6,7 +6,7 @@ the longest path through the passes.  The graph of the passes does not depend on
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -74,7 +74,7 @@ class Execution:
         each = durations.reshape(len(KINDS), -1, durations.shape[1])
         # One after the other: a sum of one row may have other bits than that of many.
         each = each[0] + each[1] + each[2]
-        stages = np.stack([np.add.accumulate(each[list(chunks)], axis=0)[-1] for chunks in self.chunks])
+        stages = reduce(np.add, (each[list(chunks)] for chunks in zip(*self.chunks, strict=True)))
         return span, through, stages
 
     def _forward(self, durations: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:

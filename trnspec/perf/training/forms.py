@@ -12,6 +12,7 @@ from attrs import define, field
 from numpy.typing import NDArray
 
 from trnspec.perf import llvm
+from trnspec.perf.cache_lines import in_lines
 
 SIZE = 5
 """Coefficients of a form."""
@@ -46,7 +47,9 @@ class Forms:
         rows = np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % llvm.LANES, axis=0)])
         self.first = np.append(self.first, self.coefficients.shape[1])
         self.count = np.append(self.count, len(forms))
-        self.coefficients = np.ascontiguousarray(np.concatenate([self.coefficients, rows.T], axis=1))
+        coefficients = np.concatenate([self.coefficients, rows.T], axis=1)
+        self.coefficients = in_lines(coefficients.shape, np.float64)
+        self.coefficients[:] = coefficients
         return len(self.first) - 1
 
     def largest(
@@ -92,7 +95,7 @@ class Forms:
         return total
 
     def _by_machine_code(self, of_row: Any, more: Any, points: list[Any]) -> NDArray[np.float64]:
-        first, blocks = self.first.take(of_row), (self.count.take(of_row) + (llvm.LANES - 1)) // llvm.LANES
+        first, blocks = self.first.take(of_row), (-(-self.count // llvm.LANES)).take(of_row)
         result = np.empty(len(of_row))
         arrays = [np.ascontiguousarray(x) for x in (first, blocks, more, *points)]
         _FUNCTION((len(of_row), self.coefficients.shape[1]), (self.coefficients, *arrays, result))

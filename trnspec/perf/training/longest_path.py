@@ -10,6 +10,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from trnspec.perf import llvm
+from trnspec.perf.cache_lines import in_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +104,7 @@ class Paths:
         durations, ends = np.ascontiguousarray(durations), np.ascontiguousarray(ends)
         stages, rows = ends.shape
         places = np.ascontiguousarray(wanted, dtype=np.int64)
-        found, result = np.empty((self.size + 1 + stages, llvm.LANES)), np.empty((len(places), rows))
+        found, result = in_lines((self.size + 1 + stages, llvm.LANES), np.float64), np.empty((len(places), rows))
         found[self.size] = -np.inf
         arrays = self.flat, durations, ends, found, places, result
         _FUNCTION((rows, self.size, stages, len(places)), arrays)

@@ -15,7 +15,7 @@ import numpy as np
 from attrs import define
 
 from trnspec.perf.convex import least
-from trnspec.perf.distinct import distinct
+from trnspec.perf.distinct import ascending, distinct
 from trnspec.perf.ops import Number, all_floats, elementwise, everywhere, floor, larger, smaller, somewhere, where
 from trnspec.perf.training.execution import execution
 from trnspec.perf.training.pass_order import FUSED, SPLIT
@@ -308,7 +308,7 @@ def _executed(*operands: Any, out: Any = None) -> Any:
         forward, inputs, weights, either, send, output, output_inputs = (x[at] for x in columns[7:])
         sent = 0.5 * send / np.where(folded, 2.0, v)[at]
         of_passes = forward, inputs, weights, sent, output, output_inputs
-        rows = np.stack([deal.short, deal.begin, deal.end, mtp[at] - counted, *of_passes])
+        rows = np.array([deal.short, deal.begin, deal.end, mtp[at] - counted, *of_passes])
         spans = np.empty(len(at))
         ends = np.cumsum(np.bincount(kind_of)).tolist()
         for begin, end, key in zip([0, *ends], ends, keys[:, first].T.tolist(), strict=False):
@@ -347,13 +347,14 @@ def _of_kind(
         columns[_INPUTS] += moved
         if not further.any():
             return of(m).span(_durations(chunks, columns))
-        # Rows may differ in microbatches only.
-        first, row = distinct(columns)
+        # Rows may differ in microbatches only.  Where few do, it takes longer to find them than to compute them.
+        several = 2 * len(ascending(columns[_FORWARD])) <= columns.shape[1]
+        first, row = distinct(columns) if several else (slice(None), slice(None))
         durations = _durations(chunks, columns[:, first])
-        few, through, stages = (x.take(row, axis=-1) for x in of(m).dwelling(durations))
+        few, through, stages = (x[..., row] for x in of(m).dwelling(durations))
         longest = (through + further * stages).max(axis=0)
         if schedule not in SPLIT:
-            before = of(m - turns).span(durations).take(row)
+            before = of(m - turns).span(durations)[row]
             longest = np.maximum(longest, few + (few - before) * (further / turns))
         return np.where(further > 0.0, longest, few)
 
@@ -377,17 +378,17 @@ def _durations(chunks: int, columns: NDArray[np.float64]) -> NDArray[np.float64]
         columns: Layers of a short chunk, the first long one, that after the last long one, and further layers of the last
             chunk; times of a layer by pass, and of a message, the output and its backward pass; shape (10, rows).
     """
-    short, begin, end, further, forward, inputs, weights, sent, output, output_inputs = columns
+    short, begin, end, further, *of_layer, sent, output, output_inputs = columns
     number = np.arange(float(chunks))[:, None]
-    layers = short + ((number >= begin) & (number < end))
-    layers[-1] += further
-    found = np.empty((3, *layers.shape))
-    for passes, each in zip(found, (forward, inputs, weights), strict=True):
-        np.multiply(layers, each, out=passes)
-    found[:2] += sent
-    found[0, -1] += output
-    found[1, -1] += output_inputs
-    return found.reshape(3 * chunks, layers.shape[1])
+    is_long = (number >= begin) & (number < end)
+    last = short + is_long[-1] + further
+    found = np.empty((3, *is_long.shape))
+    for passes, each, more, of_output in zip(
+        found, of_layer, (sent, sent, 0.0), (output, output_inputs, 0.0), strict=True
+    ):
+        passes[:] = np.where(is_long, (short + 1.0) * each + more, short * each + more)
+        passes[-1] = last * each + more + of_output
+    return found.reshape(3 * chunks, len(short))
 
 
 _SEARCHED: ContextVar[bool] = ContextVar("searched", default=True)

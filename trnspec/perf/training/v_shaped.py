@@ -140,11 +140,12 @@ class _Table:
         forward, inputs, weights, either, *outputs = times
         whole = np.maximum(np.floor(microbatches), 1.0)
         _, shapes, rows, width = self.index.shape
-        key = (((v_shape - 1.0) * rows + stages) * width + np.minimum(whole, width - 1.0)).astype(np.int64)
-        most = self.steady.take(((v_shape - 1.0) * rows + stages).astype(np.int64))
-        more = np.maximum(whole - most, 0.0)
-        if either.any():
-            moved = np.flatnonzero(either)
+        key = ((v_shape - 1.0) * rows + stages).astype(np.int64)
+        few = np.minimum(whole, self.steady.take(key))
+        more = whole - few
+        key *= width
+        key += few.astype(np.int64)
+        if (moved := np.flatnonzero(either)).size:
             forward, inputs = forward.copy(), inputs.copy()
             every = self._sets(key[moved] + shapes * rows * width)
             of_paths = [x[moved] for x in (forward, inputs, weights, *outputs)]
@@ -163,14 +164,10 @@ class _Table:
         return found
 
     def _add(self, keys: NDArray[np.int64]) -> None:
-        """Find the paths of further schedules, stages and microbatches."""
-        for every, shape, p, m in zip(*(x.tolist() for x in np.unravel_index(keys, self.index.shape)), strict=True):
-            most = min(m, int(self.steady[shape, p]))
-            if self.index[every, shape, p, most] < 0:
-                found = paths(V_SHAPED[shape], p, most, usual=not every)
-                self.index[every, shape, p, most] = self.forms.add(found)
-            if most == self.steady[shape, p]:
-                self.index[every, shape, p, most:] = self.index[every, shape, p, most]
+        """Find the paths of further schedules, stages and microbatches, no more than the most that differ."""
+        for place, every, shape, p, m in zip(keys.tolist(), *np.unravel_index(keys, self.index.shape), strict=True):
+            found = paths(V_SHAPED[shape], int(p), int(m), usual=not every)
+            self.index.flat[place] = self.forms.add(found)
 
     def _moved(self, sets: NDArray[np.int64], more: Any, times: Sequence[Any], either: Any) -> NDArray[np.float64]:
         """The time to move; see :func:`_least`."""
@@ -203,8 +200,15 @@ def _least(counts: Sequence[Any], times: Sequence[Any], either: Any) -> NDArray[
     # The time is linear in what is moved.
     start: Any = sum((n * time for n, time in zip(counts, times, strict=True)), 0.0)
     slope = counts[1] - counts[0]
-    rows: Any = np.arange(len(either))
-    low, high = np.zeros_like(either), either
+    first = start.argmax(axis=0), np.arange(len(either))
+    at_low, down = start[first], slope[first]
+    least: NDArray[np.float64] = np.zeros_like(either)
+    value = at_low.copy()
+    # Of most rows the longest path is no shorter where something is moved.
+    rows = np.flatnonzero(down < 0.0)
+    start, slope = start.take(rows, axis=1), slope.take(rows, axis=1)
+    at_low, down, high = (x.take(rows) for x in (at_low, down, either))
+    low = np.zeros_like(high)
 
     def longest(moved: Any) -> tuple[Any, Any]:
         time = slope * moved
@@ -212,9 +216,8 @@ def _least(counts: Sequence[Any], times: Sequence[Any], either: Any) -> NDArray[
         at = time.argmax(axis=0), np.arange(len(moved))
         return time[at], slope[at]
 
-    (at_low, down), (at_high, up) = longest(low), longest(high)
-    least: NDArray[np.float64] = np.where(at_high < at_low, high, low)
-    value = np.minimum(at_low, at_high)
+    at_high, up = longest(high)
+    least[rows], value[rows] = np.where(at_high < at_low, high, low), np.minimum(at_low, at_high)
     for _ in range(_STEPS):
         left = np.flatnonzero((down < 0.0) & (up > 0.0) & (low < high))
         if not left.size:

@@ -262,8 +262,8 @@ def model_state(
 
 def _states(d: Dimensions, split: Split, optimizer: Optimizer, zero: Number) -> Callable[[RankParameters], State]:
     """The model state as a function of the parameters of a rank [B]."""
-    shards, of_experts = _shards(split.copies, zero), _shards(split.expert_copies, zero)
-    routed = somewhere(d.expert_layers > 0.0)
+    shards, routed = _shards(split.copies, zero), somewhere(d.expert_layers > 0.0)
+    of_experts = _shards(split.expert_copies, zero) if routed else shards
 
     def state(parameters: RankParameters) -> State:
         dense = _sharded(parameters.dense, shards, optimizer)
@@ -505,7 +505,7 @@ def peak_memory(  # noqa: PLR0913  # those of training_memory
         zero=zero,
         runtime=runtime,
     )
-    return reduce(larger, (of_stages(stage).total for stage in stages), 0.0)
+    return reduce(larger, (of_stages(stage).total for stage in stages))
 
 
 def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import Factory, define, field
+from attrs import define
 
 from trnspec.perf.ops import Number, remembered, where
 
@@ -49,40 +49,40 @@ class Plan:
         load: Tokens that the busiest rank computes and exchanges, over their mean.
     """
 
-    tp: Number = 1.0
-    pp: Number = 1.0
-    dp: Number = 1.0
-    cp: Number = 1.0
-    ep: Number = 1.0
-    seq: Number = 2048.0
-    microbatch: Number = 1.0
-    microbatches: Number = 1.0
-    bubble: Number = 1.0
-    deferred: Number = 0.0
-    folded: Number = 0.0
-    v_shape: Number = 0.0
-    chunks: Number = 1.0
-    chunked: Number = 0.0
-    forward_first: Number = 0.0
-    sends: Number = 1.0
-    sharded: Number = 0.0
-    scattered: Number = 0.0
-    gathered: Number = 0.0
-    full: Number = 0.0
-    selective: Number = 0.0
-    flash: Number = 1.0
-    sequence: Number = 0.0
-    overlap: Number = 0.0
-    weight_bytes: Number = 2.0
-    gradient_bytes: Number = 2.0
-    update_bytes: Number = 28.0
-    activation_bytes: Number = 2.0
-    expert_split: Number = field(default=Factory(lambda self: self.tp, takes_self=True))
-    per_node: Number = 1.0
-    sent: Number = 1.0
-    node_limit: Number = 0.0
-    expert_overlap: Number = 1.0
-    load: Number = 1.0
+    tp: Number
+    pp: Number
+    dp: Number
+    cp: Number
+    ep: Number
+    seq: Number
+    microbatch: Number
+    microbatches: Number
+    bubble: Number
+    deferred: Number
+    folded: Number
+    v_shape: Number
+    chunks: Number
+    chunked: Number
+    forward_first: Number
+    sends: Number
+    sharded: Number
+    scattered: Number
+    gathered: Number
+    full: Number
+    selective: Number
+    flash: Number
+    sequence: Number
+    overlap: Number
+    weight_bytes: Number
+    gradient_bytes: Number
+    update_bytes: Number
+    activation_bytes: Number
+    expert_split: Number
+    per_node: Number
+    sent: Number
+    node_limit: Number
+    expert_overlap: Number
+    load: Number
 
     @property
     def interleave(self) -> Number:

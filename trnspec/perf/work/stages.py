@@ -278,7 +278,7 @@ def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
     last = split.pp - 1.0
     deal, _ = dealt_with_mtp(d.layers, split.pp, split.interleave, split.folded, d.mtp_layers)
     folded = split.folded > 0.0
-    stages: tuple[Number, ...] = (0.0 * last, last)
+    stages: tuple[Number, ...] = (0.0, last)
     # Layers of one kind have no first MoE layer within.
     if not (type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}):
         chunk = deal.chunk(d.layers - d.expert_layers)
@@ -287,7 +287,7 @@ def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
         stages += (larger(0.0, boundary), smaller(last, larger(0.0, boundary) + 1.0))
     if not deal.unequal:
         return stages
-    second = smaller(last, 0.0 * last + 1.0)
+    second = smaller(last, 1.0)
     if not somewhere(folded):
         return (*stages, second)
     # In a V-shaped schedule the second chunk is long from some stage on.

@@ -115,19 +115,19 @@ class Transformer:
     local_projected: Number
     projected: Number
     causal: Number
-    attended: Number = 1.0
-    index: Number = 0.0
-    index_cache: Number = 0.0
-    recurrence: Number = 0.0
-    state: Number = 0.0
-    mtp: Number = 0.0
-    joined: Number = 0.0
-    results: Number = 2.0
-    inner: Number = 1.0
-    active: Number = 0.0
-    moe: Number = 0.0
-    shared: Number = 0.0
-    routed_split: Number = 0.0
+    attended: Number
+    index: Number
+    index_cache: Number
+    recurrence: Number
+    state: Number
+    mtp: Number
+    joined: Number
+    results: Number
+    inner: Number
+    active: Number
+    moe: Number
+    shared: Number
+    routed_split: Number
 
 
 def attended_share(d: Dimensions) -> float:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from engine_catalogs import everything
 
+from trnspec.api import load
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
+from trnspec.perf.calibration.document import document, printed_learned
 from trnspec.perf.calibration.fits.collectives import (
     LIBRARIES,
     SIZES,
@@ -26,6 +28,7 @@ from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.scores.collectives import computed, refit_collectives, score_collectives
 from trnspec.perf.lowering.calibrated import calibrated
 from trnspec.perf.lowering.lower import lower
+from trnspec.quantities.quantity import parse
 
 DATA = shipped() / "measured"
 TRUE = attrs.evolve(
@@ -123,6 +126,54 @@ def test_groups_are_of_sizes() -> None:
     ]
     assert [(2.0**10, SIZES[0]), (2.0**17, SIZES[1]), (2.0**23, 2.0**29)] == [g.size for g in groups]
     assert all(g.low <= g.high for g in groups)
+
+
+def test_a_fit_is_read_as_it_was_written(tmp_path) -> None:
+    """Protocols, what the rows add to each of their parameters, and the interval of a collective by its size."""
+    found = fitted()
+    (tmp_path / "made.yaml").write_text(
+        document(
+            found, name="made", chip="trainium2", of="collectives", software="Made", source="neuron-benchmarks-2026-08",
+            data="rows.csv", fitted="2026-11-21", schema="x.json", fitted_on=found.fitted_on(), beyond=[found.elsewhere()],
+            groups=found.groups(),
+        )
+    )  # fmt: skip
+    read = calibrated(load([str(tmp_path)]).graph, "trainium2", "collectives", "made")
+
+    assert read.library is not None
+    for one, other in zip(read.library.protocols, found.library.protocols, strict=True):
+        numbers = [(x.call, x.hop, x.network_hop, x.link, x.network, x.own) for x in (one, other)]
+        assert numbers[0] == pytest.approx(numbers[1], rel=5e-4)
+        assert (one.name, one.algorithm, one.kinds) == (other.name, other.algorithm, other.kinds)
+    own = [(x.host, x.wait, x.copies) for x in (read.library, found.library)]
+    assert own[0] == pytest.approx(own[1], rel=5e-4)
+    assert (read.low, read.high) == pytest.approx((found.low, found.high), rel=5e-4)
+    for group in found.groups():
+        for size in group.size:
+            by_size = read.of_collective("all-reduce", {"size": size, "ranks": 16.0, "servers": 1.0})
+            assert (by_size.low, by_size.high) == pytest.approx((group.low, group.high), rel=5e-4)
+    printed = printed_learned(found)
+    assert {each.name for each in found.learned} == {name for name, *_ in printed}
+    for _, value, prior, each in printed:
+        assert [float(parse(text)) for text in (value, prior)] == pytest.approx([each.value, each.prior], rel=5e-4)
+
+
+def test_a_chip_is_held_out() -> None:
+    """Rows of two chips with one library: the fit of either is close on the other, and errors are of both ways to hold out."""
+    others = [c for c in rows("trn1.32xlarge") if c.ranks == 16]
+    both = fit_collectives([*rows(), *others], "nccom", lambda _, among: sorted(among))
+
+    assert {"trainium1", "trainium2"} == both.keys()
+    for chip, own in (("trainium1", others), ("trainium2", rows())):
+        result = both[chip]
+        assert len(result.elsewhere_errors) == len(own)
+        assert np.abs(result.elsewhere_errors).max() < 0.2
+        # Each row is held out with its collective and number of ranks, and with its chip.
+        assert len(result.beyond) == 2 * len(own)
+        assert result.beyond[len(own) :].tolist() == result.elsewhere_errors.tolist()
+        there = result.elsewhere().elsewhere
+        assert (there.rows, there.groups) == (2 * len(own), len({(c.kind, c.ranks) for c in own}))
+        assert 0.5 < there.low < 1.0 < there.high < 2.0
 
 
 def test_servers_of_the_ranks() -> None:

@@ -125,6 +125,7 @@ def test_switches_that_reduce_are_not_used_where_they_are_off():
     # 1 + 1/8 of 1 GiB, or 2 x 7/8, at 450 GB/s.
     assert alone.ideal == on.ideal == pytest.approx(1.125 * 2**30 / 450e9)
     assert off.ideal == pytest.approx(1.75 * 2**30 / 450e9)
+    assert [off.ideal] * 2 == [collective(hardware="8xH200", note=note).ideal for note in ("NVLS off", "Ring")]
     assert alone.bound == off.bound == on.bound == pytest.approx(2**30 / 450e9)
 
 

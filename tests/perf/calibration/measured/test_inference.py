@@ -153,6 +153,9 @@ def test_a_row_of_an_encoder():
         one.plan.tp, one.plan.prompts, one.plan.prompt, one.plan.output, one.plan.weight_bytes,
     )  # fmt: skip
     assert ["weights: 2 bytes" in each for each in one.assumptions] == [True]
+    known = case(**encoder | {"precision": "FP32/Matmult-BF16/w:bf16"})
+    assert isinstance(known, InferenceCase)
+    assert () == known.assumptions
 
 
 def test_a_row_of_compiled_graphs():
@@ -183,6 +186,9 @@ def test_what_a_row_leaves_to_its_software():
     assert isinstance(cores, InferenceCase)
     assert (1.0, 8.0) == (cores.system.lnc, cores.system.ranks)
     assert "lnc: 1, since 8 ranks are more than 4" in cores.assumptions
+    # Not where the row states the cores of a rank.
+    stated = case(**NXD | {"hardware": "trn2.3xlarge", "tp": "8", "lnc": "2"})
+    assert Skipped("r", "tp 8 x dp 1 exceeds the 4 ranks of trn2.3xlarge*1") == stated
     # 4-bit weights are multiplied in 16 bit.
     for precision in ("bf16/w:mxfp4", "mxfp4"):
         narrow = case(**NXD | {"precision": precision})

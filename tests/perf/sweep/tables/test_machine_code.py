@@ -21,6 +21,7 @@ pytest.importorskip("llvmlite")
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.1, 1e-60, 3e-9, 1e70, 1.5, 2.5, -2.5, 3.0, 1 / 3, 2.0**53, 7e22, 1.0 - 2.0**-53]
 TABLE = np.random.default_rng(1).normal(size=64)
+SMALL = [TABLE[:5], TABLE[:17], np.arange(-3, 13), TABLE[:32] > 0.0, np.arange(200, 233, dtype=np.uint8)]
 RECORDS = np.random.default_rng(2).normal(size=(64, 4))
 
 
@@ -46,6 +47,7 @@ def formulas(x, y, n, flag):
         n.astype(np.float64) * x, n - 1, flag + np.uint8(1), np.negative(flag),
         (n > 4) * np.uint8(3), position.of(TABLE), first + second * last, later - x, later, 2.0, x,
         elementwise(doubled, x, y > 0.5, y), steps(n.astype(np.float64)),
+        *(np.minimum(n, len(table) - 1).of(table) for table in SMALL),
     ]  # fmt: skip
 
 
@@ -67,10 +69,11 @@ def recorded(given: dict[str, np.ndarray]) -> list:
 
 @pytest.mark.parametrize("size", [8, 9, 1000])
 @pytest.mark.parametrize("indexed", [False, True])
-@pytest.mark.parametrize("cached", [1, machine_code._CACHED])
-def test_the_bits_of_numpy(size, indexed, cached, monkeypatch) -> None:
-    """Also where the elements of tables are fetched before."""
+@pytest.mark.parametrize(("cached", "permutable"), [(1, 0), (machine_code._CACHED, machine_code._PERMUTABLE)])
+def test_the_bits_of_numpy(size, indexed, cached, permutable, monkeypatch) -> None:
+    """Also where the elements of tables are fetched before, and where they are read from memory."""
     monkeypatch.setattr(machine_code, "_CACHED", cached)
+    monkeypatch.setattr(machine_code, "_PERMUTABLE", permutable)
     given = columns(size)
     results = recorded(given)
     bound = Program.of(results, reuse=False).bound(size, Buffers())
@@ -87,6 +90,18 @@ def test_the_bits_of_numpy(size, indexed, cached, monkeypatch) -> None:
     routine.run(given, found, rows, size)
 
     assert [one.tobytes() for one in expected] == [one.tobytes() for one in found]
+
+
+def test_a_pass_leaves_no_keys_for_others() -> None:
+    """Positions that are cut from a column are cut again where another pass needs them; numbers are stored."""
+    recording = Recording()
+    n, x = recording.column("n", np.int64), recording.column("x")
+    position, share = (n & np.int64(63)) >> np.int64(1), x * 0.5
+    before = position.of(TABLE) * share
+    routine = Library().routine([elementwise(squared, before) + position.of(TABLE[::-1]) * share], indexed=False)
+
+    squares = [step for step in routine.steps if isinstance(step, Expression)]
+    assert {id(x) for x in (before, share, *squares)} == set(routine.buffers)
 
 
 def test_rows_in_the_order_of_their_keys() -> None:

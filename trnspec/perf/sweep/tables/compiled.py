@@ -11,12 +11,12 @@ import numpy as np
 from attrs import define
 from numpy.typing import NDArray
 
+from trnspec.perf.cache_lines import in_lines
 from trnspec.perf.llvm import LANES
 from trnspec.perf.sweep.columns import COUNTS
 from trnspec.perf.sweep.expressions import Expression, Recording, replaced, required
 from trnspec.perf.sweep.formulas import COLUMNS
 from trnspec.perf.sweep.tables.axes import Axis
-from trnspec.perf.sweep.tables.keys import in_lines
 from trnspec.perf.sweep.tables.machine_code import Library, Order, Routine
 from trnspec.perf.sweep.tables.program import REJECTED, is_known
 

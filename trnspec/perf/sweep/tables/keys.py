@@ -6,12 +6,12 @@ a position in it consists of fields: where they are next to each other in a word
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import frozen
 
+from trnspec.perf.cache_lines import in_lines
 from trnspec.perf.distinct import distinct
 from trnspec.perf.sweep.expressions import Expression
 
@@ -88,17 +88,6 @@ class Key:
         return [number.of(column[first]) for column in columns]
 
 
-def in_lines(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """An array of zeros that begins with a cache line, so that no record of a power of two of bytes is on two lines."""
-    length = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = np.zeros(length + _LINE, dtype=np.uint8)
-    begin = -memory.ctypes.data % _LINE
-    array: NDArray[Any] = memory[begin : begin + length].view(dtype).reshape(shape)
-    return array
-
-
-_LINE = 64
-"""Bytes of a cache line."""
 _FEW = 16
 """Records are few if each one occurs as often on average."""
 

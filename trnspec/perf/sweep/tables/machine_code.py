@@ -15,7 +15,7 @@ import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
 
-from trnspec.perf.llvm import LANES, compiled
+from trnspec.perf.llvm import LANES, compiled, has
 from trnspec.perf.sweep.expressions import Cast, Element, Expression, Table, required, selected
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ _CACHED = 1 << 19
 """Bytes of a table from which on elements are fetched into the cache before a row needs them."""
 _AHEAD = 8
 """How many rows before; the misses of more rows would hold up the columns, which are read at the same time."""
+
+_PERMUTABLE = 64
+"""Elements of a table up to which they are faster selected from vectors than read from memory."""
 
 _FLOAT = {np.add: "fadd", np.subtract: "fsub", np.multiply: "fmul", np.true_divide: "fdiv", np.negative: "fneg"}
 _WHOLE = {
@@ -65,8 +68,9 @@ _COMPARED = {
 }
 _LOGICAL = {np.logical_and, np.logical_or, np.logical_not}
 _CALLED = {np.floor: "llvm.floor", np.ceil: "llvm.ceil", np.sqrt: "llvm.sqrt"}
+_PERMUTED = "llvm.x86.avx512.vpermi2var"
 _UFUNCS = {*_FLOAT, *_WHOLE, *_TRUTH, *_COMPARED, *_CALLED}
-_BOOL = np.dtype(np.bool_)
+_BOOL, _INT = np.dtype(np.bool_), np.dtype(np.int64)
 
 
 def is_inline(x: Expression) -> bool:
@@ -249,15 +253,42 @@ class _Pass:
         return self._emit(f"{names[function]} {kind} {operands}")
 
     def _looked_up(self, table: NDArray[Any], position: Expression, width: int, element: int) -> str:
+        if table.ndim == 1 and len(table) <= _PERMUTABLE and has("avx512f"):
+            return self._permuted(table, position)
         pointer = self._pointer(_Place("table", id(table), table))
         if table.nbytes >= _CACHED and _is_position(position):
             self._fetch(table, position, pointer, width)
         value = self._gather(pointer, self._number(position, width, element), _stored(table.dtype))
         return value if table.dtype != _BOOL else self._emit(f"trunc {_vector('i8')} {value} to {_vector('i1')}")
 
+    def _permuted(self, table: NDArray[Any], position: Expression) -> str:
+        """The elements of a table that is a few vectors: of each two of them, and of the results the one that is meant."""
+        element = np.dtype(np.float64 if table.dtype.kind == "f" else np.int64)
+        kind, suffix, place = _kind(element), "pd" if table.dtype.kind == "f" else "q", self.value(position, _INT)
+        # Of two vectors at least; positions are never in what is repeated.
+        padded = np.resize(table, max(2 * LANES, 1 << (table.size - 1).bit_length())).astype(element)
+        vectors = [
+            f"{_vector(kind)} <{', '.join(f'{kind} {_scalar(x, element)}' for x in part)}>"
+            for part in padded.reshape(-1, LANES)
+        ]
+        found = [
+            self._emit(f"call {_vector(kind)} @{_PERMUTED}.{suffix}.512({low}, {_vector('i64')} {place}, {high})")
+            for low, high in zip(vectors[::2], vectors[1::2], strict=True)
+        ]
+        bit = 2 * LANES
+        while len(found) > 1:
+            masked = self._emit(f"and {_vector('i64')} {place}, splat (i64 {bit})")
+            later = self._emit(f"icmp ne {_vector('i64')} {masked}, zeroinitializer")
+            found = [
+                self._emit(f"select {_vector('i1')} {later}, {_vector(kind)} {high}, {_vector(kind)} {low}")
+                for low, high in zip(found[::2], found[1::2], strict=True)
+            ]
+            bit *= 2
+        return self._cast(found[0], element, table.dtype)
+
     def _number(self, position: Expression, width: int, element: int) -> str:
         """The numbers of elements in a table with records of some width."""
-        place = self.value(position, np.dtype(np.int64))
+        place = self.value(position, _INT)
         if width > 1:
             place = self._emit(f"mul {_vector('i64')} {place}, splat (i64 {width})")
         return self._emit(f"add {_vector('i64')} {place}, splat (i64 {element})") if element else place
@@ -341,10 +372,13 @@ def _type_of(scalar: Any) -> Any:
 
 
 def _constant(scalar: Any, dtype: np.dtype[Any]) -> str:
-    kind = _kind(dtype)
+    return f"splat ({_kind(dtype)} {_scalar(scalar, dtype)})"
+
+
+def _scalar(scalar: Any, dtype: np.dtype[Any]) -> str:
     if dtype.kind == "f":
-        return f"splat ({kind} 0x{struct.unpack('<Q', struct.pack('<d', scalar))[0]:016X})"
-    return f"splat ({kind} {str(bool(scalar)).lower() if dtype == _BOOL else int(scalar)})"
+        return f"0x{struct.unpack('<Q', struct.pack('<d', scalar))[0]:016X}"
+    return str(bool(scalar)).lower() if dtype == _BOOL else str(int(scalar))
 
 
 @define
@@ -528,6 +562,10 @@ _DECLARED = (
         f"declare void @llvm.masked.scatter.v{LANES}{_suffix(kind)}.v{LANES}p0"
         f"({_vector(kind)}, {_vector('ptr')}, i32, {_vector('i1')})\n"
         for kind in ("double", "i64", "i32", "i16", "i8")
+    )
+    + "".join(
+        f"declare {_vector(kind)} @{_PERMUTED}.{suffix}.512({_vector(kind)}, {_vector('i64')}, {_vector(kind)})\n"
+        for kind, suffix in (("double", "pd"), ("i64", "q"))
     )
     + "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
     + "".join(f"declare {_vector('double')} @{name}.v{LANES}f64({_vector('double')})\n" for name in _CALLED.values())

@@ -11,6 +11,7 @@ import numpy as np
 from attrs import define, field
 from numpy.typing import NDArray
 
+from trnspec.perf.cache_lines import LINE
 from trnspec.perf.sweep.columns import COUNTS
 from trnspec.perf.sweep.expressions import Element, Expression, Table, required
 from trnspec.perf.sweep.formulas import COLUMNS
@@ -119,8 +120,8 @@ _SIZES = 64
 """Most numbers of rows for which the operations are kept."""
 
 
-_LINE, _PAGE = 64, 4096
-"""Bytes of a cache line and of a memory page."""
+_PAGE = 4096
+"""Bytes of a memory page."""
 
 
 def staggered(size: int, dtype: Any, number: int) -> NDArray[Any]:
@@ -131,7 +132,7 @@ def staggered(size: int, dtype: Any, number: int) -> NDArray[Any]:
     """
     length = size * np.dtype(dtype).itemsize
     memory = np.empty(length + _PAGE, dtype=np.uint8)
-    begin = (number * 5 * _LINE - memory.ctypes.data) % _PAGE
+    begin = (number * 5 * LINE - memory.ctypes.data) % _PAGE
     array: NDArray[Any] = memory[begin : begin + length].view(dtype)
     return array
 

@@ -1,0 +1,79 @@
+"""Measures of the layouts of a search for training, against the layouts themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from attrs import evolve
+from engine_samples import FITTED, SYSTEMS, estimator
+
+from trnspec.perf.searching.selection import BOUND, EXCESS, Candidates
+from trnspec.perf.searching.training import TrainingPiece
+from trnspec.perf.sweep.grid import grid
+
+SEQ, BATCH, OFFSET = 2048, 32, 100
+AXES = {
+    "seq": SEQ, "global_batch": BATCH, "tp": [8, 4, 16], "pp": [1, 4], "schedule": ["1f1b", ("interleaved", 2)], "zero": [1, 3],
+    "expert_tp": [None, 2], "capacity_factor": [None, 1.25], "recompute": ["full", "none"],
+}  # fmt: skip
+PIECE = TrainingPiece(
+    estimator("mixtral", evolve(SYSTEMS[1], capacity=60e9), FITTED), grid(**AXES), work=3e9, hourly=20.0, watts=900.0, on="made",
+    offset=OFFSET,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def taken() -> list[Candidates]:
+    found: list[Candidates] = []
+    PIECE.search(OFFSET, OFFSET + PIECE.size, found.append)
+    assert sum(len(some.code) for some in found) == PIECE.size
+    return found
+
+
+def test_measures_are_those_of_the_layouts(taken) -> None:
+    """A million tokens cost what the system costs in their time; MFU counts the FLOP of the model at the peak of all ranks."""
+    e, tokens, compared = PIECE.estimator, SEQ * BATCH, 0
+    for some in taken:
+        at = np.flatnonzero(some.code == 0)
+        for place in at.tolist():
+            layout = PIECE.layout(some.start + place)
+            time, memory = e.step(layout).total, e.memory(layout).total
+            expected = {
+                "step_time": time, "memory": memory, EXCESS: memory / 60e9, "tokens_per_s": tokens / time,
+                "tokens_per_s_per_chip": tokens / time / 32, "mfu": 100 * 3e9 * tokens / (time * 64 * 91.75e12),
+                "usd": 1e6 / tokens * time * 20.0 / 3600.0, "energy": 1e6 / tokens * time * 900.0,
+                "tp": layout.tp, "pp": layout.pp, "dp": layout.dp, "zero": layout.zero, "interleave": layout.interleave,
+                "expert_tp": layout.expert_split, "capacity_factor": layout.capacity_factor or 0.0,
+            }  # fmt: skip
+            found = {name: float(some.measure(name, np.array([place]))[0]) for name in expected}
+            assert found == pytest.approx(expected, rel=1e-12)
+            texts = {name: some.measure(name, np.array([place]))[0] for name in ("schedule", "recompute")}
+            assert texts == {name: getattr(layout, name) for name in texts}
+            compared += 1
+        same = {
+            BOUND: PIECE.bound, "fits": True, "chips": 32.0, "system": "made", "model": "mixtral", "dtype": "bf16",
+            "capacity": 60e9, "offload": "none",
+        }  # fmt: skip
+        assert {name: some.measure(name, at) for name in same} == same
+    assert compared > 20
+
+
+def test_what_is_not_known_has_no_value(taken) -> None:
+    unknown = evolve(PIECE, hourly=None, watts=None).at(0)
+    kept: list[Candidates] = []
+    unknown.search(0, unknown.size, kept.append)
+
+    assert [some.start + OFFSET for some in kept] == [some.start for some in taken]
+    assert [kept[0].measure(name, np.array([0])) for name in ("usd", "energy")] == [None, None]
+
+
+def test_stages_of_zero_without_replicas_are_one_layout() -> None:
+    """16 x 4 ranks are all of them: ZeRO shards nothing, unless ranks of a group hold whole experts."""
+    first = PIECE.first_of_equal(np.arange(PIECE.size))
+    for number, listed in enumerate(first.tolist()):
+        layout = PIECE.layout(OFFSET + number)
+        alone = (layout.tp, layout.pp) == (16, 4) and layout.expert_split == 16
+        assert listed == (not alone or layout.zero == 1)
+    assert not first.all()
+    assert evolve(PIECE, grid=grid(**AXES | {"zero": 3})).first_of_equal(np.arange(8)).all()
+    assert evolve(PIECE, grid=grid(**AXES | {"tp": 8})).first_of_equal(np.arange(8)).all()
