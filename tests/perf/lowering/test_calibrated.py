@@ -49,6 +49,10 @@ def test_the_nearest_chip():
     rates = nearest(graph, "h200", {"a100-80gb", "h100-sxm", "b200"})
     assert "h100-sxm" == rates[0]
     assert [] == nearest(graph, "trainium2", {"h100-sxm"})
+    # A generation counts more than a rate.
+    first, third = (graph.named(name).spec for name in ("trainium1", "trainium3"))
+    moved = graph.replace("trainium1", evolve(first, generation=third.generation))
+    assert ["trainium1", "trainium2"] == nearest(moved, "trainium3", {"trainium1", "trainium2"})
 
 
 RANGES = "fitted_on: {chips: [c], dtypes: [bf16], seq: {low: 1024, high: 4096}, tp: {low: 2, high: 8}}, "
