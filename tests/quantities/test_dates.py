@@ -51,6 +51,7 @@ def test_date_in_words(text, expected):
         ("2024", ""),
         ("end of 2024", ""),
         ("soon", ""),
+        ("٢٠٢٤-٠٢-١٣", ""),
     ],
 )
 def test_likely_date(text, expected):

@@ -21,10 +21,10 @@ def compared(one: str, other: str) -> int:
 
 def date_of(text: str) -> str:
     """A date in words as an ISO date, as precise as it is: ``October 2022`` is ``2022-10``; empty if it is none."""
-    if re.fullmatch(r"\d{4}(-\d\d(-\d\d)?)?", text):
+    if re.fullmatch(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?", text):
         return text
-    words = re.findall(r"[a-z]+|\d+", text.lower())
-    year = next((w for w in words if re.fullmatch(r"(?:19|20)\d\d", w)), "")
+    words = re.findall(r"[a-z]+|[0-9]+", text.lower())
+    year = next((w for w in words if re.fullmatch(r"(?:19|20)[0-9]{2}", w)), "")
     month = next((_MONTHS[w[:3]] for w in words if w[:3] in _MONTHS), "")
     day = next((f"{int(w):02}" for w in words if w.isdigit() and len(w) <= len("31")), "")
     return "-".join(part for part in (year, month, day if month else "") if part) if year else ""

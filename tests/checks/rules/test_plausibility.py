@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import attrs
 import pytest
 from rules_world import bare, findings, found, put, shipped
 
@@ -13,7 +14,7 @@ from trnspec.model.fields import Peak, Rates
 from trnspec.model.figure import Figure
 from trnspec.quantities.quantity import parse
 
-CODES = ["TRN602", "TRN603", "TRN604", "TRN605", "TRN607", "TRN608", "TRN609", "TRN610"]
+CODES = ["TRN602", "TRN603", "TRN604", "TRN605", "TRN607", "TRN608", "TRN609", "TRN610", "TRN612", "TRN613"]
 
 
 def chip(**values: str):
@@ -206,3 +207,60 @@ def test_generations_grow_together(numbers, reported):
 
     expected = {tuple(f"{text} generation".split()[:2]) for text in reported}
     assert {(name, f"spec.{what}") for name, what in expected} == found("TRN610", graph)
+
+
+# TRN612.
+
+
+@pytest.mark.parametrize(
+    ("capacity", "bandwidth", "technology", "reported"),
+    [
+        ("96 GiB", "2.9 TB/s", "HBM", False),
+        ("4 GiB", "512 GB/s", "HBM", False),
+        ("288 GiB", "22 TB/s", "HBM4", False),
+        ("96 GiB", "2.9 Tbps", "HBM", True),
+        ("96 GiB", "2.9 Tbps", None, True),  # the stacks remain
+        ("96 GiB", "725 GB/s", "HBM3e", True),
+        ("96 MiB", "2.9 TB/s", "HBM", True),
+        ("12 GiB", "2.9 TB/s", "HBM", True),
+        ("96 GiB", None, "HBM", False),
+    ],
+)
+def test_stacked_memory_is_read_in_milliseconds(capacity, bandwidth, technology, reported):
+    graph = chip(memory__capacity=capacity)
+    for name, value in (("bandwidth", bandwidth), ("technology", None)):
+        graph = put(graph, "trainium2", f"memory.{name}", value)
+    memory = attrs.evolve(graph.named("trainium2").spec.memory, technology=technology)
+    graph = put(graph, "trainium2", "memory", memory)
+
+    assert ({("trainium2", "spec.memory.bandwidth")} if reported else set()) == found("TRN612", graph)
+
+
+def test_other_memory_may_be_slow():
+    memory = attrs.evolve(bare().named("trainium2").spec.memory, technology="LPDDR5", stacks=None)
+    graph = put(put(bare(), "trainium2", "memory", memory), "trainium2", "memory.bandwidth", "200 GB/s")
+
+    assert set() == found("TRN612", graph)
+
+
+# TRN613.
+
+
+@pytest.mark.parametrize(
+    ("vcpus", "memory", "reported"),
+    [
+        (192, "2,048 GiB", False),
+        (2, "512 MiB", False),
+        (448, "24,576 GiB", False),
+        (192, "2,048 MiB", True),
+        (2_048, "192 GiB", True),
+        (128, "12 GiB", True),
+        (12, "1,024 GiB", True),
+        (192, None, False),
+        (None, "2,048 GiB", False),
+    ],
+)
+def test_hosts_have_memory_for_their_cpus(vcpus, memory, reported):
+    graph = put(put(bare(), "trn2.48xlarge", "host.vcpus", vcpus), "trn2.48xlarge", "host.memory", memory)
+
+    assert ({("trn2.48xlarge", "spec.host.memory")} if reported else set()) == found("TRN613", graph)

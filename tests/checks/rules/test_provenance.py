@@ -289,7 +289,7 @@ def test_an_adopted_figure_is_between_claims():
 # TRN305.
 
 
-@pytest.mark.parametrize("verdict", ["superseded", "rejected"])
+@pytest.mark.parametrize("verdict", ["superseded", "rejected", "unresolved"])
 @pytest.mark.parametrize("says", ["190 TFLOPS", "0.19 PFLOPS", "190,000 GFLOPS"])
 def test_what_was_judged_wrong_is_not_adopted(verdict, says):
     graph = claim(bare(), "trainium1", "spec.peak.dense.{bf16,fp32}", says, verdict=verdict, reason=REASON)
@@ -305,6 +305,13 @@ def test_what_is_adopted_was_not_judged_wrong(verdict, says):
     graph = claim(bare(), "trainium1", BF16, says, verdict=verdict, reason=REASON)
 
     assert set() == found("TRN305", graph)
+
+
+@pytest.mark.parametrize(("says", "reported"), [(2, True), ("2", False), (4, False)])
+def test_counts_that_were_judged_wrong_are_not_adopted(says, reported):
+    graph = claim(bare(), "trainium1", "spec.cores.count", says, verdict="rejected", reason=REASON)
+
+    assert ({("trainium1", "spec.cores.count")} if reported else set()) == found("TRN305", graph)
 
 
 # TRN306.

@@ -8,8 +8,11 @@ from checked_catalog import linked
 from rules_world import bare, claim, findings, found, put, shipped
 
 from trnspec.graph.graph import Graph
+from trnspec.model.chip import Chip
 from trnspec.model.fabric import Fabric, Switch, Topology
+from trnspec.model.link import Link
 from trnspec.model.ref import Ref
+from trnspec.model.server import Server
 
 ULTRA, SERVER, GEN1, GEN2 = "trn2-ultraserver", "trn2.48xlarge", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"
 
@@ -30,7 +33,7 @@ def wired(name, topology):
     return put(bare(), name, "fabric.topology", topology)
 
 
-@pytest.mark.parametrize("code", ["TRN501", "TRN502", "TRN503"])
+@pytest.mark.parametrize("code", ["TRN501", "TRN502", "TRN503", "TRN505", "TRN506"])
 def test_the_shipped_wirings(code):
     assert findings(code, shipped()) == []
 
@@ -312,3 +315,46 @@ def test_large_fabrics_are_not_built(side, reported):
 
     assert [len(findings(code, graph)) for code in ("TRN501", "TRN502")] == [0, int(reported)]
     assert ("chain" in "".join(d.message for d in findings("TRN503", graph))) is reported
+
+
+# TRN505.
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "link", "reported"),
+    [
+        (SERVER, "fabric.link", "neuronlink-v3", False),
+        (SERVER, "fabric.link", "efa-v3", True),
+        (SERVER, "network.link", "efa", False),
+        (SERVER, "network.link", "neuronlink-v3", True),
+        ("trainium2", "links.link", "efa-v3", True),
+        (ULTRA, "fabric.link", "efa-v3", True),
+        (ULTRA, "between_servers.link", "efa-v3", False),
+    ],
+)
+def test_links_connect_what_they_are_used_for(name, at, link, reported):
+    graph = put(bare(), name, at, Ref(link, Link))
+
+    assert ({(name, f"spec.{at}")} if reported else set()) == found("TRN505", graph)
+
+
+# TRN506.
+
+
+@pytest.mark.parametrize(
+    ("chip", "servers", "reported"),
+    [
+        ("trainium1", ["trn1.32xlarge", "trn1n.32xlarge"], False),
+        ("trainium", ["trn1.32xlarge"], False),
+        ("trainium2", ["trn1.32xlarge"], True),
+        ("trainium2", ["trn2.48xlarge", "trn1.32xlarge"], True),
+        ("trainium2", [], False),
+        (None, ["trn1.32xlarge"], False),
+    ],
+)
+def test_a_cluster_has_the_chip_of_its_servers(chip, servers, reported):
+    name = "trn1-ultracluster"
+    graph = put(bare(), name, "chip", chip and Ref(chip, Chip))
+    graph = put(graph, name, "servers", tuple(Ref(server, Server) for server in servers))
+
+    assert ({(name, "spec.chip")} if reported else set()) == found("TRN506", graph)

@@ -68,6 +68,17 @@ def test_merges_in_any_order_and_grouping(mode, cuts, order, bytes_of_whole, tmp
 
 
 @pytest.mark.parametrize("mode", SEARCHES)
+def test_rows_are_read_as_they_were_written(mode, tmp_path) -> None:
+    search, whole = SEARCHES[mode], WHOLE[mode]
+    found = load(search, save(search, whole, 0, search.size, tmp_path, {})).kept
+
+    assert len(whole.best) > 0
+    assert [getattr(found, name).plain() for name in ("best", "front", "nearest")] == [
+        getattr(whole, name).plain() for name in ("best", "front", "nearest")
+    ]
+
+
+@pytest.mark.parametrize("mode", SEARCHES)
 @pytest.mark.parametrize("count", [1, 2, 64])
 def test_parts_in_files(mode, count, tmp_path, bytes_of_whole) -> None:
     search = SEARCHES[mode]

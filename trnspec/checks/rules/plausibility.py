@@ -236,6 +236,62 @@ def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         yield Finding(("spec", "memory", "bandwidth"), message, "a prefix is wrong; 100 to 1,000 FLOP/B are usual")
 
 
+READ_TIME = (Fraction(5, 1000), Fraction(1, 10))
+"""Capacity over bandwidth of stacked memory, in seconds: 0.008 (HBM) to 0.042 (HBM2e) of known chips, with a factor of about
+two on both sides."""
+
+
+@rule("TRN612", "implausible-read-time", over=Chip, severity=Severity.WARNING, local=True)
+def implausible_read_time(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
+    """Stacked memory that would be read once in less than 5 ms or in more than 100 ms.
+
+    Why:
+        Capacity and bandwidth of a stack grow together, since both are its number of dies and pins: all known chips with
+        HBM read their memory once in 8 to 42 ms. Bits for bytes, the figure of one stack or core, the memory of the host
+        and a wrong prefix lie outside.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          memory:
+            capacity: 96 GiB
+            bandwidth: 2.9 Tbps  #! TRN612
+            technology: HBM
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
+        spec:
+          memory:
+            capacity: 96 GiB
+            bandwidth: 2.9 TB/s
+            technology: HBM
+        ```
+
+    Source:
+        JEDEC JESD235, JESD238 and JESD270-4, for the pins and capacities of HBM to HBM4.
+    """
+    memory, rate = chip.spec.memory, _rate(chip, ("spec", "memory", "bandwidth"))
+    is_stacked = memory.stacks is not None or (
+        memory.technology is not None and "HBM" in str(memory.technology).upper()
+    )
+    capacity = _rate(chip, ("spec", "memory", "capacity"))
+    if not is_stacked or rate is None or capacity is None or rate.value == 0:
+        return
+    time = capacity.value / rate.value
+    if not READ_TIME[0] <= time <= READ_TIME[1]:
+        message = f"{capacity} at {rate} are read once in {float(time) * 1000:,.3g} ms, expected 5 to 100 ms"
+        see = (at(chip, ("spec", "memory", "capacity"), text=f"the capacity: {capacity}"),)
+        hint = "bits for bytes, a figure of one stack, or a wrong prefix? 20 to 45 ms are usual"
+        yield Finding(("spec", "memory", "bandwidth"), message, hint, see)
+
+
 TENSOR_SHARE = Interval(Fraction(99, 100), Fraction(5, 4))
 """Printed chip peak over the peak of the tensor engines: observed from 1.000 (Trainium3 MX) to 1.163 (Trainium3 FP32).
 Not an equality, because publishers do not state which other engines they count."""
@@ -395,6 +451,57 @@ _RATES_OF_A_NETWORK = (
     ("storage_iops", "storage_iops_baseline"),
 )
 """What a server reaches at best, and what it sustains."""
+
+
+MEMORY_OF_A_CPU = (Fraction(1, 4), Fraction(64))
+"""Host memory for each virtual CPU, in GiB: 0.5 to 32 of the instance types that are sold."""
+
+
+@rule("TRN613", "implausible-host-memory", over=Server, severity=Severity.WARNING, local=True)
+def implausible_host_memory(server: Node[Server], graph: Graph) -> Iterator[Finding]:
+    """A host with less than 0.25 GiB of memory for each virtual CPU, or with more than 64 GiB.
+
+    Why:
+        Instance types have 0.5 to 32 GiB of memory for each virtual CPU. Far outside, the two figures are swapped, or one
+        has a wrong prefix.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          host:
+            vcpus: 192
+            memory: 2,048 MiB  #! TRN613
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          host:
+            vcpus: 192
+            memory: 2,048 GiB
+        ```
+
+    Source:
+        Amazon EC2 User Guide, specifications of instance types.
+    """
+    host = server.spec.host
+    if host is None or host.vcpus is None or host.memory is None:
+        return
+    each = host.memory.value.value / 2**30 / host.vcpus
+    if not MEMORY_OF_A_CPU[0] <= each <= MEMORY_OF_A_CPU[1]:
+        message = (
+            f"{host.memory} for {host.vcpus:,} virtual CPUs are {float(each):,.3g} GiB each, expected 0.25 to 64 GiB"
+        )
+        see = (at(server, ("spec", "host", "vcpus")),)
+        yield Finding(("spec", "host", "memory"), message, "swapped with the CPUs, or a wrong prefix?", see)
 
 
 @rule("TRN610", "order-of-generations", local=True)

@@ -17,9 +17,7 @@ from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.totals import disagreement
 from trnspec.diagnostics import Severity
 from trnspec.errors import QuantityError
-from trnspec.graph.graph import figure_at
 from trnspec.model.annotations import Date
-from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     ChoiceShape,
     FigureShape,
@@ -221,7 +219,7 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
 
 @rule("TRN305", "superseded-figure", over=object, local=True)
 def superseded_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """An adopted figure that a claim with the same value calls superseded or rejected.
+    """An adopted figure that a claim with the same value calls superseded, rejected or unresolved.
 
     Why:
         A verdict that is not followed is worse than none: a reader of the claim assumes that the conflict was resolved.
@@ -266,17 +264,20 @@ def superseded_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         The design of trnspec: one value is adopted; the conflicting values are claims with a verdict and a reason.
     """
     for index, claim in enumerate(node.claims):
-        if claim.verdict not in ("superseded", "rejected"):
+        if claim.verdict not in ("superseded", "rejected", "unresolved"):
             continue
         for path in claimed_paths(claim.at):
-            figure = figure_at(node, path)
-            if not isinstance(figure, Figure):
-                continue
-            adopted, said = figure.value, Site(node, path, index).value
-            if isinstance(said, Quantity) and adopted.same_value(said):
+            adopted, said = Site(node, path).value, Site(node, path, index).value
+            if _is_same(adopted, said):
                 message = f"{dotted(path)} is {adopted}, which the claim of {claim.source} calls {claim.verdict}"
                 see = (Site(node, path, index).location,)
                 yield Finding(path, message, "adopt another figure, or change the verdict", see)
+
+
+def _is_same(one: Quantity | int | None, other: Quantity | int | None) -> bool:
+    if isinstance(one, Quantity) and isinstance(other, Quantity):
+        return one.same_value(other)
+    return one is not None and one == other
 
 
 @rule("TRN306", "impossible-date", over=object, local=True)

@@ -10,6 +10,7 @@ from trnspec.graph.composition import chips, count_path, parts, servers
 from trnspec.graph.graph import Graph, at
 from trnspec.graph.products import chips_of
 from trnspec.model.chip import Chip
+from trnspec.model.cluster import Cluster
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
@@ -324,3 +325,93 @@ def link_of_another_chip(graph: Graph) -> Iterator[Finding]:
             message = f"the fabric of {node.name} consists of {node.spec.fabric.link}, but {chip.name} has {links.link}"
             see = (at(chip, ("spec", "links", "link")),)
             yield Finding(("spec", "fabric", "link"), message, f"{links.link}?", see, node)
+
+
+_CONNECTS: tuple[tuple[type[Any], tuple[str, str], str], ...] = (
+    (Chip, ("links", "link"), "chips"),
+    (Server, ("fabric", "link"), "chips"),
+    (Server, ("network", "link"), "servers"),
+    (UltraServer, ("fabric", "link"), "chips"),
+)
+"""What a link connects, by where it is used. Between the servers of an UltraServer are links of either use."""
+
+
+@rule("TRN505", "link-of-another-use", over=object, local=True)
+def link_of_another_use(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A network that consists of links between chips, or a fabric of chips that consists of links between servers.
+
+    Why:
+        NICs connect servers, the fabric connects chips. A link of the other use is a row of another table: its rate is
+        several times lower or higher, and every collective is computed with it.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 1}
+          network: {technology: EFA, link: neuronlink-v3}  #! TRN505
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 1}
+          network: {technology: EFA, link: efa-v3}
+        ```
+
+    Source:
+        AWS Neuron documentation, the architecture pages of Trn1 to Trn3, with a table each for NeuronLink and EFA.
+    """
+    for kind, (part, name), expected in _CONNECTS:
+        holder = getattr(node.spec, part) if isinstance(node.spec, kind) else None
+        link = None if holder is None or holder.link is None else graph.find(holder.link)
+        if link is not None and link.spec.connects != expected:
+            message = f"{link.name} connects {link.spec.connects}, but links between {expected} are expected here"
+            see = (at(link, ("spec", "connects")),)
+            yield Finding(("spec", part, name), message, f"name a link that connects {expected}", see)
+
+
+@rule("TRN506", "chip-not-of-the-servers", over=Cluster, local=True)
+def chip_not_of_the_servers(cluster: Node[Cluster], graph: Graph) -> Iterator[Finding]:
+    """A cluster with another chip than its servers.
+
+    Why:
+        The chips of a cluster are those of its servers. Where the two differ, one was left over from a copied document.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Cluster
+        metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
+        spec:
+          chip: trainium2  #! TRN506
+          servers: [trn1.32xlarge]
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Cluster
+        metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
+        spec:
+          chip: trainium1
+          servers: [trn1.32xlarge]
+        ```
+
+    Source:
+        AWS Neuron documentation, the pages of Trn1 and Trn1n, each with the UltraCluster of its servers.
+    """
+    chip = cluster.spec.chip and graph.find(cluster.spec.chip)
+    for index, reference in enumerate(cluster.spec.servers if chip else ()):
+        server = graph.find(reference)
+        counted = server and chips(graph, server)
+        if server and counted and counted[1] is not chip:
+            message = f"the chip is {cluster.spec.chip}, but {server.name} has {counted[1].name}"
+            see = (at(cluster, ("spec", "servers", index)), at(server, ("spec", "chips", "chip")))
+            yield Finding(("spec", "chip"), message, f"{counted[1].name}, or another server?", see)
+            break
