@@ -78,7 +78,7 @@ def test_edits_of_a_file(folder) -> None:
         assert corrected[1].startswith("chips/acme.yaml: resolved TRN111: ")
         assert 3 == len(corrected)
 
-        (folder / "chips" / "more.yaml").write_text(WRONG.replace("name: acme", "name: more"))
+        (folder / "chips" / "more.yaml").write_text(WRONG.replace("acme", "more").replace("Acme", "More"))
         added = running.until("in 2 documents.")
         assert added[0].endswith(" chips/more.yaml changed: 1 new, 0 resolved")
         assert added[1].startswith("chips/more.yaml:4:45: error TRN111 unknown-unit")

@@ -252,7 +252,7 @@ INSTALLED = "test_is_installed_and_used"
 
 
 def test_plugin_that_conforms(tmp_path: Path) -> None:
-    (tmp_path / "wire.yaml").write_text(SOUND.replace("example", "wire"))
+    (tmp_path / "wire.yaml").write_text(SOUND.replace("example", "wire").replace("Example", "Wire"))
     plugin = Plugin(
         name="one",
         api=API,

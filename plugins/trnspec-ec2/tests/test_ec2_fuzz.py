@@ -154,7 +154,8 @@ def test_drafts_of_any_record_are_sound(tmp_path_factory, places, data) -> None:
     if not made.files:
         assert made.left_out
         return
-    assert [] == [str(d) for d in validate([str(folder)]).report.diagnostics]
+    # TRN613: a record may have little memory for its CPUs.
+    assert [] == [str(d) for d in validate([str(folder)]).report.diagnostics if d.code != "TRN613"]
     drafted = {path.rpartition("/")[2].removesuffix(".yaml") for path in made.files}
     wrong = [c for c in audit(found, graph([str(folder)])).contradictions if c.adopted.name in drafted]
     # What was left out is compared with what else is there: the total of the memory with that of the chips.
