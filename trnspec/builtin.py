@@ -31,7 +31,6 @@ plugin = Plugin(
         names.name_not_file_name,
         names.family_not_name,
         names.version_not_name,
-        names.title_of_another_document,
         provenance.unsourced_figure,
         provenance.misplaced_claim,
         provenance.conflict_without_verdict,

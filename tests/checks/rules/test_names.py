@@ -98,26 +98,3 @@ def test_the_version_of_a_core_or_a_link_is_that_of_its_name(name, version, repo
     graph = bare().replace(name, attrs.evolve(bare().named(name).spec, version=version))
 
     assert ({(name, "spec.version")} if reported else set()) == found("TRN207", graph)
-
-
-@pytest.mark.parametrize(
-    ("name", "title", "reported"),
-    [
-        ("trn2u.48xlarge", "Amazon EC2 trn2u.48xlarge", False),
-        ("trn2u.48xlarge", "Amazon EC2 trn2.48xlarge", True),
-        ("trn2u.48xlarge", "A server", False),
-        ("trainium3", "AWS Trainium2", True),
-        ("trainium3", "Trainium2", False),
-        ("llama-3.1-8b", "Llama 3.1 70B", True),
-    ],
-)
-def test_titles_are_not_those_of_other_documents(name, title, reported):
-    node = shipped().named(name)
-    metadata = attrs.evolve(node.metadata, title=title)
-    graph = Graph({**shipped().nodes, name: attrs.evolve(node, metadata=metadata)})
-
-    assert ({(name, "metadata.title")} if reported else set()) == found("TRN208", graph)
-
-
-def test_titles_that_name_no_document_may_be_equal():
-    assert findings("TRN208", shipped()) == []

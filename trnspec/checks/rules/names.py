@@ -6,8 +6,6 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from trnspec.diagnostics import Severity
-from trnspec.graph.graph import at
 from trnspec.model.core import Core
 from trnspec.model.link import Link
 from trnspec.model.server import Server
@@ -142,46 +140,3 @@ def version_not_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     if named and version and not set(named) & set(version):
         message = f"the version is {node.spec.version}, but the name of the document has {named[0]}"
         yield Finding(("spec", "version"), message, f"write {named[0]}, or rename the document")
-
-
-@rule("TRN208", "title-of-another-document", severity=Severity.WARNING)
-def title_of_another_document(graph: Graph) -> Iterator[Finding]:
-    """A document with the title of another of its kind, whose name the title has.
-
-    Why:
-        A document is often copied from that of the generation before. Where the title is not changed, reports and pages
-        show two products under one name.
-
-    Example:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Link
-        metadata: {name: neuronlink-v9, title: NeuronLink-v2}  #! TRN208
-        spec: {connects: chips}
-        ```
-
-    Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Link
-        metadata: {name: neuronlink-v9, title: NeuronLink-v9}
-        spec: {connects: chips}
-        ```
-
-    Source:
-        The purpose of a title: readers know a document by it.
-    """
-    titled: dict[tuple[str, str], list[Node[Any]]] = {}
-    for node in graph:
-        titled.setdefault((node.kind, node.metadata.title), []).append(node)
-    for (_, title), nodes in titled.items():
-        named = [n for n in nodes if _words(n.name) in _words(title)] if len(nodes) > 1 else []
-        for node in (n for n in nodes if n not in named) if named else ():
-            message = f"the title {title!r} is that of {named[0].name}"
-            see = (at(named[0], ("metadata", "title")),)
-            yield Finding(("metadata", "title"), message, f"write the title of {node.name}", see, node)
-
-
-def _words(text: str) -> str:
-    """The text in lower case, its words enclosed in single spaces."""
-    return f" {' '.join(re.split(r'[^a-z0-9.]+', text.lower()))} "
