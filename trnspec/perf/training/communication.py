@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 from attrs import define
 
 from trnspec.perf.experts import Exchange, exchange
@@ -77,24 +76,10 @@ def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links
     """
     ranks = plan.dp * plan.cp if replicas is None else replicas
     degrees = (plan.tp, plan.pp, plan.cp, plan.ep, plan.expert_split, ranks)
-    # Many layouts differ only in what is not a degree of parallelism, and many searches as well.
-    if all_floats(*degrees):
-        return recalled(machine, (_links, *degrees), lambda: _links(plan, machine, ranks))
-    if not all(type(n) is float or (type(n) is np.ndarray and n.size <= _FEW) for n in degrees):
+    if not all_floats(*degrees):
         return _links(plan, machine, ranks)
-    key = tuple(n if type(n) is float else (n.shape, n.tobytes()) for n in degrees)
-    of_arrays: dict[tuple[object, ...], Links] = recalled(machine, (_links,), dict)
-    if key not in of_arrays:
-        if len(of_arrays) >= _MOST:
-            of_arrays.clear()
-        of_arrays[key] = _links(plan, machine, ranks)
-    return of_arrays[key]
-
-
-_FEW = 1024
-"""Elements of the largest arrays of which links are kept."""
-_MOST = 64
-"""Arrays of layouts of which they are kept."""
+    # Many layouts differ only in what is not a degree of parallelism.
+    return recalled(machine, (_links, *degrees), lambda: _links(plan, machine, ranks))
 
 
 def _links(plan: Plan, machine: Machine, ranks: Number) -> Links:

@@ -1,0 +1,265 @@
+"""Stated numbers of parameters, compared with the dimensions of a model and with its name."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from attrs import evolve
+from rules_world import bare, findings, found, put, shipped
+
+from trnspec.checks.rules import transformers
+from trnspec.checks.rules.transformers import MOST_PADDING, _misprints, _round_numbers
+from trnspec.model.rounded import rounded
+from trnspec.model.transformers.counting import parameters_of
+from trnspec.model.transformers.model import Model, Parameters
+
+LLAMA = shipped().named("llama-3-8b").spec
+DEEPSEEK = shipped().named("deepseek-v3").spec
+
+
+def test_the_shipped_models_are_sound():
+    assert [] == findings("TRN405", shipped()) + findings("TRN406", shipped())
+
+
+@pytest.mark.parametrize(
+    ("base", "stated", "cause"),
+    [
+        ("gpt2", 124_439_808 + 50_257 * 768, "the output matrix is counted although it is tied to the embedding"),
+        ("gpt2", 124_439_808 - 1_024 * 768, "the positions are left out"),
+        ("gpt2", 124_439_808 - 12 * 4 * 768, "the biases of attention are left out"),
+        ("gpt2", 124_439_808 - 12 * 9 * 768, "every bias is left out"),
+        ("gpt2", 124_439_808 - 2 * 768, "the final norm is left out"),
+        ("gpt2", 124_439_808 + 47 * 768, "padding is counted; a vocabulary of 50,304 rows gives this number"),
+        ("llama-2-7b", 6_738_417_664, "the rotary frequencies stored with each layer are counted"),
+        ("llama-3-8b", 8_030_261_248 - 256 * 2 * 4096, "padding is left out; a vocabulary of 128,000 rows"),
+        ("llama-3-8b", 8_030_261_248 - 128_256 * 4096, "the output matrix is left out or the embedding is left out"),
+        ("llama-3-8b", 8_030_261_248 - 2 * 128_256 * 4096, "the embedding and the output matrix are left out"),
+        ("llama-3-8b", 8_030_261_248 + 32 * 2 * 24 * 128 * 4096, "keys and values are counted for every query head"),
+        ("llama-3-8b", 8_030_261_248 + 32 * (4096 + 2 * 1024), "biases of queries, keys and values are counted"),
+        ("qwen3-8b", 8_190_735_360 - 36 * 2 * 128, "the norms of queries and keys are left out"),
+        ("bert-large", 335_141_888, "the heads of pretraining are left out"),
+        ("bert-large", 335_141_888 - 1_024 * 1_025, "the layers after the last transformer layer are left out"),
+        ("llama-3-8b", 8_030_261_247, None),
+        ("llama-3-8b", 8_000_000_001, None),
+    ],
+)
+def test_a_count_that_differs_is_explained(base, stated, cause):
+    (finding,) = findings("TRN405", put(bare(), base, "parameters", Parameters(total=stated)))
+    counted = parameters_of(shipped().named(base).spec)
+    assert f"total is {stated:,}, but the dimensions give {counted:,}, {stated - counted:+,}" == finding.message
+    assert (cause or "") in finding.hint
+    assert bool(cause) == bool(finding.hint)
+
+
+@pytest.mark.parametrize(
+    ("base", "at", "wrong", "right"),
+    [
+        ("gpt2", "layers", 13, 12),
+        ("gpt2", "context", 2048, 1024),
+        ("gpt2", "feed_forward.width", 4096, 3072),
+        ("llama-3-8b", "feed_forward.width", 14_000, 14_336),
+        ("llama-3-8b", "attention.kv_heads", 4, 8),
+        ("mixtral-8x7b", "experts.count", 16, 8),
+        ("gpt-oss-20b", "hidden", 2048, 2880),
+    ],
+)
+def test_the_dimension_at_fault_is_named(base, at, wrong, right):
+    (finding,) = findings("TRN405", put(bare(), base, at, wrong))
+    assert f"a wrong dimension: {right:,} for {at} gives this number" in finding.hint
+    assert {(base, f"spec.{at}")} == found("TRN405", put(bare(), base, at, wrong))
+    assert {("spec", "parameters", "total")} <= {s.path for s in finding.see}
+
+
+def test_two_dimensions_that_are_swapped_are_named():
+    wrong = put(put(bare(), "gpt2-medium", "layers", 1024), "gpt2-medium", "context", 24)
+    (finding,) = findings("TRN405", wrong)
+    assert "layers and context are swapped" in finding.hint
+    assert {finding.where.path, *(s.path for s in finding.see)} >= {("spec", "layers"), ("spec", "context")}
+
+
+def test_active_parameters_are_checked_too():
+    right = put(bare(), "mixtral-8x7b", "parameters", Parameters(active=12_879_925_248))
+    wrong = put(bare(), "mixtral-8x7b", "parameters", Parameters(active=12_879_925_248 - 32_000 * 4_096))
+    assert [] == findings("TRN405", right)
+    assert {("mixtral-8x7b", "spec.parameters.active")} == found("TRN405", wrong)
+    assert "the embedding is left out" in findings("TRN405", wrong)[0].hint
+
+
+@pytest.mark.parametrize(
+    ("base", "at", "value", "words"),
+    [
+        ("llama-3.1-70b", "layers", 160, "2 times the 70b in the name"),
+        ("llama-3.1-70b", "feed_forward.width", 2867, "0.28 times the 70b"),
+        ("qwen3-235b-a22b", "experts.active", 16, "active parameters, 1.7 times the a22b"),
+        ("qwen3-0.6b", "vocabulary", 1519360, "3.3 times the 0.6b"),
+        ("mpt-125m", "layers", 48, "3 times the 125m"),
+        (
+            "llama-4-scout",
+            "experts.active",
+            4,
+            "active parameters, 2.1 times the 17b-16e in the name llama-4-scout-17b-16e",
+        ),
+    ],
+)
+def test_the_size_in_a_name_is_checked(base, at, value, words):
+    """Of a model without stated counts; with them, TRN405 names the wrong dimension."""
+    (finding,) = findings("TRN407", put(put(bare(), base, "parameters", None), base, at, value))
+    assert words in finding.message
+    assert [] == findings("TRN407", put(put(bare(), base, "parameters", Parameters(total=1)), base, at, value))
+
+
+@pytest.mark.parametrize(
+    ("base", "at", "value", "right"),
+    [
+        ("deepseek-v3", "experts.count", 160, 256),
+        ("deepseek-v3", "experts.active", 6, 8),
+        ("qwen3-235b-a22b", "experts.active", 4, 8),
+        ("qwen3-235b-a22b", "experts.active", 32, 8),
+    ],
+)
+def test_a_dimension_behind_a_rounded_count(base, at, value, right):
+    """Round numbers are tried for each dimension; what contradicts an exact count is not offered."""
+    (finding,) = findings("TRN405", put(bare(), base, at, value))
+
+    assert finding.hint == f"likely cause: a wrong dimension: {right} for {at}"
+    assert finding.where.path == ("spec", *at.split("."))
+
+
+@pytest.mark.parametrize(
+    ("base", "total", "times", "fitting", "places"),
+    [
+        ("llama-3-8b", "16B", "0.502", "8,192 for hidden", ["hidden", "parameters.total"]),
+        ("mixtral-8x7b", "11B", "4.25", "8 for layers or 1,024 for hidden", ["parameters.total", "layers", "hidden"]),
+        ("gpt2", "150M", "0.83", "16 for layers or 81,920 for vocabulary or 128 for attention.head_size",
+         ["parameters.total", "layers", "vocabulary", "attention.head_size"]),
+        # Of many values three are in the hint; every dimension is named once.
+        ("llama-3-8b", "7B", "1.15", "28 for layers or 3,584 for hidden or 114,688 for vocabulary",
+         ["parameters.total", "layers", "hidden", "vocabulary", "attention.heads", "attention.kv_heads", "attention.head_size",
+          "feed_forward.width"]),
+        # No round number fits: those of most influence.
+        ("llama-3-8b", "1T", "0.00803", "", ["parameters.total", "hidden", "layers", "feed_forward.width"]),
+        ("mixtral-8x7b", "16B", "2.92", "", ["parameters.total", "hidden", "layers", "experts.count"]),
+    ],
+)  # fmt: skip
+def test_dimensions_behind_a_rounded_total(base, total, times, fitting, places):
+    """The dimension is reported if only one fits, else the count."""
+    (finding,) = findings("TRN405", put(bare(), base, "parameters", Parameters(total=rounded(total))))
+
+    assert f" {times} times " in finding.message
+    assert finding.hint.removeprefix("likely cause: a wrong dimension: ") == fitting or not fitting
+    assert [finding.where.path, *(s.path for s in finding.see)] == [("spec", *p.split(".")) for p in places]
+
+
+@pytest.mark.parametrize(("base", "at", "value"), [("mixtral-8x7b", "layers", 64), ("gpt2", "layers", 120)])
+def test_a_name_without_a_size_is_not_checked(base, at, value):
+    assert [] == findings("TRN407", put(bare(), base, at, value))
+
+
+def test_sizes_in_names_of_shipped_models():
+    assert [] == findings("TRN407", shipped())
+
+
+def test_a_difference_that_is_not_listed():
+    """Each value is shown as it is: a number, a word, or that there is none."""
+    base, text = "llama-3-8b", "{}, but {} in llama-3-8b, which has the same dimensions"
+    derived = next(n.name for n in bare().of(Model) if n.spec.base is not None and n.spec.base.model.name == base)
+    plain = put(bare(), derived, "base.differs", ())
+    shown = {
+        at: findings("TRN408", put(plain, derived, at, value))
+        for at, value in (("layers", 1234), ("attention.kv_heads", None))
+    }
+    messages = {at: [d.message for d in some if d.message.startswith(at)] for at, some in shown.items()}
+
+    assert messages["layers"] == ["layers is " + text.format("1,234", "32")]
+    assert messages["attention.kv_heads"] == ["attention.kv_heads is " + text.format("absent", "8")]
+
+
+GPT2 = shipped().named("gpt2").spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "path", "word"),
+    [
+        (evolve(GPT2, positions="rotary"), "positions", "learned"),
+        (evolve(GPT2, norm="rms"), "norm", "layer"),
+        (evolve(GPT2, feed_forward=evolve(GPT2.feed_forward, form="gated")), "feed_forward.form", "plain"),
+        (evolve(LLAMA, embeddings="tied"), "embeddings", "untied"),
+    ],
+)
+def test_a_wrong_word_is_named(spec, path, word):
+    name = "gpt2" if spec.layers == GPT2.layers else "llama-3-8b"
+    hints = [f.hint for f in findings("TRN405", bare().replace(name, spec))]
+
+    assert len(hints) == 1
+    assert f"'{word}' for {path} gives this number" in hints[0]
+
+
+@pytest.mark.parametrize("active", ["73B", "370B", "3.7B"])
+def test_a_misprinted_count_is_named(active):
+    spec = evolve(DEEPSEEK, parameters=evolve(DEEPSEEK.parameters, active=rounded(active)))
+    hints = [f.hint for f in findings("TRN405", bare().replace("deepseek-v3", spec))]
+
+    assert ["likely cause: a wrong digit or decimal point: 37B was meant"] == hints
+
+
+@pytest.mark.parametrize(
+    ("text", "misprints"),
+    [
+        ("37B", ["73B", "3.7B", "370B"]),
+        ("6.71 B", ["7.61 B", "6.17 B", "0.671 B", "67.1 B"]),
+        ("~1,335M", ["~3135M", "~1353M", "~133.5M", "~13350M"]),
+        ("7B", ["0.7B", "70B"]),
+        ("a lot", []),
+    ],
+)
+def test_misprints_of_a_rounded_count(text, misprints):
+    assert misprints == list(_misprints(text))
+
+
+@pytest.mark.parametrize("present", [1, 8, 61, 96])
+def test_round_numbers_near_a_dimension(present):
+    """Small multiples of powers of two, up to a factor of 4, the nearest first."""
+    near = {n for n in range(1, 5 * present) if n // (n & -n) <= 7 and present <= 4 * n <= 16 * present}
+    numbers = _round_numbers(present)
+
+    assert near - {present} == set(numbers)
+    assert numbers == sorted(numbers, key=lambda n: abs(math.log(n / present)))
+
+
+def test_round_numbers_near_a_large_dimension():
+    assert {1 << 38, 7 << 38, 1 << 42} < set(_round_numbers(1 << 40))
+
+
+@pytest.mark.parametrize("off", [1, MOST_PADDING, MOST_PADDING + 1, -1, -MOST_PADDING, -MOST_PADDING - 1])
+def test_rows_of_padding(off):
+    rows = LLAMA.vocabulary + off
+    total = parameters_of(evolve(LLAMA, vocabulary=rows))
+    (finding,) = findings("TRN405", put(bare(), "llama-3-8b", "parameters", Parameters(total=total)))
+    padding = f"padding is {'counted' if off > 0 else 'left out'}; a vocabulary of {rows:,} rows gives this number"
+    wrong = f"a wrong dimension: {rows:,} for vocabulary gives this number"
+
+    assert (padding in finding.hint, wrong in finding.hint) == (abs(off) <= 1024, abs(off) > 1024)
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        # One digit, two, three; active parameters, whose embedding may be left out.
+        ("small-3b", 2_500_000_000, 4_050_000_000),
+        ("small-30b", 27_777_777_778, 32_400_000_000),
+        ("small-350m", 339_805_826, 360_500_000),
+        ("small-1.5t", 1_388_888_888_889, 1_620_000_000_000),
+        ("small-8b-a3b", 2_500_000_000, 4_050_000_000 + 128_256 * 4096),
+    ],
+)
+def test_how_far_a_count_may_be_from_the_size_in_a_name(monkeypatch, name, least, most):
+    def reported(count):
+        monkeypatch.setattr(transformers, "parameters", lambda _: 8e9 if "8b-" in name else count)
+        monkeypatch.setattr(transformers, "active_parameters", lambda _: count)
+        node = bare().named("llama-3-8b")
+        spec = evolve(node.spec, parameters=None)
+        other = evolve(node, spec=spec, metadata=evolve(node.metadata, name=name, aliases=()))
+        return [*transformers.size_in_name.check(other, bare())] != []
+
+    assert [reported(n) for n in (least - 1, least, most, most + 1)] == [True, False, False, True]
