@@ -23,12 +23,6 @@ settings.load_profile("ci")
 # Before the first module of tests loads a catalog.
 keep()
 
-# A test that starts the command line checks anew; those of the cache itself turn it on.
-os.environ["TRNSPEC_NO_CACHE"] = "1"
-
-# And in one process; tests/checks/test_parts.py is about several.
-os.environ["TRNSPEC_JOBS"] = "1"
-
 # Processes that tests start use what others have compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

@@ -11,14 +11,12 @@ from trnspec.checks.runner import Checked, check, document_errors
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.loading.pipeline import Reading, link, read
-from trnspec.loading.processes import LEAST
 from trnspec.loading.selection import Selection, choose, listed
 from trnspec.loading.settings import Settings
-from trnspec.loading.snapshot import fetch, reading
-from trnspec.yaml import Limits, read_text
+from trnspec.yaml import Limits, read_file, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
     from typing import Any
 
@@ -67,17 +65,12 @@ def select(paths: Paths, known: Registry, settings: Settings, *, every: bool = F
     return choose(listed(paths), folders, [c for p in known.plugins for c in p.catalogs], settings, every=every)
 
 
-MANY = 2_000
-"""The texts of more documents than this are compressed in memory."""
-
-
-def readings(selection: Selection, known: Registry, jobs: int = 1) -> Iterator[Reading]:
+def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
     """Reads every document of a selection, the targets first, so that their names take precedence.
 
     Args:
         selection: The files.
         known: The kinds.
-        jobs: The number of processes; see :func:`trnspec.loading.snapshot.fetch`.
 
     Raises:
         UsageError: Standard input is selected, but closed.
@@ -87,27 +80,15 @@ def readings(selection: Selection, known: Registry, jobs: int = 1) -> Iterator[R
             raise UsageError("there is no standard input to read")
         # One byte more than the limit reveals a document that exceeds it.
         yield read(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
-    owner = owners(known, selection.links)
+    owner = owners(known)
     layer = selection.layers.get
-    state = selection.states.get
-    many = len(selection.checked) + len(selection.around) > MANY
-    if len(selection.checked) >= LEAST:
-        fetch((*selection.checked, *selection.around), selection.states, known, jobs, many=many)
-    for file in selection.checked:
-        yield reading(file, known, plugin=owner(file), layer=layer(file, 0), compacted=many, state=state(file))
-    for file in selection.around:
-        yield reading(
-            file, known, target=False, plugin=owner(file), layer=layer(file, 0), compacted=many, state=state(file)
-        )
+    for files, target in ((selection.checked, True), (selection.around, False)):
+        for file in files:
+            yield read(read_file(file), known, target=target, plugin=owner(file), layer=layer(file, 0))
 
 
-def owners(known: Registry, links: Container[str] | None = None) -> Callable[[str], str]:
-    """A function from the path of a file to the plugin that provides it; always empty if only one plugin has catalogs.
-
-    Args:
-        known: The plugins.
-        links: The files that are links, if that is known.
-    """
+def owners(known: Registry) -> Callable[[str], str]:
+    """A function from the path of a file to the plugin that provides it; always empty if only one plugin has catalogs."""
     roots = [(os.path.join(c.resolve(), ""), p.name) for p in known.plugins for c in p.catalogs]  # noqa: PTH118  # a final separator
     if len({name for _, name in roots}) < 2:
         return lambda path: ""  # noqa: ARG005  # files need not be resolved
@@ -120,7 +101,7 @@ def owners(known: Registry, links: Container[str] | None = None) -> Callable[[st
     folders: dict[str, str] = {}
 
     def owner(path: str) -> str:
-        if os.path.islink(path) if links is None else path in links:  # noqa: PTH114  # many files
+        if os.path.islink(path):  # noqa: PTH114  # many files
             return owner_of(path)
         folder = os.path.dirname(path)  # noqa: PTH120
         if folder not in folders:
@@ -152,36 +133,10 @@ def validate(
     Raises:
         UsageError: A path does not exist, or a setting names an unknown code.
     """
-    return validate_again(paths, None, settings=settings, registry=registry, every=every)
-
-
-def validate_again(
-    paths: Paths,
-    edited: Mapping[str, tuple[str, ...]] | None,
-    *,
-    settings: Settings | None = None,
-    registry: Registry | None = None,
-    every: bool = False,
-    jobs: int = 1,
-) -> Checked:
-    """The same as :func:`validate`, with less work after a run without findings.
-
-    Args:
-        paths: As for :func:`validate`, and as in that run.
-        edited: What has changed since; see :func:`trnspec.checks.runner.check`.
-        settings: The same settings.
-        registry: The same kinds and rules.
-        every: As for :func:`validate`.
-        jobs: The number of processes for many documents, which must be one in a program with threads.
-
-    Raises:
-        UsageError: As :func:`validate`.
-    """
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
     chosen.verify(known.codes)
-    given = readings(select(paths, known, chosen, every=every), known, jobs)
-    return check(given, known, chosen, edited=edited, jobs=jobs)
+    return check(readings(select(paths, known, chosen, every=every), known), known, chosen)
 
 
 def graph(paths: Paths = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:

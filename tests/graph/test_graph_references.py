@@ -1,11 +1,11 @@
-"""trnspec.graph.graph.build: references of documents whose names are known before they are loaded, and what is reported."""
+"""trnspec.graph.graph.build: users, problems of references and their hints."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from attrs import fields, frozen
+from attrs import evolve
 from catalogs import KNOWN, document, source
 
 from trnspec.graph.graph import MOST_KNOWN, Graph, build, names_used
@@ -17,25 +17,7 @@ from trnspec.yaml import read_text
 def node(text: str, *, target: bool = True) -> Node[Any]:
     found = read(read_text(text, "file.yaml"), KNOWN).node
     assert found is not None
-    values = {f.name: getattr(found, f.name) for f in fields(Node)} | {"target": target}
-    return Node(**values)
-
-
-@frozen(kw_only=True, eq=False)
-class Listed(Node[Any]):
-    """A node whose names are known although it is not loaded."""
-
-    listed: tuple[str, ...]
-
-    @property
-    def names_used(self) -> tuple[str, ...]:
-        return self.listed
-
-
-def listed(text: str, *names: str, target: bool = True) -> Listed:
-    found = node(text)
-    values = {f.name: getattr(found, f.name) for f in fields(Node)} | {"target": target}
-    return Listed(**values, listed=names)
+    return evolve(found, target=target)
 
 
 PAGE = source("page", "2024-02")
@@ -48,41 +30,25 @@ def codes(problems: list[Any]) -> list[tuple[str, str, str]]:
     return [(p.node.name, p.problem.code, p.problem.message) for p in problems]
 
 
-def test_known_names_are_enough() -> None:
-    """Nothing is reported about a document that is sound and not edited; who uses which is known."""
-    box = listed(BOX, "uno", "page")
-    graph, problems = build([node(PAGE), node(ONE), box], edited=set())
+def test_users() -> None:
+    """The documents that refer to each document, by its name or an alias."""
+    box = node(BOX)
+    graph, problems = build([node(PAGE), node(ONE), box])
 
     assert [] == codes(problems)
     assert {"one": {"box"}, "page": {"one", "box"}} == {k: set(v) for k, v in graph.users.items()}
-    assert ("uno", "page") == names_used(box)
+    assert ("page", "uno") == tuple(sorted(names_used(box)))
 
 
 @pytest.mark.parametrize(
-    ("names", "edited", "others", "target", "expected"),
+    ("text", "others", "expected"),
     [
-        # A name that no document has; of a document that is not checked, nothing.
-        (("uno", "page"), set(), [PAGE], True, [("box", "TRN201", "no Chip is named 'uno'")]),
-        (("uno", "page"), set(), [PAGE], False, []),
-        # An edited document has another kind now; one that is not edited is not looked at.
-        (("one", "page"), {"one"}, [PAGE, WIRE], True, [("box", "TRN202", "'one' is a Link; a Chip is expected here")]),
-        (
-            ("one", "page"),
-            {"page"},
-            [PAGE, WIRE],
-            True,
-            [("box", "TRN202", "'one' is a Link; a Chip is expected here")],
-        ),
-        (("one", "page"), {"other"}, [PAGE, WIRE], True, []),
-        # The document itself is edited: what it names is read anew.
-        (("page",), {"box"}, [PAGE, WIRE], True, [("box", "TRN202", "'one' is a Link; a Chip is expected here")]),
-        (("page",), {"other"}, [PAGE, WIRE], True, []),
+        (BOX, [PAGE], [("box", "TRN201", "no Chip is named 'uno'")]),
+        (BOX.replace("uno", "one"), [PAGE, WIRE], [("box", "TRN202", "'one' is a Link; a Chip is expected here")]),
     ],
 )
-def test_what_is_reported(names, edited, others, target, expected) -> None:
-    text = BOX if "uno" in names else BOX.replace("uno", "one")
-    box = listed(text, *names, target=target)
-    _, problems = build([*(node(other) for other in others), box], edited=edited)
+def test_problems_of_references(text, others, expected) -> None:
+    _, problems = build([*(node(other) for other in others), node(text)])
 
     assert expected == codes(problems)
 
@@ -94,13 +60,6 @@ def test_context_is_not_checked_if_targets_alone_are(targets_only) -> None:
 
     assert ([] if targets_only else [("box", "TRN201", "no Chip is named 'uno'")]) == codes(problems)
     assert {"page": {"box"}} == {k: set(v) for k, v in graph.users.items()}
-
-
-def test_edited_documents_are_the_targets_by_default() -> None:
-    """The names of a target are read anew, those of a context are believed."""
-    for target, expected in ((True, [("box", "TRN201", "no Chip is named 'uno'")]), (False, [])):
-        _, problems = build([node(PAGE, target=False), listed(BOX, "page", target=target)])
-        assert expected == codes(problems)
 
 
 @pytest.mark.parametrize(

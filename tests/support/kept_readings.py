@@ -13,8 +13,9 @@ from pathlib import Path
 from attrs import evolve
 
 from trnspec import api
-from trnspec.loading import index, snapshot
+from trnspec.loading import index
 from trnspec.loading.pipeline import Reading, read
+from trnspec.lsp import documents
 from trnspec.plugins.api import Registry
 from trnspec.testing import helpers
 from trnspec.yaml import Document, read_file
@@ -51,10 +52,9 @@ def _read(
     target: bool = True,
     plugin: str = "",
     layer: int = 0,
-    compacted: bool = False,
 ) -> Reading:
-    if compacted or id(document) not in _identities:
-        return read(document, registry, target=target, plugin=plugin, layer=layer, compacted=compacted)
+    if id(document) not in _identities:
+        return read(document, registry, target=target, plugin=plugin, layer=layer)
     key = (id(document), id(registry), target, plugin, layer)
     if key not in _readings:
         _readings[key] = (registry, read(document, registry, target=target, plugin=plugin, layer=layer))
@@ -63,7 +63,7 @@ def _read(
 
 def keep() -> None:
     """Makes ``trnspec.load``, ``trnspec.testing`` and the command line, in this process, use what was parsed before."""
-    for module in (snapshot, index, helpers):
+    for module in (api, index, helpers, documents):
         module.read_file = _read_file  # type: ignore[attr-defined]
-    for module in (api, snapshot, helpers):
+    for module in (api, helpers, documents):
         module.read = _read  # type: ignore[attr-defined]

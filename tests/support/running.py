@@ -187,13 +187,3 @@ def _run_in_fork(
             sys.stderr.flush()
         finally:
             os._exit(status if isinstance(status, int) else 0 if status is None else 1)
-
-
-def children() -> set[int]:
-    """The processes that this one has started, as far as they are listed."""
-    found = set()
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            if int(file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
-                found.add(int(file.parent.name))
-    return found

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 import click
 
+from trnspec.api import plugins, validate
+from trnspec.cli.common import here
 from trnspec.cli.complete import codes
 from trnspec.cli.formats import Format
 from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
-from trnspec.cli.validation import outcome
 from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
-from trnspec.loading.files import documents_in
-from trnspec.loading.processes import LIMIT
+from trnspec.loading.files import documents_in, is_document
+from trnspec.loading.selection import STDIN
 from trnspec.loading.settings import Settings
+from trnspec.output.reporters import render, use_color
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 @click.command(
@@ -95,21 +103,8 @@ from trnspec.loading.settings import Settings
     metavar="DIR",
     help="Also resolve names in this catalog, and check it if no PATH is given; may be repeated.",
 )
-@click.option(
-    "--jobs",
-    cls=GroupedOption,
-    group="Output",
-    metavar="N",
-    type=click.IntRange(1, LIMIT),
-    help="Check many documents with N processes, by default one for each core, at most 8; TRNSPEC_JOBS=N does the same.",
-)
-@click.option(
-    "--no-cache",
-    is_flag=True,
-    cls=GroupedOption,
-    group="Output",
-    help="Check again, even if nothing has changed since the same run; TRNSPEC_NO_CACHE=1 does the same.",
-)
+@click.option("--jobs", type=click.IntRange(min=1), hidden=True, expose_value=False)  # without effect since 0.2
+@click.option("--no-cache", is_flag=True, hidden=True, expose_value=False)  # without effect since 0.2
 def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     paths: tuple[str, ...],
     format_: str,
@@ -120,8 +115,6 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     table: bool,  # noqa: FBT001  # click passes it by name
     baseline: FilePath | None,
     skip_others: bool,  # noqa: FBT001
-    jobs: int | None,
-    no_cache: bool,  # noqa: ARG001, FBT001  # it is looked for before anything is imported
 ) -> None:
     """Check catalog files and all documents that refer to them.
 
@@ -138,28 +131,48 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     if table and format_ != "text":
         raise UsageError(f"--table is printed with --format text only, not with --format {format_}")
     if not paths:
-        _hold_something(given.catalogs)
-    found = outcome(paths, given, format_, skip_others=skip_others, baseline=baseline, jobs=jobs)
-    if found is None:
-        sys.exit(0)
+        _require_documents(given.catalogs)
+    settings = here().merged(given)
+    if skip_others and paths:
+        paths = tuple(_documents(paths))
+        if not paths:
+            sys.exit(0)
+    checked = validate(paths, settings=settings, registry=plugins().registry, every=True)
+    stale: list[str] = []
+    if baseline is not None:
+        from trnspec.checks.baseline import read, without
+
+        checked, stale = without(checked, read(baseline), settings)
     if table:
         from trnspec.cli.render import show
         from trnspec.cli.tables import contents
 
-        show(contents(found.checked.graph))
+        show(contents(checked.graph))
         click.echo()
-    if found.text:
-        click.echo(found.text, color=found.color)
-    for line in found.idle:
+    color = use_color(sys.stdout, os.environ)
+    text = render(checked.report, format_, color=color, texts=checked.texts, when=datetime.now(UTC))
+    if text:
+        click.echo(text, sys.stdout, color=color)  # click would write UTF-8 where the encoding is ASCII
+    for line in stale:
         click.echo(f"no longer occurs: {line}", err=True)
-    if found.idle:
+    if stale:
         click.echo(f"trnspec baseline {baseline} removes what no longer occurs", err=True)
-    if not table:
-        found.store(format_)
-    sys.exit(found.status)
+    sys.exit(0 if checked.report.ok else 1)
 
 
-def _hold_something(folders: tuple[FilePath, ...]) -> None:
+def _documents(paths: Iterable[str]) -> Iterator[str]:
+    """The paths without the files, also those in folders, that other programs use."""
+    for path in paths:
+        if path == STDIN:
+            yield path
+        elif not FilePath(path).is_dir():
+            if is_document(FilePath(path)):
+                yield path
+        else:
+            yield from (str(file) for file in documents_in(FilePath(path)) if is_document(file))
+
+
+def _require_documents(folders: tuple[FilePath, ...]) -> None:
     """Raise an error for a folder of --catalog without documents, as for such a PATH."""
     for folder in folders:
         if folder.is_dir() and not any(documents_in(folder)):

@@ -133,13 +133,11 @@ def _state(folders: Iterable[FilePath]) -> State:
 def _checked(named: Iterable[FilePath], catalogs: tuple[FilePath, ...]) -> Checked | None:
     """The result of a check; ``None`` if it is not possible now, which is printed."""
     from trnspec.api import plugins, validate
-    from trnspec.cache import verdicts
     from trnspec.checks.runner import Checked
     from trnspec.cli.common import here
     from trnspec.diagnostics import Report
     from trnspec.graph.graph import Graph
     from trnspec.loading.settings import Settings
-    from trnspec.loading.snapshot import snapshots
 
     try:
         settings: Settings = here().merged(Settings(catalogs=catalogs))
@@ -148,8 +146,7 @@ def _checked(named: Iterable[FilePath], catalogs: tuple[FilePath, ...]) -> Check
             click.echo("there is no document", err=True)
             return Checked(Graph({}), Report(()), {})  # the findings of documents that were removed are resolved
         known = plugins().registry
-        with snapshots(known, enabled=verdicts.is_allowed(sys.argv[1:], os.environ)):
-            return validate(files, settings=settings, registry=known)
+        return validate(files, settings=settings, registry=known)
     except UsageError as error:
         click.echo(f"not checked: {error}", err=True)
         return None

@@ -11,14 +11,9 @@ Numbers = tuple[int, int, str]
 """Training generation, accelerator generation, and the name of the source that counts them."""
 
 
-def numbers_of(node: Node[Any]) -> Numbers | None:
+def generation_numbers(node: Node[Any]) -> Numbers | None:
     """The generation numbers of a chip and their source; ``None`` where one of them is not stated."""
     generation, source = getattr(node.spec, "generation", None), node.metadata.source
     if generation is None or generation.training is None or generation.accelerator is None or source is None:
         return None
     return int(generation.training), int(generation.accelerator), source.name
-
-
-def generation_numbers(node: Node[Any]) -> Numbers | None:
-    """The same, of a document that is not loaded from what is known of it."""
-    return node.summary[0] if node.summary else numbers_of(node)

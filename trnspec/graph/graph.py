@@ -220,7 +220,6 @@ def build(
     broken: Mapping[str, str] = {},
     *,
     targets_only: bool = False,
-    edited: AbstractSet[str] | None = None,
 ) -> tuple[Graph, list[NodeProblem]]:
     """The graph of some nodes, and what is wrong with their names and references.
 
@@ -228,7 +227,6 @@ def build(
         nodes: In order of precedence: of two that share a name the first stays.
         broken: Names that exist but could not be structured; a reference to one of them is not "dangling".
         targets_only: Whether to check the references of targets alone, which is quicker in a large catalog.
-        edited: The names of the documents that have changed since all references were sound; ``None``: the targets.
     """
     kept: dict[str, Node[Any]] = {}
     problems: list[NodeProblem] = []
@@ -250,11 +248,9 @@ def build(
                 taken[alias] = (node, path)
     graph = Graph(kept, broken)
     users: dict[str, set[str]] = {}
-    if edited is None:
-        edited = {node.name for node in kept.values() if node.target}
     for node in kept.values():
         if node.target or not targets_only:
-            problems += _references(node, graph, users, edited)
+            problems += _references(node, graph, users)
     if not targets_only:
         object.__setattr__(graph, "users", users)
     return graph, problems
@@ -289,7 +285,7 @@ _names_used: weakref.WeakKeyDictionary[Node[Any], tuple[str, ...]] = weakref.Wea
 
 def names_used(node: Node[Any]) -> tuple[str, ...]:
     """The names that a node refers to, each once; a node is in several graphs, so they are cached for its lifetime."""
-    known = node.names_used or _names_used.get(node)
+    known = _names_used.get(node)
     if known is None:
         known = _names_used[node] = tuple(dict.fromkeys(ref.name for _, _, ref in references(node)))
     return known
@@ -306,19 +302,7 @@ MOST_KNOWN = 6
 """The most names that a hint lists."""
 
 
-def _references(
-    node: Node[Any], graph: Graph, users: dict[str, set[str]], edited: AbstractSet[str]
-) -> Iterator[NodeProblem]:
-    name, names = node.name, node.names_used
-    if names is not None and name not in edited:
-        used = set(map(graph.aliases.get, names))
-        is_sound = None not in used or not node.target
-        used.discard(None)
-        for own in used:
-            users.setdefault(own, set()).add(name)  # type: ignore[arg-type]  # a name
-        # Of the references of other documents only those to an edited one are of interest, whose kind may have changed.
-        if is_sound and edited.isdisjoint(used):
-            return
+def _references(node: Node[Any], graph: Graph, users: dict[str, set[str]]) -> Iterator[NodeProblem]:
     every = list(references(node))
     _names_used[node] = tuple(dict.fromkeys(ref.name for _, _, ref in every))
     for path, target, ref in every:

@@ -37,11 +37,11 @@ def documents_in(folder: FilePath) -> Iterator[FilePath]:
     Raises:
         UsageError: The folder, or a folder in it, cannot be read.
     """
-    return (FilePath(file) for file, _ in documents_below(str(folder)))
+    return map(FilePath, documents_below(str(folder)))
 
 
-def documents_below(folder: str) -> Iterator[tuple[str, bool]]:
-    """The same as texts, each with whether it is a link: a catalog may have many thousands."""
+def documents_below(folder: str) -> Iterator[str]:
+    """The paths of the documents below a folder as :func:`documents_in` orders them; a catalog may have many thousands."""
     folders = [folder]
     while folders:
         where = folders.pop()
@@ -58,7 +58,7 @@ def documents_below(folder: str) -> Iterator[tuple[str, bool]]:
                 if not entry.is_symlink():
                     below.append(path)
             elif name.endswith(SUFFIXES):
-                yield path, entry.is_symlink()
+                yield path
         folders += reversed(below)
 
 

@@ -20,12 +20,10 @@ from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Place, Problem
-from trnspec.yaml.reader import compact
 from trnspec.yaml.text import BIDI, foreign, name_of, unsafe_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
 
     from trnspec.plugins.api import Kind, Registry
     from trnspec.quantities.units import UnitTable
@@ -61,14 +59,13 @@ def read(  # each one is independent of the others
     target: bool = True,
     plugin: str = "",
     layer: int = 0,
-    compacted: bool = False,
 ) -> Reading:
-    """The node of a document, and its problems; ``compacted`` keeps a document without problems in less memory."""
-    reading = _read(document, registry, target=target, compacted=compacted)
+    """The node of a document, and its problems."""
+    reading = _read(document, registry, target=target)
     return evolve(reading, plugin=plugin, layer=layer) if plugin or layer else reading
 
 
-def _read(document: Document, registry: Registry, *, target: bool, compacted: bool) -> Reading:
+def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
     problems = list(document.problems)
     data = document.data
     name = _name(document)
@@ -92,9 +89,7 @@ def _read(document: Document, registry: Registry, *, target: bool, compacted: bo
         data = _without(data, paths)
         document = evolve(document, data=data, rejected=document.rejected | paths)
     try:
-        kept = compact(document) if compacted and not problems else document
-        node = structure(kind.name, kind.spec, kept, data, registry.units)
-        document = kept
+        node = structure(kind.name, kind.spec, document, data, registry.units)
     except StructureError as error:
         node, more = _valid_part(kind, document, data, error, registry.units)
         problems += more
@@ -256,7 +251,6 @@ def link(
     *,
     shadow_broken: bool = True,
     targets_only: bool = False,
-    edited: AbstractSet[str] | None = None,
 ) -> tuple[Graph, list[Diagnostic]]:
     """The graph of some readings, and all problems so far, unfiltered.
 
@@ -267,7 +261,6 @@ def link(
         shadow_broken: Whether an unusable document also replaces those of the same name in the context, so that
             references to it are reported.
         targets_only: Whether to check the references of targets alone.
-        edited: The names of the documents that have changed since all references were sound; ``None``: the targets.
     """
     every = list(readings)
     readings, rejected = apply_precedence(every)
@@ -293,7 +286,7 @@ def link(
                     nearest.setdefault(alias, reading.layer)
     if not shadow_broken:
         broken = {name: file for name, file in broken.items() if name not in nearest}
-    graph, problems = build(nodes, broken, targets_only=targets_only, edited=edited)
+    graph, problems = build(nodes, broken, targets_only=targets_only)
     diagnostics = [_diagnostic(p, r.document) for r in every for p in r.problems]
     diagnostics += [
         evolve(_diagnostic(p.problem, p.node.document), see=p.see)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -35,16 +34,12 @@ class Selection:
         stdin: Whether standard input is checked too.
         around: The paths of the files to resolve names against.
         layers: The layer of the catalog of a file, counted from the user, if it is not 0.
-        states: The state of each file that is accessible, by its path.
-        links: The files that are links.
     """
 
     checked: tuple[str, ...]
     stdin: bool
     around: tuple[str, ...]
     layers: Mapping[str, int] = field(factory=dict)
-    states: Mapping[str, os.stat_result] = field(factory=dict, repr=False)
-    links: AbstractSet[str] = field(factory=frozenset, repr=False)
 
     @property
     def targets(self) -> tuple[FilePath, ...]:
@@ -97,10 +92,10 @@ def choose(
                 raise UsageError(f"{path} holds no .yaml files")
             roots[file.absolute().parent if file.absolute().name in folders else file.absolute()] = None
         else:
-            inside = [(str(file), file.is_symlink())]
+            inside = [str(file)]
             roots[root_of(file, folders)] = None
-        for document, is_link in inside:
-            files.add(document, is_link=is_link)
+        for document in inside:
+            files.add(document)
     checked = tuple(files.paths)
     roots.update(dict.fromkeys(folder.absolute() for folder in _named(settings)))
     installed = dict.fromkeys(c.absolute() for c in catalogs)
@@ -109,11 +104,11 @@ def choose(
     for number, root in enumerate(roots, 1):
         # All plugins are one layer, because their order must not matter.
         layer = number if root not in installed else len(roots) + 1
-        for document, is_link in _context(str(root), folders):
-            if files.add(document, is_link=is_link):
+        for document in _context(str(root), folders):
+            if files.add(document):
                 layers[document] = layer
     around = tuple(files.paths[len(checked) :])
-    return Selection(checked, STDIN in paths, around, layers, files.states, files.links)
+    return Selection(checked, STDIN in paths, around, layers)
 
 
 class _Files:
@@ -121,17 +116,13 @@ class _Files:
 
     Attributes:
         paths: Their paths.
-        states: The state of each that is accessible.
-        links: Those that are links.
     """
 
     def __init__(self) -> None:
         self.paths: list[str] = []
-        self.states: dict[str, os.stat_result] = {}
-        self.links: set[str] = set()
         self._known: set[object] = set()
 
-    def add(self, path: str, *, is_link: bool) -> bool:
+    def add(self, path: str) -> bool:
         """Add a file; whether it is new."""
         identity: object
         try:
@@ -141,13 +132,10 @@ class _Files:
         else:
             # Some file systems have no inode numbers.
             identity = (status.st_dev, status.st_ino) if status.st_ino else FilePath(path).absolute()
-            self.states.setdefault(path, status)
         if identity in self._known:
             return False
         self._known.add(identity)
         self.paths.append(path)
-        if is_link:
-            self.links.add(path)
         return True
 
 
@@ -164,10 +152,10 @@ def _every(catalogs: Iterable[FilePath], settings: Settings) -> Selection:
     layers: dict[str, int] = {}
     layered = [[folder] for folder in _named(settings)] + [list(dict.fromkeys((shipped(), *catalogs)))]
     for number, roots in enumerate(layered):
-        for file, is_link in (f for root in roots for f in documents_below(str(root))):
-            if files.add(file, is_link=is_link):
+        for file in (f for root in roots for f in documents_below(str(root))):
+            if files.add(file):
                 layers[file] = number
-    return Selection(tuple(files.paths), stdin=False, around=(), layers=layers, states=files.states, links=files.links)
+    return Selection(tuple(files.paths), stdin=False, around=(), layers=layers)
 
 
 def _is_folder(path: FilePath) -> bool:
@@ -180,13 +168,13 @@ def _is_folder(path: FilePath) -> bool:
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _context(root: str, folders: Collection[str]) -> Iterator[tuple[str, bool]]:
-    """The documents of a catalog, each with whether it is a link: those in the folders of the kinds, and those directly in it."""
+def _context(root: str, folders: Collection[str]) -> Iterator[str]:
+    """The documents of a catalog: those in the folders of the kinds, and those directly in it."""
     for folder in sorted(folders):
         yield from documents_below(str(FilePath(root, folder)))
     try:
         with os.scandir(root) as inside:
-            files = sorted((e.path, e) for e in inside if e.name.endswith(SUFFIXES) and not e.name.startswith("."))
+            files = sorted(e.path for e in inside if e.name.endswith(SUFFIXES) and not e.name.startswith("."))
     except OSError:
         return  # a named file can be in a folder that cannot be listed
-    yield from ((path, entry.is_symlink()) for path, entry in files if FilePath(path).is_file())
+    yield from (path for path in files if FilePath(path).is_file())

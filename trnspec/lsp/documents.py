@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path as FilePath
 
 from attrs import define, evolve, field, frozen
 
 from trnspec.api import owners, select
-from trnspec.cache import verdicts
 from trnspec.errors import UsageError
 from trnspec.loading import settings as settings_
 from trnspec.loading.files import root_of
 from trnspec.loading.pipeline import Reading, read
 from trnspec.loading.settings import Settings
-from trnspec.loading.snapshot import reading, snapshots
 from trnspec.plugins.api import Registry
-from trnspec.yaml import read_text
+from trnspec.yaml import read_file, read_text
 
 _VERSION = re.compile(r"""^["']?api_version["']?[ \t]*:[ \t]*["']?trnspec/""", re.MULTILINE)
 _KIND = re.compile(r"""^["']?kind["']?[ \t]*:[ \t]*["']?([\w-]+)""", re.MULTILINE)
@@ -107,12 +104,11 @@ class Documents:
         except UsageError as error:
             warning = warning or str(error)
             selection = select(["-"], self.known, evolve(settings, catalogs=()))
-        owner = owners(self.known, selection.links)
+        owner = owners(self.known)
         readings = {}
-        with snapshots(self.known, enabled=verdicts.is_allowed(sys.argv[1:], os.environ)):
-            for path in selection.around:
-                file = canonical(path)
-                readings[file] = self._reading(file, owner(path), selection.layers.get(path, 0))
+        for path in selection.around:
+            file = canonical(path)
+            readings[file] = self._reading(file, owner(path), selection.layers.get(path, 0))
         return Surroundings(readings, settings, warning)
 
     def _settings(self, root: FilePath) -> tuple[Settings, str]:
@@ -128,10 +124,8 @@ class Documents:
         origin = (*(_state(file) if text is None else (text,)), plugin, layer)
         kept = self._kept.get(file)
         if kept is None or kept.origin != origin:
-            if text is None:
-                found = reading(file, self.known, target=False, plugin=plugin, layer=layer)
-            else:
-                found = read(read_text(text, file), self.known, target=False, plugin=plugin, layer=layer)
+            document = read_file(file) if text is None else read_text(text, file)
+            found = read(document, self.known, target=False, plugin=plugin, layer=layer)
             kept = self._kept[file] = _Kept(origin, found)
         return kept.reading
 

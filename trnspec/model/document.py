@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, ClassVar, Generic, Literal, TypeVar
 
 from attrs import field, frozen
 
@@ -166,16 +166,6 @@ class Node(Generic[T_co]):
     def is_of(self, *specs: type) -> bool:
         """Whether the spec is of one of some classes, or of a class derived from it."""
         return issubclass(self.spec_class, specs)
-
-    @property
-    def names_used(self) -> tuple[str, ...] | None:
-        """The names that it refers to, where they are known although the document is not loaded; else ``None``."""
-        return None
-
-    @property
-    def summary(self) -> tuple[Any, ...]:
-        """Values that are known although the document is not loaded; empty otherwise."""
-        return ()
 
     def claim_path(self, index: int) -> Path:
         """The path of the claim at ``index`` in the file."""
