@@ -10,11 +10,11 @@ import pytest
 from attrs import evolve
 from running import ROOT
 
-from trnspec.api import Selection, readings, registry, select, validate
+from trnspec.api import Selection, load_documents, registry, select, validate
 from trnspec.checks.runner import check
 from trnspec.errors import UsageError
 from trnspec.loading.files import documents_in, shipped
-from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.loading.settings import Settings
 from trnspec.plugins.api import API, Plugin, Registry
 from trnspec.yaml import read_file
@@ -57,11 +57,11 @@ def shared(tmp_path_factory):
     """A copy of the catalog, and the reading of each file, once."""
     root = tmp_path_factory.mktemp("copy") / "catalog"
     shutil.copytree(ROOT / "catalog", root)
-    known: dict[Path, Reading] = {}
+    known: dict[Path, LoadResult] = {}
 
-    def reading(file: Path, *, target: bool) -> Reading:
+    def reading(file: Path, *, target: bool) -> LoadResult:
         if file not in known:
-            known[file] = read(read_file(file), KNOWN, target=False)
+            known[file] = load_document(read_file(file), KNOWN, target=False)
         found = known[file]
         return evolve(found, target=target, node=found.node and evolve(found.node, target=target))
 
@@ -275,6 +275,6 @@ def test_file_that_vanishes(copy: Path) -> None:
     """It was there when it was selected: one finding, for that file."""
     found = select(["copy/links"], KNOWN, Settings())
     (copy / "links" / "efa.yaml").unlink()
-    problems = {(r.document.file, p.code) for r in readings(found, KNOWN) for p in r.problems}
+    problems = {(r.document.file, p.code) for r in load_documents(found, KNOWN) for p in r.problems}
 
     assert {("copy/links/efa.yaml", "TRN001")} == problems

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trnspec.checks.runner import Checked, check, document_errors
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
-from trnspec.loading.pipeline import Reading, link, read
+from trnspec.loading.pipeline import LoadResult, link, load_document
 from trnspec.loading.selection import Selection, choose, listed
 from trnspec.loading.settings import Settings
 from trnspec.yaml import Limits, read_file, read_text
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trnspec.evaluation.sweeps.sweep import Sweep
     from trnspec.graph.graph import Graph
     from trnspec.loading.selection import Paths
+    from trnspec.loading.store import DocumentStore
     from trnspec.plugins.api import Evaluator, Registry
     from trnspec.plugins.discovery import Discovery
 
@@ -65,12 +66,13 @@ def select(paths: Paths, known: Registry, settings: Settings, *, every: bool = F
     return choose(listed(paths), folders, [c for p in known.plugins for c in p.catalogs], settings, every=every)
 
 
-def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
-    """Reads every document of a selection, the targets first, so that their names take precedence.
+def load_documents(selection: Selection, known: Registry, store: DocumentStore | None = None) -> Iterator[LoadResult]:
+    """Loads every document of a selection, the targets first, so that their names take precedence.
 
     Args:
         selection: The files.
         known: The kinds.
+        store: The documents that are in memory, if the program keeps them.
 
     Raises:
         UsageError: Standard input is selected, but closed.
@@ -79,12 +81,13 @@ def readings(selection: Selection, known: Registry) -> Iterator[Reading]:
         if sys.stdin is None:
             raise UsageError("there is no standard input to read")
         # One byte more than the limit reveals a document that exceeds it.
-        yield read(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
+        yield load_document(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
     owner = owners(known)
     layer = selection.layers.get
     for files, target in ((selection.checked, True), (selection.around, False)):
         for file in files:
-            yield read(read_file(file), known, target=target, plugin=owner(file), layer=layer(file, 0))
+            where: Any = {"target": target, "plugin": owner(file), "layer": layer(file, 0)}
+            yield load_document(read_file(file), known, **where) if store is None else store.load(file, **where)
 
 
 def owners(known: Registry) -> Callable[[str], str]:
@@ -117,6 +120,7 @@ def validate(
     settings: Settings | None = None,
     registry: Registry | None = None,
     every: bool = False,
+    store: DocumentStore | None = None,
 ) -> Checked:
     """Checks documents, and the documents that refer to them.
 
@@ -126,6 +130,7 @@ def validate(
         registry: The kinds and rules; those of this installation if omitted.
         every: If ``paths`` is empty, check every catalog, as ``trnspec validate`` does: the shipped one, those of the
             settings, and those of plugins.
+        store: The documents that are in memory, if the program keeps them.
 
     Returns:
         The report, and the graph of the documents.
@@ -136,7 +141,7 @@ def validate(
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
     chosen.verify(known.codes)
-    return check(readings(select(paths, known, chosen, every=every), known), known, chosen)
+    return check(load_documents(select(paths, known, chosen, every=every), known, store), known, chosen)
 
 
 def graph(paths: Paths = (), *, settings: Settings | None = None, registry: Registry | None = None) -> Graph:
@@ -155,7 +160,7 @@ def graph(paths: Paths = (), *, settings: Settings | None = None, registry: Regi
     """
     known = registry if registry is not None else _registry()
     chosen = settings if settings is not None else Settings()
-    linked, diagnostics = link(readings(select(paths, known, chosen, every=True), known), shadow_broken=False)
+    linked, diagnostics = link(load_documents(select(paths, known, chosen, every=True), known), shadow_broken=False)
     if diagnostics:
         from trnspec.loading.precedence import warn_of_errors
 

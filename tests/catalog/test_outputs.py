@@ -38,7 +38,7 @@ from trnspec.catalog.versions.overlay import apply_overlay
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.graph.facts import facts
 from trnspec.graph.graph import Graph
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.yaml import read_text
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ def dates_of_slips() -> Iterator[str]:
     before = {date: _dated(NOW, date) for date in dates}
     for slip in (slip for name in texts for slip in slips(texts, name, 1)):
         changed_texts = [*(texts | {slip.file: slip.text}).items(), *rest]
-        made = link([read(read_text(text, name), KNOWN) for name, text in changed_texts])[0]
+        made = link([load_document(read_text(text, name), KNOWN) for name, text in changed_texts])[0]
         yield str(slip)
         for date in dates:
             lines = _dated(made, date)

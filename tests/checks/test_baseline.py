@@ -15,7 +15,7 @@ from trnspec.checks import baseline
 from trnspec.checks.baseline import Baseline, accepting, read, without
 from trnspec.checks.runner import Checked, check
 from trnspec.errors import UsageError
-from trnspec.loading.pipeline import read as reading
+from trnspec.loading.pipeline import load_document
 from trnspec.loading.settings import Settings
 from trnspec.yaml import read_text
 
@@ -26,7 +26,7 @@ TEXT = st.text('aµ中"\\ \n', max_size=6)
 def checked(folder: Path, *, only: tuple[str, ...] = (), **specs: str) -> Checked:
     """The findings in chips, each with some more of its spec."""
     readings = [
-        reading(
+        load_document(
             read_text(HEAD.format(name, spec), str(folder / f"{name}.yaml")), KNOWN, target=not only or name in only
         )
         for name, spec in specs.items()
@@ -134,7 +134,7 @@ def test_what_was_not_checked_is_not_listed(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_used_is_named_by_its_path(tmp_path: Path) -> None:
     (tmp_path / "chips").mkdir()
-    broken = reading(read_text("{\n", str(tmp_path / "chips" / "broken.yaml")), KNOWN)
+    broken = load_document(read_text("{\n", str(tmp_path / "chips" / "broken.yaml")), KNOWN)
     run = check([broken], KNOWN, Settings())
     (key,) = accepting(run, tmp_path / "baseline.json").findings
 

@@ -9,7 +9,7 @@ from rules_world import KNOWN
 
 from trnspec.checks import fixes
 from trnspec.checks.fixes import Fixed, fix
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.loading.settings import Settings
 from trnspec.yaml import read_text
 
@@ -19,7 +19,9 @@ MEMORY = "memory: {capacity: 8 GiB}"
 
 def fixed(texts: dict[str, str], targets: tuple[str, ...] = ("one", "two")) -> Fixed:
     """The documents after the edits; each is given by what follows its title, and its spec."""
-    readings = [read(read_text(text, f"{name}.yaml"), KNOWN, target=name in targets) for name, text in texts.items()]
+    readings = [
+        load_document(read_text(text, f"{name}.yaml"), KNOWN, target=name in targets) for name, text in texts.items()
+    ]
     return fix(readings, KNOWN, Settings(select=("TRN1", "TRN304")))
 
 
@@ -77,7 +79,7 @@ def test_stubs_of_missing_sources(tmp_path: Path) -> None:
         for name, source in (("one", "acme-2026-10"), ("two", "acme-2026-10"), ("three", "other-2026-10"))
     }
     readings = [
-        read(read_text(text, str(tmp_path / "chips" / f"{name}.yaml")), KNOWN, target=name != "three")
+        load_document(read_text(text, str(tmp_path / "chips" / f"{name}.yaml")), KNOWN, target=name != "three")
         for name, text in texts.items()
     ]
     found = fix(readings, KNOWN, Settings())

@@ -15,7 +15,7 @@ from running import ROOT, environment
 
 from trnspec.checks.runner import check
 from trnspec.errors import UsageError
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.plugins.api import API, Finding, Plugin, Registry, rule
 from trnspec.plugins.failures import seconds_of
 from trnspec.yaml import read_text
@@ -32,7 +32,7 @@ def checked(*rules, target: bool = True):
     core = evolve(KNOWN.plugins[0], rules=())
     known = Registry.of([core, Plugin(name="evil", api=API, rules=rules)])
     texts = [(CHIP, "part.yaml", target), (source("page", "2024-01-01"), "page.yaml", False)]
-    report = check([read(read_text(t, f), known, target=k) for t, f, k in texts], known).report
+    report = check([load_document(read_text(t, f), known, target=k) for t, f, k in texts], known).report
     return {(d.code, d.where.file) for d in report.diagnostics}
 
 

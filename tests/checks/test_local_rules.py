@@ -12,7 +12,7 @@ from trnspec.api import registry
 from trnspec.checks import runner
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import documents_in, shipped
-from trnspec.loading.pipeline import Reading, link, read
+from trnspec.loading.pipeline import LoadResult, link, load_document
 from trnspec.yaml import read_text
 
 KINDS = ("chips", "cores", "links", "servers", "ultraservers", "models", "prices", "sources", "measured")
@@ -30,19 +30,21 @@ def _changed(text: str, random_: random.Random) -> str:
 
 
 @pytest.fixture(scope="module")
-def readings() -> list[Reading]:
+def readings() -> list[LoadResult]:
     """The shipped catalog with many slips."""
     random_ = random.Random(7)
     files = [file for kind in KINDS for file in documents_in(shipped() / kind)]
     texts = {file: file.read_text(encoding="utf-8") for file in files}
     known = registry()
     return [
-        read(read_text(_changed(text, random_) if random_.random() < CHANGED else text, str(file)), known, target=False)
+        load_document(
+            read_text(_changed(text, random_) if random_.random() < CHANGED else text, str(file)), known, target=False
+        )
         for file, text in texts.items()
     ]
 
 
-def test_local_findings_point_into_used_documents(readings: list[Reading]) -> None:
+def test_local_findings_point_into_used_documents(readings: list[LoadResult]) -> None:
     graph, _ = link(readings)
     files = {node.document.file: node.name for node in graph}
     found = set()
@@ -70,11 +72,13 @@ def test_rules_over_the_graph_are_local_if_they_use_its_scope() -> None:
     ],
 )
 def test_the_report_is_that_of_all_rules_on_all_documents(
-    name: str, readings: list[Reading], monkeypatch: pytest.MonkeyPatch
+    name: str, readings: list[LoadResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = registry()
     file = next(f for f in documents_in(shipped()) if f.stem == name)
-    target = read(read_text(_changed(Path(file).read_text(encoding="utf-8"), random.Random(3)), "changed.yaml"), known)
+    target = load_document(
+        read_text(_changed(Path(file).read_text(encoding="utf-8"), random.Random(3)), "changed.yaml"), known
+    )
     given = [target, *readings]
     quick = runner.check(given, known)
     monkeypatch.setattr(Graph, "using", lambda graph, _: set(graph.nodes))
@@ -84,7 +88,7 @@ def test_the_report_is_that_of_all_rules_on_all_documents(
     assert full.report == quick.report
 
 
-def test_users_are_found_through_others(readings: list[Reading]) -> None:
+def test_users_are_found_through_others(readings: list[LoadResult]) -> None:
     graph, _ = link(readings)
     again = Graph(graph.nodes)
 

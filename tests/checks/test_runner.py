@@ -5,7 +5,7 @@ from __future__ import annotations
 from rules_world import KNOWN
 
 from trnspec.checks.runner import check
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.loading.settings import Settings
 from trnspec.yaml import read_text
 
@@ -20,7 +20,9 @@ spec: {chips: {chip: two, count: 4}, stated: {memory: {capacity: 48 GiB}}}
 
 
 def run(texts: dict[str, str], targets: tuple[str, ...], **settings: tuple[str, ...]):
-    readings = [read(read_text(text, f"{name}.yaml"), KNOWN, target=name in targets) for name, text in texts.items()]
+    readings = [
+        load_document(read_text(text, f"{name}.yaml"), KNOWN, target=name in targets) for name, text in texts.items()
+    ]
     return check(readings, KNOWN, Settings(**settings))
 
 

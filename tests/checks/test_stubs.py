@@ -9,7 +9,7 @@ from rules_world import KNOWN
 
 from trnspec.checks.runner import check
 from trnspec.checks.stubs import missing_source, stub_of
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.loading.settings import Settings
 from trnspec.yaml import read_text
 
@@ -54,7 +54,7 @@ def test_a_stub(tmp_path: Path) -> None:
     fields = [line.partition(":")[0].strip() for line in lines[lines.index("spec:") + 1 :]]
     assert fields == ["publisher", "as_of", "rank", "address"]
     assert " One of " in next(line for line in lines if line.startswith("  rank:"))
-    report = check([read(read_text(text, str(file)), KNOWN)], KNOWN, Settings(select=("TRN1", "TRN2"))).report
+    report = check([load_document(read_text(text, str(file)), KNOWN)], KNOWN, Settings(select=("TRN1", "TRN2"))).report
     assert {d.where.place.line for d in report.diagnostics if d.where.place} <= {
         number for number, line in enumerate(lines, 1) if ":  # " in line
     }

@@ -33,13 +33,14 @@ SLOW = pytest.mark.slow
 TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="measuring needs PyTorch, the extra measure")
 MATPLOTLIB = pytest.mark.skipif(find_spec("matplotlib") is None, reason="charts need matplotlib, the extra plot")
 MARKS = {"calibrate": [SLOW], "measure": [SLOW, TORCH], "plot": [MATPLOTLIB], "site build": [SLOW]}
-ENDLESS = ("lsp", "mcp", "site serve", "watch")
+ENDLESS = ("lsp", "mcp", "site serve")
 NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 EXAMPLES = [
     pytest.param(line, id=f"{name} {number}", marks=MARKS.get(name, MARKS.get(name.partition(" ")[0], [])))
     for name, command in commands().items()
     if name not in ENDLESS
     for number, (line, _) in enumerate(getattr(command, "examples", ()))
+    if "--watch" not in line
 ]
 
 DOCUMENT = """api_version: trnspec/v1
@@ -127,7 +128,9 @@ def test_help(here, name) -> None:
     assert isinstance(command, GroupedCommand)
     assert command.examples
     assert all(explanation.endswith(":") for _, explanation in command.examples)
-    assert [o.name for o in command.params if isinstance(o, click.Option) and not getattr(o, "group", "")] == []
-    assert [o.name for o in command.params if isinstance(o, click.Option) and not o.help] == []
+    assert [
+        o.name for o in command.params if isinstance(o, click.Option) and not (o.hidden or getattr(o, "group", ""))
+    ] == []
+    assert [o.name for o in command.params if isinstance(o, click.Option) and not (o.hidden or o.help)] == []
     assert not {"INTEGER", "FLOAT"} & set(text.split())
     assert max(map(len, text.splitlines())) <= 80

@@ -6,7 +6,7 @@ from running import ROOT
 
 from trnspec.api import registry
 from trnspec.cli.tables import contents
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.text_table import rendered
 from trnspec.yaml import read_text
 
@@ -19,8 +19,8 @@ LINK = HEAD.format("Link", "wire") + "{connects: chips}"
 
 
 def table(*targets: str, context: tuple[str, ...] = ()) -> list[str]:
-    readings = [read(read_text(t, f"{i}.yaml"), KNOWN) for i, t in enumerate(targets)]
-    readings += [read(read_text(t, f"c{i}.yaml"), KNOWN, target=False) for i, t in enumerate(context)]
+    readings = [load_document(read_text(t, f"{i}.yaml"), KNOWN) for i, t in enumerate(targets)]
+    readings += [load_document(read_text(t, f"c{i}.yaml"), KNOWN, target=False) for i, t in enumerate(context)]
     return rendered(contents(link(readings)[0]), 80).splitlines()
 
 

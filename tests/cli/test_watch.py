@@ -1,4 +1,4 @@
-"""``trnspec watch``: what is new and what is resolved after an edit."""
+"""``trnspec validate --watch``: what is new and what is resolved after an edit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 from running import ROOT, Here
 
+from trnspec.api import registry
 from trnspec.cli import watch
+from trnspec.loading.settings import Settings
+from trnspec.loading.store import DocumentStore
 
 HEAD = "api_version: trnspec/v1\nkind: Chip\nmetadata: {name: acme, title: Acme, source: neuron-trn1-2023-02}\n"
 WRONG = HEAD + "spec: {memory: {capacity: 8 GiB, bandwidth: 1 parsec}}\n"
@@ -36,7 +39,7 @@ class Watching:
     def __init__(self, folder: Path, *arguments: str) -> None:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRNSPEC_PLUGINS": "none"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "trnspec", "watch", "--interval", "0.05", *arguments],
+            [sys.executable, "-m", "trnspec", "validate", "--watch", "--interval", "0.05", *arguments],
             cwd=folder,
             env=environment,
             stdout=subprocess.PIPE,
@@ -96,10 +99,11 @@ def test_findings_of_removed_documents_are_resolved(folder, monkeypatch, capsys)
     monkeypatch.chdir(folder)
     file = folder / "chips" / "acme.yaml"
     file.write_text(WRONG)
-    seen = watch._report(watch._checked([Path()], ()), Counter(), "")
+    store = DocumentStore(registry())
+    seen = watch._report(watch._checked([Path()], Settings(), store), Counter(), "")
     file.unlink()
     capsys.readouterr()
-    assert Counter() == watch._report(watch._checked([Path()], ()), seen, "chips/acme.yaml changed")
+    assert Counter() == watch._report(watch._checked([Path()], Settings(), store), seen, "chips/acme.yaml changed")
     out = capsys.readouterr().out.splitlines()
     assert out[0].endswith(" chips/acme.yaml changed: 0 new, 1 resolved")
     assert out[1].startswith("chips/acme.yaml: resolved TRN111: ")
@@ -141,11 +145,12 @@ def report(folder, monkeypatch, capsys):
     """The lines that are printed of a document, after those of the earlier ones."""
     monkeypatch.chdir(folder)
     seen = watch.Counter()
+    store = DocumentStore(registry())
 
     def run(text: str) -> list[str]:
         nonlocal seen
         (folder / "chips" / "acme.yaml").write_text(text)
-        checked = watch._checked([Path()], ())
+        checked = watch._checked([Path()], Settings(), store)
         assert checked is not None
         seen = watch._report(checked, seen, "x")
         lines = capsys.readouterr().out.splitlines()
@@ -168,10 +173,15 @@ def test_nothing_is_resolved_by_a_file_that_cannot_be_read(report) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("nothing",), "nothing: no such file or folder"), (("--catalog", "nothing"), "nothing: no such file or folder")],
+    [
+        (("nothing",), "nothing: no such file or folder"),
+        (("--catalog", "nothing"), "nothing: no such file or folder"),
+        (("--format", "json"), "it excludes --format, --table and --baseline"),
+        (("--table",), "it excludes --format, --table and --baseline"),
+    ],
 )
 def test_wrong_usage(folder, monkeypatch, capsys, arguments, message) -> None:
-    done = Here(folder, monkeypatch, capsys)("watch", *arguments)
+    done = Here(folder, monkeypatch, capsys)("validate", "--watch", *arguments)
 
     assert 2 == done.status
     assert message in done.err
@@ -182,5 +192,14 @@ def test_settings_that_cannot_be_used_are_reported_and_awaited(folder, monkeypat
     (folder / "chips" / "acme.yaml").write_text(RIGHT)
     (folder / "trnspec.toml").write_text("select = 3\n")
 
-    assert watch._checked([Path()], ()) is None
+    assert watch._checked([Path()], Settings(), DocumentStore(registry())) is None
     assert capsys.readouterr().err.startswith("not checked: ")
+
+
+def test_former_name(folder, monkeypatch, capsys) -> None:
+    """It works, with a hint, and is not listed."""
+    here = Here(folder, monkeypatch, capsys)
+    done = here("watch", "nothing")
+
+    assert (done.status, done.err.splitlines()[0]) == (2, "trnspec watch is now trnspec validate --watch")
+    assert "  watch " not in here("--help").out

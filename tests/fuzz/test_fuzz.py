@@ -23,7 +23,7 @@ from trnspec.catalog.versions import editions
 from trnspec.checks.runner import check
 from trnspec.loading import settings as settings_
 from trnspec.loading.measured import read_table
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.quantities.quantity import parse, render
 from trnspec.yaml import read_text
 
@@ -172,7 +172,7 @@ def _measurements(data) -> None:
     with fuzzing.stage("table"):
         read_table(Path("fuzzed.csv"))
     with fuzzing.stage("measurements"):
-        report = check([read(read_text(TABLE, "fuzzed.yaml"), KNOWN), *fuzzing.context()], KNOWN).report
+        report = check([load_document(read_text(TABLE, "fuzzed.yaml"), KNOWN), *fuzzing.context()], KNOWN).report
         assert "TRN900" not in {d.code for d in report.diagnostics}, report.diagnostics
 
 

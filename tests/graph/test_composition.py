@@ -23,7 +23,7 @@ from trnspec.graph.fabrics import fabric
 from trnspec.graph.graph import Graph
 from trnspec.graph.paths import paths, place, total_paths
 from trnspec.graph.totals import sums, total
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.parts import CountRange
@@ -57,7 +57,7 @@ KNOWN = Registry.of([builtin, evolve(TILE.plugin, catalogs=())])
 def tile(**changed: str) -> Graph:
     """The documents of the plugin; ``changed`` replaces the text of some by name."""
     texts = [changed.get(Path(file).stem.replace("-", "_"), text) for file, text in DOCUMENTS.items()]
-    graph, problems = link([read(read_text(text, f"{i}.yaml"), KNOWN) for i, text in enumerate(texts)])
+    graph, problems = link([load_document(read_text(text, f"{i}.yaml"), KNOWN) for i, text in enumerate(texts)])
     assert not problems
     return graph
 

@@ -11,7 +11,7 @@ from trnspec.api import registry
 from trnspec.diagnostics import Location
 from trnspec.errors import TrnspecError, UnknownNameError
 from trnspec.graph.graph import Graph, NodeProblem, UnresolvedError, at, build, figure_at, references
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.model.chip import Chip
 from trnspec.model.link import Link
 from trnspec.model.ref import Ref
@@ -29,7 +29,7 @@ def node(kind: str, name: str, spec: str, metadata: str = "", rest: str = "") ->
     text = (
         f"api_version: trnspec/v1\nkind: {kind}\nmetadata: {{name: {name}, title: X{metadata}}}\nspec: {spec}\n{rest}"
     )
-    found = read(read_text(text, f"{name}.yaml"), KNOWN)
+    found = load_document(read_text(text, f"{name}.yaml"), KNOWN)
     assert found.problems == ()
     assert found.node is not None
     return found.node
@@ -174,7 +174,7 @@ def test_references_of_claims_stand_where_the_claims_do():
         "api_version: trnspec/v1\nkind: Link\nmetadata: {name: a, title: A}\nspec: {connects: chips}\n"
         "claims:\n  - {}\n  - {at: spec.latency, says: 1 us, source: none}\n"
     )
-    found = read(read_text(text, "a.yaml"), KNOWN).node
+    found = load_document(read_text(text, "a.yaml"), KNOWN).node
     assert found is not None
     _, (problem,) = build([found])
     assert (problem.problem.path, problem.problem.place) == (("claims", 1, "source"), Place(7, 44))

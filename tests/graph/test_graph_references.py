@@ -9,13 +9,13 @@ from attrs import evolve
 from catalogs import KNOWN, document, source
 
 from trnspec.graph.graph import MOST_KNOWN, Graph, build, names_used
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.model.document import Node
 from trnspec.yaml import read_text
 
 
 def node(text: str, *, target: bool = True) -> Node[Any]:
-    found = read(read_text(text, "file.yaml"), KNOWN).node
+    found = load_document(read_text(text, "file.yaml"), KNOWN).node
     assert found is not None
     return evolve(found, target=target)
 

@@ -6,7 +6,7 @@ import pytest
 from catalogs import KNOWN
 
 from trnspec.graph.provenance import source_of
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.yaml import read_text
 
 TEXT = """\
@@ -37,7 +37,7 @@ spec:
 )
 def test_source_of(path, source) -> None:
     """Its own, or that of the document; a derived figure has none, and neither has what is not there."""
-    node = read(read_text(TEXT, "box.yaml"), KNOWN).node
+    node = load_document(read_text(TEXT, "box.yaml"), KNOWN).node
     assert node is not None
     found = source_of(node, ("spec", *path))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from trnspec.api import registry
 from trnspec.graph.totals import chips, total
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.yaml import read_text
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def graph(chip: str = "one", count: int = 16, server: str = "box", servers: int 
         head.format("UltraServer", "rack") + f"{{servers: {{server: {server}, count: {servers}}}}}",
         head.format("Link", "cable") + "{connects: chips}",
     ]
-    return link(read(read_text(t, f"{i}.yaml"), KNOWN) for i, t in enumerate(texts))[0]
+    return link(load_document(read_text(t, f"{i}.yaml"), KNOWN) for i, t in enumerate(texts))[0]
 
 
 @pytest.mark.parametrize(("name", "count"), [("one", 1), ("box", 16), ("rack", 64)])

@@ -13,7 +13,7 @@ from running import Here
 from trnspec.api import validate
 from trnspec.checks.runner import check
 from trnspec.graph.graph import Graph
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.model.annotations import MOST_PATHS
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import spread
@@ -27,8 +27,8 @@ CLAIM = "claims:\n  - at: %s\n    says: 32 GiB\n    source: page\n"
 
 def found(text: str) -> set[tuple[str, int]]:
     """The findings in a document, as (code, line); the source ``page`` exists."""
-    readings = [read(read_text(text, "part.yaml"), KNOWN)]
-    readings += [read(read_text(source("page", "2024-01-01"), "page.yaml"), KNOWN, target=False)]
+    readings = [load_document(read_text(text, "part.yaml"), KNOWN)]
+    readings += [load_document(read_text(source("page", "2024-01-01"), "page.yaml"), KNOWN, target=False)]
     return check(readings, KNOWN).report.lines()
 
 
@@ -86,7 +86,7 @@ def test_control_characters(lines, findings) -> None:
     text = HEAD + "".join(f"{line}\n" for line in lines) + SPEC
 
     assert found(text) == findings
-    node = read(read_text(text), KNOWN).node
+    node = load_document(read_text(text), KNOWN).node
     assert node is not None
     assert (node.metadata.note is None) == bool(findings)
 
@@ -103,7 +103,7 @@ def test_a_control_character_in_a_required_text(where) -> None:
 
 
 def _graph(*texts: str) -> Graph:
-    return link([read(read_text(text, f"file-{i}.yaml"), KNOWN) for i, text in enumerate(texts)])[0]
+    return link([load_document(read_text(text, f"file-{i}.yaml"), KNOWN) for i, text in enumerate(texts)])[0]
 
 
 def test_a_reference_resolves_only_to_its_kind() -> None:

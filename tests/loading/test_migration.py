@@ -11,7 +11,7 @@ from running import ROOT, Here
 
 from trnspec.api import registry
 from trnspec.loading.migration import migrated
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.loading.structure import plain
 from trnspec.model.document import API_VERSION
 from trnspec.yaml import read_text
@@ -66,7 +66,7 @@ def test_changes_of_paths(before, after, line_end) -> None:
     """The rest of the text stays, and the document means the same."""
     before, after = ((HEAD + SPEC + t).replace("\n", line_end) for t in (before, after))
     after = after.replace("v1alpha1", "v1")
-    nodes = [read(read_text(t, "box.yaml"), KNOWN).node for t in (before, after)]
+    nodes = [load_document(read_text(t, "box.yaml"), KNOWN).node for t in (before, after)]
 
     assert (after, ()) == migrated(before, KNOWN.kinds)
     assert (after, ()) == migrated(after, KNOWN.kinds)
@@ -105,9 +105,9 @@ def test_the_documents_of_the_first_edition() -> None:
         yaml.width = 10_000
         yaml.dump(data, stream)
         for text in (stream.getvalue(), json.dumps(data, ensure_ascii=False)):
-            before = read(read_text(text), KNOWN)
+            before = load_document(read_text(text), KNOWN)
             fresh, problems = migrated(text, KNOWN.kinds)
-            after = read(read_text(fresh), KNOWN)
+            after = load_document(read_text(fresh), KNOWN)
             former += any(p.code == "TRN057" for p in before.problems)
 
             assert () == problems
@@ -118,7 +118,7 @@ def test_the_documents_of_the_first_edition() -> None:
 
 def test_an_older_version_is_read_with_a_notice() -> None:
     text = HEAD + SPEC
-    reading = read(read_text(text, "box.yaml"), KNOWN)
+    reading = load_document(read_text(text, "box.yaml"), KNOWN)
 
     assert [("TRN058", 1, 14)] == [(p.code, p.place.line, p.place.column) for p in reading.problems]
     assert API_VERSION == plain(reading.node)["api_version"]

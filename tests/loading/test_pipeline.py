@@ -11,7 +11,7 @@ from trnspec.api import registry
 from trnspec.builtin import plugin as house
 from trnspec.checks.runner import check
 from trnspec.diagnostics import Severity
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.loading.settings import Settings
 from trnspec.model.chip import Chip
 from trnspec.model.server import Server
@@ -43,8 +43,8 @@ def found(targets: dict[str, str], context: dict[str, str] | None = None, known:
 
 
 def run(targets: dict[str, str], context: dict[str, str] | None = None, known: Registry = BARE, **settings):
-    readings = [read(read_text(t, f), known) for f, t in targets.items()]
-    readings += [read(read_text(t, f), known, target=False) for f, t in (context or {}).items()]
+    readings = [load_document(read_text(t, f), known) for f, t in targets.items()]
+    readings += [load_document(read_text(t, f), known, target=False) for f, t in (context or {}).items()]
     return check(readings, known, Settings(**settings))
 
 
@@ -52,7 +52,7 @@ def run(targets: dict[str, str], context: dict[str, str] | None = None, known: R
 
 
 def test_sound_text() -> None:
-    reading = read(read_text(chip(), "one.yaml"), BARE)
+    reading = load_document(read_text(chip(), "one.yaml"), BARE)
 
     assert reading.problems == ()
     assert isinstance(reading.node.spec, Chip)
@@ -71,7 +71,7 @@ def test_sound_text() -> None:
 )
 def test_name_of_an_unsound_text(source, name) -> None:
     """What cannot be read is known by the name of its file."""
-    assert name == read(read_text(source, "chips/file.yaml"), BARE).name
+    assert name == load_document(read_text(source, "chips/file.yaml"), BARE).name
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_broken_target_counts_as_a_file() -> None:
 
 
 def test_graph_of_readings() -> None:
-    graph, problems = link(read(read_text(t, "x.yaml"), BARE) for t in (chip(), server()))
+    graph, problems = link(load_document(read_text(t, "x.yaml"), BARE) for t in (chip(), server()))
 
     assert problems == []
     assert {"one", "box"} == {n.name for n in graph}

@@ -10,7 +10,7 @@ from attrs import frozen
 
 import trnspec
 from trnspec.api import registry
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.schema.check import validator
 from trnspec.loading.structure import plain
@@ -82,13 +82,13 @@ claims:
 
 
 def node_of(text: str) -> Node[Any]:
-    node = read(read_text(text, "box.yaml"), KNOWN).node
+    node = load_document(read_text(text, "box.yaml"), KNOWN).node
     assert node is not None
     return node
 
 
 def problems(text: str) -> list[tuple[str, int, int]]:
-    found = read(read_text(text, "box.yaml"), KNOWN).problems
+    found = load_document(read_text(text, "box.yaml"), KNOWN).problems
     return [(p.code, p.place.line, p.place.column) for p in found if p.place is not None]
 
 

@@ -9,7 +9,7 @@ from schema_messages import NAME, TABLE, Found
 from schema_strategies import KINDS, Sampler, unplaced
 
 from trnspec.api import registry
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.loading.schema.check import check, validator
 from trnspec.model.link import Link
 from trnspec.yaml import read_text
@@ -21,7 +21,7 @@ NAMED = HEAD + "metadata: {name: example, title: Example}\n"
 
 def found(text: str) -> list[Found]:
     """Code, line, column, message and hint of every problem, in the order in which they are reported."""
-    problems = read(read_text(text, "example.yaml"), KNOWN).problems
+    problems = load_document(read_text(text, "example.yaml"), KNOWN).problems
     places = [(p.place.line, p.place.column) if p.place else (0, 0) for p in problems]
     return [(p.code, *at, p.message, p.hint) for p, at in zip(problems, places, strict=True)]
 
@@ -51,7 +51,7 @@ DATE = "a date such as 2024-02-13, 2024-02 or 2024"
 def test_dates(as_of, reported):
     """A whole number of four digits is a year, with or without quotes."""
     text = f"api_version: trnspec/v1\nkind: Source\nmetadata: {{name: page, title: T}}\nspec:\n  publisher: P\n  as_of: {as_of}\n"
-    reading = read(read_text(text + "  rank: third-party\n", "page.yaml"), KNOWN)
+    reading = load_document(read_text(text + "  rank: third-party\n", "page.yaml"), KNOWN)
 
     assert reading.node is None or reading.node.spec.as_of == "2025"
     expected = [] if reported is None else [(reported[0], f"{reported[1]} at spec.as_of is not {DATE}", reported[2])]

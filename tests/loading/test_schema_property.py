@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from schema_strategies import KINDS, Sampler, damaged, documents, normal, unplaced
 
 from trnspec.api import registry
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.schema.check import check
 from trnspec.loading.schema.prune import prune
@@ -81,7 +81,7 @@ def test_a_damaged_document_is_reported_and_its_rest_is_sound(kind, data):
     document = upgrade_data(KINDS[kind], data.draw(damaged(kind)))
     found = faults(kind, document)
     rest, positions = prune(KINDS[kind], document, [u.drop for u in found])
-    reading = read(unplaced(document), KNOWN)
+    reading = load_document(unplaced(document), KNOWN)
     codes = {p.code for p in reading.problems}
     assert codes <= {f"TRN{n}" for n in (101, 102, 103, 104, 105, 106, 107, 108, 110, 111, 112, 113)}
     assert all(p.message for p in reading.problems)

@@ -8,7 +8,7 @@ import pytest
 from schema_strategies import normal
 
 from trnspec.api import registry
-from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.loading.schema.prune import prune
 from trnspec.loading.structure import plain
 from trnspec.model.chip import Chip
@@ -35,8 +35,8 @@ claims:
 """
 
 
-def reading(text: str) -> Reading:
-    return read(read_text(text, "example.yaml"), KNOWN)
+def reading(text: str) -> LoadResult:
+    return load_document(read_text(text, "example.yaml"), KNOWN)
 
 
 def plain_of(text: str) -> Any:

@@ -11,7 +11,7 @@ from schema_strategies import Part, Sampler, normal, unplaced
 from trnspec.api import registry
 from trnspec.loading.conversion import converter
 from trnspec.loading.files import documents_in, shipped
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.loading.structure import StructureError, plain, structure
 from trnspec.model.link import Lanes, Link
 from trnspec.model.ref import Ref
@@ -226,6 +226,6 @@ def test_there_is_one_converter():
 def test_every_catalog_file_comes_back(file):
     document = read_file(file)
     assert document.data is not None
-    node = read(document, registry()).node
+    node = load_document(document, registry()).node
     assert node is not None
     assert normal(node.kind, plain(node)) == normal(node.kind, document.data)

@@ -12,7 +12,7 @@ from rules_world import beside, findings
 
 from trnspec.api import registry
 from trnspec.graph.facts import facts
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.loading.structure import plain, structure
 from trnspec.model.chip import Chip
 from trnspec.model.sourced import Origin, origin_of, sourced
@@ -93,8 +93,10 @@ def test_facts_have_the_source_of_the_value():
 )  # fmt: skip
 def test_errors(old, new, code, path):
     assert old in DOCUMENT
-    reading = read(read_text(DOCUMENT.replace(old, new), "chips/example.yaml"), registry())
-    context = [read(n.document, registry(), target=False) for n in beside() if n.kind in ("Source", "Chip", "Core")]
+    reading = load_document(read_text(DOCUMENT.replace(old, new), "chips/example.yaml"), registry())
+    context = [
+        load_document(n.document, registry(), target=False) for n in beside() if n.kind in ("Source", "Chip", "Core")
+    ]
     _, diagnostics = link([reading, *context])
     found = {(d.code, ".".join(map(str, d.where.path))) for d in diagnostics if "example" in d.where.file}
 

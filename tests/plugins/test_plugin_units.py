@@ -15,7 +15,7 @@ from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.query.tree import QueryError
 from trnspec.errors import QuantityError, UsageError
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.loading.schema.check import validator
 from trnspec.plugins.api import API, Plugin, Registry
 from trnspec.quantities.units import UNITS, Dimension, Unit, extended
@@ -48,7 +48,7 @@ FILES = {"sources/page.yaml": PAGE, "chips/wordy.yaml": CHIP}
 
 
 def catalog(registry: Registry, files: dict[str, str] = FILES) -> Catalog:
-    graph, problems = link([read(read_text(text, name), registry) for name, text in files.items()])
+    graph, problems = link([load_document(read_text(text, name), registry) for name, text in files.items()])
     assert [] == problems
     return Catalog(graph)
 
@@ -117,7 +117,7 @@ def test_schemas_allow_them() -> None:
 
 def test_hints_know_them() -> None:
     """A slip in the unit of a plugin is answered with it."""
-    _, (found,) = link([read(read_text(CHIP.replace("8,000 Mword\n", "8 Mwodr\n"), "wordy.yaml"), WITH)])[0:2]
+    _, (found,) = link([load_document(read_text(CHIP.replace("8,000 Mword\n", "8 Mwodr\n"), "wordy.yaml"), WITH)])[0:2]
 
     assert ("TRN111", 'did you mean "Mword" (4,000,000 B)?') == (found.code, found.hint.replace("Mwords", "Mword"))
 

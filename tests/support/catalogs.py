@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trnspec.api import registry
 from trnspec.graph.graph import Graph
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.yaml import read_text
 
 KNOWN = registry()
@@ -27,7 +27,7 @@ def document(kind: str, name: str, rest: str, metadata: str = "") -> str:
 
 def graph(*texts: str) -> Graph:
     """The graph of some texts, which must be sound."""
-    made, problems = link([read(read_text(text, f"file-{i}.yaml"), KNOWN) for i, text in enumerate(texts)])
+    made, problems = link([load_document(read_text(text, f"file-{i}.yaml"), KNOWN) for i, text in enumerate(texts)])
 
     assert not problems, problems
 

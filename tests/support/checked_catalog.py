@@ -14,7 +14,7 @@ from catalogs import KNOWN
 
 from trnspec.checks.runner import check
 from trnspec.loading.files import shipped
-from trnspec.loading.pipeline import Reading, link, read
+from trnspec.loading.pipeline import LoadResult, link, load_document
 from trnspec.model.reflection import dotted
 from trnspec.testing.helpers import split
 from trnspec.yaml import read_text
@@ -63,8 +63,8 @@ def files() -> dict[str, str]:
 
 
 @functools.cache
-def _readings() -> dict[str, Reading]:
-    return {name: read(read_text(text, name), KNOWN) for name, text in files().items()}
+def _readings() -> dict[str, LoadResult]:
+    return {name: load_document(read_text(text, name), KNOWN) for name, text in files().items()}
 
 
 def checked(changed: dict[str, str] | None = None, *, only: bool = False) -> Checked:
@@ -81,12 +81,12 @@ def checked(changed: dict[str, str] | None = None, *, only: bool = False) -> Che
         for name, reading in _readings().items()
         if name not in changed and (name.startswith("sources/") or name.startswith("models/") in groups)
     ]
-    return check([*kept, *(read(read_text(text, name), KNOWN) for name, text in changed.items())], KNOWN)
+    return check([*kept, *(load_document(read_text(text, name), KNOWN) for name, text in changed.items())], KNOWN)
 
 
 def linked(slip: TextSlip | None = None) -> Graph:
     """The graph of the catalog, with one slip."""
-    changed = [] if slip is None else [read(read_text(slip.text, slip.file), KNOWN)]
+    changed = [] if slip is None else [load_document(read_text(slip.text, slip.file), KNOWN)]
     kept = [reading for name, reading in _readings().items() if slip is None or name != slip.file]
     return link([*kept, *changed])[0]
 

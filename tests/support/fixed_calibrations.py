@@ -10,7 +10,7 @@ from engine_catalogs import everything
 from trnspec.api import load
 from trnspec.catalog.catalog import Catalog
 from trnspec.graph.graph import Graph
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.yaml import read_text
 
 TRAINING = """\
@@ -150,7 +150,7 @@ def fixed() -> Catalog:
         source("made", "2026-01-01"),
         *(document("Calibration", n, s, "source: made") for n, s in CALIBRATIONS.items()),
     ]
-    made, _ = link([read(read_text(text, f"file-{i}.yaml"), KNOWN) for i, text in enumerate(texts)])
+    made, _ = link([load_document(read_text(text, f"file-{i}.yaml"), KNOWN) for i, text in enumerate(texts)])
     edition = {n: node for n, node in load(edition="2026.12").graph.nodes.items() if node.kind != "Measurements"}
     known = {n: node for n, node in {**everything().nodes, **edition}.items() if node.kind != "Calibration"}
     return Catalog(Graph({**known, **made.nodes}))

@@ -31,7 +31,7 @@ from trnspec.errors import TrnspecError
 from trnspec.graph.graph import Graph, references
 from trnspec.loading.files import shipped
 from trnspec.loading.migration import migrated
-from trnspec.loading.pipeline import Reading, link, read
+from trnspec.loading.pipeline import LoadResult, link, load_document
 from trnspec.loading.settings import Settings
 from trnspec.output.reporters import render
 from trnspec.yaml import read_file, read_text
@@ -90,10 +90,12 @@ def stage(name: str) -> Iterator[None]:
 
 
 @functools.cache
-def context() -> tuple[Reading, ...]:
+def context() -> tuple[LoadResult, ...]:
     """The documents that the bases refer to, in any number of steps, and the bases."""
     files = {f.stem: f for f in shipped().rglob("*.yaml")}
-    every = {f.stem: read(read_file(f), KNOWN, target=False) for f in files.values() if f.parent.name != "measured"}
+    every = {
+        f.stem: load_document(read_file(f), KNOWN, target=False) for f in files.values() if f.parent.name != "measured"
+    }
     graph = link(every.values())[0]
     queue = [base.partition("/")[2] for base in BASES]
     names: dict[str, None] = {}
@@ -244,7 +246,7 @@ REPORTERS = ("text", "json", "sarif", "github", "junit")
 def exercise(text: str, commands: tuple[str, ...] = ()) -> None:
     """Read and check a document among those it refers to, report, and run commands on the result."""
     with stage("read"):
-        reading = read(read_text(text, "fuzzed.yaml"), KNOWN)
+        reading = load_document(read_text(text, "fuzzed.yaml"), KNOWN)
     with stage("migrate"):
         fresh, _ = migrated(text, KNOWN.kinds)
         assert migrated(fresh, KNOWN.kinds)[0] == fresh

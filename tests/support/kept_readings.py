@@ -14,7 +14,7 @@ from attrs import evolve
 
 from trnspec import api
 from trnspec.loading import index
-from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.lsp import documents
 from trnspec.plugins.api import Registry
 from trnspec.testing import helpers
@@ -26,7 +26,7 @@ _FOLDERS = (f"{ROOT / 'catalog'}{os.sep}", f"{ROOT / 'plugins'}{os.sep}")
 _documents: dict[bytes, Document] = {}
 # By identity, which no other object takes as long as document and registry are kept beside the reading.
 _identities: set[int] = set()
-_readings: dict[tuple[int, int, bool, str, int], tuple[Registry, Reading]] = {}
+_readings: dict[tuple[int, int, bool, str, int], tuple[Registry, LoadResult]] = {}
 
 
 def _read_file(path: str | os.PathLike[str]) -> Document:
@@ -45,19 +45,19 @@ def _read_file(path: str | os.PathLike[str]) -> Document:
     return document if document.file == name else evolve(document, file=name)
 
 
-def _read(
+def _load_document(
     document: Document,
     registry: Registry,
     *,
     target: bool = True,
     plugin: str = "",
     layer: int = 0,
-) -> Reading:
+) -> LoadResult:
     if id(document) not in _identities:
-        return read(document, registry, target=target, plugin=plugin, layer=layer)
+        return load_document(document, registry, target=target, plugin=plugin, layer=layer)
     key = (id(document), id(registry), target, plugin, layer)
     if key not in _readings:
-        _readings[key] = (registry, read(document, registry, target=target, plugin=plugin, layer=layer))
+        _readings[key] = (registry, load_document(document, registry, target=target, plugin=plugin, layer=layer))
     return _readings[key][1]
 
 
@@ -66,4 +66,4 @@ def keep() -> None:
     for module in (api, index, helpers, documents):
         module.read_file = _read_file  # type: ignore[attr-defined]
     for module in (api, helpers, documents):
-        module.read = _read  # type: ignore[attr-defined]
+        module.load_document = _load_document  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from trnspec.checks.reconcile.sites import Site, Term
 from trnspec.checks.runner import run
 from trnspec.diagnostics import Diagnostic
 from trnspec.graph.graph import Graph
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.model.document import Claim, Node
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
@@ -80,7 +80,7 @@ def unclaimed(graph: Graph, *names: str) -> Graph:
 def beside(*texts: str) -> Graph:
     """Documents beside those of the shipped catalog; each text may hold several, as an example does."""
     files = [file for text in texts for file in split(text, KNOWN)]
-    readings = [read(read_text(text, name), KNOWN) for name, text in files]
+    readings = [load_document(read_text(text, name), KNOWN) for name, text in files]
     graph = link([r for r in readings if r.node is not None])[0]
     return Graph({**shipped().nodes, **graph.nodes})
 

@@ -10,7 +10,7 @@ from attrs import field, frozen
 from trnspec.checks.runner import Checked, check
 from trnspec.checks.stubs import missing_source, stub_of
 from trnspec.diagnostics import Diagnostic, Severity
-from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.yaml import read_text
 from trnspec.yaml.edits import apply
 
@@ -42,12 +42,12 @@ class Fixed:
     stubs: dict[str, str] = field(factory=dict)
 
 
-def fix(readings: Iterable[Reading], registry: Registry, settings: Settings) -> Fixed:
+def fix(results: Iterable[LoadResult], registry: Registry, settings: Settings) -> Fixed:
     """Apply the edits of the findings in the targets, check again, and repeat until there are none.
 
     Nothing is written. An edit after which a file cannot be read is not applied.
     """
-    current = list(readings)
+    current = list(results)
     texts: dict[str, str] = {}
     applied: list[Diagnostic] = []
     excluded: set[str] = set()
@@ -61,18 +61,18 @@ def fix(readings: Iterable[Reading], registry: Registry, settings: Settings) -> 
             if diagnostic.edit is not None and diagnostic.where.file not in excluded:
                 by_file.setdefault(diagnostic.where.file, []).append(diagnostic)
         changed = False
-        for index, reading in enumerate(current):
-            findings = by_file.get(reading.document.file, []) if reading.target else []
-            text, edits = apply(reading.document.text, [d.edit for d in findings if d.edit is not None])
+        for index, result in enumerate(current):
+            findings = by_file.get(result.document.file, []) if result.target else []
+            text, edits = apply(result.document.text, [d.edit for d in findings if d.edit is not None])
             if not edits:
                 continue
-            document = read_text(text, reading.document.file)
+            document = read_text(text, result.document.file)
             if document.data is None:
-                excluded.add(reading.document.file)
+                excluded.add(result.document.file)
                 continue
-            fresh = read(document, registry, target=True, plugin=reading.plugin, layer=reading.layer)
+            fresh = load_document(document, registry, target=True, plugin=result.plugin, layer=result.layer)
             current[index] = fresh
-            texts[reading.document.file] = text
+            texts[result.document.file] = text
             applied += [d for d in findings if d.edit in edits]
             changed = True
         if not changed:
@@ -81,14 +81,14 @@ def fix(readings: Iterable[Reading], registry: Registry, settings: Settings) -> 
         checked = check(current, registry, settings)
     stubs = _stubs(checked, current, registry)
     if stubs:
-        new = [read(read_text(text, file), registry) for file, text in stubs.items()]
+        new = [load_document(read_text(text, file), registry) for file, text in stubs.items()]
         checked = check([*new, *current], registry, settings)
     return Fixed(checked, texts, tuple(applied), stubs)
 
 
-def _stubs(checked: Checked, readings: Iterable[Reading], registry: Registry) -> dict[str, str]:
+def _stubs(checked: Checked, results: Iterable[LoadResult], registry: Registry) -> dict[str, str]:
     """The sources that targets refer to and that do not exist, as documents to be filled in."""
-    targets = {r.document.file for r in readings if r.target and not r.document.file.startswith("<")}
+    targets = {r.document.file for r in results if r.target and not r.document.file.startswith("<")}
     stubs: dict[str, str] = {}
     for diagnostic in checked.report.diagnostics:
         name = missing_source(diagnostic.code, diagnostic.message, diagnostic.hint)

@@ -30,7 +30,7 @@ from trnspec.yaml import Path, Place, Problem
 from trnspec.yaml.edits import removal
 
 if TYPE_CHECKING:
-    from trnspec.loading.pipeline import Reading
+    from trnspec.loading.pipeline import LoadResult
     from trnspec.model.document import Node, Waiver
     from trnspec.plugins.api import Finding
 
@@ -229,7 +229,7 @@ def _accepts(waiver: Waiver, diagnostic: Diagnostic) -> bool:
 
 
 def check(
-    readings: Iterable[Reading],
+    results: Iterable[LoadResult],
     registry: Registry,
     settings: Settings = Settings(),  # noqa: B008  # a frozen value
     rules: Iterable[Rule] | None = None,
@@ -237,17 +237,17 @@ def check(
     """Link the documents, run the rules, apply waivers and settings.
 
     Args:
-        readings: The documents.
+        results: The documents.
         registry: The codes and the rules.
         settings: The settings.
         rules: The rules to run; those of the registry if omitted.
     """
-    readings = list(readings)
+    results = list(results)
     rules = registry.rules if rules is None else rules
-    targets = {r.document.file for r in readings if r.target}
-    graph, diagnostics = link(readings)
+    targets = {r.document.file for r in results if r.target}
+    graph, diagnostics = link(results)
     # The findings on other documents are not reported, unless they point into a target.
-    whole = all(r.target for r in readings)
+    whole = all(r.target for r in results)
     scoped = graph if whole else graph.focused_on(node.name for node in graph if node.target)
     if registry.explanations:
         from trnspec.checks.reconcile.hypotheses import extra_hypotheses
@@ -266,11 +266,11 @@ def check(
     report = Report(
         tuple(shown),
         checked=checked,
-        files=sum(1 for r in readings if r.target),
+        files=sum(1 for r in results if r.target),
         waived=accepted,
         codes=tuple(registry.codes.values()),
     )
-    return Checked(graph, report, {r.document.file: r.document.text for r in readings})
+    return Checked(graph, report, {r.document.file: r.document.text for r in results})
 
 
 def _concerns(diagnostic: Diagnostic, targets: set[str]) -> bool:

@@ -14,7 +14,7 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.versions.editions import is_name
 from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_in
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.yaml import Document, read_file, read_text
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def of_revision(revision: str, folder: str = "catalog", where: FilePath | None =
 
 
 def _catalog(documents: Iterable[Document], known: Registry, what: str) -> Catalog:
-    readings = [read(document, known) for document in documents]
-    if not readings:
+    results = [load_document(document, known) for document in documents]
+    if not results:
         raise UsageError(f"{what} holds no .yaml files")
-    return Catalog(link(readings)[0])
+    return Catalog(link(results)[0])

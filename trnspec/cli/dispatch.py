@@ -16,7 +16,7 @@ from trnspec._version import __version__
 from trnspec.cli import prepare
 from trnspec.cli.suggest import Group
 from trnspec.errors import TrnspecError, UsageError
-from trnspec.plugins.builtin_commands import COMMANDS
+from trnspec.plugins.builtin_commands import COMMANDS, FORMER
 
 if TYPE_CHECKING:
     from trnspec.plugins.api import Command
@@ -42,7 +42,7 @@ class LazyGroup(Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name: a built-in one, else that of an installed plugin."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in COMMANDS and cmd_name not in FORMER:
             return _added(ctx, cmd_name)
         command: click.Command = import_module(f"trnspec.cli.{cmd_name}").command
         return command

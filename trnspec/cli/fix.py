@@ -45,7 +45,7 @@ def command(paths: tuple[str, ...], diff: bool, catalogs: tuple[str, ...]) -> No
     they are filled in, so nothing unknown becomes known. Exit status: 0 no findings are left, 1 findings are left, or
     --diff prints a change.
     """
-    from trnspec.api import readings, registry, select
+    from trnspec.api import load_documents, registry, select
     from trnspec.checks.fixes import fix
     from trnspec.cli.common import here
     from trnspec.loading.rewriting import TextFile, read_as_text, write_texts
@@ -54,7 +54,7 @@ def command(paths: tuple[str, ...], diff: bool, catalogs: tuple[str, ...]) -> No
     known = registry()
     settings = here().merged(Settings(catalogs=tuple(FilePath(c) for c in catalogs)))
     settings.verify(known.codes)
-    fixed = fix(readings(select(paths, known, settings), known), known, settings)
+    fixed = fix(load_documents(select(paths, known, settings), known), known, settings)
     changes = [(file, fixed.texts[str(file.file)]) for file in map(read_as_text, map(FilePath, fixed.texts))]
     changes += [(TextFile(_named(file), ""), text) for file, text in fixed.stubs.items()]
     left = sum(d.severity > Severity.INFO for d in fixed.checked.report.diagnostics)

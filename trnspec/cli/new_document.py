@@ -196,11 +196,11 @@ def _has_errors(text: str, file: str, kind: Kind, known: Registry, catalog: str 
     """Check the document among those of the catalogs, and print what is found; true if that includes errors."""
     import os
 
-    from trnspec.api import readings, select
+    from trnspec.api import load_documents, select
     from trnspec.checks.runner import check
     from trnspec.cli.common import here
     from trnspec.diagnostics import Severity
-    from trnspec.loading.pipeline import read
+    from trnspec.loading.pipeline import load_document
     from trnspec.output.reporters import render, use_color
     from trnspec.yaml import read_text
 
@@ -212,7 +212,9 @@ def _has_errors(text: str, file: str, kind: Kind, known: Registry, catalog: str 
     settings = here()
     settings = evolve(settings, catalogs=(*roots, *settings.catalogs))
     selection = evolve(select(["-"], known, settings), stdin=False)
-    checked = check([read(read_text(text.encode(), file), known), *readings(selection, known)], known, settings)
+    checked = check(
+        [load_document(read_text(text.encode(), file), known), *load_documents(selection, known)], known, settings
+    )
     found = checked.report.diagnostics
     if found:
         report = render(checked.report, "text", color=use_color(sys.stderr, os.environ), texts=checked.texts)

@@ -120,24 +120,24 @@ def _document(file: str, catalog: Catalog) -> Node[Scenarios]:
     from trnspec.checks.rules.scenarios import invalid_scenario
     from trnspec.checks.runner import check_node, document_errors
     from trnspec.diagnostics import Report, Severity
-    from trnspec.loading.pipeline import link, read
+    from trnspec.loading.pipeline import link, load_document
     from trnspec.loading.settings import Settings
     from trnspec.model.scenarios import Scenarios
     from trnspec.output.reporters import render, use_color
     from trnspec.yaml import read_file
 
     known = registry()
-    reading = read(read_file(file), known)
-    node = reading.node
-    linked, problems = link([reading])
+    loaded = load_document(read_file(file), known)
+    node = loaded.node
+    linked, problems = link([loaded])
     diagnostics = [d for d, _ in document_errors(problems, linked, known, Settings()) if d.severity is Severity.ERROR]
     if node is not None and not isinstance(node.spec, Scenarios):
-        place = reading.document.place(("kind",))
+        place = loaded.document.place(("kind",))
         raise UsageError(f"{file}:{place.line}:{place.column}: the kind is {node.kind}; trnspec run expects Scenarios")
     if node is not None:
         diagnostics += check_node(invalid_scenario, node, catalog.graph, known)
     if node is None or diagnostics:
-        texts = {reading.document.file: reading.document.text}
+        texts = {loaded.document.file: loaded.document.text}
         color = sys.stderr is not None and use_color(sys.stderr, os.environ)
         report = Report(tuple(diagnostics), files=1, codes=tuple(known.codes.values()))
         click.echo(render(report, "text", color=color, texts=texts), err=True, color=color)

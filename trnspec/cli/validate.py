@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ("trnspec validate my-catalog", "Check the documents of a folder:"),
         ("trnspec validate --format github chips/acme-1.yaml", "Check one file, with annotations for GitHub:"),
         ("trnspec validate --ignore TRN6 --table", "Check the shipped catalog without the codes TRN6xx, and list it:"),
+        ("trnspec validate --watch my-catalog", "Check the documents of a folder whenever one changes:"),
     ),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(readable=False))
@@ -103,6 +104,24 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Also resolve names in this catalog, and check it if no PATH is given; may be repeated.",
 )
+@click.option(
+    "--watch",
+    "watching",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Watch",
+    help="Stay, and check again whenever a document, a table or the settings change; print what is new and what is resolved.",
+)
+@click.option(
+    "--interval",
+    cls=GroupedOption,
+    group="Watch",
+    type=click.FloatRange(min=0.05, max=3600),
+    default=0.5,
+    show_default=True,
+    metavar="SECONDS",
+    help="How often files are looked at; less often where that takes long.",
+)
 @click.option("--jobs", type=click.IntRange(min=1), hidden=True, expose_value=False)  # without effect since 0.2
 @click.option("--no-cache", is_flag=True, hidden=True, expose_value=False)  # without effect since 0.2
 def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
@@ -115,12 +134,17 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     table: bool,  # noqa: FBT001  # click passes it by name
     baseline: FilePath | None,
     skip_others: bool,  # noqa: FBT001
+    watching: bool,  # noqa: FBT001
+    interval: float,
 ) -> None:
     """Check catalog files and all documents that refer to them.
 
     PATH is a file, a folder, or - for standard input. Names are resolved in the catalog of the file, those of --catalog
     and of the settings, the shipped one and those of plugins. Without PATH all these catalogs are checked. Exit status:
     0 no findings, 1 findings, 2 wrong usage.
+
+    With --watch, PATH is a file or a folder, by default the current folder; files without api_version: trnspec/ are
+    skipped, changes of the catalogs that names are resolved in count too, and Ctrl-C ends the command with exit status 0.
     """
     given = Settings(
         select=_codes(select),
@@ -128,6 +152,12 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
         severity=dict(_severity(text) for text in severity),
         catalogs=tuple(FilePath(c) for c in catalogs),
     )
+    if watching:
+        if table or baseline is not None or format_ != "text":
+            raise UsageError("--watch prints findings as text; it excludes --format, --table and --baseline")
+        from trnspec.cli.watch import watch
+
+        watch(paths, given, interval)
     if table and format_ != "text":
         raise UsageError(f"--table is printed with --format text only, not with --format {format_}")
     if not paths:

@@ -1,4 +1,4 @@
-"""``trnspec watch``: checks documents whenever they change."""
+"""``trnspec validate --watch``: checks documents whenever they change."""
 
 from __future__ import annotations
 
@@ -7,20 +7,28 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import click
 
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.api import plugins, validate
+from trnspec.checks.runner import Checked
+from trnspec.cli.common import here
+from trnspec.diagnostics import Report
 from trnspec.errors import UsageError
+from trnspec.graph.graph import Graph
 from trnspec.loading.files import SUFFIXES, documents_in, is_document, root_of
+from trnspec.loading.settings import Settings
+from trnspec.loading.store import DocumentStore
+from trnspec.output.reporters import use_color
+from trnspec.output.reporters.common import tally
+from trnspec.output.reporters.text import findings
+from trnspec.text_table import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from trnspec.checks.runner import Checked
     from trnspec.diagnostics import Diagnostic
-    from trnspec.loading.settings import Settings
 
 State: TypeAlias = "dict[str, tuple[int, int, int]]"
 """Time, size and number of the watched files."""
@@ -35,59 +43,41 @@ _SETTLED = 0.1
 """Seconds without a further change after which documents are read: an editor or git writes several files."""
 
 
-@click.command(
-    "watch",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec watch", "Watch the documents of the current folder:"),
-        ("trnspec watch chips/acme-1.yaml", "Watch a file and the catalog around it:"),
-    ),
-)
-@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(readable=False))
-@click.option(
-    "--interval",
-    cls=GroupedOption,
-    group="Output",
-    type=click.FloatRange(min=0.05, max=3600),
-    default=0.5,
-    show_default=True,
-    metavar="SECONDS",
-    help="How often files are looked at; less often where that takes long.",
-)
-@click.option(
-    "--catalog",
-    "catalogs",
-    multiple=True,
-    cls=GroupedOption,
-    group="Catalog",
-    metavar="DIR",
-    help="Also resolve names in this catalog; may be repeated.",
-)
+@click.command("watch", hidden=True)
+@click.argument("paths", nargs=-1, type=click.Path(readable=False))
+@click.option("--interval", type=click.FloatRange(min=0.05, max=3600), default=0.5)
+@click.option("--catalog", "catalogs", multiple=True)
 def command(paths: tuple[str, ...], interval: float, catalogs: tuple[str, ...]) -> None:
+    """Former name of trnspec validate --watch."""
+    click.echo("trnspec watch is now trnspec validate --watch", err=True)
+    watch(paths, Settings(catalogs=tuple(map(FilePath, catalogs))), interval)
+
+
+def watch(paths: tuple[str, ...], given: Settings, interval: float) -> NoReturn:
     """Check documents whenever they change; print the findings that are new, and those that are resolved.
 
-    First all findings are printed, as by trnspec validate. PATH is a file or a folder, by default the current folder; files
-    without api_version: trnspec/ are skipped. Changes of tables (.csv), of settings and of the catalogs that names are
-    resolved in count too. Earlier output is never cleared. Ctrl-C ends the command with exit status 0.
+    Args:
+        paths: Files and folders; the current folder if empty.
+        given: The settings of the command line.
+        interval: The time between two looks at the files [s].
     """
-    from trnspec.api import registry
-
-    given = tuple(FilePath(c) for c in catalogs)
-    kinds = [kind.folder for kind in registry().kinds.values()]
+    known = plugins().registry
+    kinds = [kind.folder for kind in known.kinds.values()]
     named = [FilePath(p) for p in paths or (".",)]
-    if missing := next((p for p in (*named, *given) if not p.exists()), None):
+    if missing := next((p for p in (*named, *given.catalogs) if not p.exists()), None):
         raise UsageError(f"{missing}: no such file or folder")
-    folders = [*(p if p.is_dir() else root_of(p, kinds) for p in named), *given]
+    folders = [*(p if p.is_dir() else root_of(p, kinds) for p in named), *given.catalogs]
     seen: Counter[tuple[str, ...]] = Counter()
+    store = DocumentStore(known)
     try:
         state = _state(folders)
-        checked = _checked(named, given)
+        checked = _checked(named, given, store)
         if checked is not None:
             seen = _report(checked, seen, "")
         click.echo(f"watching {', '.join(dict.fromkeys(map(str, named)))}; Ctrl-C ends", err=True)
         while True:
             changed, state = _wait(folders, state, interval)
-            checked = _checked(named, given)
+            checked = _checked(named, given, store)
             if checked is not None:
                 seen = _report(checked, seen, _names(changed))
     except KeyboardInterrupt:
@@ -130,23 +120,15 @@ def _state(folders: Iterable[FilePath]) -> State:
     return state
 
 
-def _checked(named: Iterable[FilePath], catalogs: tuple[FilePath, ...]) -> Checked | None:
+def _checked(named: Iterable[FilePath], given: Settings, store: DocumentStore) -> Checked | None:
     """The result of a check; ``None`` if it is not possible now, which is printed."""
-    from trnspec.api import plugins, validate
-    from trnspec.checks.runner import Checked
-    from trnspec.cli.common import here
-    from trnspec.diagnostics import Report
-    from trnspec.graph.graph import Graph
-    from trnspec.loading.settings import Settings
-
     try:
-        settings: Settings = here().merged(Settings(catalogs=catalogs))
+        settings = here().merged(given)
         files = list(_documents(named))
         if not files:
             click.echo("there is no document", err=True)
             return Checked(Graph({}), Report(()), {})  # the findings of documents that were removed are resolved
-        known = plugins().registry
-        return validate(files, settings=settings, registry=known)
+        return validate(files, settings=settings, registry=store.registry, store=store)
     except UsageError as error:
         click.echo(f"not checked: {error}", err=True)
         return None
@@ -159,11 +141,6 @@ def _documents(named: Iterable[FilePath]) -> Iterator[str]:
 
 def _report(checked: Checked, before: Counter[tuple[str, ...]], changed: str) -> Counter[tuple[str, ...]]:
     """Print what is new and what is resolved; all present findings."""
-    from trnspec.output.reporters import use_color
-    from trnspec.output.reporters.common import tally
-    from trnspec.output.reporters.text import findings
-    from trnspec.text_table import escape
-
     color = sys.stdout is not None and use_color(sys.stdout, os.environ)
     now: Counter[tuple[str, ...]] = Counter(map(_key, checked.report.diagnostics))
     rest, fresh = Counter(before), []

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Reading:
-    """The result of reading one text.
+class LoadResult:
+    """The result of loading one text.
 
     Attributes:
         document: The text with its positions.
@@ -52,25 +52,25 @@ class Reading:
     layer: int = 0
 
 
-def read(  # each one is independent of the others
+def load_document(  # each one is independent of the others
     document: Document,
     registry: Registry,
     *,
     target: bool = True,
     plugin: str = "",
     layer: int = 0,
-) -> Reading:
+) -> LoadResult:
     """The node of a document, and its problems."""
-    reading = _read(document, registry, target=target)
-    return evolve(reading, plugin=plugin, layer=layer) if plugin or layer else reading
+    result = _load(document, registry, target=target)
+    return evolve(result, plugin=plugin, layer=layer) if plugin or layer else result
 
 
-def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
+def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult:
     problems = list(document.problems)
     data = document.data
     name = _name(document)
     if data is None:
-        return Reading(document, None, tuple(problems), name, target)
+        return LoadResult(document, None, tuple(problems), name, target)
     kind, problem = _kind(document, data, registry)
     if kind is None:
         if problem is not None and problem.code == "TRN102":
@@ -78,7 +78,7 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
             problems += [problem, *(p for p in _missing_envelope(document, data) if p.message != problem.message)]
         elif problem is not None:
             problems.append(problem)
-        return Reading(document, None, tuple(problems), name, target)
+        return LoadResult(document, None, tuple(problems), name, target)
     node: Node[Any] | None
     document = upgrade(document, kind.spec)
     data = document.data or {}
@@ -96,7 +96,7 @@ def _read(document: Document, registry: Registry, *, target: bool) -> Reading:
     folder = "" if kind.name in BUILTIN else kind.folder
     if node is not None and (folder or not target):
         node = evolve(node, target=target, folder=folder)
-    return Reading(document, node, tuple(problems), name, target)
+    return LoadResult(document, node, tuple(problems), name, target)
 
 
 def _unsafe(document: Document, data: Mapping[str, Any]) -> list[Problem]:
@@ -211,79 +211,79 @@ def _rejected_by_reader(document: Document) -> Iterable[Path]:
     return (path[:-1] if path[-1] == "<<" else path for path in document.rejected if path)
 
 
-def apply_precedence(readings: Iterable[Reading]) -> tuple[list[Reading], list[NodeProblem]]:
+def apply_precedence(results: Iterable[LoadResult]) -> tuple[list[LoadResult], list[NodeProblem]]:
     """Resolves name conflicts between documents of plugins and built-in ones.
 
     A document of a plugin replaces another only if its ``metadata.overrides`` lists the differences.
 
     Returns:
-        The readings without the replaced and the rejected ones, and the problems of the latter.
+        The results without the replaced and the rejected ones, and the problems of the latter.
     """
-    readings = list(readings)
-    if not any(r.plugin for r in readings):
-        return readings, []
+    results = list(results)
+    if not any(r.plugin for r in results):
+        return results, []
     from trnspec.loading.precedence import BUILTIN, replacement_problems
 
-    builtin = [r for r in readings if r.plugin == BUILTIN and r.node is not None]
+    builtin = [r for r in results if r.plugin == BUILTIN and r.node is not None]
     taken = {n: r for r in builtin if r.node is not None for n in (r.node.name, *r.node.aliases)}
     gone: set[int] = set()
     problems: list[NodeProblem] = []
     # In the order of the names of the plugins, so that the result does not depend on which of them is checked.
-    for reading in sorted((r for r in readings if r.plugin not in ("", BUILTIN)), key=lambda r: r.plugin):
-        node = reading.node
+    for result in sorted((r for r in results if r.plugin not in ("", BUILTIN)), key=lambda r: r.plugin):
+        node = result.node
         if node is None:
             continue
         names = (node.name, *node.aliases)
         other = next((taken[n] for n in names if n in taken), None)
-        if other is not None and other.node is not None and (other.plugin != reading.plugin):
+        if other is not None and other.node is not None and (other.plugin != result.plugin):
             conflicts = list(replacement_problems(node, other.node, other.plugin))
             problems += conflicts
-            gone.add(id(reading) if conflicts else id(other))
+            gone.add(id(result) if conflicts else id(other))
             if conflicts:
                 continue
         for name in names:
-            taken[name] = reading
-    return [r for r in readings if id(r) not in gone], problems
+            taken[name] = result
+    return [r for r in results if id(r) not in gone], problems
 
 
 def link(
-    readings: Iterable[Reading],
+    results: Iterable[LoadResult],
     *,
     shadow_broken: bool = True,
     targets_only: bool = False,
 ) -> tuple[Graph, list[Diagnostic]]:
-    """The graph of some readings, and all problems so far, unfiltered.
+    """The graph of loaded documents, and all problems so far, unfiltered.
 
     A document replaces the documents of the same name in the context and in later layers.
 
     Args:
-        readings: Targets first, in the order of their layers.
+        results: Targets first, in the order of their layers.
         shadow_broken: Whether an unusable document also replaces those of the same name in the context, so that
             references to it are reported.
         targets_only: Whether to check the references of targets alone.
     """
-    every = list(readings)
-    readings, rejected = apply_precedence(every)
+    every = list(results)
+    results, rejected = apply_precedence(every)
     nodes: list[Node[Any]] = []
-    clashes = list(_kind_clashes(readings))
+    clashes = list(_kind_clashes(results))
     clashing = {id(problem.node) for problem in clashes}
-    targets = {r.node.name for r in readings if r.node is not None and r.target and id(r.node) not in clashing}
+    targets = {r.node.name for r in results if r.node is not None and r.target and id(r.node) not in clashing}
     broken: dict[str, str] = {}
     nearest: dict[str, int] = {}
-    for reading in readings:
-        node = reading.node
+    for result in results:
+        node = result.node
         if node is None:
-            broken.setdefault(reading.name, reading.document.file)
+            broken.setdefault(result.name, result.document.file)
         elif id(node) in clashing:
             continue
-        elif nearest.setdefault(node.name, reading.layer) == reading.layer and (
-            reading.target or not ((shadow_broken and node.name in broken) or targets & {node.name, *node.aliases})
+        elif nearest.setdefault(node.name, result.layer) == result.layer and (
+            result.target or not ((shadow_broken and node.name in broken) or targets & {node.name, *node.aliases})
         ):
             nodes.append(node)
-            if not reading.target:
+            if not result.target:
                 # A catalog may replace a document of a later one by an alias.
                 for alias in node.aliases:
-                    nearest.setdefault(alias, reading.layer)
+                    nearest.setdefault(alias, result.layer)
     if not shadow_broken:
         broken = {name: file for name, file in broken.items() if name not in nearest}
     graph, problems = build(nodes, broken, targets_only=targets_only)
@@ -297,13 +297,13 @@ def link(
     return graph, diagnostics
 
 
-def _kind_clashes(readings: Iterable[Reading]) -> Iterator[NodeProblem]:
+def _kind_clashes(results: Iterable[LoadResult]) -> Iterator[NodeProblem]:
     """Targets with the name of a document of another kind: replacing it would break every reference to it."""
-    context = {r.node.name: r.node for r in readings if r.node is not None and not r.target}
+    context = {r.node.name: r.node for r in results if r.node is not None and not r.target}
     path: Path = ("metadata", "name")
-    for reading in readings:
-        node = reading.node
-        other = context.get(node.name) if node is not None and reading.target else None
+    for result in results:
+        node = result.node
+        other = context.get(node.name) if node is not None and result.target else None
         if node is not None and other is not None and other.kind != node.kind:
             message = f"the name {node.name!r} is that of a {other.kind}"
             hint = "a document replaces one of its own kind only; choose another name"

@@ -16,7 +16,7 @@ from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 from trnspec.checks.runner import apply_waivers, check, finished, run
 from trnspec.diagnostics import Diagnostic
 from trnspec.graph.graph import Graph
-from trnspec.loading.pipeline import Reading, link, text_at
+from trnspec.loading.pipeline import LoadResult, link, text_at
 from trnspec.yaml import Problem
 
 if TYPE_CHECKING:
@@ -41,24 +41,24 @@ class Quick:
     """One document in the context of its catalog, and its findings so far.
 
     Attributes:
-        reading: The document.
+        result: The document.
         graph: The catalog with the document as it is in the editor.
         diagnostics: The findings of the first stage.
     """
 
-    reading: Reading
+    result: LoadResult
     graph: Graph
     diagnostics: tuple[Diagnostic, ...]
 
     @property
     def document(self) -> Document:
         """The text with its positions."""
-        return self.reading.document
+        return self.result.document
 
     @property
     def node(self) -> Node[Any] | None:
         """The document, if it is valid enough to be used."""
-        return self.reading.node
+        return self.result.node
 
 
 def syntax(documents: Documents, file: str) -> tuple[Diagnostic, ...]:
@@ -77,16 +77,16 @@ def quick(documents: Documents, file: str) -> Quick:
     """The first stage: one document, its references, and the rules over single documents."""
     known = documents.known
     around = documents.surroundings(file)
-    reading = documents.target(file)
-    graph, diagnostics = link([reading, *_others(around, {file})], targets_only=True)
+    result = documents.target(file)
+    graph, diagnostics = link([result, *_others(around, {file})], targets_only=True)
     diagnostics = [d for d in diagnostics if _is_in(d, {file})]
-    node = reading.node
+    node = result.node
     if node is not None and graph.nodes.get(node.name) is node:
         with extra_hypotheses(known.explanations):
             diagnostics += run(known.rules, graph, known, only=node)
     diagnostics, _ = apply_waivers(diagnostics, graph)
     shown = _shown((d for d in diagnostics if d.code != _IDLE_WAIVER), documents, around)
-    return Quick(reading, graph, tuple(shown))
+    return Quick(result, graph, tuple(shown))
 
 
 def full(documents: Documents, files: Iterable[str], stopped: Callable[[], bool]) -> tuple[Diagnostic, ...]:
@@ -104,8 +104,8 @@ def full(documents: Documents, files: Iterable[str], stopped: Callable[[], bool]
                 raise StoppedError
             yield rule
 
-    readings = [*(documents.target(file) for file in targets), *_others(around, set(targets))]
-    return check(readings, documents.known, around.settings, rules()).report.diagnostics
+    results = [*(documents.target(file) for file in targets), *_others(around, set(targets))]
+    return check(results, documents.known, around.settings, rules()).report.diagnostics
 
 
 def carried(before: Iterable[Diagnostic], old: Document, new: Quick, documents: Documents) -> tuple[Diagnostic, ...]:
@@ -142,8 +142,8 @@ def _moved(where: Location, own: str, document: Document) -> Location:
     return evolve(where, place=document.place(where.path))
 
 
-def _others(around: Surroundings, targets: set[str]) -> Iterator[Reading]:
-    return (reading for file, reading in around.readings.items() if file not in targets)
+def _others(around: Surroundings, targets: set[str]) -> Iterator[LoadResult]:
+    return (result for file, result in around.results.items() if file not in targets)
 
 
 def _is_in(diagnostic: Diagnostic, files: set[str]) -> bool:

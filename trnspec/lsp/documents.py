@@ -1,7 +1,4 @@
-"""The documents of a session: the texts in the editor, and all others as they were read from disk.
-
-A file is read again only if its time, its size or its text in the editor has changed.
-"""
+"""Documents of a session: the texts in the editor, and all others as they are on disk."""
 
 from __future__ import annotations
 
@@ -10,16 +7,16 @@ import re
 from collections.abc import Mapping
 from pathlib import Path as FilePath
 
-from attrs import define, evolve, field, frozen
+from attrs import Factory, define, evolve, field, frozen
 
 from trnspec.api import owners, select
 from trnspec.errors import UsageError
 from trnspec.loading import settings as settings_
 from trnspec.loading.files import root_of
-from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.pipeline import LoadResult
 from trnspec.loading.settings import Settings
+from trnspec.loading.store import DocumentStore
 from trnspec.plugins.api import Registry
-from trnspec.yaml import read_file, read_text
 
 _VERSION = re.compile(r"""^["']?api_version["']?[ \t]*:[ \t]*["']?trnspec/""", re.MULTILINE)
 _KIND = re.compile(r"""^["']?kind["']?[ \t]*:[ \t]*["']?([\w-]+)""", re.MULTILINE)
@@ -32,24 +29,16 @@ def kind_in(text: str) -> str:
 
 
 @frozen
-class _Kept:
-    """A reading, and what it was made from: the text in the editor, or time and size of the file; plugin and layer."""
-
-    origin: tuple[object, ...]
-    reading: Reading
-
-
-@frozen
 class Surroundings:
     """The documents that the names of a catalog are resolved against, and its settings.
 
     Attributes:
-        readings: By file, every document of the catalog and of those below it.
+        results: By file, every document of the catalog and of those below it.
         settings: The settings that apply to the catalog.
         warning: Why the settings could not be used, or an empty text.
     """
 
-    readings: Mapping[str, Reading] = field(repr=False)
+    results: Mapping[str, LoadResult] = field(repr=False)
     settings: Settings
     warning: str = ""
 
@@ -65,7 +54,9 @@ class Documents:
 
     known: Registry
     texts: dict[str, str] = field(factory=dict)
-    _kept: dict[str, _Kept] = field(factory=dict)
+    _store: DocumentStore = field(
+        init=False, default=Factory(lambda self: DocumentStore(self.known, self.texts), takes_self=True)
+    )
     _surroundings: dict[FilePath, Surroundings] = field(factory=dict)
 
     def concerns(self, text: str) -> bool:
@@ -76,9 +67,9 @@ class Documents:
         """The catalog of a file."""
         return root_of(FilePath(file), [k.folder for k in self.known.kinds.values()])
 
-    def target(self, file: str) -> Reading:
-        """A document in the editor, read as the one to check."""
-        return read(read_text(self.texts[file], file), self.known)
+    def target(self, file: str) -> LoadResult:
+        """A document in the editor, loaded as the one to check."""
+        return self._store.load(file)
 
     def surroundings(self, file: str, *, refresh: bool = False) -> Surroundings:
         """The documents around a file.
@@ -105,11 +96,13 @@ class Documents:
             warning = warning or str(error)
             selection = select(["-"], self.known, evolve(settings, catalogs=()))
         owner = owners(self.known)
-        readings = {}
+        results = {}
         for path in selection.around:
             file = canonical(path)
-            readings[file] = self._reading(file, owner(path), selection.layers.get(path, 0))
-        return Surroundings(readings, settings, warning)
+            results[file] = self._store.load(
+                file, target=False, plugin=owner(path), layer=selection.layers.get(path, 0)
+            )
+        return Surroundings(results, settings, warning)
 
     def _settings(self, root: FilePath) -> tuple[Settings, str]:
         try:
@@ -119,25 +112,7 @@ class Documents:
             return settings_.Settings(), str(error)
         return settings, ""
 
-    def _reading(self, file: str, plugin: str, layer: int) -> Reading:
-        text = self.texts.get(file)
-        origin = (*(_state(file) if text is None else (text,)), plugin, layer)
-        kept = self._kept.get(file)
-        if kept is None or kept.origin != origin:
-            document = read_file(file) if text is None else read_text(text, file)
-            found = read(document, self.known, target=False, plugin=plugin, layer=layer)
-            kept = self._kept[file] = _Kept(origin, found)
-        return kept.reading
-
 
 def canonical(path: str | os.PathLike[str]) -> str:
     """The name of a file by which it is known here: absolute, without links."""
     return os.path.realpath(path)
-
-
-def _state(file: str) -> tuple[object, ...]:
-    try:
-        status = os.stat(file)  # noqa: PTH116  # many files
-    except OSError:
-        return ("missing",)
-    return (status.st_mtime_ns, status.st_size, status.st_ino)

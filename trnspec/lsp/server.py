@@ -455,7 +455,7 @@ def _item(item: completion.Item, replaced: types.Range) -> types.CompletionItem:
 def _renamed(ls: Server, quick: checking.Quick, named: Node[Any], new: str) -> types.WorkspaceEdit:
     """The edits of all files, and the new name of the file of the document."""
     root = ls.documents.root(named.document.file)
-    around = ls.documents.surroundings(quick.document.file).readings
+    around = ls.documents.surroundings(quick.document.file).results
     # A document of another catalog, such as the shipped one, is not for this project to edit.
     fixed = {f: "is in another catalog" for f in around if ls.documents.root(f) != root}
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 COMMANDS = {
     "validate": "Check catalog files and all documents that refer to them.",
-    "watch": "Check documents whenever they change; print new and resolved findings.",
     "fmt": "Format documents: order of keys, indentation and spacing.",
     "fix": "Apply the safe hints of findings: misspelt keys and units, missing sources, former paths, idle waivers.",
     "migrate": "Write documents of an older api_version, or with former paths, in the present format.",
@@ -39,3 +38,6 @@ COMMANDS = {
     "completion": "Print the completion script of a shell.",
 }
 """Summaries by name, so that ``--help`` imports no command."""
+
+FORMER = ("watch",)
+"""Former names of commands, which work for one release and are not listed."""

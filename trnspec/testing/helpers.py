@@ -15,7 +15,7 @@ from trnspec.builtin import plugin as builtin
 from trnspec.checks.runner import check
 from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_in, shipped
-from trnspec.loading.pipeline import Reading, read
+from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.loading.settings import Settings
 from trnspec.plugins.api import API, Plugin, Registry, Rule, loaded
 from trnspec.plugins.entry_points import EntryPoint
@@ -56,10 +56,10 @@ def report(
     known = registry if registry is not None else installed()
     texts = dict(split(files, known)) if isinstance(files, str) else files
     documents = {name: text for name, text in texts.items() if name.endswith(SUFFIXES)}
-    readings = [read(read_text(text, name), known) for name, text in documents.items()]
-    readings += _shipped() if registry is None else _context(known)
+    results = [load_document(read_text(text, name), known) for name, text in documents.items()]
+    results += _shipped() if registry is None else _context(known)
     with _beside({name: text for name, text in texts.items() if name not in documents}):
-        return check(readings, known, settings if settings is not None else Settings()).report
+        return check(results, known, settings if settings is not None else Settings()).report
 
 
 @contextlib.contextmanager
@@ -75,13 +75,13 @@ def _beside(tables: Mapping[str, str]) -> Iterator[None]:
         yield
 
 
-def _context(known: Registry) -> tuple[Reading, ...]:
+def _context(known: Registry) -> tuple[LoadResult, ...]:
     folders = dict.fromkeys((shipped(), *(c for p in known.plugins for c in p.catalogs)))
-    return tuple(read(read_file(f), known, target=False) for folder in folders for f in documents_in(folder))
+    return tuple(load_document(read_file(f), known, target=False) for folder in folders for f in documents_in(folder))
 
 
 @functools.cache
-def _shipped() -> tuple[Reading, ...]:
+def _shipped() -> tuple[LoadResult, ...]:
     # Readings are values: all cases of a run share those of the shipped catalog.
     return _context(installed())
 

@@ -21,7 +21,7 @@ from trnspec.api import registry
 from trnspec.checks.reconcile.power import power_conflicts
 from trnspec.graph.graph import Graph
 from trnspec.graph.power import draws, upper_power
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.model.power import Power
 from trnspec.model.ref import Ref
 from trnspec.yaml import read_text
@@ -85,7 +85,7 @@ def test_slips_are_found(graph) -> None:
 def codes(context, power, of="trn2.48xlarge", type="maximum", source="sheet-2026-11", more="") -> set:
     """The codes found in one more document of power."""
     text = DOCUMENT.format(of=of, type=type, source=source, power=power, more=more)
-    readings = [read(read_text(t, name), KNOWN) for t, name in ((PAGE, "page.yaml"), (text, "example.yaml"))]
+    readings = [load_document(read_text(t, name), KNOWN) for t, name in ((PAGE, "page.yaml"), (text, "example.yaml"))]
     added = link([r for r in readings if r.node is not None])[0]
     found = findings(Graph({**context.nodes, **added.nodes}), RULES)
     return {d.code for d in found if d.where.file == "example.yaml"}

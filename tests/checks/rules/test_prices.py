@@ -19,7 +19,7 @@ from trnspec.api import graph as load
 from trnspec.api import registry
 from trnspec.checks.reconcile.prices import market
 from trnspec.graph.graph import Graph
-from trnspec.loading.pipeline import link, read
+from trnspec.loading.pipeline import link, load_document
 from trnspec.yaml import read_text
 
 PLUGINS = [
@@ -84,7 +84,7 @@ def test_slips_are_found(graph) -> None:
 def codes(context, hourly, server="trn1.32xlarge", type="on-demand", source="list-2026-11") -> set:
     """The codes found in one more document of prices."""
     text = DOCUMENT.format(server=server, type=type, source=source, hourly=hourly)
-    readings = [read(read_text(t, name), KNOWN) for t, name in ((PAGE, "page.yaml"), (text, "example.yaml"))]
+    readings = [load_document(read_text(t, name), KNOWN) for t, name in ((PAGE, "page.yaml"), (text, "example.yaml"))]
     added = link([r for r in readings if r.node is not None])[0]
     found = findings(Graph({**context.nodes, **added.nodes}), RULES)
     return {d.code for d in found if d.where.file == "example.yaml"}

@@ -142,11 +142,11 @@ def test_aliases_lead_to_the_documents() -> None:
 def test_a_reference_that_leads_nowhere_stays_a_name() -> None:
     """A catalog that is asked need not be sound."""
     from trnspec.api import registry
-    from trnspec.loading.pipeline import link, read
+    from trnspec.loading.pipeline import link, load_document
     from trnspec.yaml import read_text
 
     text = document("Server", "lost", "spec: {chips: {chip: nobody, count: 2}}")
-    known = link([read(read_text(text, "lost.yaml"), registry())])[0]
+    known = link([load_document(read_text(text, "lost.yaml"), registry())])[0]
     (made,) = json.loads(export("json", known.named("lost"), known).text)["documents"]
 
     assert ("nobody", False) == (made["spec"]["chips"]["chip"], "totals" in made)

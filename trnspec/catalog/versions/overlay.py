@@ -13,7 +13,7 @@ from trnspec.catalog.versions.changes import attempt, steps
 from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph, build
-from trnspec.loading.pipeline import read
+from trnspec.loading.pipeline import load_document
 from trnspec.plugins.api import API, Kind, Plugin, Registry
 from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.yaml import Document, Path, Place, Problem
@@ -98,7 +98,7 @@ class _Overlay:
                     self.document.place(path), "a document is a mapping", "give it api_version, kind, metadata and spec"
                 )
                 continue
-            reading = read(_part(self.document, path, item), known)
+            reading = load_document(_part(self.document, path, item), known)
             for problem in _serious(reading.problems):
                 self._error(problem.place, f"{problem.code} {problem.message}", problem.hint)
             node = reading.node
