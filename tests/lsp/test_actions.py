@@ -9,18 +9,18 @@ from editor_session import CHIP, edited, lines_of, session, spot_in
 from lsprotocol import types
 
 from trnspec.lsp import actions
-from trnspec.lsp.checking import Quick
+from trnspec.lsp.checking import QuickCheck
 from trnspec.lsp.messages import by_file
 from trnspec.model.chip import Chip
 
 URI = Path(CHIP).as_uri()
 
 
-def findings(result: Quick) -> list[types.Diagnostic]:
+def findings(result: QuickCheck) -> list[types.Diagnostic]:
     return by_file(result.diagnostics, [CHIP], lambda _: lines_of(result), session().known.codes)[CHIP]
 
 
-def applied(result: Quick, action: types.CodeAction) -> Quick:
+def applied(result: QuickCheck, action: types.CodeAction) -> QuickCheck:
     """The document after an edit of one place."""
     (edit,) = action.edit.changes[URI]
     lines = lines_of(result)

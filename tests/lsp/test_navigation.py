@@ -8,11 +8,11 @@ import pytest
 from editor_session import CHIP, edited, lines_of, place_in, spot_in
 
 from trnspec.errors import UsageError
-from trnspec.lsp.navigation import Site, claims_on, definition, named_at, renamed, uses
+from trnspec.lsp.navigation import TextLocation, claims_on, definition, named_at, renamed, uses
 from trnspec.lsp.symbols import symbols
 
 
-def text_at(site: Site) -> str:
+def text_at(site: TextLocation) -> str:
     line = Path(site.file).read_text(encoding="utf-8").split("\n")[site.place.line - 1]
     return line[site.place.column - 1 :][: len(site.text)]
 

@@ -32,7 +32,7 @@ end
 local file = io.open("shown.json", "w")
 file:write(vim.json.encode(shown))
 file:close()
--- What "Quick fix" does for the misspelt key.
+-- What "QuickCheck fix" does for the misspelt key.
 for _, each in ipairs(vim.diagnostic.get(0)) do
   if each.code == "TRN101" then
     local params = vim.lsp.util.make_range_params()

@@ -8,7 +8,7 @@ from pathlib import Path
 from running import ROOT
 
 from trnspec.api import registry
-from trnspec.lsp.checking import Quick, quick
+from trnspec.lsp.checking import QuickCheck, quick
 from trnspec.lsp.documents import Documents, canonical
 from trnspec.lsp.positions import Lines, Spot, spot_at
 from trnspec.yaml import Place
@@ -24,7 +24,7 @@ def session() -> Documents:
     return documents
 
 
-def edited(old: str = "", new: str = "", file: str = CHIP) -> Quick:
+def edited(old: str = "", new: str = "", file: str = CHIP) -> QuickCheck:
     """A document of the catalog with one text replaced, in the editor."""
     text = Path(file).read_text(encoding="utf-8")
     assert old in text
@@ -42,7 +42,7 @@ def place_in(text: str, words: str, offset: int = 0) -> Place:
     return Place(text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
 
 
-def spot_in(result: Quick, words: str, offset: int = 0) -> tuple[Spot, Place]:
+def spot_in(result: QuickCheck, words: str, offset: int = 0) -> tuple[Spot, Place]:
     """What is at some words of a document."""
     place = place_in(result.document.text, words, offset)
     spot = spot_at(result.document, place)
@@ -50,6 +50,6 @@ def spot_in(result: Quick, words: str, offset: int = 0) -> tuple[Spot, Place]:
     return spot, place
 
 
-def lines_of(result: Quick) -> Lines:
+def lines_of(result: QuickCheck) -> Lines:
     """The lines of a document."""
     return Lines.of(result.document.text)

@@ -95,12 +95,12 @@ def without(checked: Checked, baseline: Baseline, settings: Settings) -> tuple[C
     accepted = sum(baseline.findings.values()) - sum(rest.values())
     report = evolve(checked.report, diagnostics=tuple(kept), accepted=accepted)
     unchecked = _unchecked(checked, name)
-    idle = [
+    stale = [
         f"{code} of {document}{f' at {path}' if path else ''}{f', {count} times' if count > 1 else ''}"
         for (code, document, path), count in sorted((+rest).items())
         if settings.reports(code) and document not in unchecked
     ]
-    return evolve(checked, report=report), idle
+    return evolve(checked, report=report), stale
 
 
 def _unchecked(checked: Checked, name: Callable[[str], str]) -> set[str]:

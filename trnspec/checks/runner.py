@@ -1,4 +1,4 @@
-"""Runs the rules over a graph, and applies waivers and settings to their findings."""
+"""Run the rules over a graph, and apply waivers and settings to their findings."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _by_document(runs: Iterable[RuleRun], scope: AbstractSet[str] | None) -> Cal
 
 @define
 class RuleRun:
-    """One rule in one run, and what it finds."""
+    """A rule, and its findings in one run."""
 
     rule: Rule
     graph: Graph
@@ -190,7 +190,7 @@ def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnos
 def apply_waivers(
     diagnostics: Iterable[Diagnostic], graph: Graph, codes: Collection[str] = ()
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """The findings that no waiver accepts, with findings on idle waivers; and the waived findings.
+    """The findings that no waiver accepts, with findings on waivers that suppress nothing; and the waived findings.
 
     A waiver of a code that is not in ``codes`` may be one of a plugin that is not installed; it has no edit.
     """
@@ -281,9 +281,9 @@ def _concerns(diagnostic: Diagnostic, targets: set[str]) -> bool:
 def finished(diagnostic: Diagnostic, registry: Registry, settings: Settings) -> Diagnostic:
     """A finding with the severity that the settings give it, and the name of its code."""
     code = registry.codes.get(diagnostic.code)
-    usual = code.severity if code is not None else diagnostic.severity
+    default = code.severity if code is not None else diagnostic.severity
     return evolve(
         diagnostic,
-        severity=settings.severity_of(diagnostic.code, usual),
+        severity=settings.severity_of(diagnostic.code, default),
         name=code.name if code is not None else "",
     )

@@ -1,4 +1,4 @@
-"""The graph for the documents that a command names, of which no more is read than needed."""
+"""Graph for the documents that a command names; no more files are read than needed."""
 
 from __future__ import annotations
 

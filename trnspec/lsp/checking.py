@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Rule
     from trnspec.yaml import Document
 
-_IDLE_WAIVER = "TRN304"
+_STALE_WAIVER = "TRN304"
 """Known only after every rule has run."""
 
 
@@ -37,7 +37,7 @@ class StoppedError(Exception):
 
 
 @frozen
-class Quick:
+class QuickCheck:
     """One document in the context of its catalog, and its findings so far.
 
     Attributes:
@@ -73,7 +73,7 @@ def _no_settings() -> Any:
     return Settings()
 
 
-def quick(documents: Documents, file: str) -> Quick:
+def quick(documents: Documents, file: str) -> QuickCheck:
     """The first stage: one document, its references, and the rules over single documents."""
     known = documents.known
     around = documents.surroundings(file)
@@ -85,8 +85,8 @@ def quick(documents: Documents, file: str) -> Quick:
         with extra_hypotheses(known.explanations):
             diagnostics += run(known.rules, graph, known, only=node)
     diagnostics, _ = apply_waivers(diagnostics, graph)
-    shown = _shown((d for d in diagnostics if d.code != _IDLE_WAIVER), documents, around)
-    return Quick(result, graph, tuple(shown))
+    shown = _shown((d for d in diagnostics if d.code != _STALE_WAIVER), documents, around)
+    return QuickCheck(result, graph, tuple(shown))
 
 
 def full(documents: Documents, files: Iterable[str], stopped: Callable[[], bool]) -> tuple[Diagnostic, ...]:
@@ -108,7 +108,9 @@ def full(documents: Documents, files: Iterable[str], stopped: Callable[[], bool]
     return check(results, documents.known, around.settings, rules()).report.diagnostics
 
 
-def carried(before: Iterable[Diagnostic], old: Document, new: Quick, documents: Documents) -> tuple[Diagnostic, ...]:
+def carried(
+    before: Iterable[Diagnostic], old: Document, new: QuickCheck, documents: Documents
+) -> tuple[Diagnostic, ...]:
     """The findings of rules that compare documents, where their values are now; without those whose value was edited.
 
     Args:
@@ -117,7 +119,7 @@ def carried(before: Iterable[Diagnostic], old: Document, new: Quick, documents: 
         new: The document now.
         documents: The documents of the session.
     """
-    comparing = {r.code.id for r in documents.known.rules if r.is_over_graph} | {_IDLE_WAIVER}
+    comparing = {r.code.id for r in documents.known.rules if r.is_over_graph} | {_STALE_WAIVER}
     own = new.document.file
     moved = []
     for diagnostic in before:

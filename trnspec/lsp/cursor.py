@@ -1,4 +1,4 @@
-"""What is being typed at a position, from the text alone: a text that is being edited often cannot be parsed."""
+"""Completion context at the cursor, from the text alone: a text that is being edited often cannot be parsed."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _NAME: Path = ("metadata", "name")
 
 
 @frozen
-class Site:
+class TextLocation:
     """A text in a file, on one line.
 
     Attributes:
@@ -63,7 +63,7 @@ def named_at(spot: Spot, place: Place, node: Node[Any], graph: Graph) -> Node[An
     return None
 
 
-def definition(spot: Spot, named: Node[Any] | None, node: Node[Any]) -> Iterator[Site]:
+def definition(spot: Spot, named: Node[Any] | None, node: Node[Any]) -> Iterator[TextLocation]:
     """Where what is at a position is defined: the name of the document there, or the figures that a claim is about."""
     if named is not None:
         yield _own_name(named)
@@ -71,10 +71,10 @@ def definition(spot: Spot, named: Node[Any] | None, node: Node[Any]) -> Iterator
     if not spot.key and spot.path[-1:] and spot.path[-1] in {"at", "of"}:
         for path in _spread(value_at_data(node, spot.path)):
             if path in node.document.places:
-                yield Site(node.document.file, node.document.place(path, key=True), str(path[-1]))
+                yield TextLocation(node.document.file, node.document.place(path, key=True), str(path[-1]))
 
 
-def uses(named: Node[Any], graph: Graph, *, aliases: bool = True) -> Iterator[Site]:
+def uses(named: Node[Any], graph: Graph, *, aliases: bool = True) -> Iterator[TextLocation]:
     """Every reference to a document, in the order of the documents; operands of formulas included.
 
     Args:
@@ -94,7 +94,7 @@ def uses(named: Node[Any], graph: Graph, *, aliases: bool = True) -> Iterator[Si
                 yield site
 
 
-def claims_on(path: Path, node: Node[Any]) -> Iterator[Site]:
+def claims_on(path: Path, node: Node[Any]) -> Iterator[TextLocation]:
     """The claims and printed ratios of a document that are about the figure at a path."""
     for index, claim in enumerate(node.claims):
         at = (*node.claim_path(index), "at")
@@ -102,7 +102,7 @@ def claims_on(path: Path, node: Node[Any]) -> Iterator[Site]:
             yield _scalar(node.document, at, claim.at)
 
 
-def renamed(named: Node[Any], new: str, graph: Graph, fixed: Mapping[str, str]) -> tuple[Site, ...]:
+def renamed(named: Node[Any], new: str, graph: Graph, fixed: Mapping[str, str]) -> tuple[TextLocation, ...]:
     """The texts to replace by a new name.
 
     Args:
@@ -125,26 +125,26 @@ def renamed(named: Node[Any], new: str, graph: Graph, fixed: Mapping[str, str]) 
     return tuple(dict.fromkeys(sites))
 
 
-def _own_name(node: Node[Any]) -> Site:
+def _own_name(node: Node[Any]) -> TextLocation:
     if _NAME in node.document.places:
         return _scalar(node.document, _NAME, node.name)
-    return Site(node.document.file, Place(1, 1), "")
+    return TextLocation(node.document.file, Place(1, 1), "")
 
 
-def _scalar(document: Document, path: Path, text: str) -> Site:
+def _scalar(document: Document, path: Path, text: str) -> TextLocation:
     """A scalar without its quotes."""
     place = document.place(path)
     line = _line(document, place)
     at = line.find(text, place.column - 1)
-    return Site(document.file, place if at < 0 else Place(place.line, at + 1), text)
+    return TextLocation(document.file, place if at < 0 else Place(place.line, at + 1), text)
 
 
-def _operands(document: Document) -> Iterator[Site]:
+def _operands(document: Document) -> Iterator[TextLocation]:
     if ":spec." not in document.text:
         return
     for number, line in enumerate(_lines(document), 1):
         for match in _OPERAND.finditer(line):
-            yield Site(document.file, Place(number, match.start() + 1), match[1])
+            yield TextLocation(document.file, Place(number, match.start() + 1), match[1])
 
 
 def _line(document: Document, place: Place) -> str:

@@ -38,16 +38,16 @@ from trnspec.yaml.layout import LayoutError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from trnspec.lsp.navigation import Site
+    from trnspec.lsp.navigation import TextLocation
 
 IDLE = 0.25
-"""Seconds without a change until the rules that compare documents run."""
+"""Time without a change until the rules that compare documents run [s]."""
 
 _LONG = 200_000
 """The characters of a document that is checked only when typing pauses."""
 
 _SWITCH = 0.0005
-"""Seconds until a thread that runs rules lets the one that answers run; with 5 ms a change takes twice as long."""
+"""Thread switch interval [s]; with the default of 5 ms, rules in a thread double the time of a keystroke."""
 
 _OBJECTS = 100_000
 """The number of new objects that starts a garbage collection; a collection takes as long as a check."""
@@ -78,7 +78,7 @@ class _Opened:
 
     uri: str
     version: int
-    quick: checking.Quick | None = None
+    quick: checking.QuickCheck | None = None
     compared: tuple[tuple[Diagnostic, ...], Document] | None = None
     published: list[types.Diagnostic] = field(factory=list)
     task: asyncio.Task[None] | None = None
@@ -86,8 +86,8 @@ class _Opened:
 
 
 @frozen
-class Named:
-    """A position in a document.
+class NamedSpot:
+    """A position in a document, and the document that is named there.
 
     Attributes:
         quick: The document as it was checked.
@@ -97,7 +97,7 @@ class Named:
         named: The document that is named there, if any.
     """
 
-    quick: checking.Quick
+    quick: checking.QuickCheck
     node: Node[Any]
     place: Place
     spot: Spot
@@ -174,7 +174,7 @@ class Server(LanguageServer):
             gc.freeze()
             gc.set_threshold(_OBJECTS)
 
-    def _quick(self, file: str, opened: _Opened) -> checking.Quick:
+    def _quick(self, file: str, opened: _Opened) -> checking.QuickCheck:
         quick = checking.quick(self.documents, file)
         opened.quick = quick
         self._warn(self.documents.surroundings(file).warning)
@@ -245,7 +245,7 @@ class Server(LanguageServer):
         for file, opened in self.opened.items():
             self.schedule(file, opened, idle=0)
 
-    def current(self, uri: str) -> tuple[str, checking.Quick] | None:
+    def current(self, uri: str) -> tuple[str, checking.QuickCheck] | None:
         """A document as it is in the editor; ``None`` for one that is not of trnspec, or without its catalog."""
         file = file_of(uri)
         opened = self.opened.get(file)
@@ -264,7 +264,7 @@ class Server(LanguageServer):
             opened.quick = checking.quick(self.documents, file)
         return file, opened.quick
 
-    def spot(self, uri: str, position: types.Position) -> tuple[checking.Quick, Place, Spot] | None:
+    def spot(self, uri: str, position: types.Position) -> tuple[checking.QuickCheck, Place, Spot] | None:
         """A document, and what is at a position of it."""
         current = self.current(uri)
         if current is None:
@@ -274,21 +274,21 @@ class Server(LanguageServer):
         spot = spot_at(quick.document, place)
         return None if spot is None else (quick, place, spot)
 
-    def named(self, uri: str, position: types.Position) -> Named | None:
+    def named(self, uri: str, position: types.Position) -> NamedSpot | None:
         """A usable document, what is at a position of it, and the document that is named there."""
         at = self.spot(uri, position)
         if at is None or at[0].node is None:
             return None
         quick, place, spot = at
         assert quick.node is not None
-        return Named(quick, quick.node, place, spot, navigation.named_at(spot, place, quick.node, quick.graph))
+        return NamedSpot(quick, quick.node, place, spot, navigation.named_at(spot, place, quick.node, quick.graph))
 
     def spec(self, text: str) -> type | None:
         """The class of the kind that a text states."""
         kind = self.documents.known.kinds.get(kind_in(text))
         return None if kind is None else kind.spec
 
-    def locations(self, sites: Iterable[Site]) -> list[types.Location]:
+    def locations(self, sites: Iterable[TextLocation]) -> list[types.Location]:
         """Places in files as locations of the protocol."""
         return [types.Location(self.uri(s.file), self.lines(s.file).range(s.place, s.end)) for s in sites]
 
@@ -380,7 +380,7 @@ def create() -> Server:  # noqa: C901, PLR0915  # one function for each request
         name, lines = at.named.name, ls.lines(at.node.document.file)
         begin = lines[at.place.line].rfind(name, 0, at.place.column - 1 + len(name)) + 1
         # A reference by another name is not changed.
-        site = navigation.Site(at.node.document.file, Place(at.place.line, begin), name)
+        site = navigation.TextLocation(at.node.document.file, Place(at.place.line, begin), name)
         return types.PrepareRenamePlaceholder(lines.range(site.place, site.end), name) if begin else None
 
     @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
@@ -452,7 +452,7 @@ def _item(item: completion.Item, replaced: types.Range) -> types.CompletionItem:
     )
 
 
-def _renamed(ls: Server, quick: checking.Quick, named: Node[Any], new: str) -> types.WorkspaceEdit:
+def _renamed(ls: Server, quick: checking.QuickCheck, named: Node[Any], new: str) -> types.WorkspaceEdit:
     """The edits of all files, and the new name of the file of the document."""
     root = ls.documents.root(named.document.file)
     around = ls.documents.surroundings(quick.document.file).results

@@ -1,0 +1,148 @@
+"""The package has one way to validate, and observes, patches and stores nothing."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from running import ROOT, environment
+
+PACKAGE = ROOT / "trnspec"
+CHIP = ROOT / "catalog" / "chips" / "trainium2.yaml"
+
+STAGES = (
+    ("trnspec.cli.validate", "command"),
+    ("trnspec.api", "validate"),
+    ("trnspec.api", "select"),
+    ("trnspec.api", "load_documents"),
+    ("trnspec.yaml.reader", "read_file"),
+    ("trnspec.loading.pipeline", "load_document"),
+    ("trnspec.loading.renamed", "upgrade"),
+    ("trnspec.loading.structure", "structure"),
+    ("trnspec.loading.pipeline", "link"),
+    ("trnspec.graph.graph", "build"),
+    ("trnspec.checks.runner", "run"),
+    ("trnspec.checks.runner", "apply_waivers"),
+    ("trnspec.output.reporters", "render"),
+)
+"""The functions of the one path, in the order in which each is first called."""
+
+PROFILE = """
+import json, sys
+seen = {}
+def profile(frame, event, argument):
+    if event == "call":
+        code = frame.f_code
+        seen.setdefault((frame.f_globals.get("__name__", ""), code.co_name), len(seen))
+from trnspec.__main__ import main
+sys.argv = ["trnspec", *sys.argv[1:]]
+sys.setprofile(profile)
+try:
+    main()
+except SystemExit:
+    pass
+sys.setprofile(None)
+print(json.dumps([key for key, _ in sorted(seen.items(), key=lambda item: item[1])]))
+"""
+
+WAYS = [
+    pytest.param(lambda folder: ["--no-plugins", "validate", str(CHIP)], id="file"),
+    pytest.param(lambda folder: ["--no-plugins", "validate", str(CHIP)], id="the same file again"),
+    pytest.param(lambda folder: ["--no-plugins", "validate", str(folder)], id="folder with errors"),
+    pytest.param(
+        lambda folder: ["--no-plugins", "validate", "--skip-others", "--format", "json", str(CHIP)], id="hook"
+    ),
+    pytest.param(
+        lambda folder: ["--no-plugins", "validate", "--no-cache", "--jobs", "2", str(CHIP)], id="former options"
+    ),
+]
+
+
+@pytest.mark.parametrize("arguments", WAYS)
+def test_every_run_takes_the_same_path(tmp_path: Path, arguments) -> None:
+    """Each stage, in this order, whatever the arguments are."""
+    (tmp_path / "wire.yaml").write_text("api_version: trnspec/v1\nkind: Link\nmetadata: {name: wire}\nspec: {is: 1}\n")
+    done = subprocess.run(
+        [sys.executable, "-c", PROFILE, *arguments(tmp_path)],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    called = [tuple(one) for one in json.loads(done.stdout.splitlines()[-1])]
+    assert [one for one in called if one in STAGES] == list(STAGES)
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """The names of modules, attributes and variables in a module."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            found.add(node.attr)
+            if isinstance(node.value, ast.Name):
+                found.add(f"{node.value.id}.{node.attr}")
+        elif isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+FORBIDDEN = {
+    "addaudithook",
+    "marshal",
+    "builtins",
+    "pickle.load",
+    "pickle.loads",
+    "Unpickler",
+    "shelve",
+    "dill",
+    "joblib",
+}
+
+EXEMPT = {
+    "evaluators/searching/reduction.py": {"pickle.loads"},  # a message from the process that submits a part
+    "yaml/reader.py": {"marshal"},  # positions in memory
+}
+
+
+def test_nothing_is_observed_patched_or_unpickled() -> None:
+    """No audit hook, no replaced function of Python, no stored code, no pickled files."""
+    found = {
+        file.relative_to(PACKAGE).as_posix(): names_in(ast.parse(file.read_text(encoding="utf-8"))) & FORBIDDEN
+        for file in PACKAGE.rglob("*.py")
+    }
+    assert len(found) > 100
+    left = {file: names - EXEMPT.get(file, set()) for file, names in found.items()}
+    assert {file: names for file, names in left.items() if names} == {}
+
+
+def test_the_probe_sees_what_is_forbidden() -> None:
+    text = "import marshal\nfrom pickle import loads\nimport pickle\nsys.addaudithook(f)\nbuiltins.compile = g\npickle.load(f)"
+    assert names_in(ast.parse(text)) >= {
+        "marshal",
+        "addaudithook",
+        "builtins",
+        "builtins.compile",
+        "pickle.load",
+        "pickle.loads",
+    }
+
+
+def test_a_run_writes_no_file(tmp_path: Path) -> None:
+    """Not in the folder of caches either."""
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "trnspec", "--no-plugins", "validate", str(CHIP)],
+        cwd=ROOT,
+        env=environment(HOME=str(tmp_path), XDG_CACHE_HOME=str(tmp_path / "cache")),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, list(tmp_path.rglob("*"))) == (0, [])
