@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -54,6 +55,21 @@ def test_layers() -> None:
 
     assert done.returncode == 0, done.stdout
     assert re.search(r"Contracts: [1-9]\d* kept, 0 broken", done.stdout)
+
+
+def test_every_package_is_in_both_tables_of_the_documentation() -> None:
+    """With the layers of pyproject.toml."""
+    text = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8").partition("## The path")[0]
+    packages, layers = text.split("| layer | packages |")
+    rows = [set(re.findall(r"`(\w+)`", line.split("|")[1])) for line in packages.splitlines() if line.startswith("| `")]
+    order = [set(re.findall(r"`(\w+)`", line)) for line in layers.splitlines() if re.match(r"\| \d+ \|", line)]
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ][0]
+    expected = [set(layer.split(" | ")) for layer in contract["layers"]][1:-1]
+
+    assert order == expected
+    assert set().union(*rows) == set().union(*expected)
 
 
 def test_no_module_is_long() -> None:
