@@ -17,7 +17,8 @@ from trnspec.catalog.versions.editions import names
 from trnspec.evaluators.accuracy import AccuracyRow
 from trnspec.graph.currency import currencies
 from trnspec.loading.files import shipped
-from trnspec.model.json_schema import document_schema, field_docs
+from trnspec.model.json_schema import document_schema
+from trnspec.model.reflection import field_docs
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -11,13 +11,12 @@ import click
 import trnspec
 from trnspec.api import registry
 from trnspec.cli import group
-from trnspec.model.field_reference import field_at, fields_of
+from trnspec.model.reflection import fields_of, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from trnspec.model.field_reference import FieldReference
     from trnspec.plugins.api import Kind
 
 
@@ -121,24 +120,22 @@ def _kinds(kinds: Iterable[Kind]) -> Iterator[str]:
         "`source`, `where`, `derived` and `note`. `claims` lists what other sources state ([claims](../explanation/truth.md)).",
     )
     for kind in kinds:
-        summary = " ".join((inspect.getdoc(kind.spec) or "").split("\n\n", 1)[0].split())
         folder = f"Documents: `{kind.folder}/*.yaml`." if kind.folder else "Documents: in any folder."
-        yield from ("", f"## {kind.name}", "", summary.replace("``", "`"), "", folder, "")
+        yield from ("", f"## {kind.name}", "", summary(kind.spec).replace("``", "`"), "", folder, "")
         yield from ("| field | type | meaning |", "|---|---|---|")
-        yield from _rows(kind.spec, fields_of(kind.spec), set())
+        yield from _rows(kind.spec, "", set())
 
 
-def _rows(spec: type, fields: Iterable[FieldReference], above: set[type]) -> Iterator[str]:
+def _rows(cls: type, path: str, above: set[type]) -> Iterator[str]:
     """A row for each field, and below it those of its own fields; a class is not repeated inside itself."""
-    for one in fields:
-        units = f" [{', '.join(one.units[:3])}{', ...' if len(one.units) > 3 else ''}]" if one.units else ""
+    for one in fields_of(cls).values():
+        symbols = one.units()
+        units = f" [{', '.join(symbols[:3])}{', ...' if len(symbols) > 3 else ''}]" if symbols else ""
         example = f" Example: `{one.example}`" if one.example else ""
         star = "\\*" if one.required else ""
-        yield f"| `{one.path}`{star} | {_cell(one.type + units)} | {_cell(one.description)}{example} |"
-        found = field_at(spec, one.path)
-        inner = found[1] if found else None
-        if inner is not None and inner not in above:
-            yield from _rows(spec, fields_of(inner, one.path), {*above, inner})
+        yield f"| `{path}{one.name}`{star} | {_cell(one.type_words + units)} | {_cell(one.description)}{example} |"
+        if one.cls is not None and one.cls not in above:
+            yield from _rows(one.cls, f"{path}{one.name}.", {*above, one.cls})
 
 
 def _names() -> Iterator[str]:

@@ -19,8 +19,9 @@ from trnspec.api import registry
 from trnspec.errors import QuantityError
 from trnspec.loading.files import documents_in, shipped
 from trnspec.model.fields import AnyFigure, Bandwidth
-from trnspec.model.json_schema import DIALECT, any_pattern, document_schema, field_docs
+from trnspec.model.json_schema import DIALECT, any_pattern, document_schema
 from trnspec.model.link import Link
+from trnspec.model.reflection import field_docs
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import Dimension, units_of
 from trnspec.yaml import read_file

@@ -21,7 +21,7 @@ from trnspec.model.core import Core
 from trnspec.model.document import Claim, Metadata, PathText, Waiver
 from trnspec.model.fields import AnyFigure, Bandwidth, Rates
 from trnspec.model.figure import Figure
-from trnspec.model.json_schema import document_schema, field_docs
+from trnspec.model.json_schema import document_schema
 from trnspec.model.link import Lanes, Link
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import (
@@ -37,6 +37,7 @@ from trnspec.model.reflection import (
     Shape,
     TextShape,
     dotted,
+    field_docs,
     leaves,
     shape_at,
     shape_in_document,

@@ -148,12 +148,11 @@ def _steps(at: PathField) -> Path:
 
 
 def _description(graph: Graph, spec: type[Any], at: PathField) -> str:
-    from trnspec.model.json_schema import field_docs
-
     steps = _steps(at)
     for owner in (spec, *part_kinds(graph, spec)) if at.total else (spec,):
         outer = ObjectShape(owner) if len(steps) == 1 else shape_at(owner, steps[:-1])
-        text = field_docs(outer.cls).get(str(steps[-1]), ("",))[0] if isinstance(outer, ObjectShape) else ""
+        member = outer.fields.get(str(steps[-1])) if isinstance(outer, ObjectShape) else None
+        text = "" if member is None else member.description
         if text:
             return f"{text} The total over all parts, computed." if at.total else text
     return _ABOUT.get(at.path, "")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from trnspec.loading.files import root_of
 from trnspec.model.document import API_VERSION
-from trnspec.model.json_schema import field_docs
-from trnspec.model.reflection import ChoiceShape, ObjectShape
+from trnspec.model.reflection import ChoiceShape, fields_of
 
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
@@ -54,7 +53,6 @@ def stub_of(name: str, near: FilePath, known: Registry) -> tuple[FilePath, str] 
 
 
 def _text(name: str, kind: Kind) -> str:
-    docs = field_docs(kind.spec)
     lines = [
         "# Not checked by anyone yet: this document is invalid until its empty fields are filled in.",
         f"api_version: {API_VERSION}",
@@ -62,8 +60,8 @@ def _text(name: str, kind: Kind) -> str:
         f"metadata:\n  name: {name}\n  title:  # The title.",
         "spec:",
     ]
-    for field in ObjectShape(kind.spec).fields.values():
+    for field in fields_of(kind.spec).values():
         if field.required or field.name == "address":
             words = f" One of {', '.join(field.shape.words)}." if isinstance(field.shape, ChoiceShape) else ""
-            lines.append(f"  {field.name}:  # {docs[field.name][0]}{words}")
+            lines.append(f"  {field.name}:  # {field.description}{words}")
     return "\n".join(lines) + "\n"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
+import sys
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.diagnostics import Code
-    from trnspec.model.field_reference import FieldReference
+    from trnspec.model.reflection import Field
     from trnspec.plugins.api import Kind
+    from trnspec.quantities.units import UnitTable
 
 _FIXED = re.compile(r"\s*([-*|>#`]|\d+\. |\w+:$)")
 """A line that is not wrapped: of a list, a table or code, or a heading."""
@@ -123,36 +124,39 @@ def _fields_page(kind: Kind, path: str, known: Registry) -> Iterator[str]:
     Raises:
         UsageError: The kind has no such field.
     """
-    from trnspec.model.field_reference import field_at, fields_of
+    from trnspec.model.reflection import field_at, fields_of, summary
 
     cls: type | None = kind.spec
     if path:
-        result = field_at(kind.spec, path, known.units)
-        if result is None:
-            raise UsageError(_no_field(kind, path, known))
-        field, cls = result
-        yield from _field_lines(field, "", units=len(field.units))
+        field = field_at(kind.spec, tuple(path.split(".")))
+        if field is None:
+            raise UsageError(_no_field(kind, path))
+        cls = field.cls
+        yield from _field_lines(field, path, known.units, "", most=sys.maxsize)
     else:
-        yield from textwrap.wrap(f"{kind.name}: {_summary(kind.spec)}", width())
+        yield from textwrap.wrap(f"{kind.name}: {summary(kind.spec)}", width())
         yield f"Documents: {kind.folder}/*.yaml" if kind.folder else "Documents: any folder"
     if cls is None:
         return
-    fields = list(fields_of(cls, path, known.units))
+    start = f"{path}." if path else ""
     yield from ("", "Fields (* required):", "")
-    for each in fields:
-        yield from _field_lines(each, "  ")
-    nested = next((f.path for f in fields if f.nested), "")
+    for name, each in fields_of(cls).items():
+        yield from _field_lines(each, start + name, known.units, "  ")
+    nested = next((name for name, each in fields_of(cls).items() if each.cls is not None), "")
     if nested:
-        yield from ("", f"More: trnspec explain {kind.name.lower()}.{nested}")
+        yield from ("", f"More: trnspec explain {kind.name.lower()}.{start}{nested}")
 
 
 _FEW = 3
 
 
-def _field_lines(field: FieldReference, indent: str, *, units: int = _FEW) -> Iterator[str]:
-    name = f"{field.path}{'*' if field.required else ''}"
-    shown = ", ".join(field.units[:units]) + (", ..." if len(field.units) > units else "")
-    head = f"{indent}{name}  {field.type}{f' [{shown}]' if shown else ''}{' ...' if field.nested else ''}"
+def _field_lines(field: Field, path: str, table: UnitTable, indent: str, *, most: int = _FEW) -> Iterator[str]:
+    name = f"{path}{'*' if field.required else ''}"
+    units = field.units(table)
+    shown = ", ".join(units[:most]) + (", ..." if len(units) > most else "")
+    head = (
+        f"{indent}{name}  {field.type_words}{f' [{shown}]' if shown else ''}{' ...' if field.cls is not None else ''}"
+    )
     inner = f"{indent}    "
     # At spaces only: paths, choices and addresses stay in one piece.
     yield from textwrap.wrap(head, width(), subsequent_indent=inner, break_long_words=False, break_on_hyphens=False)
@@ -162,16 +166,12 @@ def _field_lines(field: FieldReference, indent: str, *, units: int = _FEW) -> It
     )
 
 
-def _no_field(kind: Kind, path: str, known: Registry) -> str:
-    from trnspec.model.field_reference import field_at, fields_of
+def _no_field(kind: Kind, path: str) -> str:
+    from trnspec.model.reflection import field_at, fields_of
 
     above = path.rpartition(".")[0]
-    parent = field_at(kind.spec, above, known.units) if above else None
-    cls = kind.spec if not above else parent[1] if parent is not None else None
-    names = [f.path for f in fields_of(cls, above, known.units)] if cls is not None else []
+    parent = field_at(kind.spec, tuple(above.split(".")))
+    cls = kind.spec if not above else parent.cls if parent is not None else None
+    names = [f"{above}.{name}" if above else name for name in fields_of(cls)] if cls is not None else []
     hint = did_you_mean(path, names) or (f"fields: {', '.join(names)}" if names else "")
     return f"{kind.name} has no field {path!r}" + (f"; {hint}" if hint else "")
-
-
-def _summary(cls: type) -> str:
-    return " ".join((inspect.getdoc(cls) or "").split("\n\n", 1)[0].split())

@@ -25,7 +25,7 @@ _RESERVED = frozenset({*_METADATA, "output", "out", "catalog", "help"})
 def kind_command(kind: Kind, known: Registry) -> click.Command:
     """The command that writes a document of a kind; its options are the fields of its class."""
     from trnspec.atomic_write import write
-    from trnspec.model.json_schema import summary
+    from trnspec.model.reflection import summary
 
     listed = tuple(entries(kind.spec))
     required = frozenset(missing(kind.spec, frozenset()))

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from trnspec.lsp.cursor import Cursor, cursor_at, keys_of
 from trnspec.lsp.documents import kind_in
-from trnspec.lsp.fields import TOP, described, fields_at, reference_at
+from trnspec.lsp.fields import TOP, described, field_at, fields_at
 from trnspec.model.document import API_VERSION, CodeText, PathText
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
@@ -98,20 +98,21 @@ def _keys(cursor: Cursor, spec: type | None, units: UnitTable) -> Iterator[Item]
         return
     if spec is None:
         return
-    for field in fields_at(spec, cursor.path, units):
-        shape = shape_in_document(spec, (*cursor.path, field.path))
+    for field in fields_at(spec, cursor.path):
+        shape = shape_in_document(spec, (*cursor.path, field.name))
         is_block = isinstance(shape, (ObjectShape, ListShape, MapShape)) and not cursor.flow
-        detail = f"{field.type}{', required' if field.required else ''}"
-        yield Item(field.path, "key", detail, described(field), f"{field.path}:" if is_block else f"{field.path}: ")
+        detail = f"{field.type_words}{', required' if field.required else ''}"
+        text = described(field, units)
+        yield Item(field.name, "key", detail, text, f"{field.name}:" if is_block else f"{field.name}: ")
 
 
 def _units(cursor: Cursor, spec: type | None, units: UnitTable) -> Iterator[Item]:
     path = cursor.value_path
     if path[-1:] == ("value",):
         path = path[:-1]
-    field = None if spec is None else reference_at(spec, path, units)
-    if field is not None and field.units:
-        yield from (Item(unit, "unit", field.type) for unit in field.units)
+    field = None if spec is None else field_at(spec, path)
+    if field is not None and (symbols := field.units(units)):
+        yield from (Item(unit, "unit", field.type_words) for unit in symbols)
     elif path[-1:] == ("says",):
         yield from (Item(unit.symbol, "unit") for unit in units)
 

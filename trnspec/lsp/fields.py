@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trnspec.model.document import Claim, Metadata
-from trnspec.model.field_reference import FieldReference, field_at, fields_of
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     EitherShape,
+    Field,
     FigureShape,
     ListShape,
     MapShape,
     ObjectShape,
     Shape,
+    fields_of,
     shape_in_document,
 )
 from trnspec.model.sourced import Origin
@@ -57,29 +58,26 @@ def _classes(shape: Shape) -> Iterator[type]:
             yield from _classes(option)
 
 
-def reference_at(spec: type, path: Path, units: UnitTable) -> FieldReference | None:
-    """The documentation of the field that a path ends in; that of the list for an item of a list."""
+def field_at(spec: type, path: Path) -> Field | None:
+    """The field that a path of a document ends in; that of the list for an item of a list."""
     while path and isinstance(path[-1], int):
         path = path[:-1]
     if len(path) < 2:
         return None
-    for cls in classes_at(spec, path[:-1]):
-        found = field_at(cls, str(path[-1]), units)
-        if found is not None:
-            return found[0]
-    return None
+    found = (fields_of(cls).get(str(path[-1])) for cls in classes_at(spec, path[:-1]))
+    return next((field for field in found if field is not None), None)
 
 
-def fields_at(spec: type, path: Path, units: UnitTable) -> list[FieldReference]:
+def fields_at(spec: type, path: Path) -> list[Field]:
     """The fields that a mapping at a path may have."""
-    fields = [field for cls in classes_at(spec, path) for field in fields_of(cls, "", units)]
-    return list({field.path: field for field in fields}.values())
+    return list({name: field for cls in classes_at(spec, path) for name, field in fields_of(cls).items()}.values())
 
 
-def described(field: FieldReference) -> str:
+def described(field: Field, table: UnitTable) -> str:
     """The documentation of a field as Markdown."""
-    shown = ", ".join(field.units[:6]) + (", ..." if len(field.units) > 6 else "")
-    parts = [f"**{field.path}**: {field.type}" + (f" [{shown}]" if shown else "")]
+    units = field.units(table)
+    shown = ", ".join(units[:6]) + (", ..." if len(units) > 6 else "")
+    parts = [f"**{field.name}**: {field.type_words}" + (f" [{shown}]" if shown else "")]
     parts[0] += ", required" if field.required else ""
     if field.description:
         parts.append(field.description)

@@ -9,7 +9,7 @@ from trnspec.graph.facts import facts
 from trnspec.graph.graph import references
 from trnspec.graph.provenance import Stated
 from trnspec.graph.totals import total
-from trnspec.lsp.fields import TOP, described, reference_at
+from trnspec.lsp.fields import TOP, described, field_at
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted, spread, value_at
 from trnspec.model.source import Source
@@ -49,8 +49,8 @@ def key_text(path: Path, spec: type | None, units: UnitTable) -> str:
     """The documentation of a key."""
     if len(path) == 1:
         return TOP.get(str(path[0]), "")
-    field = None if spec is None else reference_at(spec, path, units)
-    return "" if field is None else described(field)
+    field = None if spec is None else field_at(spec, path)
+    return "" if field is None else described(field, units)
 
 
 def reference_target(path: Path, node: Node[Any], graph: Graph) -> Node[Any] | None:

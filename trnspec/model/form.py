@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from trnspec.errors import QuantityError, UsageError
-from trnspec.model.field_reference import type_words
 from trnspec.model.figure import Figure
-from trnspec.model.json_schema import field_docs
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,
@@ -22,6 +20,8 @@ from trnspec.model.reflection import (
     ObjectShape,
     Shape,
     TextShape,
+    field_docs,
+    type_words,
 )
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable

@@ -7,7 +7,6 @@ editors and other programs, and a test compares the two. See ``docs/explanation/
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,
-    FieldShape,
+    Field,
     FigureShape,
     FlagShape,
     ListShape,
@@ -30,8 +29,10 @@ from trnspec.model.reflection import (
     RefShape,
     Shape,
     TextShape,
+    fields_of,
     shape_at,
     shape_of,
+    summary,
 )
 from trnspec.model.renames import is_group, renames
 from trnspec.model.rounded import PATTERN as ROUNDED
@@ -131,7 +132,7 @@ def _parent(spec: type) -> type | None:
     above = next((c for c in spec.__mro__[1:] if attrs.has(c)), None)
     if above is None:
         return None
-    own, others = (ObjectShape(c).fields for c in (spec, above))
+    own, others = fields_of(spec), fields_of(above)
     return above if all(own.get(name) == field for name, field in others.items()) else None
 
 
@@ -142,10 +143,10 @@ def _derived(spec: type, parent: type, definitions: _Definitions) -> Schema:
         above = _parent(parent)
         if above is not None:
             return _derived(parent, above, definitions)
-        return {k: v for k, v in _object(ObjectShape(parent), definitions).items() if k != "additionalProperties"}
+        return {k: v for k, v in _object(parent, definitions).items() if k != "additionalProperties"}
 
-    schema = _object(ObjectShape(spec), definitions)
-    inherited = _object(ObjectShape(parent), definitions)["properties"]
+    schema = _object(spec, definitions)
+    inherited = _object(parent, definitions)["properties"]
     return {
         "type": "object",
         "title": schema["title"],
@@ -175,35 +176,34 @@ class _Definitions:
         return {"$ref": f"#/$defs/{self._names[key]}"}
 
 
-def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # one branch for each shape
-    schema: Schema = {}
-    if isinstance(shape, ObjectShape):
-        schema = definitions.refer(shape.cls, shape.cls.__name__, lambda: _object(shape, definitions))
-    elif isinstance(shape, FigureShape):
-        name = "".join(w.title() for w in shape.dimension.name.split("_")) if shape.dimension else "Any"
-        schema = definitions.refer(shape, f"{name}Figure", lambda: _figure(shape.dimension, definitions))
-    elif isinstance(shape, RefShape):
-        target = target_word(shape.target)
-        schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {target}"}
-        schema[MESSAGE] = f"The name of a {target}: {NAME_PATTERN.words}."
-    elif isinstance(shape, TextShape):
-        schema = _text(shape.pattern)
-    elif isinstance(shape, NumberShape):
-        rounded: Schema = {"type": ["integer", "string"], **_limits(ROUNDED)}
-        schema = rounded if shape.rounded else {"type": "integer" if shape.whole else "number"}
-        if shape.least is not None:
-            schema["minimum"] = shape.least
-    elif isinstance(shape, FlagShape):
-        schema = {"type": "boolean"}
-    elif isinstance(shape, ChoiceShape):
-        schema = {"enum": list(shape.words)}
-    elif isinstance(shape, ListShape):
-        schema = {"type": "array", "items": _schema(shape.item, definitions)}
-    elif isinstance(shape, MapShape):
-        schema = {"type": "object", "additionalProperties": _schema(shape.value, definitions)}
-    elif isinstance(shape, EitherShape):
-        schema = {"anyOf": [_schema(o, definitions) for o in shape.options]}
-    return schema
+def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: PLR0911  # one branch for each shape
+    match shape:
+        case ObjectShape(cls):
+            return definitions.refer(cls, cls.__name__, lambda: _object(cls, definitions))
+        case FigureShape(dimension):
+            name = "".join(w.title() for w in dimension.name.split("_")) if dimension else "Any"
+            return definitions.refer(shape, f"{name}Figure", lambda: _figure(dimension, definitions))
+        case RefShape(cls):
+            target = target_word(cls)
+            text: Schema = {"type": "string", "pattern": NAME_PATTERN.regex, "$comment": f"names a {target}"}
+            return {**text, MESSAGE: f"The name of a {target}: {NAME_PATTERN.words}."}
+        case TextShape(pattern):
+            return _text(pattern)
+        case NumberShape(whole, least, rounded):
+            number: Schema = {"type": "integer" if whole else "number"}
+            if rounded:
+                number = {"type": ["integer", "string"], **_limits(ROUNDED)}
+            return number if least is None else {**number, "minimum": least}
+        case FlagShape():
+            return {"type": "boolean"}
+        case ChoiceShape(words):
+            return {"enum": list(words)}
+        case ListShape(item):
+            return {"type": "array", "items": _schema(item, definitions)}
+        case MapShape(value):
+            return {"type": "object", "additionalProperties": _schema(value, definitions)}
+        case EitherShape(options):
+            return {"anyOf": [_schema(o, definitions) for o in options]}
 
 
 def _text(pattern: Pattern | None) -> Schema:
@@ -224,15 +224,15 @@ def _limits(pattern: Pattern | None) -> Schema:
     return {keyword: limit for keyword, limit in limits.items() if limit is not None} | message
 
 
-def _object(shape: ObjectShape, definitions: _Definitions) -> Schema:
-    docs = field_docs(shape.cls)
-    properties = {f.name: _property(f, docs.get(f.name, ("", None)), definitions) for f in shape.fields.values()}
-    _add_former_paths(properties, shape.cls, definitions)
+def _object(cls: type, definitions: _Definitions) -> Schema:
+    fields = fields_of(cls).values()
+    properties = {field.name: _property(field, definitions) for field in fields}
+    _add_former_paths(properties, cls, definitions)
     return {
         "type": "object",
-        "title": re.sub(r"(?<=[a-z])(?=[A-Z])", " ", shape.cls.__name__),
-        "description": summary(shape.cls),
-        "required": [f.name for f in shape.fields.values() if f.required],
+        "title": re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cls.__name__),
+        "description": summary(cls),
+        "required": [field.name for field in fields if field.required],
         "additionalProperties": False,
         "properties": properties,
     }
@@ -251,7 +251,6 @@ def _add_former_paths(properties: Schema, cls: type, definitions: _Definitions) 
             members = members[step]["properties"]
         if is_group(old, new):
             figure = {**_schema(present, definitions), **former}
-            group = members[last]
             group = shape_at(cls, old)
             names = group.fields if isinstance(group, ObjectShape) else ()
             # "required" and "not required" hold for a bare text; of mappings, for those in the form of a figure.
@@ -269,22 +268,21 @@ def _add_former_paths(properties: Schema, cls: type, definitions: _Definitions) 
             members[last] = {"title": last, **_schema(present, definitions), **former}
 
 
-def _property(field: FieldShape, doc: tuple[str, str | None], definitions: _Definitions) -> Schema:
-    text, example = doc
+def _property(field: Field, definitions: _Definitions) -> Schema:
     schema = _schema(field.shape, definitions)
     if field.sourced:
         name = "SourcedCount" if isinstance(field.shape, NumberShape) else "SourcedText"
         form = definitions.refer(("sourced", field.shape), name, lambda: _sourced(schema, definitions))
         schema = {"if": {"type": "object"}, "then": form, "else": schema}
-    schema = {"title": field.name, "description": text, **schema}
-    if example is not None:
-        schema["examples"] = [example_of(field.shape, example)]
+    schema = {"title": field.name, "description": field.description, **schema}
+    if field.example:
+        schema["examples"] = [example_of(field.shape, field.example)]
     return schema
 
 
 def _sourced(value: Schema, definitions: _Definitions) -> Schema:
     """The schema of a count or a word with an origin."""
-    origin = _object(ObjectShape(Origin), definitions)
+    origin = _object(Origin, definitions)
     what = {"title": "value", "description": "The value."}
     return {**origin, "required": ["value"], "properties": {"value": {**what, **value}, **origin["properties"]}}
 
@@ -319,7 +317,7 @@ def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
     example = "2.9 TB/s" if dimension is None else f"2.5 {dimension.usual}"
     message = f"Write the {words} with its unit, such as {example}; in braces, quote one with a comma."
     text: Schema = {"type": "string", "pattern": regex, MESSAGE: message}
-    figure = _object(ObjectShape(Figure), definitions)
+    figure = _object(Figure, definitions)
     figure["properties"]["value"] = {**figure["properties"]["value"], **text}
     return {
         "title": f"{words}, as printed",
@@ -331,20 +329,3 @@ def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
 def any_pattern(table: UnitTable = UNITS) -> str:
     """The regular expression of a figure of any dimension."""
     return "|".join(pattern(d, table) for d in Dimension)
-
-
-def summary(cls: type) -> str:
-    """The first paragraph of the docstring of a class."""
-    return " ".join((inspect.getdoc(cls) or "").split("\n\n", 1)[0].split())
-
-
-def field_docs(cls: type) -> dict[str, tuple[str, str | None]]:
-    """The description of each attribute in the docstring of a class, and its example if there is one."""
-    doc = inspect.getdoc(cls) or ""
-    _, _, rest = doc.partition("\nAttributes:\n")
-    section = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]
-    docs: dict[str, tuple[str, str | None]] = {}
-    for entry in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", section, flags=re.MULTILINE):
-        text, _, example = " ".join(entry[1].split()).partition(" Example: ")
-        docs[entry[0]] = (text, example or None)
-    return docs

@@ -1,12 +1,15 @@
-"""The annotations of a class as plain values.
+"""The description of documents: shapes and fields of the classes, built once for each class from annotations and docstrings.
 
-The schema generator writes these shapes, traversals of a spec follow them, and the checks look up the shape of a path.
+JSON Schema, field reference, completion, key order and structuring are functions of these fields; so are the traversals of
+structured values by path.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
+import inspect
+import math
+import re
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +24,7 @@ from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.sourced import Origin, origin_of
 from trnspec.quantities.quantity import Quantity
-from trnspec.quantities.units import Dimension
+from trnspec.quantities.units import UNITS, Dimension, UnitTable
 
 if typing.TYPE_CHECKING:
     from trnspec.yaml import Path
@@ -98,9 +101,9 @@ class ObjectShape:
     cls: type
 
     @property
-    def fields(self) -> Mapping[str, FieldShape]:
+    def fields(self) -> Mapping[str, Field]:
         """The fields by name, in the order of the class."""
-        return _fields(self.cls)
+        return fields_of(self.cls)
 
 
 Shape = (
@@ -118,109 +121,105 @@ Shape = (
 
 
 @frozen
-class FieldShape:
-    """A field of a class: its shape, whether it is required, adds up over parts, and may have a source of its own."""
+class Field:
+    """A field of a class.
+
+    Attributes:
+        name: Its name.
+        shape: The shape of its value.
+        required: Whether every document must have it.
+        description: A sentence; empty where the docstring of the class has none.
+        example: An example value, or an empty text.
+        extensive: Whether its values add up over the parts of a system.
+        sourced: Whether its value may have a source of its own.
+    """
 
     name: str
     shape: Shape
     required: bool
-    extensive: bool = False
-    sourced: bool = False
+    description: str = field(eq=False)
+    example: str = field(eq=False)
+    extensive: bool
+    sourced: bool
+
+    @property
+    def type_words(self) -> str:
+        """The type in words: ``bandwidth``, ``name of a Server``, ``integer >= 1``."""
+        return type_words(self.shape)
+
+    @property
+    def cls(self) -> type | None:
+        """The class whose fields the value has; that of the items for a list or a mapping."""
+        return next((cls for cls in classes_in(self.shape) if cls is not Figure), None)
+
+    def units(self, table: UnitTable = UNITS) -> tuple[str, ...]:
+        """The units of a figure, those nearest to the usual one first; empty for other types."""
+        shape = item_of(self.shape)
+        if not isinstance(shape, FigureShape) or shape.dimension is None:
+            return ()
+        usual = table.unit(shape.dimension.usual)
+        same = [u for u in table if u.dimension is shape.dimension]
+        return tuple(u.symbol for u in sorted(same, key=lambda u: abs(math.log(u.factor / usual.factor))))
 
 
 @functools.cache
-def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0912  # one branch for each shape
+def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0911  # one branch for each shape
     """The shape that an annotation describes; ``TypeError`` for one that documents cannot express."""
     marks: tuple[Any, ...] = ()
     if get_origin(annotation) is Annotated:
-        annotation, *rest = get_args(annotation)
-        marks = tuple(rest)
-    shape: Shape | None = None
-    origin = get_origin(annotation)
+        annotation, *marks = get_args(annotation)  # type: ignore[assignment]  # any sequence
+
+    def mark(cls: Any) -> Any:
+        return next((m for m in marks if isinstance(m, cls)), None)
+
+    origin, args = get_origin(annotation), get_args(annotation)
     if annotation is Figure:
-        measures = [m for m in marks if isinstance(m, Measures)]
-        shape = FigureShape(measures[0].dimension, measures[0].decimal) if measures else FigureShape(None)
-    elif annotation is Quantity:
-        shape = TextShape()
-    elif annotation is str:
-        patterns = [m for m in marks if isinstance(m, Pattern)]
-        shape = TextShape(patterns[0] if patterns else None)
-    elif annotation is bool:
-        shape = FlagShape()
-    elif annotation in (int, float):
-        least = [m.value for m in marks if isinstance(m, Least)]
-        rounded = any(isinstance(m, Rounded) for m in marks)
-        shape = NumberShape(annotation is int, least[0] if least else None, rounded)
-    elif origin is Ref and isinstance(get_args(annotation)[0], type):
-        shape = RefShape(get_args(annotation)[0])
-    elif origin is Literal and all(isinstance(word, str) for word in get_args(annotation)):
-        shape = ChoiceShape(get_args(annotation))
-    elif origin in (Union, types.UnionType):
-        shape = _union([a for a in get_args(annotation) if a is not type(None)])
-    elif origin is tuple and get_args(annotation)[1:] == (Ellipsis,):
-        shape = ListShape(shape_of(get_args(annotation)[0]))
-    elif origin is Mapping:
-        shape = MapShape(shape_of(get_args(annotation)[1]))
-    elif isinstance(annotation, type) and attrs.has(annotation):
-        shape = ObjectShape(annotation)
-    if shape is None:
-        raise TypeError(f"a document cannot hold a {annotation!r}")
-    return shape
-
-
-def _union(options: list[Any]) -> Shape:
-    return shape_of(options[0]) if len(options) == 1 else EitherShape(tuple(shape_of(o) for o in options))
+        measures = mark(Measures) or Measures(None)
+        return FigureShape(measures.dimension, measures.decimal)
+    if annotation in (str, Quantity):
+        return TextShape(mark(Pattern))
+    if annotation is bool:
+        return FlagShape()
+    if annotation in (int, float):
+        least = mark(Least)
+        return NumberShape(annotation is int, least and least.value, mark(Rounded) is not None)
+    if origin is Ref and isinstance(args[0], type):
+        return RefShape(args[0])
+    if origin is Literal and all(isinstance(word, str) for word in args):
+        return ChoiceShape(args)
+    if origin in (Union, types.UnionType):
+        options = tuple(shape_of(a) for a in args if a is not type(None))
+        return options[0] if len(options) == 1 else EitherShape(options)
+    if origin is tuple and args[1:] == (Ellipsis,):
+        return ListShape(shape_of(args[0]))
+    if origin is Mapping:
+        return MapShape(shape_of(args[1]))
+    if isinstance(annotation, type) and attrs.has(annotation):
+        return ObjectShape(annotation)
+    raise TypeError(f"a document cannot hold a {annotation!r}")
 
 
 @functools.cache
-def hints_of(cls: Any) -> dict[str, Any]:
-    """The annotations of the fields of a class, evaluated as ``typing.get_type_hints`` does, in a third of its time."""
-    hints: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        names = vars(sys.modules[base.__module__])
-        for name, annotation in vars(base).get("__annotations__", {}).items():
-            if not isinstance(annotation, str):
-                hints[name] = annotation
-            elif not annotation.startswith("ClassVar"):
-                # Names of the module come before those of the class.
-                hints[name] = eval(_expression(annotation), dict(vars(base)), names)  # noqa: S307  # code of a module
-    fields = [a.name for a in attrs.fields(cls)]
-    if any(name not in hints or _is_open(hints[name]) for name in fields):
-        hints = typing.get_type_hints(cls, include_extras=True)
-    return {name: hints[name] for name in fields}
-
-
-_expression = functools.cache(functools.partial(compile, filename="<annotation>", mode="eval"))
-
-
-def _is_open(hint: Any) -> bool:
-    """Whether an annotation is, or contains, a text or ``None``, which has to be evaluated further."""
-    if hint is None or isinstance(hint, (str, typing.ForwardRef)):
-        return True
-    if get_origin(hint) is Literal:
-        return False
-    return any(map(_is_open, get_args(hint)[: 1 if get_origin(hint) is Annotated else None]))
+def hints_of(cls: type) -> Mapping[str, Any]:
+    """The evaluated annotations of a class by attribute."""
+    return typing.get_type_hints(cls, include_extras=True)
 
 
 @functools.cache
-def _fields(cls: type) -> Mapping[str, FieldShape]:
-    hints = hints_of(cls)
-    return {
-        a.name: FieldShape(
-            a.name,
-            shape_of(hints[a.name]),
-            a.default is attrs.NOTHING,
-            _marked_extensive(hints[a.name]),
-            getattr(cls, "SOURCED", True) and a.name != "note" and _may_have_source(shape_of(hints[a.name])),
-        )
-        for a in attrs.fields(cls)
-        if a.init
-    }
-
-
-def _may_have_source(shape: Shape) -> bool:
-    """Whether a value is a count, a word or a date; figures have sources anyway."""
-    return isinstance(shape, (ChoiceShape, TextShape)) or (isinstance(shape, NumberShape) and shape.whole)
+def fields_of(cls: type) -> Mapping[str, Field]:
+    """The fields of a class by name, in its order."""
+    hints, docs = hints_of(cls), field_docs(cls)
+    fields: dict[str, Field] = {}
+    for a in attrs.fields(cls):
+        if a.init:
+            shape = shape_of(hints[a.name])
+            text, example = docs.get(a.name, ("", None))
+            # Counts, words and dates; figures have sources anyway.
+            plain = isinstance(shape, (ChoiceShape, TextShape)) or (isinstance(shape, NumberShape) and shape.whole)
+            sourced = getattr(cls, "SOURCED", True) and a.name != "note" and plain
+            required, extensive = a.default is attrs.NOTHING, _marked_extensive(hints[a.name])
+            fields[a.name] = Field(a.name, shape, required, text, example or "", extensive, sourced)
+    return fields
 
 
 def _marked_extensive(annotation: Any) -> bool:
@@ -229,8 +228,80 @@ def _marked_extensive(annotation: Any) -> bool:
         inner, *marks = get_args(annotation)
         return any(isinstance(m, Extensive) for m in marks) or _marked_extensive(inner)
     if get_origin(annotation) in (Union, types.UnionType):
-        return any(_marked_extensive(a) for a in get_args(annotation))
+        return any(map(_marked_extensive, get_args(annotation)))
     return False
+
+
+def summary(cls: type) -> str:
+    """The first paragraph of the docstring of a class."""
+    return " ".join((inspect.getdoc(cls) or "").split("\n\n", 1)[0].split())
+
+
+def field_docs(cls: type) -> dict[str, tuple[str, str | None]]:
+    """The description of each attribute in the docstring of a class, and its example if there is one."""
+    doc = inspect.getdoc(cls) or ""
+    _, _, rest = doc.partition("\nAttributes:\n")
+    section = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]
+    docs: dict[str, tuple[str, str | None]] = {}
+    for entry in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", section, flags=re.MULTILINE):
+        text, _, example = " ".join(entry[1].split()).partition(" Example: ")
+        docs[entry[0]] = (text, example or None)
+    return docs
+
+
+def type_words(shape: Shape) -> str:  # noqa: PLR0911  # one branch for each shape
+    """The type of a value in words."""
+    match shape:
+        case FigureShape(dimension):
+            return "figure" if dimension is None else dimension.word
+        case RefShape(target):
+            return f"name of a {target.__name__}"
+        case NumberShape(whole, least):
+            number = "integer" if whole else "number"
+            return number if least is None else f"{number} >= {least}"
+        case ChoiceShape(words):
+            return " | ".join(words)
+        case ListShape(item):
+            return f"list of {type_words(item)}"
+        case MapShape(value):
+            return f"mapping to {type_words(value)}"
+        case EitherShape(options):
+            return " or ".join(map(type_words, options))
+        case ObjectShape(cls):
+            return cls.__name__
+        case FlagShape():
+            return "true or false"
+        case TextShape():
+            return "text"
+
+
+def item_of(shape: Shape) -> Shape:
+    """The shape of the items of a list or the values of a mapping, nested ones too; any other shape as it is."""
+    while isinstance(shape, (ListShape, MapShape)):
+        shape = shape.item if isinstance(shape, ListShape) else shape.value
+    return shape
+
+
+def classes_in(shape: Shape) -> Iterator[type]:
+    """The classes of the objects that a value, its items or its options may be."""
+    shape = item_of(shape)
+    if isinstance(shape, EitherShape):
+        for option in shape.options:
+            yield from classes_in(option)
+    elif isinstance(shape, ObjectShape):
+        yield shape.cls
+
+
+def field_at(cls: type, path: Path) -> Field | None:
+    """The field at a path below a class, or ``None``; items of lists and values of mappings are passed through."""
+    found: Field | None = None
+    current: type | None = cls
+    for step in path:
+        if current is None or step not in fields_of(current):
+            return None
+        found = fields_of(current)[str(step)]
+        current = found.cls
+    return found
 
 
 def is_extensive(cls: Any, path: Path) -> bool:
@@ -275,6 +346,18 @@ def _shape_at(cls: Any, path: Path) -> Shape | None:
     return shape
 
 
+def shape_in_document(spec: type, path: Path) -> Shape | None:
+    """The shape at ``path`` from the top of a document with a spec of that class; ``None`` above its three parts."""
+    match path:
+        case ("metadata", *below):
+            return shape_at(Metadata, tuple(below))
+        case ("spec", *below):
+            return shape_at(spec, tuple(below))
+        case ("claims", _, *below):
+            return shape_at(Claim, tuple(below))
+    return None
+
+
 def class_paths(shape: Shape, path: Path = ()) -> Iterator[Path]:
     """The paths of all figures and numbers of a class, those in lists and mappings apart."""
     if isinstance(shape, ObjectShape):
@@ -284,43 +367,31 @@ def class_paths(shape: Shape, path: Path = ()) -> Iterator[Path]:
         yield path
 
 
-def shape_in_document(spec: type, path: Path) -> Shape | None:
-    """The shape at ``path`` from the top of a document with a spec of that class; ``None`` above its three parts."""
-    if path[:1] == ("metadata",):
-        return shape_at(Metadata, path[1:])
-    if path[:1] == ("spec",):
-        return shape_at(spec, path[1:])
-    if path[:1] == ("claims",) and len(path) > 1:
-        return shape_at(Claim, path[2:])
-    return None
+Leaf = tuple["Path", Shape, Any]
+"""The path, the shape and the value of a leaf."""
+
+REMARKS = ("reason", "note")
+"""The keys of texts in which authors explain values."""
 
 
-def leaves(value: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, Shape, Any]]:
-    """Every leaf of a structured value with its path and shape, in the order of the classes; a figure is a leaf."""
-    found: list[tuple[Path, Shape, Any]] = []
-    _collect(value, shape, path, _any_leaf, found)
-    return iter(found)
+def leaves(value: Any, shape: Shape, path: Path = ()) -> Iterator[Leaf]:
+    """Every leaf of a structured value, in the order of the classes; a figure is a leaf."""
+    return iter(_leaves(value, shape, path, _any_leaf))
 
 
 def figures_of(value: Any, path: Path = ()) -> dict[Path, Figure]:
     """Every figure of a structured object by its path."""
-    found: list[tuple[Path, Shape, Any]] = []
-    _collect(value, ObjectShape(type(value)), path, _is_figure, found)
-    return {at: figure for at, _, figure in found}
+    return {at: figure for at, _, figure in _leaves(value, ObjectShape(type(value)), path, _is_figure)}
 
 
-def referring_leaves(value: Any, shape: Shape, path: Path = ()) -> list[tuple[Path, Shape, Any]]:
+def referring_leaves(value: Any, shape: Shape, path: Path = ()) -> list[Leaf]:
     """The leaves that are references, or that may have a source of their own."""
-    found: list[tuple[Path, Shape, Any]] = []
-    _collect(value, shape, path, _may_refer, found)
-    return found
+    return _leaves(value, shape, path, _may_refer)
 
 
 def remarks_of(value: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Every reason and note of a structured value, with its path."""
-    found: list[tuple[Path, Shape, Any]] = []
-    _collect(value, shape, path, _may_be_remark, found)
-    for at, _, leaf in found:
+    for at, _, leaf in _leaves(value, shape, path, _may_be_remark):
         if isinstance(leaf, str) and at[-1] in REMARKS:
             yield at, leaf
         origin = leaf if isinstance(leaf, Figure) else origin_of(leaf)
@@ -328,118 +399,92 @@ def remarks_of(value: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path
             yield (*at, "note"), origin.note
 
 
-REMARKS = ("reason", "note")
-"""The keys of texts in which authors explain values."""
-
-
-def _any_leaf(_member: FieldShape, _leaf: Shape) -> bool:
+def _any_leaf(_member: Field) -> bool:
     return True
 
 
-def _is_figure(_member: FieldShape, leaf: Shape) -> bool:
-    return isinstance(leaf, FigureShape)
+def _is_figure(member: Field) -> bool:
+    return isinstance(item_of(member.shape), FigureShape)
 
 
-def _may_refer(member: FieldShape, leaf: Shape) -> bool:
-    return member.sourced or isinstance(leaf, (FigureShape, RefShape))
+def _may_refer(member: Field) -> bool:
+    return member.sourced or isinstance(item_of(member.shape), (FigureShape, RefShape))
 
 
-def _may_be_remark(member: FieldShape, leaf: Shape) -> bool:
-    return (
-        member.name in REMARKS
-        or member.sourced
-        or isinstance(leaf, FigureShape)
-        or _holds_mapping(member.shape)  # whose keys are anything
-    )
+def _may_be_remark(member: Field) -> bool:
+    # The keys of a mapping are anything.
+    return member.name in REMARKS or member.sourced or _is_figure(member) or _holds_mapping(member.shape)
 
 
 def _holds_mapping(shape: Shape) -> bool:
     return isinstance(shape, MapShape) or (isinstance(shape, ListShape) and _holds_mapping(shape.item))
 
 
-_Wanted = Callable[[FieldShape, Shape], bool]
+def _leaves(value: Any, shape: Shape, path: Path, wanted: Callable[[Field], bool]) -> list[Leaf]:
+    """The leaves of the wanted fields; a list, because every document is traversed many times."""
+    found: list[Leaf] = []
 
-
-_OUTER = (ObjectShape, ListShape, MapShape)
-
-
-def _collect(value: Any, shape: Shape, path: Path, wanted: _Wanted, found: list[tuple[Path, Shape, Any]]) -> None:
-    """Appends the wanted leaves of a value; without generators, because every document is traversed many times."""
-    if value is None:
-        return
-    if isinstance(shape, ObjectShape):
-        for name, inner, is_leaf in _wanted_fields(shape.cls, wanted):
-            item = getattr(value, name)
-            if item is not None:
-                if is_leaf:
+    def collect(value: Any, shape: Shape, path: Path) -> None:
+        if isinstance(shape, ObjectShape):
+            for name, inner, is_leaf in _wanted_fields(shape.cls, wanted):
+                item = getattr(value, name)
+                if item is not None and is_leaf:
                     found.append(((*path, name), inner, item))
-                else:
-                    _collect(item, inner, (*path, name), wanted, found)
-    elif isinstance(shape, ListShape):
-        for index, item in enumerate(value):
-            _collect(item, shape.item, (*path, index), wanted, found)
-    elif isinstance(shape, MapShape):
-        for key, item in value.items():
-            _collect(item, shape.value, (*path, key), wanted, found)
-    else:
-        found.append((path, shape, value))
+                elif item is not None:
+                    collect(item, inner, (*path, name))
+        elif isinstance(shape, ListShape):
+            for index, item in enumerate(value):
+                collect(item, shape.item, (*path, index))
+        elif isinstance(shape, MapShape):
+            for key, item in value.items():
+                collect(item, shape.value, (*path, key))
+        else:
+            found.append((path, shape, value))
+
+    if value is not None:
+        collect(value, shape, path)
+    return found
 
 
 @functools.cache
-def _wanted_fields(cls: Any, wanted: _Wanted) -> tuple[tuple[str, Shape, bool], ...]:
-    """The fields of a class that are wanted leaves, or may contain some; each with whether it is a leaf."""
-    return tuple(
-        (name, member.shape, not isinstance(member.shape, _OUTER))
-        for name, member in _fields(cls).items()
-        if _contains(member, wanted, ())
-    )
+def _wanted_fields(cls: Any, wanted: Callable[[Field], bool]) -> tuple[tuple[str, Shape, bool], ...]:
+    """The fields of a class that are wanted, or may contain wanted ones; each with whether it is a leaf."""
+    outer = (ObjectShape, ListShape, MapShape)
+    members = (member for member in fields_of(cls).values() if _contains(member, wanted, ()))
+    return tuple((member.name, member.shape, not isinstance(member.shape, outer)) for member in members)
 
 
-def _contains(member: FieldShape, wanted: _Wanted, above: tuple[type, ...]) -> bool:
-    shape = member.shape
-    while isinstance(shape, (ListShape, MapShape)):
-        shape = shape.item if isinstance(shape, ListShape) else shape.value
+def _contains(member: Field, wanted: Callable[[Field], bool], above: tuple[type, ...]) -> bool:
+    shape = item_of(member.shape)
     if not isinstance(shape, ObjectShape):
-        return wanted(member, shape)
-    if shape.cls in above:
-        return False  # the fields of a class that contains itself are examined once
-    return any(_contains(inner, wanted, (*above, shape.cls)) for inner in _fields(shape.cls).values())
+        return wanted(member)
+    # The fields of a class that contains itself are examined once.
+    inner = () if shape.cls in above else fields_of(shape.cls).values()
+    return any(_contains(each, wanted, (*above, shape.cls)) for each in inner)
 
 
 def value_at(value: Any, path: Path) -> Any:
     """The value at ``path`` below a structured value, or ``None`` where there is none."""
     for step in path:
-        if value is None:
-            return None
-        cls: Any = value.__class__
-        names = _names_of.get(cls)
-        if names is None:
-            names = _names_of[cls] = _field_names(cls)
+        cls: Any = type(value)
         # Not hasattr: a text has an attribute "upper" and a tuple one called "count".
-        if step in names:
-            value = getattr(value, step)
-        elif isinstance(step, int):
-            value = value[step] if isinstance(value, tuple) and step < len(value) else None
+        if step in _attributes(cls):
+            value = getattr(value, str(step))
+        elif isinstance(value, Mapping):
+            value = value.get(step)
         else:
-            value = value.get(step) if cls is dict or _is_mapping(cls) else None
+            value = value[step] if isinstance(value, tuple) and isinstance(step, int) and step < len(value) else None
     return value
 
 
 @functools.cache
-def _is_mapping(cls: Any) -> bool:
-    return issubclass(cls, Mapping)
-
-
-_names_of: dict[type, frozenset[str]] = {}
-
-
-def _field_names(cls: Any) -> frozenset[str]:
+def _attributes(cls: Any) -> frozenset[str]:
     return frozenset(a.name for a in attrs.fields(cls)) if attrs.has(cls) else frozenset()
 
 
 def dotted(path: Path) -> str:
     """``("spec", "peak", "dense")`` as text: ``spec.peak.dense``."""
-    return ".".join(str(step) for step in path)
+    return ".".join(map(str, path))
 
 
 def spread(text: str) -> list[Path]:
@@ -449,7 +494,7 @@ def spread(text: str) -> list[Path]:
         ValueError: The braces do not match, or there are more than :data:`MOST_PATHS` paths.
     """
     paths: list[Path] = [()]
-    for step in _steps(text):
+    for step in re.findall(r"((?:[^.{]|\{[^}]*\}?)*)\.", text + "."):  # points in braces do not separate
         inside = step[1:-1] if step.startswith("{") and step.endswith("}") else step
         if "{" in inside or "}" in inside:
             raise ValueError(f"the braces in {text!r} do not match")
@@ -458,15 +503,3 @@ def spread(text: str) -> list[Path]:
             raise ValueError(f"{text!r} names more than {MOST_PATHS} paths")
         paths = [(*path, int(word) if word.isdigit() else word) for path in paths for word in words]
     return paths
-
-
-def _steps(text: str) -> Iterator[str]:
-    step, depth = "", 0
-    for char in text:
-        depth += (char == "{") - (char == "}")
-        if char == "." and depth == 0:
-            yield step
-            step = ""
-        else:
-            step += char
-    yield step

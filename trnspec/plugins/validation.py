@@ -185,7 +185,8 @@ def _not_frozen(cls: type) -> str:
 
 def _fields(cls: type) -> tuple[list[str], list[type]]:
     """What is wrong with the fields of a class, and the classes that they are declared with."""
-    from trnspec.model.json_schema import example_of, field_docs
+    from trnspec.model.json_schema import example_of
+    from trnspec.model.reflection import classes_in, field_docs
 
     faults: list[str] = []
     nested: list[type] = []
@@ -193,7 +194,7 @@ def _fields(cls: type) -> tuple[list[str], list[type]]:
     for name, owner, annotation in _declared(cls):
         try:
             shape = _shape(owner, name, annotation)
-            nested += _classes(shape)
+            nested += classes_in(shape)
             text = docs.get(name, ("", None))[1]
             if text is not None:
                 example_of(shape, text)
@@ -229,19 +230,6 @@ def _shape(owner: type, name: str, annotation: Any) -> Shape:
         return shape_of(hint)
     except Exception as error:
         raise ValueError(f"{_unsuited(hint) or described(error)}; {FIELD_TYPES}") from error
-
-
-def _classes(shape: Shape) -> list[type]:
-    """The classes of the objects in a shape."""
-    from trnspec.model.reflection import EitherShape, ListShape, MapShape, ObjectShape
-
-    if isinstance(shape, ObjectShape):
-        return [shape.cls]
-    if isinstance(shape, ListShape):
-        return _classes(shape.item)
-    if isinstance(shape, MapShape):
-        return _classes(shape.value)
-    return [cls for option in shape.options for cls in _classes(option)] if isinstance(shape, EitherShape) else []
 
 
 def _unsuited(hint: Any) -> str:

@@ -21,7 +21,7 @@ from trnspec.diagnostics import did_you_mean, nearest
 from trnspec.errors import QuantityError
 from trnspec.model.annotations import NAME_PATTERN, Date
 from trnspec.model.document import API_VERSION
-from trnspec.model.json_schema import document_schema, field_docs
+from trnspec.model.json_schema import document_schema
 from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
     ChoiceShape,
@@ -250,11 +250,9 @@ def _missing_below(
     """The required keys of a mapping that is missing itself, so that one run reports all that a document needs."""
     if not isinstance(shape, ObjectShape):
         return
-    docs = field_docs(shape.cls)
     for name, member in shape.fields.items():
         if member.required:
-            doc = docs.get(name, ("", None))[0]
-            hint = f"add {name}: {doc}" if doc else f"add {name}"
+            hint = f"add {name}: {member.description}" if member.description else f"add {name}"
             message = f"{_name(path)} has no {name!r}"
             yield Unsound(Problem("TRN102", message, place, hint, present), present, name)
             yield from _missing_below(member.shape, document, (*path, name), place, present)
