@@ -74,7 +74,9 @@ def test_each_file_alone_is_clean(shared, name) -> None:
     """A file of a copy resolves against the copy first and the shipped catalog second, and nothing is found."""
     root, reading = shared
     chosen = select([str(root / name)], KNOWN, Settings())
-    texts = [reading(f, target=True) for f in chosen.targets] + [reading(f, target=False) for f in chosen.context]
+    texts = [reading(Path(f), target=True) for f in chosen.targets] + [
+        reading(Path(f), target=False) for f in chosen.context
+    ]
     checked = check(texts, KNOWN)
 
     assert checked.report.diagnostics == ()
@@ -154,7 +156,7 @@ def test_catalogs_of_plugins_are_context(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(text.replace("NAME", "mine"))
     known = Registry.of([*KNOWN.plugins, Plugin(name="theirs", api=API, catalogs=(theirs,))])
 
-    assert theirs / "links" / "wire.yaml" in select([str(tmp_path / "mine.yaml")], known, Settings()).context
+    assert theirs / "links" / "wire.yaml" in map(Path, select([str(tmp_path / "mine.yaml")], known, Settings()).context)
 
 
 # Selection.
@@ -167,17 +169,15 @@ def chosen(*paths: str) -> Selection:
 def test_nothing_means_the_shipped_catalog() -> None:
     found = chosen()
 
-    assert tuple(documents_in(shipped())) == found.targets
+    assert tuple(map(str, documents_in(shipped()))) == found.targets
     assert (found.stdin, found.context) == (False, ())
 
 
 def test_paths_stay_as_given(copy: Path) -> None:
     found = chosen("copy/chips", str(copy / "links" / "efa.yaml"))
 
-    assert {f"copy/chips/trainium{n}.yaml" for n in (1, 2, 3)} | {str(copy / "links" / "efa.yaml")} == {
-        str(f) for f in found.targets
-    }
-    assert copy / "servers" / "trn1.32xlarge.yaml" in found.context
+    assert {f"copy/chips/trainium{n}.yaml" for n in (1, 2, 3)} | {str(copy / "links" / "efa.yaml")} == {*found.targets}
+    assert copy / "servers" / "trn1.32xlarge.yaml" in map(Path, found.context)
 
 
 def test_one_file_by_many_paths(copy: Path) -> None:
@@ -191,7 +191,7 @@ def test_one_file_by_many_paths(copy: Path) -> None:
         "link/links/efa.yaml",
     ]
 
-    assert (Path("copy/links/efa.yaml"),) == chosen(*paths).targets
+    assert ("copy/links/efa.yaml",) == chosen(*paths).targets
     assert validate(paths).report.files == 1
 
 
@@ -209,14 +209,14 @@ def test_target_is_not_its_own_context(copy: Path) -> None:
     (copy.parent / "link").symlink_to(copy)
     found = chosen("link/links/efa.yaml")
 
-    assert not {Path("link/links/efa.yaml").absolute(), copy / "links" / "efa.yaml"} & set(found.context)
+    assert not {Path("link/links/efa.yaml").absolute(), copy / "links" / "efa.yaml"} & set(map(Path, found.context))
 
 
 def test_stdin_alone_has_no_targets() -> None:
     found = chosen("-")
 
     assert (found.stdin, found.targets) == (True, ())
-    assert set(documents_in(shipped())) == set(found.context)
+    assert set(documents_in(shipped())) == set(map(Path, found.context))
 
 
 def test_hidden_and_strange_neighbours_are_no_context(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_hidden_and_strange_neighbours_are_no_context(tmp_path: Path) -> None:
     (tmp_path / "link.yaml").symlink_to("nowhere")
     found = chosen(str(tmp_path / "mine.yaml"))
 
-    assert {"broken.yaml"} == {f.name for f in found.context if f.parent == tmp_path}
+    assert {"broken.yaml"} == {f.name for f in map(Path, found.context) if f.parent == tmp_path}
     assert set() == marks(tmp_path / "mine.yaml")
 
 

@@ -84,7 +84,7 @@ def load_documents(selection: Selection, known: Registry, store: DocumentStore |
         yield load_document(read_text(sys.stdin.buffer.read(Limits().bytes + 1), "<stdin>"), known)
     owner = owners(known)
     layer = selection.layers.get
-    for files, target in ((selection.checked, True), (selection.around, False)):
+    for files, target in ((selection.targets, True), (selection.context, False)):
         for file in files:
             where: Any = {"target": target, "plugin": owner(file), "layer": layer(file, 0)}
             yield load_document(read_file(file), known, **where) if store is None else store.load(file, **where)

@@ -162,7 +162,7 @@ def test_broken_target_counts_as_a_file() -> None:
     assert (report.files, report.checked) == (1, {})
 
 
-def test_graph_of_readings() -> None:
+def test_graph_of_documents() -> None:
     graph, problems = link(load_document(read_text(t, "x.yaml"), BARE) for t in (chip(), server()))
 
     assert problems == []

@@ -15,8 +15,6 @@ from trnspec.model.kinds import BUILTIN, spec_of
 from trnspec.plugins.api import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from trnspec.model.document import Node
     from trnspec.plugins.api import Check
 
@@ -119,10 +117,6 @@ class DeferredRule(Rule):
     def concerns(self, node: Node[Any]) -> bool:
         """Whether a document is of the kind."""
         return node.kind == self._kind or (node.kind not in BUILTIN and node.is_of(spec_of(self._kind)))
-
-    def is_needed(self, checked: Iterable[Node[Any]]) -> bool:
-        """Whether one of the documents is of the kind: the findings point into such documents and what they refer to."""
-        return any(map(self.concerns, checked))
 
 
 @functools.cache

@@ -30,26 +30,16 @@ class Selection:
     """The files of a run: those to check, and those to resolve names against.
 
     Attributes:
-        checked: The paths of the files to check.
+        targets: The paths of the files to check.
         stdin: Whether standard input is checked too.
-        around: The paths of the files to resolve names against.
+        context: The paths of the files to resolve names against.
         layers: The layer of the catalog of a file, counted from the user, if it is not 0.
     """
 
-    checked: tuple[str, ...]
+    targets: tuple[str, ...]
     stdin: bool
-    around: tuple[str, ...]
+    context: tuple[str, ...]
     layers: Mapping[str, int] = field(factory=dict)
-
-    @property
-    def targets(self) -> tuple[FilePath, ...]:
-        """The files to check."""
-        return tuple(map(FilePath, self.checked))
-
-    @property
-    def context(self) -> tuple[FilePath, ...]:
-        """The files to resolve names against."""
-        return tuple(map(FilePath, self.around))
 
 
 def listed(paths: Paths) -> list[str]:
@@ -96,7 +86,7 @@ def choose(
             roots[root_of(file, folders)] = None
         for document in inside:
             files.add(document)
-    checked = tuple(files.paths)
+    targets = tuple(files.paths)
     roots.update(dict.fromkeys(folder.absolute() for folder in _named(settings)))
     installed = dict.fromkeys(c.absolute() for c in catalogs)
     roots.update(installed)
@@ -107,8 +97,8 @@ def choose(
         for document in _context(str(root), folders):
             if files.add(document):
                 layers[document] = layer
-    around = tuple(files.paths[len(checked) :])
-    return Selection(checked, STDIN in paths, around, layers)
+    context = tuple(files.paths[len(targets) :])
+    return Selection(targets, STDIN in paths, context, layers)
 
 
 class _Files:
@@ -155,7 +145,7 @@ def _every(catalogs: Iterable[FilePath], settings: Settings) -> Selection:
         for file in (f for root in roots for f in documents_below(str(root))):
             if files.add(file):
                 layers[file] = number
-    return Selection(tuple(files.paths), stdin=False, around=(), layers=layers)
+    return Selection(tuple(files.paths), stdin=False, context=(), layers=layers)
 
 
 def _is_folder(path: FilePath) -> bool:

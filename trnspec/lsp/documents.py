@@ -97,7 +97,7 @@ class Documents:
             selection = select(["-"], self.known, evolve(settings, catalogs=()))
         owner = owners(self.known)
         results = {}
-        for path in selection.around:
+        for path in selection.context:
             file = canonical(path)
             results[file] = self._store.load(
                 file, target=False, plugin=owner(path), layer=selection.layers.get(path, 0)

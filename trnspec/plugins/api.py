@@ -105,10 +105,6 @@ class Rule:
         """Whether it is over a document."""
         return self.over is not None and node.is_of(self.over)
 
-    def is_needed(self, checked: Iterable[Node[Any]]) -> bool:  # noqa: ARG002  # of rules that are imported
-        """Whether it can have a finding that points into some documents or those that they refer to."""
-        return True
-
 
 R = TypeVar("R", bound=Check)
 

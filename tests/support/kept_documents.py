@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 _FOLDERS = (f"{ROOT / 'catalog'}{os.sep}", f"{ROOT / 'plugins'}{os.sep}")
 
 _documents: dict[bytes, Document] = {}
-# By identity, which no other object takes as long as document and registry are kept beside the reading.
+# By identity, which no other object takes as long as document and registry are kept beside the result.
 _identities: set[int] = set()
-_readings: dict[tuple[int, int, bool, str, int], tuple[Registry, LoadResult]] = {}
+_results: dict[tuple[int, int, bool, str, int], tuple[Registry, LoadResult]] = {}
 
 
 def _read_file(path: str | os.PathLike[str]) -> Document:
@@ -56,9 +56,9 @@ def _load_document(
     if id(document) not in _identities:
         return load_document(document, registry, target=target, plugin=plugin, layer=layer)
     key = (id(document), id(registry), target, plugin, layer)
-    if key not in _readings:
-        _readings[key] = (registry, load_document(document, registry, target=target, plugin=plugin, layer=layer))
-    return _readings[key][1]
+    if key not in _results:
+        _results[key] = (registry, load_document(document, registry, target=target, plugin=plugin, layer=layer))
+    return _results[key][1]
 
 
 def keep() -> None:
