@@ -41,7 +41,7 @@ accuracy: .venv/developing     ## write the page of errors against measurements,
 bench: .venv/developing        ## ratios measured side by side
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/plugins.py
-	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/search.py
 
 calibrations: .venv/developing ## fit every shipped calibration to its measurements anew; about five minutes
 	TRNSPEC=$(BIN)/trnspec benchmarks/refit.sh

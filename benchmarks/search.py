@@ -1,150 +1,163 @@
-"""Throughput of searches: configurations per second of every combination of some values, of which the best are kept.
+"""Speed of the performance engine: searches, sweeps, batches and single calls, next to llm-analysis in the same run.
 
     python benchmarks/search.py [--largest N] [--processes N] [NAME ...]
 
-One core.  Each measurement runs in processes of its own, in processor time, beside the ceiling of numpy measured in the same
-process: the time of one multiply-add of float64 arrays in cache.  A process calls once, which is the first column, and then
-repeatedly: median and best.  ``peak`` is the peak memory of the process.  Last, llm-analysis on the configurations that it
-supports, and a search on two cores with ``--largest 1e9``.
+One core, processor time.  Each measurement runs in processes of its own, so that none profits from what another has computed;
+a process calls once, which is what a command does, and then again.  ``peak`` is the peak memory of a process.  llm-analysis
+0.2.2 from PyPI is installed into a cache folder the first time.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
+import os
+import random
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import engine
 import numpy as np
 
 import trnspec
+from trnspec.errors import UsageError
+from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.deployment_grid import grids
 from trnspec.evaluators.deployment_grid import sweep as deployments
-from trnspec.perf.sweep.batch import Top, estimators, sweep
+from trnspec.evaluators.searching.question import SearchQuestion
+from trnspec.evaluators.searching.space import search_of
+from trnspec.perf.sweep.batch import Top, estimators, rows, sweep
 from trnspec.perf.sweep.grid import grid
+from trnspec.perf.work.layout import Layout
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+VERSION = "0.2.2"
+CACHE = (
+    Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trnspec-benchmarks" / f"llm-analysis-{VERSION}"
+)
 MODEL, SYSTEM = "llama-3.1-70b", "trn1.32xlarge*32"
 LAYOUTS: dict[str, Any] = {
     "tp": [1, 2, 4, 8, 16, 32], "pp": [1, 2, 4, 8], "cp": [1, 2, 4], "microbatch": [1, 2, 4], "zero": [0, 1, 2, 3],
     "recompute": ["none", "full"], "sequence_parallel": [False, True], "overlap": [False, True],
-    "schedule": ["1f1b", ("interleaved", 2), ("interleaved", 4), "zb1p", "zb2p"], "seq": 4096,
+    "schedule": ["1f1b", ("interleaved", 2), ("interleaved", 4), "zb1p", "zb2p"],
 }  # fmt: skip
-"""What a search evaluates; sequence lengths and batches are added until there are as many as asked for."""
+SEARCHES: dict[str, dict[str, Any]] = {
+    "search, 405B": {"model": "llama-3.1-405b", "on": ("trn2-ultraserver*64",), "seq": 8192, "global_batch": 2048},
+    "search, 405B, all schedules": {
+        "model": "llama-3.1-405b", "on": ("trn2-ultraserver*64",), "seq": 8192, "global_batch": 2048,
+        "schedule": ("1f1b", "interleaved", "gpipe", "zb1p", "zb2p", "zbv", "v-half", "v-min"),
+    },
+    "search, 8B": {"model": "llama-3.1-8b", "on": ("trn2.48xlarge*4",), "seq": 8192, "global_batch": 1024},
+    "search, DeepSeek-V3": {
+        "model": "deepseek-v3", "on": ("trn3-gen2-ultraserver*7",), "seq": 4096, "global_batch": 2016,
+    },
+    "search, gpt-oss-120b, inference": {
+        "model": "gpt-oss-120b", "on": ("trn2.48xlarge",), "prompt": 4096, "output": 512,
+    },
+}  # fmt: skip
+Measured = tuple[int, Callable[[], Any]]
 
 
-def axes(size: int) -> dict[str, Any]:
-    """The values of a grid of about ``size`` combinations: a count of batches up to 512, then lengths of sequences."""
-    others = size // grid(**LAYOUTS, global_batch=64).size
-    batches = max(1, min(512, others))
-    lengths = max(1, others // batches)
-    return LAYOUTS | {
+def shipped(name: str) -> Measured:
+    """A search as the command runs it, without loading the catalog and without its page."""
+    search = search_of(trnspec.load(), SearchQuestion(**SEARCHES[name]))
+    return search.size, lambda: search.kept(0, search.size)
+
+
+def swept(size: int, *, memory: bool) -> Measured:
+    """The ten fastest layouts of a grid with many batches and sequence lengths."""
+    others = max(1, size // grid(**LAYOUTS, seq=4096, global_batch=64).size)
+    batches = min(512, others)
+    axes = LAYOUTS | {
         "global_batch": [128 * (i + 1) for i in range(batches)],
-        "seq": [1024 * (i + 1) for i in range(lengths)],
+        "seq": [1024 * (i + 1) for i in range(max(1, others // batches))],
     }
-
-
-def training(size: int, *, memory: bool) -> tuple[int, Callable[[], Any]]:
-    """The ten fastest layouts of a grid."""
     prepared = estimators(trnspec.load().graph, (MODEL,), (SYSTEM,))
-    asked = axes(size)
-    return grid(**asked).size, lambda: sweep(prepared, keep=Top(10), memory=memory, **asked)
+    return grid(**axes).size, lambda: sweep(prepared, keep=Top(10), memory=memory, **axes)
 
 
-def evaluator(catalog: Any = None) -> tuple[int, Callable[[], Any]]:
-    """``trnspec eval search`` from Python: Llama 3.1 405B on 64 Trn2 UltraServers."""
-    catalog = trnspec.load()
-    asked = {"model": "llama-3.1-405b", "on": "trn2-ultraserver*64", "seq": 8192, "global_batch": 2048}
-
-    def call() -> Any:
-        return trnspec.evaluate("search", catalog, **asked)
-
-    return int(call().answer("evaluated").value), call
-
-
-DEPLOYMENTS: dict[str, Any] = {
-    "tp": [1, 2, 4, 8, 16, 32], "pp": [1, 2, 4], "chunk": [None, 512, 2048], "weight_dtype": ["bf16", "fp8"],
-    "kv_dtype": ["bf16", "fp8"],
-}  # fmt: skip
-"""What a search for inference evaluates; batches, and lengths of outputs and prompts are added as above."""
-
-
-def serving(size: int, model: str, **more: Any) -> tuple[int, Callable[[], Any]]:
-    """The ten deployments of a grid with the most tokens per second and chip that fit in memory."""
-    others = size // math.prod(map(len, (DEPLOYMENTS | more).values()))
-    batches = max(1, min(256, others))
-    outputs = max(1, min(8, others // batches))
-    prompts = max(1, others // (batches * outputs))
-    asked = DEPLOYMENTS | more | {
-        "batch": list(range(1, batches + 1)),
-        "output": [128 * (i + 1) for i in range(outputs)],
-        "prompt": [64 * (i + 1) for i in range(prompts)],
-    }  # fmt: skip
-    prepared = grids(trnspec.load(), model=model, on="trn2.48xlarge", **asked)
+def serving(size: int) -> Measured:
+    """The ten deployments of a grid with the most tokens per second and chip."""
+    others = max(1, size // (6 * 3 * 3 * 2 * 2))
+    batches = min(256, others)
+    prepared = grids(
+        trnspec.load(), model=MODEL, on="trn2.48xlarge", tp=[1, 2, 4, 8, 16, 32], pp=[1, 2, 4], chunk=[None, 512, 2048],
+        weight_dtype=["bf16", "fp8"], kv_dtype=["bf16", "fp8"], batch=list(range(1, batches + 1)),
+        prompt=[64 * (i + 1) for i in range(max(1, others // batches))],
+    )  # fmt: skip
     return prepared[0].size, lambda: deployments(prepared, keep=Top(10))
 
 
-def inference(catalog: Any = None) -> tuple[int, Callable[[], Any]]:
-    """``trnspec search`` for inference from Python: gpt-oss-120b on a Trn2 server."""
-    catalog = trnspec.load()
-    asked = {"model": "gpt-oss-120b", "on": "trn2.48xlarge", "prompt": 4096, "output": 512, "where": "tpot < 30 ms",
-             "chunk": (512, 1024, 2048, 4096), "kv_dtype": ("bf16", "fp8"), "top": 3}  # fmt: skip
+def layouts(count: int) -> list[Layout]:
+    """Random layouts of :data:`MODEL` on :data:`SYSTEM` that have a time and fit."""
+    draw = random.Random(1)
+    (estimator,) = estimators(trnspec.load().graph, (MODEL,), (SYSTEM,))
+    ranks, found = int(estimator.system.ranks), list[Layout]()
+    while len(found) < count:
+        tp, pp = draw.choice((8, 16, 32)), draw.choice((1, 2, 4, 8))
+        layout = Layout(
+            tp=tp, pp=pp, dp=ranks // (tp * pp), seq=draw.choice((2048, 4096, 8192)), global_batch=1024,
+            microbatch=draw.choice((1, 2)), zero=draw.choice((1, 2, 3)), recompute=draw.choice(("none", "selective", "full")),
+        )  # fmt: skip
+        try:
+            estimator.step(layout)
+        except (RefusalError, UsageError):
+            continue
+        if estimator.memory(layout).total <= estimator.system.capacity:
+            found.append(layout)
+    return found
 
-    def call() -> Any:
-        return trnspec.evaluate("search", catalog, **asked)
 
-    return int(call().answer("evaluated").value), call
+def batch(size: int) -> Measured:
+    """Unrelated layouts, one per row, with memory."""
+    prepared = estimators(trnspec.load().graph, (MODEL,), (SYSTEM,))
+    names = ("tp", "pp", "dp", "seq", "global_batch", "microbatch", "zero", "recompute")
+    some = layouts(200)
+    columns = {name: np.resize(np.array([getattr(x, name) for x in some]), size) for name in names}
+    return size, lambda: rows(prepared, 0, memory=True, **columns)
 
 
-def measurements(largest: int) -> dict[str, Callable[[], tuple[int, Callable[[], Any]]]]:
+def single_calls(size: int) -> Measured:
+    """``Estimator.step`` and ``Estimator.memory``, one call each."""
+    (estimator,) = estimators(trnspec.load().graph, (MODEL,), (SYSTEM,))
+    some = layouts(size)
+    return size, lambda: [(estimator.step(x), estimator.memory(x)) for x in some]
+
+
+def measurements(largest: int) -> dict[str, Callable[[], Measured]]:
     """All measurements by name."""
     sizes = [size for size in (10**5, 10**6, 10**7, 10**8, 10**9) if size <= largest]
     return {
-        **{f"training, without memory, {size:.0e}": partial(training, size, memory=False) for size in sizes},
-        **{f"training, with memory, {size:.0e}": partial(training, size, memory=True) for size in sizes},
-        "eval search, 405B on 64 Trn2 UltraServers": evaluator,
-        **{f"serving, 70B, {size:.0e}": partial(serving, size, MODEL) for size in sizes},
-        **{f"serving, experts, {size:.0e}": partial(serving, size, "gpt-oss-120b", ep=[1, 2, 4]) for size in sizes},
-        "eval search, gpt-oss-120b for inference": inference,
+        **{name: partial(shipped, name) for name in SEARCHES},
+        **{f"sweep without memory, {size:.0e}": partial(swept, size, memory=False) for size in sizes},
+        **{f"sweep with memory, {size:.0e}": partial(swept, size, memory=True) for size in sizes},
+        **{f"deployments, {size:.0e}": partial(serving, size) for size in sizes},
+        "rows with memory, 1e+05": partial(batch, 10**5),
+        "single calls": partial(single_calls, 500),
     }
 
 
-def multiply_add() -> float:
-    """Time of one multiply-add of arrays in cache, two operations of numpy, per element [ns]."""
-    a, b, c = (np.full(8192, 1.5) for _ in range(3))
-
-    def call() -> None:
-        for _ in range(100):
-            np.multiply(a, b, out=c)
-            np.add(c, a, out=c)
-
-    return 1e9 * min(engine.processor_time(call) for _ in range(9)) / 819200
+def processor_time(call: Callable[[], Any]) -> float:
+    """Processor time of one call [s]."""
+    began = time.process_time()
+    call()
+    return time.process_time() - began
 
 
 def measure(name: str, largest: int) -> None:
     """Print the times of one measurement as JSON; runs in a process of its own."""
     count, call = measurements(largest)[name]()
-    first = engine.processor_time(call)
+    first = processor_time(call)
     # What takes long is not repeated.
-    others = [engine.processor_time(call) for _ in range(5 if first < _LONG else 1)]
+    others = [processor_time(call) for _ in range(3 if first < 5.0 else 1)]
+    # ru_maxrss would include the peak of the parent process on Linux.
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    highest = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
-    each = [1e9 * t / count for t in (first, *others)]
-    print(json.dumps({"count": count, "first": each[0], "others": each[1:], "MiB": int(highest) / 1024,
-                      "multiply_add": multiply_add()}))  # fmt: skip
-
-
-_LONG = 5.0
-"""Seconds of a call that is repeated once only."""
+    peak = int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1024
+    print(json.dumps({"count": count, "first": first, "others": others, "peak": peak}))
 
 
 def report(name: str, largest: int, processes: int) -> None:
@@ -153,33 +166,93 @@ def report(name: str, largest: int, processes: int) -> None:
     results = [
         json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(processes)
     ]
-    first = statistics.median(r["first"] for r in results)
-    others = [t for r in results for t in r["others"]]
-    median, best = statistics.median(others), min(others)
-    peak, ceiling = max(r["MiB"] for r in results), statistics.median(r["multiply_add"] for r in results)
+    count, first = results[0]["count"], statistics.median(r["first"] for r in results)
+    again = statistics.median(t for r in results for t in r["others"])
+    peak = max(r["peak"] for r in results)
     print(
-        f"{name:44} {results[0]['count']:13,} {first:8.1f} {median:8.1f} {best:8.1f} ns {1e3 / median:7.1f} M/s "
-        f"{peak:6.0f} MiB   {ceiling:.2f} ns",
+        f"{name:34} {count:13,} {first:9.3f} s {again:9.3f} s {count / again / 1e6:8.2f} M/s {peak:6.0f} MiB",
         flush=True,
     )
 
 
-def half(part: int, size: int) -> None:
-    """Keep the ten fastest of one half of a grid, as a part of a search on two cores."""
-    prepared = estimators(trnspec.load().graph, (MODEL,), (SYSTEM,))
-    asked = axes(size)
-    middle, end = grid(**asked).size // 2, grid(**asked).size
-    numbers = ((0, middle), (middle, end))[part]
-    print(sweep(prepared, keep=Top(10), memory=False, numbers=numbers, **asked).evaluated)
+LLM_ANALYSIS = """\
+import json, logging, sys, time
+from llm_analysis.analysis import ActivationRecomputation, DSZeRO, LLMAnalysis
+from llm_analysis.config import GPUConfig, ModelConfig, ParallelismConfig
+
+logging.disable(logging.CRITICAL)
+asked = json.load(sys.stdin)
+def one(x):
+    LLMAnalysis(ModelConfig(**x["model"]), GPUConfig(**x["gpu"]), parallelism_config=ParallelismConfig(**x["parallel"]),
+                flops_efficiency=0.5, hbm_memory_efficiency=0.9).training(
+        batch_size_per_gpu=x["microbatch"], gradient_accumulation_steps=x["microbatches"], seq_len=x["seq"],
+        activation_recomputation=ActivationRecomputation(x["recompute"]), ds_zero=DSZeRO(x["zero"]))
+able = []
+for i, x in enumerate(asked):
+    try:
+        one(x)
+    except AssertionError:
+        continue
+    able.append(i)
+times = []
+for _ in range(5):
+    began = time.process_time()
+    for i in able:
+        one(asked[i])
+    times.append(time.process_time() - began)
+print(json.dumps([able, sorted(times)[2]]))
+"""
 
 
-def two_cores(size: int) -> None:
-    """The time of a search in two processes, from start to end."""
-    began = time.perf_counter()
-    command = [sys.executable, __file__, "--largest", str(size), "--half"]
-    running = [subprocess.Popen([*command, str(part)], stdout=subprocess.PIPE, text=True) for part in (0, 1)]
-    evaluated = sum(int(process.communicate()[0]) for process in running)
-    print(f"two processes, without memory: {evaluated:,} in {time.perf_counter() - began:.1f} s, start included")
+def run_llm_analysis(cat: Any, single: list[tuple[Any, Layout]]) -> tuple[list[int], float]:
+    """The configurations that llm-analysis supports (it stops at those that do not fit), and their processor time [s]."""
+    if not (CACHE / "llm_analysis").is_dir():
+        packages = [f"llm-analysis=={VERSION}", "fire", "termcolor"]
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", CACHE, *packages]
+        subprocess.run(pip, check=True, capture_output=True)
+    configurations = []
+    for estimator, layout in single:
+        d, server = estimator.dims, estimator.system.name.partition("*")[0]
+        model = {
+            "name": estimator.name, "num_layers": int(d.layers), "n_head": int(d.heads), "hidden_dim": int(d.hidden),
+            "vocab_size": int(d.vocabulary), "num_key_value_heads": int(d.kv_heads), "ffn_embed_dim": int(d.width),
+            "expansion_ratio": d.width / d.hidden, "max_seq_len": layout.seq,
+        }  # fmt: skip
+        configurations.append({
+            "model": model, "gpu": json.loads(cat[server].export("llm-analysis").text),
+            "parallel": {"tp_size": layout.tp, "pp_size": layout.pp, "dp_size": layout.dp}, "microbatch": layout.microbatch,
+            "microbatches": layout.microbatches, "seq": layout.seq, "zero": layout.zero,
+            "recompute": {"none": 0, "selective": 1, "full": 2}[layout.recompute],
+        })  # fmt: skip
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | {"PYTHONPATH": str(CACHE)}
+    done = subprocess.run(
+        [sys.executable, "-c", LLM_ANALYSIS],
+        input=json.dumps(configurations),
+        env=env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    supported, seconds = json.loads(done.stdout.splitlines()[-1])
+    return supported, seconds
+
+
+def compare() -> None:
+    """Print the throughput of llm-analysis, and of the engine on the same configurations."""
+    (estimator,) = estimators(trnspec.load().graph, (MODEL,), (SYSTEM,))
+    some = [x for x in layouts(200) if x.recompute != "operators"]
+    try:
+        supported, other = run_llm_analysis(trnspec.load(), [(estimator, x) for x in some])
+    except (subprocess.CalledProcessError, OSError) as error:
+        print(f"llm-analysis {VERSION} could not be run: {error} {getattr(error, 'stderr', '')}")
+        return
+    some = [some[i] for i in supported]
+    seconds = statistics.median(
+        processor_time(lambda: [(estimator.step(x), estimator.memory(x)) for x in some]) for _ in range(3)
+    )
+    print(f"\n{len(some)} layouts that llm-analysis {VERSION} supports")
+    print(f"llm-analysis {len(some) / other:10,.0f}/s")
+    print(f"single calls {len(some) / seconds:10,.0f}/s   ratio {other / seconds:.1f}")
 
 
 def main() -> None:
@@ -189,24 +262,17 @@ def main() -> None:
     parser.add_argument("--largest", type=float, default=1e7, help="configurations of the largest grid (default: 1e7)")
     parser.add_argument("--processes", type=int, default=3, help="processes per measurement (default: 3)")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
-    parser.add_argument("--half", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     largest = int(options.largest)
     if options.measure:
         measure(options.measure, largest)
         return
-    if options.half is not None:
-        half(options.half, largest)
-        return
-    print("one core, processor time per configuration; numpy: one multiply-add")
-    print(f"{'':44} {'combinations':>13} {'first':>8} {'median':>8} {'best':>8} {'median':>13} {'peak':>11}   numpy")
+    print(f"{'':34} {'configurations':>13} {'first call':>10} {'again':>10} {'':12} {'peak':>9}")
     for name in measurements(largest):
         if not options.names or any(part in name for part in options.names):
             report(name, largest, options.processes)
-    if not options.names or "two processes" in options.names:
-        two_cores(largest)
     if not options.names or "llm-analysis" in options.names:
-        engine.compare(100_000)
+        compare()
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.deployment_grid import AXES, grids, sweep
 from trnspec.evaluators.inference import run
-from trnspec.perf.sweep import recorded
-from trnspec.perf.sweep.recorded import blocks
+from trnspec.perf.sweep import blocks as of_blocks
+from trnspec.perf.sweep.blocks import blocks
 from trnspec.perf.sweep.reductions import Best, Pareto, Top
 
 ANSWERS = {
@@ -63,12 +63,12 @@ def prepared(name: str):
 
 def columns(grid, first: int, end: int, measures=tuple(ANSWERS)):
     """Reasons and measures of some deployments, in order."""
-    formulas = grid.recorded.formulas
-    found = list(blocks(formulas, grid.recorded.axes, first, end, measures if formulas.measures else ()))
+    formulas = grid.formulas
+    found = list(blocks(formulas, formulas.axes, first, end, measures))
     assert [start for start, *_ in found] == sorted(start for start, *_ in found)
     codes = np.concatenate([codes for _, codes, _ in found])
     names = found[0][2]
-    return [grid.recorded.reasons[c] for c in codes], {n: np.concatenate([c[n] for *_, c in found]) for n in names}
+    return [grid.formulas.reasons[c] for c in codes], {n: np.concatenate([c[n] for *_, c in found]) for n in names}
 
 
 @functools.cache
@@ -109,13 +109,13 @@ def test_reasons() -> None:
 @given(data=st.data())
 def test_cuts_change_nothing(name, data) -> None:
     grid, reasons, values = whole(name)
-    limits = {n: data.draw(st.integers(1, 60)) for n in ("_REGION", "_AT_ONCE", "_ROWS")}
+    limits = {n: data.draw(st.integers(1, 60)) for n in ("_CHUNK",)}
     first, end = sorted(data.draw(st.tuples(*[st.integers(0, min(grid.size, 150))] * 2)))
     with pytest.MonkeyPatch.context() as patch:
         for limit, value in {**limits, "_CONSECUTIVE": 100}.items():
-            patch.setattr(recorded, limit, value)
+            patch.setattr(of_blocks, limit, value)
         if first == end:
-            assert not list(blocks(grid.recorded.formulas, grid.recorded.axes, first, end, ()))
+            assert not list(blocks(grid.formulas, grid.formulas.axes, first, end, ()))
             return
         some, of_some = columns(grid, first, end)
 
@@ -129,7 +129,7 @@ def test_cuts_change_nothing(name, data) -> None:
 @pytest.mark.parametrize("region", [700, 1 << 17])
 def test_reductions(region, monkeypatch) -> None:
     """The fastest, the fastest of each grid, and the front are those of all deployments."""
-    monkeypatch.setattr(recorded, "_REGION", region)
+    monkeypatch.setattr(of_blocks, "_CHUNK", region)
     names = ("dense", "experts")
     prepared = [whole(name)[0] for name in names]
     rows = [

@@ -29,7 +29,6 @@ from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Deployment, cache_elements, score_elements
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, rows, sweep
-from trnspec.perf.sweep.tables import lookup
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.flops import attention_flops, layer_flops, model_flops_per_token
@@ -381,15 +380,13 @@ def test_twice_any_rate_is_never_slower(seed) -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.lists(shipped_layouts, min_size=1, max_size=30), st.sampled_from([0, 1 << 30]))
-def test_a_batch_is_its_single_calls(cases, compiled_rows) -> None:
-    """Bit for bit, by tables and by the formulas as they are."""
+@given(st.lists(shipped_layouts, min_size=1, max_size=30))
+def test_a_batch_is_its_single_calls(cases) -> None:
+    """Bit for bit."""
     made = tuple(e for e, _ in cases)
     names = [f.name for f in attrs.fields(Layout) if f.name != "offload"]
     columns = {name: np.array([getattr(layout, name) for _, layout in cases]) for name in names}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookup, "_COMPILED_ROWS", compiled_rows)
-        found = rows(made, np.arange(len(made)), parts=PARTS, memory=True, **columns)
+    found = rows(made, np.arange(len(made)), parts=PARTS, memory=True, **columns)
     for i, (e, layout) in enumerate(cases):
         needs = e.memory(layout).total
         assert found.memory[i] == needs

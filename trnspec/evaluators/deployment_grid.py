@@ -8,6 +8,7 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
 from attrs import evolve, field, fields, frozen
 
 from trnspec.diagnostics import did_you_mean
@@ -26,15 +27,17 @@ from trnspec.perf.lowering.system import System
 from trnspec.perf.ops import Number, floor, larger, where
 from trnspec.perf.serving.memory import invalid_layouts
 from trnspec.perf.serving.static_graphs import powers_of_two
-from trnspec.perf.sweep.axes import Axis, axes_of
-from trnspec.perf.sweep.expressions import Recording
-from trnspec.perf.sweep.recorded import Formulas, reduce, taken
+from trnspec.perf.sweep.axes import axes_of
+from trnspec.perf.sweep.blocks import blocks
+from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work.layout import longest
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.sweep.reductions import Kept, Reduction
@@ -43,9 +46,13 @@ R = TypeVar("R")
 
 UNFIT = "does-not-fit"
 """The reason of a deployment that does not fit in memory."""
+COMPUTED = frozenset(
+    (*("tp", "pp", "ep", "dp", "batch", "prompt", "output", "chunk", "ttft", "tpot", "latency"),
+     *("tokens_per_s", "tokens_per_s_per_chip", "memory", "capacity", "chips", "excess"))
+)  # fmt: skip
+"""The measures of :class:`DeploymentFormulas`."""
 AXES = ("prompt", "output", "weight_dtype", "kv_dtype", "chunk", "tp", "pp", "ep", "dp", "batch")
 """The axes in the order in which deployments are numbered, the last one fastest."""
-_ROWS = ("tp", "pp", "ep", "dp")
 
 
 @frozen(kw_only=True)
@@ -91,12 +98,12 @@ class DeploymentGrid:
         """The values of an axis of data types, by the numbers of deployments."""
         after = AXES[AXES.index(axis) + 1 :]
         positions = numbers // math.prod(len(self.axes[name]) for name in after) % len(self.axes[axis])
-        return taken([value or self.base.dtype for value in self.axes[axis]], positions)
+        return np.array([value or self.base.dtype for value in self.axes[axis]])[positions]
 
     @cached_property
-    def recorded(self) -> Recorded:
+    def formulas(self) -> DeploymentFormulas:
         """The formulas of the grid."""
-        return _Recorder(self).recorded()
+        return DeploymentFormulas(self)
 
 
 def grids(catalog: Catalog, **inputs: Any) -> tuple[DeploymentGrid, ...]:
@@ -232,49 +239,33 @@ def sweep(
         raise UsageError(f"{goal!r} is not a goal; expected one of {', '.join(GOALS)}")
     rejected: Counter[str] = Counter()
     for which, grid in enumerate(grids):
-        of = grid.recorded
-        ends = numbers or (0, grid.size)
-        found = reduce(
-            of.formulas,
-            of.axes,
-            keep,
-            goal,
-            sign=GOALS[goal],
-            memory="memory" if memory else "",
-            which=which,
-            ends=ends,
-        )
-        rejected.update({of.reasons[code]: number for code, number in found.items()})
+        of = grid.formulas
+        names = (goal, *(("memory",) if memory else ()))
+        for start, code, columns in blocks(of, of.axes, *(numbers or (0, grid.size)), names):
+            rejected.update(dict(zip(of.reasons, np.bincount(code, minlength=len(of.reasons)).tolist(), strict=True)))
+            keep.take(Block(which, start, GOALS[goal] * columns[goal], code, columns.get("memory", np.zeros(0))))
     evaluated = sum(rejected.values())
     rejected.pop("", None)
-    return GridResult(tuple(grids), goal, keep.result(), evaluated, dict(rejected))
+    return GridResult(tuple(grids), goal, keep.result(), evaluated, {r: n for r, n in rejected.items() if n})
 
 
-@frozen(eq=False)
-class Recorded:
-    """The formulas of a grid, and its axes as arrays.
+class DeploymentFormulas:
+    """The formulas of a grid of deployments.
 
     Attributes:
-        axes: The axes.
-        formulas: The formulas: ``ttft``, ``tpot``, ``latency``, ``tokens_per_s``, ``tokens_per_s_per_chip``, ``chips``,
-            ``memory``, ``capacity``, ``excess`` (of memory over capacity), and the degrees.
-        reasons: The reason of each code.
+        axes: The axes of the grid.
+        reasons: The reason of each code; of 0 an empty text.
         setup: One of the deployments; ``None`` if none is valid.
+        degrees: The axes whose combinations are rows.
     """
 
-    axes: tuple[Axis, ...]
-    formulas: Formulas
-    reasons: tuple[str, ...]
-    setup: Setup | None
-
-
-class _Recorder:
-    """Records the formulas of a grid."""
+    degrees = ("tp", "pp", "ep", "dp")
 
     def __init__(self, grid: DeploymentGrid) -> None:
         self.grid = grid
         self.reasons = [""]
         self.setup, self.refused = self._setup()
+        self.axes = axes_of({name: self._columns(name) for name in AXES})
 
     def code(self, reason: str) -> int:
         """The code of a reason."""
@@ -282,57 +273,72 @@ class _Recorder:
             self.reasons.append(reason)
         return self.reasons.index(reason)
 
-    def recorded(self) -> Recorded:
-        """The formulas."""
-        grid = self.grid
-        setup = self.setup
-        axes = axes_of({name: self._columns(name) for name in AXES})
-        recording = Recording()
-        numbers: dict[str, Number] = {
-            name: recording.column(name, axis=axis.name) if len(set(column.tolist())) > 1 else float(column[0])
-            for axis in axes
-            for name, column in axis.columns.items()
-        }
-        ranks = float(grid.system.ranks)
-        rest = larger(1.0, floor(ranks / (numbers["tp"] * numbers["pp"])))
-        numbers["dp"] = where(numbers["dp"] > 0.0, numbers["dp"], rest)
-        invalid: list[tuple[int, Number]] = [
-            (self.code(reason), condition)
-            for reason, _, condition in invalid_layouts(
-                grid.dims, ranks, numbers["tp"], numbers["pp"], numbers["dp"], numbers["ep"]
-            )
-        ]
-        refused_before = numbers.pop("before_refused")
-        invalid += [(code, refused_before == float(code)) for code in self._refused_codes]
-        invalid += [(self.code("unknown-type"), numbers[name] == 0.0) for name in ("weight_bytes", "cache_bytes")]
-        if setup is None:
-            invalid.append((self.code(self.refused), True))
-            return Recorded(axes, Formulas(_ROWS, tuple(invalid), {}), tuple(self.reasons), None)
-        invalid += self._lengths(setup, numbers)
-        if buckets := setup.software.batches:
-            invalid.append((self.code("no-bucket"), numbers["batch"] > float(buckets[-1])))
-        one = setup.of(numbers)
+    def _numbers(self, columns: Mapping[str, Number]) -> dict[str, Number]:
+        """The columns, with the data-parallel degree that follows from the others where none is given."""
+        rest = larger(1.0, floor(float(self.grid.system.ranks) / (columns["tp"] * columns["pp"])))
+        return {**columns, "dp": where(columns["dp"] > 0.0, columns["dp"], rest)}
+
+    def invalid_degrees(self, columns: Mapping[str, Number]) -> Number:
+        """Codes of deployments whose degrees are invalid."""
+        grid, numbers = self.grid, self._numbers(columns)
+        degrees = (numbers[name] for name in ("tp", "pp", "dp", "ep"))
+        found: Number = np.uint8(0)
+        for reason, _, condition in invalid_layouts(grid.dims, float(grid.system.ranks), *degrees):
+            found = _first(found, self.code(reason), condition)
+        return where(found == 0, numbers["before_refused"], found)
+
+    def order(self, columns: Mapping[str, Number]) -> tuple[Number, ...]:
+        """Rows as they are numbered."""
+        del columns
+        return (0.0,)
+
+    def invalid(self, columns: Mapping[str, Number]) -> Number:
+        """Codes of deployments that are invalid whatever their memory is."""
+        found: Number = np.uint8(0)
+        for name in ("weight_bytes", "cache_bytes"):
+            found = _first(found, self.code("unknown-type"), columns[name] == 0.0)
+        if self.setup is None:
+            return where(found == 0, np.uint8(self.code(self.refused)), found)
+        for code, condition in self._lengths(self.setup, columns):
+            found = _first(found, code, condition)
+        if buckets := self.setup.software.batches:
+            found = _first(found, self.code("no-bucket"), columns["batch"] > float(buckets[-1]))
+        return found
+
+    def evaluate(
+        self, columns: Mapping[str, Number], code: NDArray[np.uint8], names: Sequence[str]
+    ) -> tuple[Number, dict[str, Number]]:
+        """Codes and measures; ``excess`` is also that of deployments that do not fit.
+
+        Measures are ``ttft``, ``tpot``, ``latency``, ``tokens_per_s``, ``tokens_per_s_per_chip``, ``chips``, ``memory``,
+        ``capacity``, ``excess`` (of memory over capacity), the degrees, and lengths.
+        """
+        assert self.setup is not None
+        numbers = self._numbers(columns)
+        one = self.setup.of(numbers)
+        found: Number = code
         excess: Number = 0.0
         for pool in filter(None, (one.pool, one.before)):
             held = memory(one, pool).total
-            invalid.append((self.code(UNFIT), held > pool.capacity))
+            found = _first(found, self.code(UNFIT), held > pool.capacity)
             excess = larger(excess, held / pool.capacity)
         values, unknown = case_numbers(one)
-        invalid.append((self.code("unknown-figure"), unknown > UNUSED))
-        measures = {
-            **{name: numbers[name] for name in (*_ROWS, "batch", "prompt", "output")},
+        found = _first(found, self.code("unknown-figure"), unknown > UNUSED)
+        measures: dict[str, Number] = {
+            **{name: numbers[name] for name in (*self.degrees, "batch", "prompt", "output")},
             "chunk": where(numbers["chunk"] > 0.0, numbers["chunk"], numbers["prompt"]),
             "ttft": values["time_to_first_token"],
             "tpot": values["time_per_output_token"],
             "latency": values["latency"],
             "tokens_per_s": values["throughput"],
             "tokens_per_s_per_chip": values["throughput_per_chip"],
-            "memory": memory(one, one.pool).total,
             "capacity": one.pool.capacity,
             "chips": one.pool.chips if one.before is None else one.pool.chips + one.before.chips,
             "excess": excess,
         }
-        return Recorded(axes, Formulas(_ROWS, tuple(invalid), measures), tuple(self.reasons), setup)
+        if "memory" in names:
+            measures["memory"] = memory(one, one.pool).total
+        return found, measures
 
     def _setup(self) -> tuple[Setup | None, str]:
         """A deployment whose layout is valid, or why all others are invalid."""
@@ -368,7 +374,7 @@ class _Recorder:
 
     def _before(self, stages: tuple[int, ...]) -> dict[str, list[float]]:
         """The degrees of the pool that prefills, by pipeline stages, and codes of reasons."""
-        grid, self._refused_codes = self.grid, list[int]()
+        grid = self.grid
         columns: dict[str, list[float]] = {"before_tp": [], "before_dp": [], "before_refused": []}
         setup = self.setup
         for pp in stages:
@@ -382,7 +388,6 @@ class _Recorder:
                     code = self.code(refusal.reason)
             for column, value in zip(columns.values(), (tp, dp, code), strict=True):
                 column.append(float(value))
-        self._refused_codes = sorted({int(code) for code in columns["before_refused"]} - {0})
         return columns
 
     def _lengths(self, setup: Setup, numbers: Mapping[str, Number]) -> Iterator[tuple[int, Number]]:
@@ -392,3 +397,8 @@ class _Recorder:
             yield self.code("no-bucket"), total > float(buckets[-1])
         for dims in (setup.dims, *(() if setup.drafting is None else (setup.drafting[1],))):
             yield self.code("context"), total > float(longest(dims))
+
+
+def _first(codes: Number, code: int, condition: Number) -> Number:
+    """Codes, with a further one where a condition holds and there is none yet."""
+    return np.where((codes == 0) & condition, np.uint8(code), codes)

@@ -27,7 +27,7 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators import training
 from trnspec.perf.searching.training import TrainingPiece
-from trnspec.perf.sweep.fastest import fastest as find_fastest
+from trnspec.perf.sweep.grid import fastest as find_fastest
 from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.work.layout import Layout

@@ -12,7 +12,6 @@ from functools import lru_cache, wraps
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 Number: TypeAlias = Any
 """A float, or a float64 array that broadcasts with the others; conditions are bool or bool arrays."""
@@ -104,19 +103,6 @@ def all_floats(*numbers: Number) -> bool:
 _FLOAT = frozenset({float})
 
 
-def elementwise(function: Callable[..., Any], *operands: Number) -> Number:
-    """A function of arrays that broadcast, element by element, on numbers that may be recorded.
-
-    Args:
-        function: It takes arrays, and ``out`` for its result; the same element has the same bits in every array.
-        operands: Floats, arrays, or operands that record what is applied to them.
-    """
-    for operand in operands:
-        if isinstance(operand, NDArrayOperatorsMixin):
-            return operand.recorded(function, operands)  # type: ignore[attr-defined]  # an Expression
-    return function(*operands)
-
-
 def both(a: Number, b: Number) -> Number:
     """Whether both conditions hold."""
     if type(a) is bool and type(b) is bool:
@@ -130,7 +116,7 @@ def somewhere(condition: Number) -> bool:
 
 
 def everywhere(condition: Number) -> bool:
-    """Whether a condition is known to hold for all elements; not where it is recorded."""
+    """Whether a condition holds for all elements."""
     return condition if type(condition) is bool else bool(condition.all())
 
 

@@ -10,9 +10,9 @@ from engine_samples import FITTED, MODELS, SYSTEMS, estimator
 from trnspec.evaluators.fit import Demand
 from trnspec.evaluators.training import offload_time
 from trnspec.perf.searching.offload import OffloadPiece
-from trnspec.perf.searching.selection import EXCESS, Candidates
 from trnspec.perf.searching.training import TrainingPiece
 from trnspec.perf.sweep.grid import grid
+from trnspec.perf.sweep.reductions import EXCESS, Candidates
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
 

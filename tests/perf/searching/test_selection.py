@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trnspec.perf.searching.selection import Candidates, Goal, Rows, Selection, front
+from trnspec.perf.sweep.reductions import Candidates, Goal, Rows, Selection, front
 
 
 def candidates(start: int, reasons, measures) -> Candidates:

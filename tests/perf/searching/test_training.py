@@ -7,9 +7,9 @@ import pytest
 from attrs import evolve
 from engine_samples import FITTED, SYSTEMS, estimator
 
-from trnspec.perf.searching.selection import BOUND, EXCESS, Candidates
 from trnspec.perf.searching.training import TrainingPiece
 from trnspec.perf.sweep.grid import grid
+from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates
 
 SEQ, BATCH, OFFSET = 2048, 32, 100
 AXES = {

@@ -1,4 +1,4 @@
-"""A batch and a sweep say what the single call says, to the last bit, whatever their order, blocks and route."""
+"""A batch and a sweep give the same bits as single calls, whatever their order and blocks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.sweep import rows as flat
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, Best, Block, Pareto, Top, rows, sweep
-from trnspec.perf.sweep.estimator_columns import Figures
 from trnspec.perf.sweep.grid import AXES, grid
-from trnspec.perf.sweep.tables import axes, lookup
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
@@ -62,20 +59,7 @@ def singles(samples):
     return [single(ESTIMATORS[s.which], s.layout) for s in samples]
 
 
-@pytest.fixture
-def compiled(request, monkeypatch):
-    """Tables for every batch, and programs for every kind of layouts, however small; or machine code."""
-    monkeypatch.setattr(lookup, "_COMPILED_ROWS", 0)
-    monkeypatch.setattr(lookup, "_FAST_ROWS", 0 if getattr(request, "param", "") == "machine-code" else 1 << 60)
-    monkeypatch.setattr(lookup, "_KIND_ROWS", 1)
-
-
-@pytest.mark.parametrize(("compiled_rows", "fast_rows"), [(0, 1 << 60), (0, 0), (1 << 30, 1 << 60)])
-def test_rows_are_single_calls(samples, singles, compiled_rows, fast_rows, monkeypatch) -> None:
-    monkeypatch.setattr(lookup, "_COMPILED_ROWS", compiled_rows)
-    monkeypatch.setattr(lookup, "_FAST_ROWS", fast_rows)
-    Figures.of(ESTIMATORS).built.clear()
-    monkeypatch.setattr(lookup, "_KIND_ROWS", 1)
+def test_rows_are_single_calls(samples, singles) -> None:
     which = np.array([s.which for s in samples])
     found = rows(ESTIMATORS, which, memory=True, parts=PARTS, **columns(samples))
 
@@ -90,43 +74,23 @@ def test_rows_are_single_calls(samples, singles, compiled_rows, fast_rows, monke
         assert [found.parts[name][i] for name in PARTS] == [getattr(step, name) for name in PARTS]
 
 
-@pytest.mark.parametrize(
-    ("block", "compiled"),
-    [(1, ""), (7, ""), (1000, ""), (100_000, ""), (1, "machine-code"), (1000, "machine-code")],
-    indirect=["compiled"],
-)
-def test_order_and_blocks_change_nothing(samples, block, compiled) -> None:
+@pytest.mark.parametrize("block", [7, 1000, 100_000])
+def test_order_and_blocks_change_nothing(samples, block) -> None:
     which, given_ = np.array([s.which for s in samples]), columns(samples)
     whole = rows(ESTIMATORS, which, **given_)
-    order = np.random.default_rng(block).permutation(len(samples))[: 100 * block if block < 10 else None]
+    order = np.random.default_rng(block).permutation(len(samples))
     mixed = rows(ESTIMATORS, which[order], block=block, **{n: c[order] for n, c in given_.items()})
 
     assert (mixed.time == whole.time[order]).all()
     assert (mixed.code == whole.code[order]).all()
 
 
-@pytest.mark.parametrize(
-    ("block", "compiled"), [(100, ""), (100_000, ""), (1000, "machine-code")], indirect=["compiled"]
-)
-def test_tables_of_one_column_change_nothing(samples, block, compiled, monkeypatch) -> None:
-    """Nearly every operation is evaluated for every row."""
-    which, given_ = np.array([s.which for s in samples]), columns(samples)
-    whole = rows(ESTIMATORS, which, **given_)
-    monkeypatch.setattr(lookup, "_MAX_COMBINATIONS", 1)
-    Figures.of(ESTIMATORS).built.clear()
-    direct = rows(ESTIMATORS, which, block=block, **given_)
-
-    assert (direct.time == whole.time).all()
-    assert (direct.code == whole.code).all()
-
-
-def test_columns_of_many_numbers(samples, compiled) -> None:
-    """Lengths of sequence of which there are too many for tables, and numbers that occur late, take other routes."""
+def test_columns_of_many_numbers(samples) -> None:
     chosen = [s for s in samples if not s.reason and s.layout.cp == 1 and not s.layout.sequence_parallel][:300]
     which, given_ = np.array([s.which for s in chosen]), columns(chosen)
     lengths = np.arange(1000, 1000 + len(chosen))
-    assert len(chosen) == 300 > axes.MAX_VALUES
-    for given_["seq"] in (lengths, lengths + axes.VALUE_LIMIT, np.where(lengths == 1150, 3 * 1024, 2048)):
+    assert len(chosen) == 300
+    for given_["seq"] in (lengths, lengths + (1 << 20), np.where(lengths == 1150, 3 * 1024, 2048)):
         found = rows(ESTIMATORS, which, block=64, **given_)
         expected = [
             single(ESTIMATORS[s.which], evolve(s.layout, seq=int(seq)), memory=False)
@@ -135,44 +99,12 @@ def test_columns_of_many_numbers(samples, compiled) -> None:
         assert [(REASONS[c], t, 0.0) for c, t in zip(found.code, found.time.tolist(), strict=True)] == expected
 
 
-def test_numbers_that_occur_late(samples, compiled, monkeypatch) -> None:
-    """Tables grow when a block has numbers that none before it had."""
-    which, given_ = np.array([s.which for s in samples]), columns(samples)
-    whole = rows(ESTIMATORS, which, **given_)
-    order = np.lexsort((given_["ep"], given_["pp"], given_["tp"], given_["seq"]))[::10]
-    monkeypatch.setattr(flat, "_SAMPLE", 1)
-    found = rows(ESTIMATORS, which[order], block=50, **{n: c[order] for n, c in given_.items()})
-
-    assert (found.time == whole.time[order]).all()
-    assert (found.code == whole.code[order]).all()
-
-
-def test_tables_of_few_and_of_many_combinations(samples, compiled, monkeypatch) -> None:
-    """A smaller limit moves operations from tables to rows, and the bits stay."""
-    which, given_ = np.array([s.which for s in samples]), columns(samples)
-    results, steps = [], []
-    for limit in (1 << 20, 1 << 12, 1):
-        monkeypatch.setattr(lookup, "_MAX_COMBINATIONS", limit)
-        monkeypatch.setattr(lookup, "_COMBINATIONS_PER_ROW", limit)
-        Figures.of(ESTIMATORS).built.clear()
-        results.append(rows(ESTIMATORS, which, parts=PARTS, **given_))
-        (programs,) = Figures.of(ESTIMATORS).built.values()
-        assert len(programs.kinds) > 4
-        steps.append(sum(len(program.steps) for program in programs.kinds.values()))
-    assert steps == sorted(set(steps))
-    for other in results[1:]:
-        assert (other.time == results[0].time).all()
-        assert (other.code == results[0].code).all()
-        assert all((other.parts[name] == results[0].parts[name]).all() for name in PARTS)
-
-
-@pytest.mark.parametrize("compiled", ["", "machine-code"], indirect=True)
-def test_many_models(compiled) -> None:
-    """More models than a column may have values: each has its own numbers."""
-    draw, size = np.random.default_rng(4), 2000
+def test_many_models() -> None:
+    """Each model has its own numbers."""
+    draw, size = np.random.default_rng(4), 1000
     made = tuple(
         evolve(e, model=evolve(e.model, weights=e.model.weights + i, scores=e.model.scores + i % 7))
-        for i, e in enumerate(itertools.islice(itertools.cycle(SWEPT), 1500))
+        for i, e in enumerate(itertools.islice(itertools.cycle(SWEPT), 300))
     )
     which = draw.integers(0, len(made), size)
     given_ = {"tp": draw.choice([4, 8], size), "pp": draw.choice([1, 2, 4], size), "seq": 4096, "global_batch": 512}

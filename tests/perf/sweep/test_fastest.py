@@ -1,23 +1,17 @@
-"""The fastest layout by bounds is that of all times; bounds are never above times."""
+"""The fastest layout of some grids is that of all times, with and without a limit."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 
 import trnspec
-from trnspec.perf.searching.selection import Goal, Selection
 from trnspec.perf.searching.training import TrainingPiece
-from trnspec.perf.sweep.axes import layout_axes
 from trnspec.perf.sweep.batch import Top, estimators, sweep
-from trnspec.perf.sweep.columns import REASONS
-from trnspec.perf.sweep.fastest import fastest
-from trnspec.perf.sweep.grid import Grid, grid
-from trnspec.perf.sweep.reductions import Kept, Limit
-from trnspec.perf.sweep.regions import Part, Wanted
+from trnspec.perf.sweep.grid import Grid, fastest, grid
+from trnspec.perf.sweep.reductions import Goal, Kept, Limit, Selection
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.work.layout import BUBBLES
 
@@ -89,21 +83,3 @@ def test_a_search_for_the_fastest_keeps_the_same_and_counts_the_same(question: Q
     assert kept.best.plain() == plain.best.plain()
     assert kept.counts == plain.counts
     assert kept.best.columns["step_time"].tolist() == sorted(t for t, _ in expected)[:3]
-
-
-def test_bounds_are_not_above_times(question: Question) -> None:
-    estimator, grids = question
-    compared = 0
-    for one in grids:
-        part = Part(estimator, 0, layout_axes(one.axes))
-        counts = np.zeros(len(REASONS), dtype=np.int64)
-        both = [
-            list(part.regions(counts, memory=False, block=1 << 14, wanted=wanted))
-            for wanted in (Wanted(bounds=True), Wanted())
-        ]
-        for bound, time in zip(*both, strict=True):
-            valid = np.broadcast_to(bound.code == 0, bound.shape)
-            low, exact = (np.broadcast_to(x.time, bound.shape)[valid] for x in (bound, time))
-            assert (low <= exact).all()
-            compared += len(low)
-    assert compared > 1000

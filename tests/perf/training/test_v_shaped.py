@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from pipeline_simulation import span, v_shaped
 
-from trnspec.perf.sweep.expressions import Recording
-from trnspec.perf.sweep.tables.program import Buffers, Program
-from trnspec.perf.training import forms
 from trnspec.perf.training.v_shaped import v_shaped_bubble
 from trnspec.perf.training.v_shaped_order import order
 from trnspec.perf.training.v_shaped_paths import paths, steady
@@ -87,9 +84,6 @@ def test_arrays_are_the_single_numbers():
     columns = batch(500)
     single = [v_shaped_bubble(*map(float, row)) for row in zip(*columns, strict=True)]
     assert single == v_shaped_bubble(*columns).tolist()
-    out = np.full(500, 7.0)
-    assert out is v_shaped_bubble(*columns, out=out)
-    assert single == out.tolist()
     tall, wide = columns[2][:10, None], [column[:7] for column in columns[3:]]
     rows = v_shaped_bubble(2.0, 4.0, tall, *wide)
     assert rows.tolist() == [[v_shaped_bubble(2.0, 4.0, m, *x) for x in zip(*wide, strict=True)] for m in tall[:, 0]]
@@ -109,17 +103,6 @@ def test_what_may_be_in_either_pass_is_where_the_bubble_is_shortest():
         assert bubble >= others.min() - 0.02 * schedule[1] * (f + b)
 
 
-def test_it_is_recorded():
-    draw = np.random.default_rng(7)
-    columns = [*batch(500), draw.uniform(0.0, 0.5, 500) * draw.integers(0, 2, 500)]
-    recording = Recording()
-    program = Program.of([v_shaped_bubble(*(recording.column(f"c{i}") for i in range(7)))])
-    bound = program.bound(500, Buffers())
-    for i, column in enumerate(columns):
-        bound.columns[f"c{i}"][:] = column
-    assert v_shaped_bubble(*columns).tolist() == bound.run()[0].tolist()
-
-
 @pytest.mark.parametrize("schedule", V_SHAPED)
 @pytest.mark.parametrize("stages", [2, 4, 5, 8])
 def test_usual_paths(schedule, stages):
@@ -135,18 +118,6 @@ def test_usual_paths(schedule, stages):
             ((np.array(x)[:, :5] + more * np.array(x)[:, 5:]) @ times.T).max(axis=0) for x in (every, some)
         )
         assert found == pytest.approx(longest, rel=1e-12)
-
-
-def test_machine_code_has_the_same_bits(monkeypatch):
-    columns = [*batch(300), np.zeros(300), *np.random.default_rng(2).uniform(0.5, 1.0, (2, 300))]
-    monkeypatch.setattr(forms.llvm, "available", lambda: False)
-    expected = v_shaped_bubble(*columns)
-    monkeypatch.undo()
-    if not forms.llvm.available():
-        pytest.skip("llvmlite is not installed")
-    monkeypatch.setattr(forms._FUNCTION, "least", 0)
-    assert expected.tolist() == v_shaped_bubble(*columns).tolist()
-    assert expected.tolist() == [v_shaped_bubble(*map(float, row)) for row in zip(*columns, strict=True)]
 
 
 @pytest.mark.parametrize("schedule", V_SHAPED)

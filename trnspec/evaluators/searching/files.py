@@ -18,7 +18,7 @@ from trnspec.atomic_write import write
 from trnspec.catalog.frames import library
 from trnspec.errors import UsageError
 from trnspec.evaluators.searching.space import FORMAT
-from trnspec.perf.searching.selection import EXCESS, Kept, Rows
+from trnspec.perf.sweep.reductions import EXCESS, Rows, Selected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ class Result:
     header: dict[str, Any]
     first: int
     last: int
-    kept: Kept
+    kept: Selected
 
 
 def name_of(search: Search, first: int, last: int) -> str:
@@ -55,7 +55,7 @@ def name_of(search: Search, first: int, last: int) -> str:
 
 
 def save(
-    search: Search, kept: Kept, first: int, last: int, folder: FilePath, catalog: Mapping[str, Any]
+    search: Search, kept: Selected, first: int, last: int, folder: FilePath, catalog: Mapping[str, Any]
 ) -> FilePath:  # what, of which part, and where
     """Write the result of a part: the Parquet file first, so that a header always has its rows.
 
@@ -92,7 +92,7 @@ def save(
     return header
 
 
-def _parquet(kept: Kept) -> bytes:
+def _parquet(kept: Selected) -> bytes:
     """The rows in Parquet: the same bytes for the same rows."""
     arrow = library("pyarrow")
     parquet = library("pyarrow.parquet")
@@ -199,7 +199,7 @@ def headers(paths: Iterable[FilePath]) -> list[FilePath]:
     return list(found)
 
 
-def merged(search: Search, results: Sequence[Result]) -> Kept:
+def merged(search: Search, results: Sequence[Result]) -> Selected:
     """What all parts together kept; parts that are in others are left out.
 
     Raises:

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
-from trnspec.perf.searching.selection import Goal
+from trnspec.perf.sweep.reductions import Goal
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:

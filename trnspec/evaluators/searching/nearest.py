@@ -14,7 +14,7 @@ from trnspec.evaluators.searching.listing import unit
 from trnspec.evaluators.searching.serving import DEPLOYMENT, ServingPiece
 from trnspec.evaluators.searching.training import LAYOUT, estimator_of
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.searching.selection import EXCESS, OUTSIDE, UNFIT, Selection
+from trnspec.perf.sweep.reductions import EXCESS, OUTSIDE, UNFIT, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.searching.question import SearchQuestion
     from trnspec.evaluators.searching.space import Search
-    from trnspec.perf.searching.selection import Kept
+    from trnspec.perf.sweep.reductions import Selected
     from trnspec.perf.training.estimator import Estimator
 
 MOST_ALTERNATIVES = 6
@@ -30,7 +30,7 @@ MOST_ALTERNATIVES = 6
 _NOTHING = "no other batch, and no multiple of the system, has one either"
 
 
-def infeasible(catalog: Catalog, search: Search, kept: Kept) -> RefusalError:
+def infeasible(catalog: Catalog, search: Search, kept: Selected) -> RefusalError:
     """The error with the nearest searches that have an answer: another batch, fewer chips, more of the system."""
     q = search.question
     what = "layouts" if q.of == "training" else "deployments"
@@ -68,7 +68,7 @@ def _range(search: Search, name: str, low: float, high: float) -> str:
     return f"{name} {measure(low, of)} to {measure(high, of)}"
 
 
-def _nearest(search: Search, kept: Kept) -> str:
+def _nearest(search: Search, kept: Selected) -> str:
     """The configuration that needs the least memory, and changes with which it would fit."""
     if not len(kept.nearest):
         return ""
@@ -92,7 +92,7 @@ def _nearest(search: Search, kept: Kept) -> str:
 # Searches with one changed input that have an answer.
 
 
-def _training(catalog: Catalog, search: Search, kept: Kept) -> Iterator[Suggestion]:
+def _training(catalog: Catalog, search: Search, kept: Selected) -> Iterator[Suggestion]:
     q = search.question
     given, on = _given(q), q.on[0]
     estimator = estimator_of(catalog, q, on, q.dtype[0])
@@ -125,7 +125,7 @@ def _training(catalog: Catalog, search: Search, kept: Kept) -> Iterator[Suggesti
                 break
 
 
-def _serving(catalog: Catalog, search: Search, kept: Kept) -> Iterator[Suggestion]:
+def _serving(catalog: Catalog, search: Search, kept: Selected) -> Iterator[Suggestion]:
     from trnspec.evaluators.searching.space import search_of
 
     q = search.question

@@ -14,10 +14,10 @@ from trnspec.evaluation.sweeps.distribution import current
 
 if TYPE_CHECKING:
     from trnspec.evaluators.searching.space import Search
-    from trnspec.perf.searching.selection import Kept
+    from trnspec.perf.sweep.reductions import Selected
 
 
-def reduced(search: Search, first: int = 0, last: int | None = None) -> Kept:
+def reduced(search: Search, first: int = 0, last: int | None = None) -> Selected:
     """What is kept of a range of a search, evaluated as :func:`trnspec.evaluation.sweeps.distribution.distributed` says; by default of all of it.
 
     Raises:
@@ -38,7 +38,7 @@ def reduced(search: Search, first: int = 0, last: int | None = None) -> Kept:
     return kept
 
 
-def _here(search: Search, ends: tuple[int, int], kept: Kept) -> None:
+def _here(search: Search, ends: tuple[int, int], kept: Selected) -> None:
     done, size = 0, ends[1] - ends[0]
 
     def advance(count: int) -> None:
@@ -49,7 +49,7 @@ def _here(search: Search, ends: tuple[int, int], kept: Kept) -> None:
     search.kept(*ends, advance, kept)
 
 
-def _elsewhere(search: Search, ends: tuple[int, int], executor: Executor, parts: int, kept: Kept) -> None:
+def _elsewhere(search: Search, ends: tuple[int, int], executor: Executor, parts: int, kept: Selected) -> None:
     packed = pickle.dumps(search)
     key = hashlib.sha256(packed).hexdigest()
     first, size = ends[0], ends[1] - ends[0]
@@ -70,7 +70,7 @@ def _elsewhere(search: Search, ends: tuple[int, int], executor: Executor, parts:
             future.cancel()
 
 
-def evaluated(key: str, packed: bytes, first: int, last: int) -> Kept:
+def evaluated(key: str, packed: bytes, first: int, last: int) -> Selected:
     """What is kept of a range of the configurations of a search, in the process of a worker."""
     return _unpacked(key, packed).kept(first, last)
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.searching.listing import Listed
     from trnspec.evaluators.searching.space import Search
-    from trnspec.perf.searching.selection import Goal, Kept
+    from trnspec.perf.sweep.reductions import Goal, Selected
 
 _BASES = {"ttft": "time_to_first_token"}
 """The answer whose parts explain an objective; that of a step or of an output token for the others."""
 
 
-def report(catalog: Catalog, search: Search, kept: Kept) -> Evaluation:
+def report(catalog: Catalog, search: Search, kept: Selected) -> Evaluation:
     """The evaluation with the configurations that were kept.
 
     Raises:
@@ -64,7 +64,7 @@ def report(catalog: Catalog, search: Search, kept: Kept) -> Evaluation:
     )
 
 
-def _ranks(search: Search, kept: Kept) -> int:
+def _ranks(search: Search, kept: Selected) -> int:
     return int(search.piece(int(kept.best.index[0])).estimator.system.ranks)
 
 
@@ -82,11 +82,11 @@ def _superlative(goal: Goal) -> str:
     return _WORDS[goal.name]
 
 
-def _rejected(kept: Kept) -> list[tuple[str, int]]:
+def _rejected(kept: Selected) -> list[tuple[str, int]]:
     return [(reason, count) for reason, count in kept.counts.most_common() if reason and count]
 
 
-def _answers(search: Search, kept: Kept, first: Listed, what: str) -> Iterator[Answer]:
+def _answers(search: Search, kept: Selected, first: Listed, what: str) -> Iterator[Answer]:
     single, goal = first.evaluation, search.selection.goal
     note = f"of the {_best(goal)} {what[:-1]}"
     priced = {a.name: a for a in _priced(search, first)}
@@ -129,7 +129,7 @@ def _inside(search: Search) -> str:
     return f", and {search.question.where}" if search.question.where else ""
 
 
-def _assumptions(catalog: Catalog, search: Search, kept: Kept, first: Listed, what: str) -> Iterator[Assumption]:
+def _assumptions(catalog: Catalog, search: Search, kept: Selected, first: Listed, what: str) -> Iterator[Assumption]:
     q, single = search.question, first.evaluation
     of = {a.name: a for a in single.assumptions}
     if "calibration" in of:
@@ -167,7 +167,7 @@ def _as_given(q: Any, choices: Any) -> Any:
     return evolve(choices, **unstated)
 
 
-def _tables(search: Search, kept: Kept, best: list[Listed], rows_of: Any) -> Iterator[Table]:
+def _tables(search: Search, kept: Selected, best: list[Listed], rows_of: Any) -> Iterator[Table]:
     goal, mode = search.selection.goal, search.question.of
     what = "layouts" if mode == "training" else "deployments"
     title = {"fastest": "Fastest", "cheapest": "Cheapest"}.get(_best(goal), "Best")

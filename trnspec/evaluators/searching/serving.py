@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, field, frozen
 
 from trnspec.evaluation.evidence import rank_class
-from trnspec.evaluators.deployment_grid import DeploymentGrid, grid_of
+from trnspec.evaluators.deployment_grid import COMPUTED, DeploymentGrid, grid_of
 from trnspec.evaluators.layouts import divisors
 from trnspec.evaluators.planning.system_cost import chip_watts, rent
 from trnspec.evaluators.searching.question import BATCHES
@@ -16,8 +16,8 @@ from trnspec.graph.graph import Graph, names_used
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.searching.selection import BOUND, EXCESS, Candidates
-from trnspec.perf.sweep.recorded import blocks
+from trnspec.perf.sweep.blocks import blocks
+from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -135,8 +135,8 @@ class ServingPiece:
 
     def search(self, first: int, last: int, take: Callable[[Candidates], None]) -> None:
         """Evaluate the deployments with some numbers of the search, from ``first`` to before ``last``."""
-        recorded = self.grid.recorded
-        setup = recorded.setup
+        formulas = self.grid.formulas
+        setup = formulas.setup
         pools = () if setup is None else (setup.pool, *(() if setup.before is None else (setup.before,)))
         constants = {
             BOUND: float(max((rank_class(p.known.evidence.kind) for p in pools), default=0)),
@@ -146,10 +146,9 @@ class ServingPiece:
             "energy": None if len(pools) > 1 else self.watts,
         }  # fmt: skip
         names = {"tokens_per_s" if name in _PER_TOKEN else name for name in self.measures}
-        computed = tuple(sorted(names & recorded.formulas.measures.keys() - {EXCESS}))
-        checked = (EXCESS,) if setup is not None else ()
+        computed = tuple(sorted((names & COMPUTED) | {EXCESS}))
         ends = first - self.offset, last - self.offset
-        for start, code, columns in blocks(recorded.formulas, recorded.axes, *ends, computed, checked):
+        for start, code, columns in blocks(formulas, formulas.axes, *ends, computed):
 
             def measure(name: str, places: Any, start: int = start, columns: Mapping[str, Any] = columns) -> Any:
                 if name in _PER_TOKEN:
@@ -162,7 +161,7 @@ class ServingPiece:
                     return columns[name][places]
                 return self.grid.values(name, start + places)
 
-            take(Candidates(self.offset + start, recorded.reasons, code, measure))
+            take(Candidates(self.offset + start, formulas.reasons, code, measure))
 
 
 _PER_TOKEN = ("usd", "energy")

@@ -17,13 +17,12 @@ from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.searching.serving import serving_pieces
 from trnspec.evaluators.searching.training import training_pieces
 from trnspec.evaluators.searching.where import condition
-from trnspec.perf.searching.selection import BOUND, Kept, Selection
 from trnspec.perf.searching.training import TIMED, TrainingPiece
-from trnspec.perf.sweep.reductions import Limit
+from trnspec.perf.sweep.reductions import BOUND, Limit, Selected, Selection
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.searching.selection import Candidates
+    from trnspec.perf.sweep.reductions import Candidates
 
 FORMAT = "trnspec-search/1"
 """The format of results, in their headers."""
@@ -75,7 +74,9 @@ class Search:
         """The first number of a part, from 1 to ``parts``, and the number after its last."""
         return self.size * (number - 1) // parts, self.size * number // parts
 
-    def kept(self, first: int, last: int, done: Callable[[int], None] | None = None, into: Kept | None = None) -> Kept:
+    def kept(
+        self, first: int, last: int, done: Callable[[int], None] | None = None, into: Selected | None = None
+    ) -> Selected:
         """What is kept of the configurations from ``first`` to before ``last``.
 
         Args:

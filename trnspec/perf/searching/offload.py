@@ -9,11 +9,11 @@ import numpy as np
 from attrs import evolve, frozen
 
 from trnspec.perf.ops import Number, larger, smaller, where
-from trnspec.perf.searching.selection import EXCESS, UNFIT, Candidates
 from trnspec.perf.searching.training import TrainingPiece
 from trnspec.perf.sweep.columns import REASONS, SCHEDULES, WORDS, Choices, load_of
 from trnspec.perf.sweep.formulas import columns_as_choices, replicated
 from trnspec.perf.sweep.grid import AXES, over
+from trnspec.perf.sweep.reductions import EXCESS, UNFIT, Candidates
 from trnspec.perf.work.activations import layer_activations
 from trnspec.perf.work.memory import Memory, Optimizer, training_memory
 from trnspec.perf.work.stages import in_flight, peak_stages

@@ -9,10 +9,9 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from trnspec.evaluation.evidence import rank_class
-from trnspec.perf.searching.selection import BOUND, EXCESS, Candidates
 from trnspec.perf.sweep.columns import REASONS
 from trnspec.perf.sweep.grid import AXES, Grid, over
-from trnspec.perf.sweep.regions import Wanted
+from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.work.stages import SCHEDULES
 
@@ -81,8 +80,7 @@ class TrainingPiece:
         """
         numbers = first - self.offset, last - self.offset
         over(
-            (self.estimator,), self.grid, keep=lambda block: take(self._candidates(block)), numbers=numbers,
-            wanted=Wanted(limit),
+            (self.estimator,), self.grid, keep=lambda block: take(self._candidates(block)), numbers=numbers, limit=limit,
         )  # fmt: skip
 
     def _candidates(self, block: Block) -> Candidates:

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from trnspec.perf.ops import Number, larger, smaller, where
 from trnspec.perf.work.memory import inference_memory
-from trnspec.perf.work.stages import Split, peak_stages
+from trnspec.perf.work.stages import Split, distinct_stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def held(d: Dimensions, plan: Deployment, context: Number, at_once: Number) -> M
             step_tokens=at_once, stage=stage, weight_bytes=plan.weight_bytes, whole_bytes=plan.whole_bytes,
             head_bytes=plan.head_bytes, kv_bytes=plan.cache_bytes, activation_bytes=plan.activation_bytes,
         )
-        for stage in dict.fromkeys(peak_stages(d, split))
+        for stage in distinct_stages(d, split)
     ]  # fmt: skip
     most, *others = stages
     for other in others:

@@ -1,18 +1,21 @@
-"""The axes of a grid of combinations, and regions of it: arrays with an axis for each axis of the grid."""
+"""The axes of a grid of combinations, and parts of a grid as columns that broadcast against each other."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
-from trnspec.perf.ops import Number
 from trnspec.perf.sweep.columns import SCHEDULES, WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from trnspec.perf.ops import Number
 
 
 @frozen(eq=False)
@@ -32,8 +35,8 @@ class Axis:
     def __len__(self) -> int:
         return len(self.places)
 
-    def some(self, chosen: slice) -> Axis:
-        """Some of the values."""
+    def some(self, chosen: Any) -> Axis:
+        """Some of the values, by a slice, positions or a mask."""
         return Axis(self.name, {name: c[chosen] for name, c in self.columns.items()}, self.places[chosen])
 
 
@@ -74,9 +77,9 @@ def start_of(axes: Iterable[Axis]) -> int:
     return sum(int(axis.places[0]) for axis in axes)
 
 
-def from_zero(axes: Iterable[Axis]) -> tuple[Axis, ...]:
-    """Axes of which the first combination has the number 0, so that numbers are positions in arrays."""
-    return tuple(Axis(axis.name, axis.columns, axis.places - axis.places[0]) for axis in axes)
+def size_of(axes: Iterable[Axis]) -> int:
+    """Number of combinations of some axes."""
+    return math.prod(map(len, axes))
 
 
 def within(axes: tuple[Axis, ...], first: int, end: int, most: int) -> Iterator[tuple[Axis, ...]]:
@@ -88,7 +91,7 @@ def within(axes: tuple[Axis, ...], first: int, end: int, most: int) -> Iterator[
         end: The number after the last.
         most: Combinations of each, about.
     """
-    start, size = start_of(axes), math.prod(map(len, axes))
+    start, size = start_of(axes), size_of(axes)
     if first <= start and start + size <= end and size <= most:
         yield axes
         return
@@ -106,49 +109,66 @@ def within(axes: tuple[Axis, ...], first: int, end: int, most: int) -> Iterator[
             yield from within(some, first, end, most)
 
 
-@frozen
-class Region:
-    """Evaluated combinations; arrays broadcast to an axis for each varying axis of the grid, the last one for rows.
+@frozen(eq=False)
+class Chunk:
+    """Some values of the axes of a grid; arrays have an axis for each, and broadcast.
 
     Attributes:
-        which: Position of the estimator.
-        places: For each axis what its positions add to the number of a combination.
-        code: Codes of reasons such as :data:`~trnspec.perf.sweep.columns.REASONS`, 0 where there is a time.
-        time: Time of a step [s], or what else is to be small, also where the code is not 0.
-        memory: Memory of the rank that needs the most [B]; ``None`` where it was not computed.
-        part: A part of the time, or another measure, by its name.
+        axes: The axes that vary, and the rows: combinations of several axes as one.
+        constants: The columns of the others.
     """
 
-    which: int
-    places: tuple[NDArray[np.int64], ...]
-    code: NDArray[np.uint8]
-    time: Number
-    memory: Number
-    part: Callable[[str], Number]
+    axes: tuple[Axis, ...]
+    constants: dict[str, float]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape to which arrays broadcast."""
-        return tuple(map(len, self.places))
+        """The shape to which columns broadcast."""
+        return tuple(map(len, self.axes))
 
-    def selected(self, mask: NDArray[np.bool_]) -> list[NDArray[Any]]:
-        """Numbers, times and memory of the combinations at which a mask holds, which broadcasts as well."""
-        memory = 0.0 if self.memory is None else self.memory
-        shape = np.broadcast_shapes(np.shape(mask), np.shape(self.time), np.shape(memory))
-        # Finding them in an array with one axis is many times as fast.
-        at = np.unravel_index(np.flatnonzero(np.broadcast_to(mask, shape)), shape)
-        time, needs = (np.broadcast_to(number, shape)[at] for number in (self.time, memory))
-        number = np.zeros(len(time), dtype=np.int64)
-        for places, size, positions in zip(self.places, shape, at, strict=True):
-            if size > 1 or len(places) == 1:
-                number += places[positions]
-        others = sums([places for places, size in zip(self.places, shape, strict=True) if size == 1 < len(places)])
-        return [(number[:, None] + others).reshape(-1), time.repeat(len(others)), needs.repeat(len(others))]
+    @property
+    def columns(self) -> dict[str, Number]:
+        """The columns by name: a number where all values are equal, else an array."""
+        found: dict[str, Number] = dict(self.constants)
+        for i, axis in enumerate(self.axes):
+            shape = [1] * len(self.axes)
+            shape[i] = len(axis)
+            found |= {name: collapsed(column.reshape(shape)) for name, column in axis.columns.items()}
+        return found
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The numbers of the combinations, flat: the sums of what the values of each axis add."""
+        found = np.zeros(1, dtype=np.int64)
+        for axis in self.axes:
+            found = (found[:, None] + axis.places).reshape(-1)
+        return found
+
+    def where(self, valid: NDArray[np.bool_]) -> tuple[Chunk, Any] | None:
+        """The values that are valid in some combination, and an index that selects them; ``None`` if nothing is valid."""
+        every = range(len(self.axes))
+        kept = [np.flatnonzero(valid.any(axis=tuple(j for j in every if j != i))) for i in every]
+        if not all(map(len, kept)):
+            return None
+        if all(len(some) == len(axis) for some, axis in zip(kept, self.axes, strict=True)):
+            return self, ...
+        axes = tuple(axis.some(some) for axis, some in zip(self.axes, kept, strict=True))
+        return evolve(self, axes=axes), np.ix_(*kept)
+
+    def parts(self, most: int) -> Iterator[Chunk]:
+        """The chunk in halves of its longest axis, until each has at most some combinations."""
+        if size_of(self.axes) <= most:
+            yield self
+            return
+        i = max(range(len(self.axes)), key=lambda i: len(self.axes[i]))
+        middle = len(self.axes[i]) // 2
+        for half in (slice(middle), slice(middle, None)):
+            yield from evolve(self, axes=(*self.axes[:i], self.axes[i].some(half), *self.axes[i + 1 :])).parts(most)
 
 
-def sums(places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The numbers of combinations in order: the sums of what the positions of each axis add."""
-    found = np.zeros(1, dtype=np.int64)
-    for of_axis in places:
-        found = (found[:, None] + of_axis).reshape(-1)
-    return found
+def collapsed(number: Number) -> Number:
+    """A single number where all elements of an array are equal."""
+    if not isinstance(number, np.ndarray):
+        return number
+    first = number.item(0)
+    return number if (number != first).any() else first

@@ -13,8 +13,6 @@ from attrs import frozen
 
 from trnspec.perf.experts import SENT
 from trnspec.perf.ops import Number, where
-from trnspec.perf.sweep.expressions import Expression
-from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work import legality
 from trnspec.perf.work.activations import RECOMPUTE, Storing
 from trnspec.perf.work.layout import BUBBLES, DEFERRED, V_SHAPED
@@ -24,6 +22,8 @@ from trnspec.perf.work.stages import SCHEDULES as STAGES
 from trnspec.perf.work.stages import Split
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from trnspec.model.transformers.dimensions import Dimensions
@@ -236,7 +236,7 @@ def _one(condition: Number) -> Number:
 
 def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
     """The columns of a schedule, by its number, and its model chunks: arrays of whole numbers, or two numbers."""
-    if not isinstance(schedule, _MANY) and not isinstance(interleave, _MANY):
+    if not isinstance(schedule, np.ndarray) and not isinstance(interleave, np.ndarray):
         name, chunks = SCHEDULES[int(schedule)], float(interleave)
         held, folded = STAGES[name]
         return {
@@ -267,18 +267,12 @@ def scheduled(schedule: Number, interleave: Number) -> dict[str, Number]:
 
 def _at(table: NDArray[Any], positions: Any) -> Number:
     """The elements of a table at a position, or at a column of positions."""
-    if isinstance(positions, Expression):
-        return positions.of(table)
     return table.take(positions) if isinstance(positions, np.ndarray) else float(table[int(positions)])
 
 
 def as_float(column: Any) -> Number:
     """Integers as floats."""
-    return column.astype(np.float64) if isinstance(column, _MANY) else float(column)
-
-
-_MANY = (np.ndarray, Expression)
-"""Columns, in contrast to single numbers."""
+    return column.astype(np.float64) if isinstance(column, np.ndarray) else float(column)
 
 
 _BUBBLE = np.array([BUBBLES[name] for name in SCHEDULES])
@@ -326,67 +320,15 @@ def load_of(imbalance: Number, capacity_factor: Number) -> Number:
     return where(capacity_factor > 0.0, capacity_factor, imbalance)
 
 
-def invalid_degrees(c: Choices, ranks: Number, heads: Number, experts: Number, unknown: Number) -> Number:
-    """The cause from the parallel degrees; see :func:`reason_codes`.
+def reason_codes(conditions: Mapping[str, Number]) -> Number:
+    """The codes of :data:`REASONS`: of several reasons whose conditions hold the first, and 0 where none holds.
 
     Args:
-        c: The layouts.
-        ranks: Ranks of the system.
-        heads: Query heads of the model.
-        experts: Its experts, 1 for none.
-        unknown: Above 0 if a link is needed whose rate is not published.
+        conditions: Where layouts are invalid, by reason: truth values, or arrays that broadcast.
     """
-    return _first({**legality.degrees(c, ranks, heads, experts), "unknown-figure": unknown > UNUSED})
-
-
-def invalid_stages(c: Choices, layers: Number) -> Number:
-    """The cause from the pipeline stages; see :func:`reason_codes`."""
-    return _first(legality.stages(c, layers, uneven=c.uneven))
-
-
-def invalid_sequence(c: Choices) -> Number:
-    """The cause from the sequence; see :func:`reason_codes`."""
-    return _first(legality.sequence(c))
-
-
-def invalid_positions(c: Choices, longest: Number) -> Number:
-    """The cause from learned positions; see :func:`reason_codes`.
-
-    Args:
-        c: The layouts.
-        longest: The longest sequence, see :func:`trnspec.perf.work.layout.longest`.
-    """
-    return _first(legality.positions(c, longest))
-
-
-def turns(c: Choices) -> Number:
-    """What the number of microbatches must be a multiple of."""
-    return legality.multiple(c)
-
-
-def invalid_batch(microbatches: Number, multiple: Number) -> Number:
-    """The cause from the batch; see :func:`reason_codes`."""
-    return _first(legality.batch(microbatches, multiple))
-
-
-def reason_codes(*causes: Number) -> NDArray[np.uint8]:
-    """The codes of :data:`REASONS`, in the shape that all causes broadcast to.
-
-    A cause is 256 minus the code of a reason where its condition holds, else 0, so the first reason is the largest.
-    """
-    first = reduce(np.maximum, causes)
-    return np.negative(first if isinstance(first, Expression) else np.asarray(first, dtype=np.uint8))
-
-
-def _first(conditions: dict[str, Number]) -> Number:
-    """The cause from conditions by reason."""
-    flags = [condition * _CAUSES[reason] for reason, condition in conditions.items() if condition is not False]
-    return reduce(np.maximum, flags) if flags else np.uint8(0)
+    # 256 minus a code is larger for an earlier reason.
+    causes = [condition * _CAUSES[reason] for reason, condition in conditions.items() if condition is not False]
+    return np.negative(reduce(np.maximum, causes)) if causes else np.uint8(0)
 
 
 _CAUSES = {reason: np.uint8(256 - code) for code, reason in enumerate(REASONS) if reason}
-
-
-def caused(condition: Number, reason: str) -> Number:
-    """The cause from one condition."""
-    return _first({reason: condition})

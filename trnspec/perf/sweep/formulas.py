@@ -1,150 +1,86 @@
-"""All formulas of a batch or a sweep in one call: times, and the codes of layouts that are invalid.
-
-Columns are floats, arrays that broadcast, or expressions; see :mod:`trnspec.perf.sweep.expressions`.
-"""
+"""Formulas of training steps on columns of layouts: times, memory, and the codes of layouts that are invalid."""
 
 from __future__ import annotations
 
-from functools import reduce
-from itertools import chain
+import math
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
+from attrs import field, frozen
 
 from trnspec.perf.ops import Number, floor, larger
+from trnspec.perf.sweep.axes import collapsed
 from trnspec.perf.sweep.columns import (
     COUNTS,
     FLAGS,
     LEVELS,
     RATIOS,
+    REASONS,
     WORDS,
     Choices,
     as_float,
-    invalid_batch,
-    invalid_degrees,
-    invalid_positions,
-    invalid_sequence,
-    invalid_stages,
+    load_of,
     optimized,
+    reason_codes,
     recomputed,
     scheduled,
     sent,
     split_of,
-    turns,
 )
+from trnspec.perf.sweep.reductions import Limit
 from trnspec.perf.training.communication import links
-from trnspec.perf.training.costs import costs
-from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.legality import either
-from trnspec.perf.work.terms import terms
+from trnspec.perf.training.costs import Costs, costs
+from trnspec.perf.training.estimator import Estimator
+from trnspec.perf.training.step import UNUSED, step_from_costs
+from trnspec.perf.work import legality
+from trnspec.perf.work.layout import Layout, longest
+from trnspec.perf.work.reach import common_heads
 
 if TYPE_CHECKING:
-    from trnspec.perf.lowering.machine import Machine
-    from trnspec.perf.training.costs import Costs
-    from trnspec.perf.work.terms import Terms
-    from trnspec.perf.work.transformer import Transformer
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
 
 LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | LEVELS | dict.fromkeys(FLAGS, 1)
 """The highest value of columns that count from 0."""
-COLUMNS = (*LIMITS, "load", *(name for name in reversed(COUNTS) if name != "dp"))
-"""The columns on which formulas depend; dp follows from the others, and the load of experts from the columns of ratios."""
 DEFAULTS: dict[str, Any] = {
     f.name: f.default
     for f in attrs.fields(Layout)
     if f.name in {*LIMITS, *COUNTS, *RATIOS} and f.default is not attrs.NOTHING
 }
 """The value of a column or an axis that is not given."""
+_RANK_COUNT, _UNKNOWN, _DOES_NOT_FIT = (
+    np.uint8(REASONS.index(r)) for r in ("rank-count", "unknown-figure", "does-not-fit")
+)
 
 
-def formulas(
-    choices: Choices, model: Transformer, machine: Machine, heads: Number, experts: Number, longest: Number
-) -> tuple[Choices, Costs, Number, Number]:
-    """The coefficients of the times of layouts, and why some of them have none.
-
-    Args:
-        choices: The layouts; their dp follows from the ranks of the system and the other degrees.
-        model: The transformer.
-        machine: Compute and communication of a rank.
-        heads: Query heads of the model.
-        experts: Its experts, 1 for none.
-        longest: The longest sequence, see :func:`trnspec.perf.work.layout.longest`.
-
-    Returns:
-        The layouts with their dp, the coefficients and the number of microbatches that
-        :func:`~trnspec.perf.training.step.step_from_costs` takes, and the causes; see
-        :func:`trnspec.perf.sweep.columns.reason_codes`.
-    """
-    choices = replicated(choices, machine.ranks)
-    microbatches = choices.replicas()
-    costs_ = coefficients(choices, terms(model, machine), machine, microbatches)
-    causes_ = causes(choices, microbatches, model, machine, heads, experts, longest, costs_.unknown)
-    return choices, costs_, microbatches, causes_
-
-
-def coefficients(choices: Choices, products: Terms, machine: Machine, microbatches: Number) -> Costs:
-    """The coefficients of the times of layouts, given the products of the model and the machine; see :func:`formulas`."""
-    plan = choices.plan(microbatches)
-    replicas = larger(1.0, floor(machine.ranks / (choices.tp * choices.pp)))
-    return costs(products, plan, links(plan, machine, replicas))
-
-
-def causes(  # noqa: PLR0917  # those of formulas
-    choices: Choices,
-    microbatches: Number,
-    model: Transformer,
-    machine: Machine,
-    heads: Number,
-    experts: Number,
-    longest: Number,
-    unknown: Number = 0.0,
-) -> Number:
-    """Why some layouts have no time; see :func:`formulas`.
+def invalid(c: Choices, microbatches: Number, estimator: Estimator) -> Number:
+    """Codes of layouts that have no time; not those that need an unknown link rate.
 
     Args:
-        choices: The layouts with their dp.
+        c: The layouts with their dp.
         microbatches: Microbatches per replica, not rounded.
-        model: The transformer.
-        machine: Compute and communication of a rank.
-        heads: Query heads of the model.
-        experts: Its experts, 1 for none.
-        longest: The longest sequence.
-        unknown: Above 0 where a link is used whose rate is not published.
+        estimator: The model on a system.
     """
-    of_layouts = (
-        invalid_degrees(choices, machine.ranks, heads, experts, unknown),
-        invalid_stages(choices, model.layers),
-        invalid_sequence(choices),
-        invalid_positions(choices, longest),
-        invalid_batch(microbatches, turns(choices)),
+    model, machine, dims = estimator.model, estimator.machine, estimator.dims
+    return reason_codes(
+        legality.degrees(c, machine.ranks, common_heads(dims), larger(1.0, dims.experts))
+        | legality.stages(c, model.layers, uneven=c.uneven)
+        | legality.sequence(c)
+        | legality.positions(c, longest(dims))
+        | legality.batch(microbatches, legality.multiple(c))
     )
-    return reduce(np.maximum, of_layouts)
 
 
-FEATURES: dict[str, tuple[str, ...]] = {
-    "stages": ("fill", "bubble_microbatches", "send_each", "send_token"),
-    "split": ("fill", "deferred"),
-    "v_shaped": ("v_shape",),
-    "unequal": ("unequal", "shorter", "missing_layers", "mtp"),
-    "experts": ("expert_each", "expert_token"),
-    "scattered": ("scattered", "gathered"),
-}
-"""Coefficients that are all 0 where a layout does not have a feature; formulas omit what such a coefficient multiplies."""
-
-
-def features(costs: Costs) -> Number:
-    """The features of layouts as the bits of a number, in the order of :data:`FEATURES`."""
-    bits: Number = np.uint8(0)
-    for position, names in enumerate(FEATURES.values()):
-        present = reduce(either, ((getattr(costs, name) != 0.0) for name in names))
-        bits = bits + present * np.uint8(1 << position)
-    return bits
-
-
-def without_features(costs: Costs, bits: int) -> Costs:
-    """The coefficients with 0.0 for those of the features whose bits are not set."""
-    absent = (names for position, names in enumerate(FEATURES.values()) if not bits >> position & 1)
-    return attrs.evolve(costs, **dict.fromkeys(chain.from_iterable(absent), 0.0))
+def coefficients(c: Choices, microbatches: Number, estimator: Estimator) -> Costs:
+    """The coefficients of the times of layouts, each a number where it is the same for all."""
+    machine = estimator.machine
+    plan = c.plan(microbatches)
+    replicas = larger(1.0, floor(machine.ranks / (c.tp * c.pp)))
+    found = costs(estimator.terms, plan, links(plan, machine, replicas))
+    return attrs.evolve(found, **{f.name: collapsed(getattr(found, f.name)) for f in attrs.fields(Costs)})
 
 
 def replicated(choices: Choices, ranks: Number) -> Choices:
@@ -163,3 +99,61 @@ def columns_as_choices(columns: dict[str, Any]) -> Choices:
     floats["recompute"] = recomputed(columns["recompute"])
     schedule, interleave = columns["schedule"], columns["interleave"]
     return Choices(**floats, **scheduled(schedule, interleave), **optimized(columns["optimizer"]))
+
+
+@frozen(eq=False)
+class LayoutFormulas:
+    """Times and memory of the layouts of a grid, whose dp follows from the ranks of the system and the other degrees.
+
+    Attributes:
+        estimator: The model on a system.
+        memory: Whether to compute memory, and reject what does not fit.
+        limit: The longest time that is needed; longer ones may be infinite. ``None`` where all are needed.
+        degrees: The axes whose combinations are rows.
+    """
+
+    estimator: Estimator
+    memory: bool = True
+    limit: Limit | None = None
+    degrees: tuple[str, ...] = field(default=("tp", "pp", "cp", "ep", "expert_tp"), init=False)
+
+    def invalid_degrees(self, columns: Mapping[str, Number]) -> Number:
+        """The code of layouts whose degrees do not make up the ranks of the system."""
+        tp, pp, cp = (as_float(columns[name]) for name in ("tp", "pp", "cp"))
+        dp = larger(1.0, floor(self.estimator.machine.ranks / (tp * pp) / cp))
+        return (tp * pp * dp * cp != self.estimator.system.ranks) * _RANK_COUNT
+
+    def order(self, columns: Mapping[str, Number]) -> Sequence[Number]:
+        """Layouts with the same stages are together: whether stages are equal is then one number."""
+        return columns["tp"], columns["pp"]
+
+    def _layouts(self, columns: Mapping[str, Number]) -> Choices:
+        load = load_of(*(as_float(columns[name]) for name in RATIOS))
+        return replicated(columns_as_choices({**columns, "dp": 1, "load": load}), self.estimator.machine.ranks)
+
+    def invalid(self, columns: Mapping[str, Number]) -> Number:
+        """Codes of layouts that are invalid."""
+        c = self._layouts(columns)
+        return invalid(c, c.replicas(), self.estimator)
+
+    def evaluate(
+        self, columns: Mapping[str, Number], code: NDArray[np.uint8], names: Sequence[str]
+    ) -> tuple[NDArray[np.uint8], dict[str, Number]]:
+        """Codes, ``memory`` [B] if it is computed, and times [s]: ``total`` and parts of a step."""
+        e, c = self.estimator, self._layouts(columns)
+        microbatches = c.replicas()
+        found = coefficients(c, microbatches, e)
+        code = np.where((code == 0) & (found.unknown > UNUSED), _UNKNOWN, code)
+        values: dict[str, Number] = {}
+        if self.memory:
+            values["memory"] = needs = c.memory(e.dims, microbatches, e.runtime)
+            code = np.where((code == 0) & (needs > e.system.capacity), _DOES_NOT_FIT, code)
+        valid = code == 0
+        if not valid.any():
+            return code, values | dict.fromkeys(names, 0.0) | values
+        slowest = math.inf if self.limit is None else self.limit.limit
+        step = step_from_costs(found, c.microbatch, microbatches, needed=valid, limit=slowest)
+        values |= {name: getattr(step, name) for name in names if name != "memory"}
+        if self.limit is not None:
+            self.limit.take(np.broadcast_to(step.total, code.shape)[valid])
+        return code, values

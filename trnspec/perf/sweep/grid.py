@@ -1,15 +1,17 @@
-"""Sweeps over every combination of values, in blocks; each quantity is computed only along the axes it depends on."""
+"""Sweeps over every combination of values; each quantity is computed only along the axes it depends on."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from attrs import asdict, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.sweep.axes import from_zero, layout_axes, sums
+from trnspec.perf.sweep.axes import layout_axes
+from trnspec.perf.sweep.blocks import blocks
 from trnspec.perf.sweep.columns import (
     COUNTS,
     FLAGS,
@@ -20,31 +22,24 @@ from trnspec.perf.sweep.columns import (
     SCHEDULES,
     WORDS,
 )
-from trnspec.perf.sweep.formulas import DEFAULTS
-from trnspec.perf.sweep.pages import keep_pages
-from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept, Limit
-from trnspec.perf.sweep.regions import DOES_NOT_FIT, EVERY, RANK_COUNT, Part, Wanted
+from trnspec.perf.sweep.formulas import DEFAULTS, LayoutFormulas
+from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept, Limit, Top
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
     from trnspec.perf.sweep.reductions import Reduction
 
 R = TypeVar("R")
 
 BLOCK = 65536
-"""Configurations per block: their arrays fit into a core's cache."""
-_REGION = 1 << 17
-"""Combinations of a region: of fewer, calls of numpy take a larger part of the time; of more, arrays leave the cache."""
-_CONSECUTIVE = 1 << 20
-"""Consecutive combinations that are evaluated together, from which blocks are cut."""
+"""Configurations of a block that a reduction takes."""
 
 AXES = (
     *(name for name in COUNTS if name not in {"dp", "interleave", "global_batch"}),
@@ -53,6 +48,9 @@ AXES = (
     "global_batch",
 )
 """The axes in the order in which configurations are numbered, the last one fastest: few quantities depend on the last."""
+
+
+DOES_NOT_FIT = REASONS.index("does-not-fit")
 
 
 @frozen
@@ -229,57 +227,66 @@ def over(  # the inputs of a sweep
     memory: bool = True,
     block: int = BLOCK,
     numbers: tuple[int, int] | None = None,
-    wanted: Wanted = EVERY,
+    limit: Limit | None = None,
 ) -> SweepResult[Any]:
     """Evaluate every combination on every estimator; see :func:`trnspec.perf.sweep.batch.sweep`.
 
-    ``wanted`` states of which of them times and memory are needed.  Times of others may be infinite.
+    Times above ``limit``, which falls as layouts are evaluated, may be infinite.
     """
     if unknown := [name for name in parts if name not in PARTS]:
         raise UsageError(f"a step has no part {unknown[0]!r}; expected some of {', '.join(PARTS)}")
     if block < 1:
         raise UsageError(f"block is {block}; expected 1 or more")
-    keep_pages()
     reduction: Any = Everything() if keep is None else keep if hasattr(keep, "take") else Each(keep)
     counts = np.zeros(len(REASONS), dtype=np.int64)
-    whole = layout_axes(axes.axes)
-    regional = getattr(reduction, "takes_regions", False)
-    first, end = numbers or (0, axes.size)
+    names = ("total", *parts, *(("memory",) if memory else ()))
     for which, estimator in enumerate(estimators):
-        every = Part(estimator, which, whole)
-        for part in every.within(first, end, every.size if regional else max(block, _CONSECUTIVE)):
-            if regional:
-                for region in part.regions(counts, memory=memory, block=max(block, _REGION), wanted=wanted):
-                    reduction.take_region(region)
-            else:
-                for evaluated in _blocks(part, counts, tuple(parts), memory=memory, block=block, wanted=wanted):
-                    reduction.take(evaluated)
+        formulas = LayoutFormulas(estimator, memory, limit)
+        for start, code, columns in blocks(formulas, layout_axes(axes.axes), *(numbers or (0, axes.size)), names):
+            counts += np.bincount(code, minlength=len(REASONS))
+            needs = columns.pop("memory", np.zeros(0))
+            np.copyto(needs, 0.0, where=(code != 0) & (code != DOES_NOT_FIT) if memory else False)
+            for column in columns.values():
+                np.copyto(column, 0.0, where=code != 0)
+            for begin in range(0, len(code), block):
+                at = slice(begin, begin + block)
+                of_parts = {name: columns[name][at] for name in parts}
+                reduction.take(Block(which, start + begin, columns["total"][at], code[at], needs[at], of_parts))
     rejected = {reason: int(number) for reason, number in zip(REASONS, counts, strict=True) if reason and number}
     return SweepResult(tuple(estimators), axes, reduction.result(), int(counts.sum()), rejected)
 
 
-def _blocks(
-    part: Part, counts: NDArray[np.int64], parts: tuple[str, ...], *, memory: bool, block: int, wanted: Wanted
-) -> Iterator[Block]:
-    """Consecutive combinations in blocks, with the invalid ones."""
-    start, size = part.start, part.size
-    code, needs = np.full(size, RANK_COUNT, dtype=np.uint8), np.zeros(size if memory else 0)
-    times = {name: np.zeros(size) for name in ("total", *parts)}
-    evaluated = Part(part.estimator, part.which, from_zero(part.axes))
-    for region in evaluated.regions(counts, memory=memory, block=_REGION, codes=code, wanted=wanted):
-        if isinstance(wanted.limited, Limit):
-            wanted.limited.take_region(region)
-        at = sums(region.places)
-        codes = np.broadcast_to(region.code, region.shape).reshape(-1)
-        for name, column in times.items():
-            values = np.broadcast_to(region.part(name), region.shape).reshape(-1)
-            column[at] = np.where(codes == 0, values, 0.0)
-        if memory:
-            values = np.broadcast_to(region.memory, region.shape).reshape(-1)
-            exceeds = codes == DOES_NOT_FIT
-            needs[at] = np.where((codes == 0) | exceeds, values, 0.0)
-            code[at[exceeds]] = DOES_NOT_FIT
-    for begin in range(0, size, block):
-        at_ = slice(begin, begin + block)
-        columns = {name: column[at_] for name, column in times.items()}
-        yield Block(part.which, start + begin, columns.pop("total"), code[at_], needs[at_], columns)
+@frozen(order=True)
+class Fastest:
+    """A layout of one of some grids.
+
+    Attributes:
+        time: Time of a step [s].
+        which: The position of its grid.
+        number: Its number there.
+    """
+
+    time: float
+    which: int
+    number: int
+
+
+def fastest(
+    estimator: Estimator, grids: Sequence[Grid], slowest: float = math.inf
+) -> tuple[Fastest | None, Counter[str]]:
+    """The fastest layout of some grids that fits and takes no longer than a limit, of equal ones the first; and counts by reason.
+
+    Args:
+        estimator: The model on a system.
+        grids: The layouts.
+        slowest: The longest time [s].
+    """
+    found: list[Fastest] = []
+    rejected: Counter[str] = Counter()
+    limit = Limit(1, slowest)
+    for which, one in enumerate(grids):
+        result = over((estimator,), one, keep=Top(1, slowest), limit=limit)
+        rejected.update(result.rejected)
+        kept = result.result
+        found += [Fastest(float(time), which, int(n)) for time, n in zip(kept.time, kept.number, strict=True)]
+    return min(found, default=None), rejected

@@ -1,21 +1,114 @@
-"""Reductions: what a sweep keeps while it runs, such as the fastest, the fastest of each estimator, or a Pareto front."""
+"""Reductions: what sweeps and searches keep of the configurations that they evaluate.
+
+Sweeps keep the fastest, the fastest of each estimator, or a Pareto front; searches the best by any measure under conditions, a
+front, the nearest to fitting, and counts by reason.  What is kept of two sets of configurations, merged, is what is kept of both
+together, in any order and grouping: configurations are numbered, and of equal ones the first is kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from attrs import Factory, define, field, frozen
+from attrs import define, field, frozen
 from numpy.typing import NDArray
 
-from trnspec.perf.distinct import ascending
-
-if TYPE_CHECKING:
-    from trnspec.perf.sweep.axes import Region
+from trnspec.perf.searching.conditions import Condition, holds
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+
+BOUND = "bound"
+"""The measure that is 1 for configurations whose times are bounds; they are ranked by themselves, last."""
+EXCESS = "excess"
+"""The memory that a configuration needs, over that of a rank."""
+OUTSIDE = "constraint"
+"""The reason of a configuration that the condition excludes."""
+UNFIT = "does-not-fit"
+"""The reason of a configuration that does not fit in memory."""
+
+
+@frozen
+class Goal:
+    """A measure that is to be as small, or as large, as possible.
+
+    Attributes:
+        name: The measure.
+        sign: 1.0 for the smallest, -1.0 for the largest.
+    """
+
+    name: str
+    sign: float = 1.0
+
+
+@frozen(eq=False)
+class Rows:
+    """Some configurations.
+
+    Attributes:
+        index: The number of each in the search.
+        columns: Measures by name, an element per configuration.
+    """
+
+    index: NDArray[np.int64]
+    columns: Mapping[str, NDArray[Any]]
+
+    @classmethod
+    def of(cls, index: Sequence[int], columns: Mapping[str, Sequence[float]]) -> Rows:
+        """Rows of plain numbers."""
+        arrays = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+        return cls(np.asarray(index, dtype=np.int64), arrays)
+
+    def __len__(self) -> int:
+        """Number of configurations."""
+        return len(self.index)
+
+    def at(self, chosen: Any) -> Rows:
+        """Some of them, by positions or by a mask."""
+        return Rows(self.index[chosen], {name: column[chosen] for name, column in self.columns.items()})
+
+    def ordered(self, goals: Sequence[Goal]) -> Rows:
+        """By goals, the first first; equal ones by their numbers."""
+        keys = [self.index, *(goal.sign * self.columns[goal.name] for goal in reversed(goals))]
+        return self.at(np.lexsort(keys))
+
+    def plain(self) -> dict[str, list[Any]]:
+        """The columns as lists, the numbers first."""
+        return {"index": self.index.tolist(), **{n: c.tolist() for n, c in self.columns.items()}}
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """The concatenation of some rows with the same columns."""
+    names = parts[0].columns
+    columns = {name: np.concatenate([p.columns[name] for p in parts]) for name in names}
+    return Rows(np.concatenate([p.index for p in parts]), columns)
+
+
+def front(rows: Rows, goals: Sequence[Goal]) -> Rows:
+    """The rows that no other row is better than: in one goal, and as good in the others; of equal rows the first.
+
+    Bounds and estimates are not comparable, so each kind has its own front.  In order of the first goal.
+    """
+    parts = [front_of(rows.at(rows.columns[BOUND] == kind), goals) for kind in (0.0, 1.0)]
+    return joined(parts).ordered((Goal(BOUND), *goals))
+
+
+def front_of(rows: Rows, goals: Sequence[Goal], then: Sequence[Goal] = ()) -> Rows:
+    """The rows that no other row is better than; see :func:`front`. Of equal ones the first by further goals is kept."""
+    rows = rows.ordered((*goals, *then))
+    costs = np.stack([goal.sign * rows.columns[goal.name] for goal in goals], axis=1)
+    if len(goals) == 2:
+        # In order of the first goal: a row is in the front where the second is less than all before.
+        before = np.minimum.accumulate(np.concatenate(([np.inf], costs[:-1, 1]))) if len(rows) else costs[:, 1]
+        return rows.at(costs[:, 1] < before)
+    kept = np.zeros(0, dtype=np.int64)
+    for at in range(len(rows)):
+        # A row can only be dominated by one before it, and then also by one of the front.
+        if not (costs[kept] <= costs[at]).all(axis=1).any():
+            kept = np.append(kept, at)
+    return rows.at(kept)
 
 
 @frozen
@@ -39,10 +132,17 @@ class Block:
     memory: NDArray[np.float64]
     parts: dict[str, NDArray[np.float64]] = field(factory=dict)
 
+    def rows(self, places: NDArray[np.intp], **further: NDArray[np.float64]) -> Rows:
+        """Some configurations with ``which``, ``time``, ``memory`` and further measures."""
+        memory = self.memory[places] if len(self.memory) else np.zeros(len(places))
+        which = np.full(len(places), self.which, dtype=np.int64)
+        columns = {"which": which, "time": self.time[places], "memory": memory, **further}
+        return Rows(places + self.start, columns)
+
 
 @frozen
 class Kept:
-    """Configurations that were kept, one per row, in the order that the reduction gives them.
+    """Configurations that a sweep kept, one per row, in the order that the reduction gives them.
 
     Attributes:
         which: Position of the estimator of each.
@@ -56,25 +156,18 @@ class Kept:
     time: NDArray[np.float64]
     memory: NDArray[np.float64]
 
+    @classmethod
+    def of(cls, rows: Rows) -> Kept:
+        """The configurations of some rows."""
+        return cls(rows.columns["which"], rows.index, rows.columns["time"], rows.columns["memory"])
+
     def __len__(self) -> int:
         """Number of configurations."""
         return len(self.time)
 
-    def rows(self, chosen: NDArray[Any]) -> Kept:
-        """Some of them, by positions or by a mask."""
-        return Kept(self.which[chosen], self.number[chosen], self.time[chosen], self.memory[chosen])
-
-    def ordered(self) -> Kept:
-        """Fastest first; ties in the order of the sweep."""
-        return self.rows(np.lexsort((self.number, self.which, self.time)))
-
 
 class Reduction(Protocol[R_co]):
-    """An object that sees each block of a sweep and keeps what it needs; a block's arrays are not reused.
-
-    One with a true attribute ``takes_regions`` has a method ``take_region`` instead, which is called with each
-    :class:`~trnspec.perf.sweep.regions.Region`, and with nothing that is invalid for another reason than memory.
-    """
+    """An object that sees each block of a sweep and keeps what it needs; a block's arrays are not reused."""
 
     def take(self, block: Block) -> None:
         """Process a block."""
@@ -86,30 +179,12 @@ class Reduction(Protocol[R_co]):
         """The result."""
 
 
-def _selected(block: Block, mask: NDArray[np.bool_]) -> Kept:
-    places = np.flatnonzero(mask)
-    memory = block.memory[places] if len(block.memory) else np.zeros(len(places))
-    which = np.full(len(places), block.which, dtype=np.int64)
-    return Kept(which, places + block.start, block.time[places], memory)
+_BY_TIME = (Goal("time"), Goal("which"))
 
 
-def _nth(times: NDArray[np.float64], n: int) -> float:
-    """The n-th least of some times; infinite where there are fewer."""
-    return float(np.partition(times, n - 1)[n - 1]) if n <= len(times) else np.inf
-
-
-def _of_region(region: Region, mask: NDArray[np.bool_]) -> Kept:
-    number, time, memory = region.selected(mask)
-    return Kept(np.full(len(number), region.which, dtype=np.int64), number, time, memory)
-
-
-def joined(parts: list[Kept]) -> Kept:
-    """The concatenation of several."""
-    if not parts:
-        empty = np.zeros(0)
-        return Kept(empty.astype(np.int64), empty.astype(np.int64), empty, empty)
-    columns = zip(*((p.which, p.number, p.time, p.memory) for p in parts), strict=True)
-    return Kept(*(np.concatenate(column) for column in columns))
+def _nothing() -> Rows:
+    none = np.zeros(0, dtype=np.int64)
+    return Rows(none, {"which": none, "time": np.zeros(0), "memory": np.zeros(0)})
 
 
 @define
@@ -123,86 +198,30 @@ class Top:
 
     count: int
     slowest: float = float("inf")
-    _kept: list[Kept] = field(factory=list, init=False)
-    _held: int = field(default=0, init=False)
-    _limit: float = field(default=Factory(lambda self: self.slowest, takes_self=True), init=False)
-
-    takes_regions = True
-
-    @property
-    def limit(self) -> float:
-        """The time of the slowest that is kept, once there are as many as are to be kept; slower ones are not needed [s]."""
-        return self._limit
+    _kept: Rows = field(factory=_nothing, init=False)
 
     def take(self, block: Block) -> None:
-        """Keep what is at most as slow as the slowest that is kept; ties are resolved later."""
-        self._keep(_selected(block, (block.code == 0) & (block.time <= self._limit)))
-
-    def take_region(self, region: Region) -> None:
-        """The same of a region."""
-        close = region.time <= self._limit
-        if not np.count_nonzero(close):
-            return
-        close = (region.code == 0) & close
-        if 0 < self.count < np.count_nonzero(close):
-            # An element may be that of several configurations: no more than this many elements are among the fastest.
-            times = np.where(close, region.time, np.inf)
-            # The least times of the rows are a bound, which leaves few elements.
-            bound = _nth(times.min(axis=tuple(range(times.ndim - 1))), self.count)
-            near = times.reshape(-1)[np.flatnonzero(times <= bound)]
-            close &= region.time <= _nth(near, self.count)
-        self._keep(_of_region(region, close))
-
-    def _keep(self, candidates: Kept) -> None:
-        if not len(candidates):
-            return
-        self._kept.append(candidates)
-        self._held += len(candidates)
-        if self._held > 4 * self.count + 4096 or (self._held >= self.count and self._limit == self.slowest):
-            self._shrink()
+        """Keep what is among the fastest."""
+        limit = self.slowest
+        if 0 < self.count <= len(self._kept):
+            limit = min(limit, float(self._kept.columns["time"][self.count - 1]))
+        places = np.flatnonzero((block.code == 0) & (block.time <= limit))
+        if 0 < self.count < len(places):
+            times = block.time[places]
+            places = places[times <= np.partition(times, self.count - 1)[self.count - 1]]
+        self._keep(block.rows(places))
 
     def merge(self, other: Top) -> None:
         """Keep what another one of the same count kept of other configurations."""
-        self._kept += other._kept
-        self._held += other._held
-        self._shrink()
+        self._keep(other._kept)
 
-    def _shrink(self) -> None:
-        held = joined(self._kept)
-        if 0 < self.count < len(held):
-            held = held.rows(held.time <= _nth(held.time, self.count))
-        best = held.ordered().rows(np.arange(min(self.count, len(held))))
-        self._kept, self._held = [best], len(best)
-        if len(best) == self.count and self.count:
-            self._limit = float(best.time[-1])
+    def _keep(self, rows: Rows) -> None:
+        if len(rows):
+            self._kept = joined([self._kept, rows]).ordered(_BY_TIME).at(slice(0, self.count))
 
     def result(self) -> Kept:
         """The kept configurations, fastest first."""
-        self._shrink()
-        return self._kept[0]
-
-
-@define
-class Limit:
-    """A time that the fastest configurations do not exceed, whichever of equally fast ones are kept.
-
-    Attributes:
-        count: Number of configurations that are kept.
-        limit: The time of the slowest of as many configurations with different times [s].
-    """
-
-    count: int
-    limit: float = field(default=float("inf"), init=False)
-    _times: NDArray[np.float64] = field(factory=lambda: np.zeros(0), init=False)
-
-    def take_region(self, region: Region) -> None:
-        """Take the times of valid configurations."""
-        faster = (region.code == 0) & (region.time < self.limit)
-        if self.count and np.count_nonzero(faster):
-            times = np.broadcast_to(region.time, np.shape(faster)).reshape(-1)[np.flatnonzero(faster)]
-            self._times = ascending(np.concatenate([self._times, times]))[: self.count]
-            if len(self._times) == self.count:
-                self.limit = float(self._times[-1])
+        return Kept.of(self._kept)
 
 
 @define
@@ -220,12 +239,6 @@ class Best:
         """Keep the fastest of the block's estimator."""
         self._each.setdefault(block.which, Top(self.count)).take(block)
 
-    takes_regions = True
-
-    def take_region(self, region: Region) -> None:
-        """The same of a region."""
-        self._each.setdefault(region.which, Top(self.count)).take_region(region)
-
     def merge(self, other: Best) -> None:
         """Keep what another one of the same count kept of other configurations."""
         for which, top in other._each.items():
@@ -233,7 +246,9 @@ class Best:
 
     def result(self) -> Kept:
         """The kept configurations by estimator, fastest first."""
-        return joined([self._each[which].result() for which in sorted(self._each)])
+        kept = [self._each[which].result() for which in sorted(self._each)] or [Kept.of(_nothing())]
+        columns = zip(*((one.which, one.number, one.time, one.memory) for one in kept), strict=True)
+        return Kept(*map(np.concatenate, columns))
 
 
 @define
@@ -245,68 +260,32 @@ class Pareto:
     """
 
     costs: Callable[[Block], tuple[NDArray[np.float64], NDArray[np.float64]]] | None = None
-    _kept: list[tuple[Kept, NDArray[np.float64]]] = field(factory=list, init=False)
+    _kept: list[Rows] = field(factory=list, init=False)
 
     def take(self, block: Block) -> None:
         """Keep the front of the block and the configurations kept so far."""
-        mask = block.code == 0
-        if not mask.any():
+        places = np.flatnonzero(block.code == 0)
+        if not len(places):
             return
-        costs = (block.time, block.memory) if self.costs is None else self.costs(block)
-        self._keep(_selected(block, mask), np.stack([cost[mask] for cost in costs]))
-
-    @property
-    def takes_regions(self) -> bool:
-        """Whether costs are those of a region."""
-        return self.costs is None
-
-    def take_region(self, region: Region) -> None:
-        """The same of a region."""
-        valid = _of_region(region, (region.code == 0) & self._may_be_on_front(region))
-        if len(valid):
-            self._keep(valid, np.stack([valid.time, valid.memory]))
-
-    def _may_be_on_front(self, region: Region) -> Any:
-        """Where no configuration kept so far is faster and needs less, by the few of them that rule out the most."""
-        if not self._kept or region.memory is None:
-            return np.True_
-        ((_, costs),) = self._kept
-        possible: Any = np.True_
-        for i in ascending(np.linspace(0, costs.shape[1] - 1, _RULING).astype(np.intp)):
-            time, memory = costs[:, i]
-            possible = possible & ((region.time <= time) | (region.memory <= memory))
-        return possible
-
-    def _keep(self, candidates: Kept, costs: NDArray[np.float64]) -> None:
+        first, second = (block.time, block.memory) if self.costs is None else self.costs(block)
         # Reduce the block to its own front first: merging two small fronts is cheap.
-        self._kept.append(_front(candidates, costs))
-        self._shrink()
+        self._keep(_front_of_sweep(block.rows(places, first=first[places], second=second[places])))
 
     def merge(self, other: Pareto) -> None:
         """Keep the front of this one and of another one of the same costs."""
-        self._kept += other._kept
-        self._shrink()
+        for rows in other._kept:
+            self._keep(rows)
 
-    def _shrink(self) -> None:
-        if len(self._kept) > 1:
-            merged = joined([k for k, _ in self._kept])
-            self._kept = [_front(merged, np.concatenate([c for _, c in self._kept], axis=1))]
+    def _keep(self, rows: Rows) -> None:
+        self._kept = [_front_of_sweep(joined([*self._kept, rows]))]
 
     def result(self) -> Kept:
         """The front, by ascending first cost."""
-        return self._kept[0][0] if self._kept else joined([])
+        return Kept.of(self._kept[0] if self._kept else _nothing())
 
 
-_RULING = 5
-"""Configurations of a front with which a region is compared first."""
-
-
-def _front(configurations: Kept, costs: NDArray[np.float64]) -> tuple[Kept, NDArray[np.float64]]:
-    order = np.lexsort((configurations.number, configurations.which, costs[1], costs[0]))
-    second = costs[1][order]
-    best_before = np.minimum.accumulate(np.concatenate(([np.inf], second[:-1])))
-    front = order[second < best_before]
-    return configurations.rows(front), costs[:, front]
+def _front_of_sweep(rows: Rows) -> Rows:
+    return front_of(rows, (Goal("first"), Goal("second")), (Goal("which"),))
 
 
 _EMPTY = Block(0, 0, np.zeros(0), np.zeros(0, dtype=np.uint8), np.zeros(0))
@@ -358,3 +337,186 @@ class Each(Generic[R]):
     def result(self) -> list[R]:
         """One result per block."""
         return self._results
+
+
+@define
+class Limit:
+    """A time that the fastest configurations do not exceed, whichever of equally fast ones are kept.
+
+    Attributes:
+        count: Number of configurations that are kept.
+        limit: The time of the slowest of as many configurations with different times [s].
+    """
+
+    count: int
+    limit: float = float("inf")
+    _times: NDArray[np.float64] = field(factory=lambda: np.zeros(0), init=False)
+
+    def take(self, times: NDArray[np.float64]) -> None:
+        """Take the times of valid configurations."""
+        faster = times[times < self.limit]
+        if self.count and len(faster):
+            self._times = np.unique(np.concatenate([self._times, faster]))[: self.count]
+            if len(self._times) == self.count:
+                self.limit = min(self.limit, float(self._times[-1]))
+
+
+@frozen(eq=False)
+class Candidates:
+    """Evaluated configurations with consecutive numbers.
+
+    Attributes:
+        start: The number of the first.
+        reasons: Names of codes.
+        code: Why each is invalid, as the position of a reason; 0 for a feasible one.
+        measure: The values of a measure, by its name, at some positions; ``None`` if it is unknown.
+        listed: Which of some positions may be kept; the others are the same as a configuration before them.
+    """
+
+    start: int
+    reasons: Sequence[str]
+    code: NDArray[np.uint8]
+    measure: Callable[[str, NDArray[np.int64]], Any]
+    listed: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None = None
+
+
+@frozen
+class Selection:
+    """What is kept of the configurations of a search.
+
+    Attributes:
+        goal: What the best have the least or the most of.
+        top: How many of the best.
+        front: The goals of a Pareto front; none for no front.
+        where: The condition that configurations must meet.
+        ranged: Measures whose least and largest value among all feasible configurations is kept.
+    """
+
+    goal: Goal
+    top: int
+    front: tuple[Goal, ...] = ()
+    where: Condition | None = None
+    ranged: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The measures of kept rows."""
+        return tuple(dict.fromkeys((BOUND, self.goal.name, *(g.name for g in self.front))))
+
+    def empty(self) -> Selected:
+        """Nothing kept yet."""
+        return Selected(self, _none(self.columns), _none(self.columns), _none((EXCESS,)))
+
+
+def _none(names: Sequence[str]) -> Rows:
+    return Rows(np.zeros(0, dtype=np.int64), {name: np.zeros(0) for name in names})
+
+
+@define(eq=False)
+class Selected:
+    """What is kept of some configurations.
+
+    Attributes:
+        selection: What is to be kept.
+        best: The best, first the best.
+        front: The Pareto front.
+        nearest: The configuration that needs the least memory of those that do not fit.
+        counts: The number of configurations by reason; of feasible ones under an empty text.
+        ranges: The least and the largest value of measures among feasible configurations.
+    """
+
+    selection: Selection
+    best: Rows
+    front: Rows
+    nearest: Rows
+    counts: Counter[str] = field(factory=Counter)
+    ranges: dict[str, tuple[float, float]] = field(factory=dict)
+
+    @property
+    def evaluated(self) -> int:
+        """Number of configurations."""
+        return sum(self.counts.values())
+
+    @property
+    def feasible(self) -> int:
+        """Number of those that are valid, fit, and meet the condition."""
+        return self.counts[""]
+
+    def take(self, some: Candidates) -> None:
+        """Keep what is to be kept of evaluated configurations."""
+        numbers = np.bincount(some.code, minlength=len(some.reasons)).tolist()
+        self.counts.update({r: n for r, n in zip(some.reasons, numbers, strict=True) if n})
+        self._nearest(some)
+        places = np.flatnonzero(some.code == 0)
+        if not len(places):
+            return
+        for name in self.selection.ranged:
+            if (values := some.measure(name, places)) is not None:
+                self._range(name, float(np.min(values)), float(np.max(values)))
+        inside = holds(self.selection.where, lambda name: some.measure(name, places), len(places))
+        places = self._counted(places, inside, OUTSIDE)
+        # A measure is known of all configurations with a system, or of none.
+        for name in self.selection.columns:
+            if len(places) and some.measure(name, places[:1]) is None:
+                self._counted(places, np.zeros(len(places), dtype=bool), f"unknown-{name}")
+                return
+        if some.listed is not None and len(places):
+            places = places[some.listed(places)]
+        places = self._promising(some, places)
+        columns: dict[str, NDArray[np.float64]] = {}
+        for name in self.selection.columns:
+            values = some.measure(name, places) if len(places) else np.zeros(0)
+            columns[name] = np.array(np.broadcast_to(values, len(places)), dtype=np.float64)
+        self._keep(Rows(places + some.start, columns))
+
+    def _counted(self, places: NDArray[np.int64], inside: NDArray[np.bool_], reason: str) -> NDArray[np.int64]:
+        """The places inside; the others are counted under a reason instead of as feasible."""
+        excluded = len(places) - int(inside.sum())
+        if excluded:
+            self.counts[""] -= excluded
+            self.counts[reason] += excluded
+        return places[inside]
+
+    def _promising(self, some: Candidates, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The places that may be among the best; all of them where a front is kept."""
+        top, goal = self.selection.top, self.selection.goal
+        if self.selection.front or len(self.best) < top or not len(places):
+            return places
+        values, bounds = some.measure(goal.name, places), some.measure(BOUND, places)
+        last = {name: column[-1] for name, column in self.best.columns.items()}
+        worse = (bounds > last[BOUND]) | ((bounds == last[BOUND]) & (goal.sign * values > goal.sign * last[goal.name]))
+        kept: NDArray[np.int64] = places[~np.broadcast_to(worse, len(places))]
+        return kept
+
+    def _nearest(self, some: Candidates) -> None:
+        if UNFIT not in some.reasons:
+            return
+        places = np.flatnonzero(some.code == list(some.reasons).index(UNFIT))
+        if len(places) and (values := some.measure(EXCESS, places)) is not None:
+            at = int(np.argmin(values))
+            row = Rows(places[at : at + 1] + some.start, {EXCESS: np.asarray(values, dtype=np.float64)[at : at + 1]})
+            self.nearest = joined([self.nearest, row]).ordered((Goal(EXCESS),)).at(slice(0, 1))
+
+    def _range(self, name: str, low: float, high: float) -> None:
+        before = self.ranges.get(name, (low, high))
+        self.ranges[name] = min(low, before[0]), max(high, before[1])
+
+    def _keep(self, rows: Rows) -> None:
+        if not len(rows):
+            return
+        goals = (Goal(BOUND), self.selection.goal)
+        self.best = joined([self.best, rows]).ordered(goals).at(slice(0, self.selection.top))
+        if self.selection.front:
+            # The front of the new rows first: merging two small fronts is cheap.
+            self.front = front(joined([self.front, front(rows, self.selection.front)]), self.selection.front)
+
+    def merge(self, other: Selected) -> None:
+        """Keep what another one of the same selection kept of other configurations."""
+        goals = (Goal(BOUND), self.selection.goal)
+        self.best = joined([self.best, other.best]).ordered(goals).at(slice(0, self.selection.top))
+        if self.selection.front:
+            self.front = front(joined([self.front, other.front]), self.selection.front)
+        self.nearest = joined([self.nearest, other.nearest]).ordered((Goal(EXCESS),)).at(slice(0, 1))
+        self.counts.update(other.counts)
+        for name, ends in other.ranges.items():
+            self._range(name, *ends)

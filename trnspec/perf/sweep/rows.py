@@ -1,37 +1,29 @@
-"""Batches of unrelated configurations, one per row, computed in blocks that fit into a core's cache."""
+"""Batches of unrelated configurations, one per row."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import define
 
 from trnspec.errors import UsageError
+from trnspec.perf.sweep.axes import collapsed
 from trnspec.perf.sweep.columns import COUNTS, OPTIONAL, RATIOS, REASONS, WORDS, load_of
-from trnspec.perf.sweep.estimator_columns import ByIdentity
-from trnspec.perf.sweep.formulas import DEFAULTS, LIMITS, columns_as_choices
-from trnspec.perf.sweep.grid import framework_defaults
-from trnspec.perf.sweep.pages import keep_pages
+from trnspec.perf.sweep.formulas import DEFAULTS, LIMITS, coefficients, columns_as_choices, invalid
+from trnspec.perf.sweep.grid import DOES_NOT_FIT, framework_defaults
 from trnspec.perf.sweep.reductions import Block
-from trnspec.perf.sweep.tables.lookup import Tables
-from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import PARTS
+from trnspec.perf.training.step import PARTS, UNUSED, step_from_costs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-BLOCK = 1 << 20
-"""Configurations per block."""
-_MEMORY_BLOCK = 1 << 17
-"""Rows per block when memory is computed."""
-_SAMPLE = 1 << 14
-"""Rows, from all over a batch, from which values are collected first."""
+    from trnspec.perf.training.estimator import Estimator
 
-DOES_NOT_FIT = REASONS.index("does-not-fit")
+BLOCK = 1 << 16
+"""Rows that are evaluated at once."""
 
 
 def compute(  # the inputs of a batch
@@ -50,144 +42,93 @@ def compute(  # the inputs of a batch
         raise UsageError("a batch needs an estimator")
     if block < 1:
         raise UsageError(f"block is {block}; expected 1 or more")
-    keep_pages()
-    batch = _Batch.read(estimators, which, columns, parts)
-    size = batch.size
+    values, index, size = _columns(estimators, which, columns)
     time, code = np.zeros(size), np.empty(size, dtype=np.uint8)
-    memory_bytes = np.empty(size if memory else 0)
-    chosen = {name: np.zeros(size) for name in parts}
-    for begin in range(0, size, block):
-        at = slice(begin, min(size, begin + block))
-        code[at] = batch.block(at, [column[at] for column in (time, *chosen.values())])
-    # Memory is computed model by model, and many rows at once leave enough of each.
-    for begin in range(0, size if memory else 0, max(block, _MEMORY_BLOCK)):
-        at = slice(begin, min(size, begin + max(block, _MEMORY_BLOCK)))
-        memory_bytes[at] = batch.memory(at, code[at])
-    if memory:
-        for column in (time, *chosen.values()):
-            np.putmask(column, code == DOES_NOT_FIT, 0.0)
-    return Block(0, 0, time, code, memory_bytes, chosen)
+    needs = np.zeros(size if memory else 0)
+    times = {"total": time} | {name: np.zeros(size) for name in parts}
+    order = np.argsort(index, kind="stable")
+    edges = np.flatnonzero(np.diff(index[order], prepend=-1, append=-1))
+    for begin, end in itertools.pairwise(edges):
+        for low in range(begin, end, block):
+            at = order[low : min(end, low + block)]
+            one = estimators[index[at[0]]]
+            code[at] = _evaluate(one, values, at, times, needs if memory else None)
+    return Block(0, 0, time, code, needs, {name: times[name] for name in parts})
 
 
-@define
-class _Batch:
-    """The columns of a batch, ``which`` among them, and tables of its estimators."""
-
-    size: int
-    estimators: tuple[Estimator, ...]
-    columns: dict[str, Any]
-    below: bool
-    tables: Tables
-
-    @classmethod
-    def read(
-        cls, estimators: Sequence[Estimator], which: Any, columns: Mapping[str, Any], parts: Sequence[str]
-    ) -> _Batch:
-        if unknown := [name for name in columns if name not in {*DEFAULTS, "seq", "global_batch"}]:
-            names = ", ".join((*DEFAULTS, "seq", "global_batch"))
-            raise UsageError(f"{unknown[0]!r} is not a column of a batch; expected one of {names}")
-        if missing := [name for name in ("seq", "global_batch") if name not in columns]:
-            raise UsageError(f"a batch needs the column {missing[0]}")
-        defaults = DEFAULTS | _defaults(ByIdentity(tuple(estimators)))
-        given = defaults | dict(columns)
-        # Experts are split over all tensor-parallel ranks where there is no degree.
-        given["expert_tp"] = _without_none(given["expert_tp"], given["tp"])
-        values = {name: _read(name, value) for name, value in given.items()}
-        index: Any = np.asarray(which)
-        if index.dtype.kind not in "iu" or index.ndim > 1:
-            raise UsageError("which is the position of an estimator: an integer, or a column of integers")
-        sizes = {len(c) for c in (*values.values(), index) if isinstance(c, np.ndarray) and c.ndim}
-        if len(sizes) > 1:
-            raise UsageError(f"the columns of a batch have different lengths: {', '.join(map(str, sorted(sizes)))}")
-        size = sizes.pop() if sizes else 1
-        values["load"] = load_of(*(values.pop(name) for name in RATIOS))
-        if not index.ndim:
-            # One estimator for all rows: its numbers are numbers, not columns.
-            _check("which", int(index), len(estimators) - 1)
-            estimators, index = (estimators[int(index)],), 0
-        values["which"] = index
-        for name, limit in LIMITS.items():
-            if not isinstance(values[name], np.ndarray):
-                _check(name, values[name], limit)
-        below = False
-        for name in COUNTS:
-            if not isinstance(values[name], np.ndarray) and given[name] is not None:
-                below, values[name] = below or values[name] < 1, max(values[name], 1)
-        sample = _rows(values, slice(0, size, -(-size // _SAMPLE))) if size else dict.fromkeys(values, 1)
-        return cls(size, tuple(estimators), values, below, Tables.of(estimators, size, _positive(sample)[0], parts))
-
-    def block(self, at: slice, times: Sequence[NDArray[np.float64]]) -> Any:
-        """Write times and their parts of those of some rows that are valid; the codes of all, without memory."""
-        columns, below = _rows(self.columns, at), self.below
-        code = self.tables.evaluate(columns, times) if self.tables.checks else None
-        if code is None:
-            for name, limit in (*LIMITS.items(), ("which", len(self.estimators) - 1)):
-                _check(name, columns[name], limit)
-            if not self.tables.checks and np.min(columns["dp"]) > 0:
-                code = self.tables.evaluate(columns, times)
-        if code is None:
-            columns, non_positive = _positive(columns)
-            below = np.logical_or(below, non_positive)
-            self.tables.grow(columns)
-            code = self.tables.evaluate(columns, times)
-        assert code is not None
-        if below is False:
-            return code
-        for column in times:
-            np.putmask(column, np.broadcast_to(below, column.shape), 0.0)
-        return np.where(below, REASONS.index("not-positive"), code)
-
-    def memory(self, at: slice, code: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Memory [B] of the feasible rows, model by model; sets the codes of those that do not fit."""
-        memory_bytes = np.zeros(len(code))
-        columns = _rows(self.columns, at)
-        which = np.broadcast_to(columns["which"], len(code))
-        models: dict[Any, int] = {}
-        model_numbers = np.array([models.setdefault((e.dims, e.runtime), len(models)) for e in self.estimators])
-        capacity = np.array([e.system.capacity for e in self.estimators])
-        feasible = np.flatnonzero(code == 0)
-        order = feasible[np.argsort(model_numbers[which[feasible]], kind="stable")]
-        edges = np.flatnonzero(np.diff(model_numbers[which[order]])) + 1
-        for positions in np.split(order, edges):
-            if len(positions):
-                choices = columns_as_choices(_rows(columns, positions))
-                first = int(which[positions[0]])
-                one = self.estimators[first]
-                memory_bytes[positions] = choices.memory(one.dims, choices.replicas(), one.runtime)
-        code[memory_bytes > capacity[which]] = DOES_NOT_FIT
-        return memory_bytes
+def _columns(
+    estimators: Sequence[Estimator], which: Any, columns: Mapping[str, Any]
+) -> tuple[dict[str, Any], NDArray[np.int64], int]:
+    """Validated columns as numbers, the position of the estimator of each row, and the number of rows."""
+    if unknown := [name for name in columns if name not in {*DEFAULTS, "seq", "global_batch"}]:
+        names = ", ".join((*DEFAULTS, "seq", "global_batch"))
+        raise UsageError(f"{unknown[0]!r} is not a column of a batch; expected one of {names}")
+    if missing := [name for name in ("seq", "global_batch") if name not in columns]:
+        raise UsageError(f"a batch needs the column {missing[0]}")
+    given = DEFAULTS | framework_defaults(estimators) | dict(columns)
+    # Experts are split over all tensor-parallel ranks where there is no degree.
+    given["expert_tp"] = _without_none(given["expert_tp"], given["tp"])
+    values = {name: _read(name, value) for name, value in given.items()}
+    index: Any = np.asarray(which)
+    if index.dtype.kind not in "iu" or index.ndim > 1:
+        raise UsageError("which is the position of an estimator: an integer, or a column of integers")
+    sizes = {len(c) for c in (*values.values(), index) if isinstance(c, np.ndarray) and c.ndim}
+    if len(sizes) > 1:
+        raise UsageError(f"the columns of a batch have different lengths: {', '.join(map(str, sorted(sizes)))}")
+    size = sizes.pop() if sizes else 1
+    for name, highest in LIMITS.items():
+        _check(name, values[name], highest)
+    _check("which", index, len(estimators) - 1)
+    values["load"] = load_of(*(values.pop(name) for name in RATIOS))
+    return values, np.broadcast_to(index, size), size
 
 
-@lru_cache(maxsize=8)
-def _defaults(key: ByIdentity) -> dict[str, Any]:
-    """The values of columns that the framework of some estimators sets; many estimators take longer than their rows."""
-    return framework_defaults(key.estimators)
+def _evaluate(
+    estimator: Estimator,
+    values: Mapping[str, Any],
+    at: NDArray[np.intp],
+    times: Mapping[str, NDArray[np.float64]],
+    needs: NDArray[np.float64] | None,
+) -> NDArray[np.uint8]:
+    """Write the times [s] and memory [B] of the valid ones of some rows of one estimator; the codes of all."""
+    columns = _rows(values, at)
+    below: Any = False
+    for name in COUNTS:
+        # Without a degree, experts are split over all tensor-parallel ranks, which is 0 as a number.
+        if values[name] is not None:
+            below, columns[name] = below | (columns[name] < 1), np.maximum(columns[name], 1)
+    columns["expert_tp"] = 0 if columns["expert_tp"] is None else columns["expert_tp"]
+    choices = columns_as_choices(columns)
+    code = np.where(below, np.uint8(REASONS.index("not-positive")), invalid(choices, choices.replicas(), estimator))
+    code = np.array(np.broadcast_to(code, len(at)))
+    valid = np.flatnonzero(code == 0)
+    if not len(valid):
+        return code
+    choices = columns_as_choices(_rows(columns, valid))
+    microbatches = choices.replicas()
+    found = coefficients(choices, microbatches, estimator)
+    of_valid = np.where(
+        np.broadcast_to(found.unknown > UNUSED, len(valid)), np.uint8(REASONS.index("unknown-figure")), np.uint8(0)
+    )
+    if needs is not None:
+        memory = np.broadcast_to(choices.memory(estimator.dims, microbatches, estimator.runtime), len(valid))
+        needs[at[valid]] = np.where(of_valid == 0, memory, 0.0)
+        of_valid[(of_valid == 0) & (memory > estimator.system.capacity)] = DOES_NOT_FIT
+    step = step_from_costs(found, choices.microbatch, microbatches)
+    for name, column in times.items():
+        column[at[valid]] = np.where(of_valid == 0, getattr(step, name), 0.0)
+    code[valid] = of_valid
+    return code
 
 
 def _rows(columns: Mapping[str, Any], at: Any) -> dict[str, Any]:
-    """Some rows of those columns that are arrays."""
-    return {name: column[at] if isinstance(column, np.ndarray) else column for name, column in columns.items()}
-
-
-def _positive(columns: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Columns whose counts are raised to at least 1, and where they were below."""
-    below: Any = False
-    for name in COUNTS:
-        column = columns[name]
-        if isinstance(column, np.ndarray) and column.min() < 1:
-            below, columns[name] = below | (column < 1), np.maximum(column, 1)
-    return columns, below
+    """Some rows of those columns that are arrays; a number where all are equal."""
+    return {name: collapsed(c[at]) if isinstance(c, np.ndarray) else c for name, c in columns.items()}
 
 
 def _check(name: str, column: Any, limit: int) -> None:
     """Check that the values of a column are from 0 to a limit."""
-    if not isinstance(column, np.ndarray):
-        within = 0 <= column <= limit
-    elif column.dtype.itemsize == 8:
-        # Negative numbers are large when read as unsigned.
-        within = np.maximum.reduce(column.view(np.uint64)) <= limit
-    else:
-        within = column.min() >= 0 and column.max() <= limit
+    within = not np.size(column) or (np.min(column) >= 0 and np.max(column) <= limit)
     if within:
         return
     if name == "which":
@@ -224,7 +165,7 @@ def _read(name: str, value: Any) -> Any:
     if name in RATIOS:
         return _ratios(name, value)
     if value is None and name in OPTIONAL:
-        return 0
+        return None
     if name in WORDS:
         names = WORDS[name]
         numbers = {item: i for i, item in enumerate(names)}

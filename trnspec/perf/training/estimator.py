@@ -18,7 +18,7 @@ from trnspec.perf.training.unequal import approximation
 from trnspec.perf.work.frameworks import ALLOCATED, Runtime, runtime
 from trnspec.perf.work.layout import Layout, check
 from trnspec.perf.work.memory import Memory, training_memory
-from trnspec.perf.work.stages import peak_stages
+from trnspec.perf.work.stages import distinct_stages
 from trnspec.perf.work.terms import Terms, terms
 from trnspec.perf.work.transformer import Transformer, transformer
 
@@ -100,7 +100,7 @@ def extremes(system: System, calibration: Calibrated) -> tuple[System, System]:
 
 def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
     """Memory of the rank that needs the most, at the peak of a training step; without a runtime what is allocated."""
-    by_stage = [stage_memory(d, layout, stage, runtime) for stage in dict.fromkeys(peak_stages(d, layout.split()))]
+    by_stage = [stage_memory(d, layout, stage, runtime) for stage in distinct_stages(d, layout.split())]
     return max(by_stage, key=lambda memory: float(memory.total))
 
 

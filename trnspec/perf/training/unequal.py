@@ -16,7 +16,7 @@ from attrs import define
 
 from trnspec.perf.convex import least
 from trnspec.perf.distinct import ascending, distinct
-from trnspec.perf.ops import Number, all_floats, elementwise, everywhere, floor, larger, smaller, somewhere, where
+from trnspec.perf.ops import Number, all_floats, everywhere, floor, larger, smaller, somewhere, where
 from trnspec.perf.training.execution import execution
 from trnspec.perf.training.pass_order import FUSED, SPLIT
 from trnspec.perf.work.layout import V_SHAPED
@@ -268,7 +268,7 @@ def executed(pipeline: Pipeline, times: Times) -> Number:
     operands = (*of_pipeline, *of_layers, *of_times)
     if all_floats(*operands):
         return _executed_once(_SEARCHED.get(), *operands)
-    return elementwise(_executed, *operands)
+    return _executed(*operands)
 
 
 @lru_cache(maxsize=4096)
@@ -278,7 +278,7 @@ def _executed_once(_: bool, *operands: float) -> float:  # noqa: FBT001  # on wh
     return time
 
 
-def _executed(*operands: Any, out: Any = None) -> Any:
+def _executed(*operands: Any) -> Any:
     columns = [x.reshape(-1) for x in np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in operands))]
     shape = np.broadcast_shapes(*map(np.shape, operands))
     found = np.zeros(len(columns[0]))
@@ -315,9 +315,6 @@ def _executed(*operands: Any, out: Any = None) -> Any:
             some = slice(begin, end)
             spans[some] = _of_kind(key, more[some], rows[:, some], either[some])
         found[at] = spans
-    if out is not None:
-        np.copyto(out, found.reshape(shape))
-        return out
     return found.reshape(shape) if shape else float(found[0])
 
 

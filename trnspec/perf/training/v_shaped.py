@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trnspec.perf.ops import all_floats, elementwise
+from trnspec.perf.ops import all_floats
 from trnspec.perf.training.forms import SIZE, Forms
 from trnspec.perf.training.v_shaped_paths import paths, steady
 from trnspec.perf.work.layout import V_SHAPED
@@ -30,12 +30,10 @@ def v_shaped_bubble(  # noqa: PLR0913, PLR0917  # columns of a batch
     either: Any = 0.0,
     output: Any = 0.0,
     output_inputs: Any = 0.0,
-    *,
-    out: Any = None,
 ) -> Any:
     """The pipeline bubble of V-shaped schedules [s]: the longest of some paths, beyond what the first stage computes.
 
-    Floats or arrays that broadcast, which may be recorded; the same bits for all.  It is exact where forward and inputs take at
+    Floats or arrays that broadcast; the same bits for all.  It is exact where forward and inputs take at
     least as long as weights, and else a lower bound.
 
     Args:
@@ -48,16 +46,13 @@ def v_shaped_bubble(  # noqa: PLR0913, PLR0917  # columns of a batch
         either: The part of ``forward`` that may be in ``inputs`` instead, where the bubble is shorter [s].
         output: Time of the output forward [s], which the first stage has after its second chunk.
         output_inputs: The same backward [s]: from once to twice as long.
-        out: Where to write the result, which may be an operand.
     """
     numbers = v_shape, stages, microbatches, forward, inputs, weights, either, output, output_inputs
     if all_floats(*numbers):
         if either:
             return _moved_bubble(*numbers)
         return _bubble(v_shape, stages, microbatches, forward, inputs, weights, output, output_inputs)
-    if out is None:
-        return elementwise(_bubbles, *numbers)
-    return _bubbles(*numbers, out=out)
+    return _bubbles(*numbers)
 
 
 @lru_cache(maxsize=4096)
@@ -88,7 +83,7 @@ def _counted(v_shape: float, stages: float, microbatches: float, *, usual: bool)
     return tuple(tuple(n + more * m for n, m in zip(path[:SIZE], path[SIZE:], strict=True)) for path in found)
 
 
-def _bubbles(*operands: Any, out: Any = None) -> Any:
+def _bubbles(*operands: Any) -> Any:
     """:func:`v_shaped_bubble` of arrays that broadcast."""
     columns = [np.asarray(x, dtype=np.float64) for x in operands]
     shape = np.broadcast_shapes(*(x.shape for x in columns))
@@ -102,9 +97,6 @@ def _bubbles(*operands: Any, out: Any = None) -> Any:
         size = rows[some].size
         found[at] = _TABLE.bubbles(*(x[at] if x.size > 1 else np.repeat(x, size) for x in columns))
     whole: Any = found.reshape(shape)
-    if out is not None:
-        np.copyto(out, whole)
-        return out
     return whole if shape else float(whole)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import frozen
 
-from trnspec.perf.ops import Number, both, ceil, floor, larger, remembered, smaller, somewhere, where
+from trnspec.perf.ops import Number, all_floats, both, ceil, floor, larger, remembered, smaller, somewhere, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -292,3 +292,9 @@ def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
         return (*stages, second)
     # In a V-shaped schedule the second chunk is long from some stage on.
     return (*stages, second, where(folded, smaller(last, deal.chunks - deal.end), second))
+
+
+def distinct_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
+    """The stages of :func:`peak_stages`, of equal ones one; arrays are not compared."""
+    stages = peak_stages(d, split)
+    return tuple(dict.fromkeys(stages)) if all_floats(*stages) else stages

@@ -1,1 +1,0 @@
-"""Rows of a batch: formulas in tables, programs of the operations that are left, and machine code."""
