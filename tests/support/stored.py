@@ -36,22 +36,22 @@ def lines(value: Any, name: str = "") -> Iterator[str]:
             yield from lines(one, f"{name}.{key}" if name else str(key))
 
 
-ROUNDING = 1e-15
-"""A spread that is 0 but for rounding, which differs between processors; the shortest times and rates are larger."""
+def same(expected: str, found: str, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
+    """Whether two lines have the same words, and the same numbers but for rounding.
 
-
-def same(expected: str, found: str, rel_tol: float = 1e-9) -> bool:
-    """Whether two lines have the same words, and the same numbers but for rounding."""
-    numbers = zip(NUMBER.findall(expected), NUMBER.findall(found), strict=False)
+    With ``abs_tol`` rounding is relative to the largest number of a line, such as a matrix, and at least that.
+    """
+    some, others = (list(map(float, NUMBER.findall(line))) for line in (expected, found))
+    rounding = max(abs_tol, rel_tol * max(map(abs, some))) if abs_tol and some else 0.0
     return NUMBER.sub("#", expected) == NUMBER.sub("#", found) and all(
-        isclose(float(a), float(b), rel_tol=rel_tol, abs_tol=ROUNDING) for a, b in numbers
+        isclose(a, b, rel_tol=rel_tol, abs_tol=rounding) for a, b in zip(some, others, strict=False)
     )
 
 
 def different(
-    expected: Sequence[str], found: Sequence[str], rel_tol: float = 1e-9
+    expected: Sequence[str], found: Sequence[str], rel_tol: float = 1e-9, abs_tol: float = 0.0
 ) -> list[tuple[str | None, str | None]]:
     """The pairs of lines that differ."""
     longest = range(max(len(expected), len(found)))
     pairs = [tuple(some[i] if i < len(some) else None for some in (expected, found)) for i in longest]
-    return [(a, b) for a, b in pairs if a is None or b is None or not same(a, b, rel_tol)]
+    return [(a, b) for a, b in pairs if a is None or b is None or not same(a, b, rel_tol, abs_tol)]
