@@ -109,7 +109,6 @@ FORBIDDEN = {
 
 EXEMPT = {
     "evaluators/searching/reduction.py": {"pickle.loads"},  # a message from the process that submits a part
-    "yaml/reader.py": {"marshal"},  # positions in memory
 }
 
 

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from runaway import stopped_after
 from running import ROOT
 from scribbles import Scribble
 
@@ -100,3 +101,14 @@ def test_what_is_not_laid_out(text) -> None:
     """Documents with errors, and keys of several lines."""
     with pytest.raises(LayoutError):
         layout(text, by_name)
+
+
+def test_the_time_of_layout_is_linear_in_keys() -> None:
+    text = "spec:\n" + "".join(f"  k{i}: v{i}\n" for i in range(40_000))
+    with stopped_after(60.0):
+        assert layout(text, lambda _, keys: [0] * len(keys)) == text
+
+
+def test_a_tab_after_the_end_of_the_document_is_refused() -> None:
+    with pytest.raises(LayoutError, match="after the end of the document"):
+        layout("kind: Chip\n...\n\t\n", lambda _, keys: [0] * len(keys))

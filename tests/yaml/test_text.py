@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trnspec.yaml import Limits, Place, Problem, read_text
-from trnspec.yaml.document import Lines, Problems, Span, shorten, show
+from trnspec.yaml.document import Lines, Problems, shorten, show
 from trnspec.yaml.scalars import resolve
 from trnspec.yaml.text import BIDI, CONTROL, INVISIBLE, UNSAFE, escape, foreign, name_of, unsafe_texts, visible
 
@@ -185,11 +185,6 @@ def test_problems() -> None:
 def test_short_texts() -> None:
     """At most 40 characters, the last three of which are points where there are more."""
     assert ("x" * 40, "x" * 37 + "...", "'x\\n'") == (shorten("x" * 40), shorten("x" * 41), show("x\n"))
-
-
-def test_moved_positions() -> None:
-    assert Span(Place(4, 2), Place(4, 5), Place(6, 1)) == Span(Place(1, 2), Place(1, 5), Place(3, 1)).moved(3)
-    assert Span(None, Place(4, 5), Place(6, 1)) == Span(None, Place(1, 5), Place(3, 1)).moved(3)
 
 
 def test_default_limits() -> None:

@@ -98,6 +98,16 @@ def comments(text: str) -> list[str]:
     return _Tree(_line_feeds(text)).comments
 
 
+def _events(text: str) -> list[Any]:
+    from ruamel.yaml.error import MarkedYAMLError
+
+    try:
+        return list(iter(best_parser(text).get_event, None))
+    except MarkedYAMLError as error:
+        # The reader stops after the first document.
+        raise LayoutError("there is text after the end of the document") from error
+
+
 def _content(tree: _Tree) -> tuple[Counter[tuple[Path, str, str]], Counter[str]]:
     return Counter(tree.leaves), Counter(tree.comments)
 
@@ -120,8 +130,7 @@ class _Tree:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        parser = best_parser(text)
-        events = list(iter(parser.get_event, None))
+        events = _events(text)
         self._events = [e for e in events if not type(e).__name__.startswith(("Stream", "Document"))]
         self._next = 0
         self._at = 0
@@ -178,7 +187,8 @@ class _Tree:
 
     def _upcoming(self) -> int:
         """Where the next scalar or collection begins."""
-        for event in self._events[self._next :]:
+        for number in range(self._next, len(self._events)):
+            event = self._events[number]
             kind = type(event).__name__
             empty = kind == "ScalarEvent" and event.start_mark.index == event.end_mark.index
             if not kind.endswith("EndEvent") and not empty:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import marshal
 import os
 import re
 import stat
-import zlib
-from array import array
-from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from trnspec.yaml.builder import Builder, UnreadableError
-from trnspec.yaml.document import Document, Limits, Lines, Path, Place, Problems, Span, show
-from trnspec.yaml.sound import sound_data, usual_text
+from trnspec.yaml.document import Document, Limits, Lines, Place, Problems, show
 from trnspec.yaml.syntax import Complaint, bad_escape, escape_verdict, explain
 from trnspec.yaml.text import bidi, clean, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from trnspec.yaml.document import Json
+    from collections.abc import Callable
 
 
 Parser = Any
@@ -71,7 +63,29 @@ def pure_parser(text: str) -> Parser:
     """The events of ruamel.yaml's own scanner, slower and the same everywhere."""
     from ruamel.yaml import YAML
 
-    return YAML(typ="safe", pure=True).get_constructor_parser(text)[1]
+    return _PureParser(YAML(typ="safe", pure=True).get_constructor_parser(text)[1])
+
+
+class _CrashError(Exception):
+    """An error of Python in the pure scanner, such as OverflowError."""
+
+
+class _PureParser:
+    """Events of ruamel.yaml's own scanner, whose errors of Python are :class:`_CrashError`."""
+
+    def __init__(self, parser: Parser) -> None:
+        self._parser = parser
+
+    def get_event(self) -> Any:
+        """The next event."""
+        from ruamel.yaml.error import MarkedYAMLError
+
+        try:
+            return self._parser.get_event()
+        except MarkedYAMLError:
+            raise
+        except Exception as error:
+            raise _CrashError from error
 
 
 def best_parser(text: str) -> Parser:
@@ -123,17 +137,10 @@ def read_text(
     parser: Callable[[str], Parser] = best_parser,
 ) -> Document:
     """The document in ``text``; ``parser`` creates a parser for its characters."""
-    return _read(text, file, limits, parser, quick=True)
-
-
-def _read(text: str | bytes, file: str, limits: Limits, parser: Callable[[str], Parser], *, quick: bool) -> Document:
-    """The document in a text; ``quick`` puts the positions of a text without problems off until they are needed."""
     problems = Problems(limits.problems)
     if _size(text, limits.bytes) > limits.bytes:
         problems.add("TRN012", f"The file has more than {limits.bytes:,} bytes.", None, "split the file")
         return Document(file, None, {}, problems.sorted(), "")
-    if quick and (usual := usual_text(text)) is not None and (data := sound_data(usual, limits)) is not None:
-        return Document(file, data, _LazyPlaces(usual, limits, parser), (), usual)
     characters = decode(text, problems) if isinstance(text, bytes) else clean(text, problems)
     lines = Lines(characters)
     if "TRN002" in problems or "TRN003" in problems:
@@ -144,151 +151,6 @@ def _read(text: str | bytes, file: str, limits: Limits, parser: Callable[[str], 
     sound = readable and _feed(builder, parser(first), problems)
     data = builder.data if sound else None
     return Document(file, data, builder.places, problems.sorted(), characters, frozenset(builder.rejected))
-
-
-class _LazyPlaces(Mapping[Path, Span]):
-    """The positions of a text without problems, which is read again when a position is needed first.
-
-    The first positions are looked up in the part of the text that they are in: most documents have few findings. Then all
-    are kept in a compact form: as objects they take ten times the memory of the text.
-    """
-
-    __slots__ = ("_limits", "_packed", "_parser", "_parts", "_text")
-
-    def __init__(self, text: str | bytes, limits: Limits, parser: Callable[[str], Parser]) -> None:
-        self._text, self._limits, self._parser = text, limits, parser
-        self._packed = b""
-        self._parts: dict[Path, Mapping[Path, Span]] = {}
-
-    @property
-    def text(self) -> str:
-        """The text, which may be compressed."""
-        return self._text if isinstance(self._text, str) else zlib.decompress(self._text).decode()
-
-    def compressed(self) -> _LazyPlaces:
-        """The same with a compressed text."""
-        text = self._text if isinstance(self._text, bytes) else zlib.compress(self._text.encode(), 1)
-        return _LazyPlaces(text, self._limits, self._parser)
-
-    @property
-    def _places(self) -> Mapping[Path, Span]:
-        if not self._packed:
-            self._packed = _packed(_read(self.text, "", self._limits, self._parser, quick=False).places)
-        return _unpacked(self._packed)
-
-    def data(self) -> dict[str, Json] | None:
-        """The data, read again."""
-        return sound_data(self.text, self._limits)
-
-    def __getitem__(self, path: Path) -> Span:
-        if path and not self._packed:
-            known = self._parts.get(path[:2]) or self._parts.get(path[:1])
-            if known is None and len(self._parts) < _MOST_PARTS:
-                known = self._part(path)
-            if known is not None:
-                return known[path]
-        return self._places[path]
-
-    def _part(self, path: Path) -> Mapping[Path, Span] | None:
-        """The positions in the value of a key of the document, or in the item of a list there, that a path leads to."""
-        part = _part_of(self.text, path)
-        if part is None:
-            return None
-        prefix, first, text = part
-        document = _read(text, "", self._limits, self._parser, quick=False)
-        if document.problems or document.data is None:
-            return None
-        inside = ((each, span) for each, span in document.places.items() if len(each) >= len(prefix))
-        known = self._parts[prefix] = {(*prefix, *each[len(prefix) :]): span.moved(first) for each, span in inside}
-        return known
-
-    def __iter__(self) -> Iterator[Path]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (dict(self._places),)
-
-
-_MOST_PARTS = 50
-"""From this number of parts on, all positions are read at once."""
-
-_LIST = re.compile(r"^( *)- ", re.MULTILINE)
-_NEXT_KEY = re.compile(r"^[^\s#-]", re.MULTILINE)
-
-
-def _part_of(text: str, path: Path) -> tuple[Path, int, str] | None:
-    """The part of a text in the usual style that a path leads to: its path, the line before it, and its text."""
-    key = re.compile(rf"^{re.escape(str(path[0]))}:", re.MULTILINE).search(text)
-    if key is None:
-        return None
-    after = text.find("\n", key.end()) + 1
-    following = _NEXT_KEY.search(text, after)
-    end = following.start() if following else len(text)
-    start, prefix, head = key.start(), path[:1], ""
-    if len(path) > 1 and isinstance(path[1], int) and (first := _LIST.search(text, after, end)) is not None:
-        # Nothing but an item is indented as the first one is.
-        items = [m.start() for m in re.compile(rf"^{first[1]}- ", re.MULTILINE).finditer(text, after, end)]
-        if path[1] >= len(items):
-            return None
-        start, prefix, head = items[path[1]], path[:2], f"{path[0]}:\n"
-        end = items[path[1] + 1] if path[1] + 1 < len(items) else end
-    return prefix, text.count("\n", 0, start) - len(head.splitlines()), head + text[start:end]
-
-
-def _packed(places: Mapping[Path, Span]) -> bytes:
-    numbers = array("I")
-    for span in places.values():
-        key = span.key or _NO_KEY
-        numbers.extend((key.line, key.column, span.value.line, span.value.column, span.end.line, span.end.column))
-    return zlib.compress(marshal.dumps((list(places), numbers.tobytes())), 1)
-
-
-@lru_cache(maxsize=64)
-def _unpacked(packed: bytes) -> Mapping[Path, Span]:
-    paths, raw = marshal.loads(zlib.decompress(packed))  # noqa: S302  # of this process
-    numbers = array("I", raw)
-    places: dict[Path, Span] = {}
-    for index, path in enumerate(paths):
-        key_line, key_column, *rest = numbers[6 * index : 6 * index + 6]
-        key = Place(key_line, key_column) if key_line else None
-        places[path] = Span(key, Place(rest[0], rest[1]), Place(rest[2], rest[3]))
-    return places
-
-
-_NO_KEY = Place(0, 0)
-
-
-class CompactDocument(Document):
-    """A document without problems in less memory than its text; data and positions are read again when they are used."""
-
-    __slots__ = ()
-
-    def __init__(self, file: str, places: _LazyPlaces) -> None:
-        for name, value in (("file", file), ("places", places), ("problems", ()), ("rejected", frozenset())):
-            object.__setattr__(self, name, value)
-
-    @property
-    def text(self) -> str:
-        """The text of the file."""
-        return self.places.text  # type: ignore[attr-defined,no-any-return]  # set above
-
-    @property
-    def data(self) -> dict[str, Json] | None:
-        """Plain data."""
-        return self.places.data()  # type: ignore[attr-defined,no-any-return]  # set above
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Document, (self.file, self.data, dict(self.places), self.problems, self.text, self.rejected)
-
-
-def compact(document: Document) -> Document:
-    """The same document in less memory, if it has no problems."""
-    if isinstance(document, CompactDocument) or not isinstance(document.places, _LazyPlaces) or document.problems:
-        return document
-    return CompactDocument(document.file, document.places.compressed())
 
 
 def _size(text: str | bytes, enough: int) -> int:
@@ -344,25 +206,20 @@ def _directive(line: str, place: Place, problems: Problems) -> None:
 
 
 def _feed(builder: Builder, parser: Parser, problems: Problems) -> bool:
-    """Passes all events to the builder; True if the parser reached the end."""
+    """Pass all events to the builder; True if the parser reached the end."""
     from ruamel.yaml.error import MarkedYAMLError
 
-    while True:
-        try:
-            event = parser.get_event()
-        except MarkedYAMLError as error:
-            _syntax(builder, error, problems)
-            return False
-        except Exception:  # noqa: BLE001  The pure scanner can raise errors of Python, such as OverflowError.
-            _crash(builder, problems)
-            return False
-        if event is None:
-            builder.finish()
-            return True
-        try:
-            builder.take(event)
-        except UnreadableError:
-            return False
+    try:
+        builder.build(parser.get_event)
+    except UnreadableError:
+        return False
+    except MarkedYAMLError as error:
+        _syntax(builder, error, problems)
+        return False
+    except _CrashError:
+        _crash(builder, problems)
+        return False
+    return True
 
 
 def _syntax(builder: Builder, error: Any, problems: Problems) -> None:
