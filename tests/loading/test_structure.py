@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from cattrs import Converter
 from schema_strategies import Part, Sampler, normal, unplaced
 
-from trnspec.api import registry
+from trnspec.api import registry, validate
 from trnspec.loading.conversion import converter
 from trnspec.loading.files import documents_in, shipped
 from trnspec.loading.pipeline import load_document
@@ -229,3 +230,17 @@ def test_every_catalog_file_comes_back(file):
     node = load_document(document, registry()).node
     assert node is not None
     assert normal(node.kind, plain(node)) == normal(node.kind, document.data)
+
+
+def test_cattrs_structures_every_part_of_a_valid_file(monkeypatch) -> None:
+    """Of a document without problems as of any other: there is no second way from data to classes."""
+    structured = []
+    of_cattrs = Converter.structure
+    monkeypatch.setattr(
+        Converter, "structure", lambda self, *given: structured.append(given) or of_cattrs(self, *given)
+    )
+    checked = validate(shipped() / "chips" / "trainium2.yaml")
+
+    assert not checked.report.diagnostics
+    spec, document = checked.graph.nodes["trainium2"].spec, checked.graph.nodes["trainium2"].document.data
+    assert any(data is document["spec"] and cls is type(spec) for data, cls in structured)

@@ -1,7 +1,7 @@
 """Plain data to typed values by cattrs, whose errors have paths, and typed values to plain data.
 
 It is as strict as the schema, so that accepted data needs no further check: ``True`` is not 1, 3.9 is not 3, an extra
-key is rejected, ``null`` is not "absent". :mod:`trnspec.loading.building` builds the same values of valid data.
+key is rejected, ``null`` is not "absent".
 """
 
 from __future__ import annotations
@@ -16,7 +16,17 @@ from cattrs import ClassValidationError, Converter, IterableValidationError
 from cattrs.errors import AttributeValidationNote, CattrsError, ForbiddenExtraKeysError, IterableValidationNote
 
 from trnspec.errors import QuantityError
-from trnspec.loading.building import builder, matching
+from trnspec.loading.values import (
+    exactly,
+    input_value,
+    int_or_text,
+    matching,
+    named,
+    number,
+    one_of,
+    quantity,
+    text,
+)
 from trnspec.model.annotations import Least, Measures, Pattern, Rounded
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
@@ -28,7 +38,7 @@ from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import UNITS, UnitTable
 
 if TYPE_CHECKING:
-    from trnspec.loading.building import Build
+    from trnspec.loading.values import Build
     from trnspec.quantities.units import Dimension
     from trnspec.yaml import Path
 
@@ -55,10 +65,18 @@ def _optional(annotation: Any, converter: Converter) -> Hook:
     return hook
 
 
-def _leaf(annotation: Any, units: UnitTable) -> Hook:
-    """The builder of an annotation whose data have no parts."""
-    build = builder(annotation, units)
+def _leaf(build: Build) -> Hook:
+    """The hook of a value without parts."""
     return lambda value, _: build(value)
+
+
+def _reference(annotation: Any, _: Converter) -> Hook:
+    (target,) = get_args(annotation)
+    return _leaf(named(target if isinstance(target, type) else None))
+
+
+def _words(annotation: Any, _: Converter) -> Hook:
+    return _leaf(one_of(get_args(annotation)))
 
 
 class _FigureConverter(Converter):
@@ -181,13 +199,23 @@ def converter(units: UnitTable = UNITS) -> Converter:
         (_of_origin(Mapping), _mapping),
         (_is_optional, _optional),
         (_of_origin(Annotated), _annotated),
+        (_of_origin(Ref), _reference),
+        (_of_origin(Literal), _words),
     )
     for predicate, factory in factories:
         converter.register_structure_hook_factory(predicate, factory)
-    for leaf in (int, str, bool, float, Quantity, int | str):
-        converter.register_structure_hook(leaf, _leaf(leaf, units))
-    for predicate in (_of_origin(Ref), _of_origin(Literal), lambda annotation: annotation == InputValue):
-        converter.register_structure_hook_factory(predicate, functools.partial(_leaf, units=units))
+    leaves: tuple[tuple[Any, Build], ...] = (
+        (int, exactly(int, "a whole number")),
+        (bool, exactly(bool, "true or false")),
+        (float, number),
+        (str, text),
+        (int | str, int_or_text),
+        (Quantity, quantity(units)),
+    )
+    for leaf, build in leaves:
+        converter.register_structure_hook(leaf, _leaf(build))
+    # A union is compared with each annotation: a predicate of its class would find other unions.
+    converter.register_structure_hook_func(lambda annotation: annotation == InputValue, _leaf(input_value))
     converter.register_unstructure_hook(Quantity, lambda q: q.text)
     converter.register_unstructure_hook_factory(_of_origin(Ref), lambda _: str)
     converter.register_unstructure_hook_factory(attrs.has, _plain_object)
@@ -229,12 +257,6 @@ def _plain_rounded(value: RoundedCount) -> Any:
 def _plain_figure(figure: Figure) -> Any:
     plain = _plain_object(Figure)(figure)
     return plain["value"] if len(plain) == 1 else plain
-
-
-def hook_of(annotation: Any, units: UnitTable) -> Build:
-    """A builder of an annotation of a form that only cattrs knows."""
-    hook = converter(units).get_structure_hook(annotation)
-    return lambda value: hook(value, annotation)
 
 
 def rejections_of(error: BaseException, path: Path = ()) -> Iterator[tuple[Path, str]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from trnspec.loading.building import builder
+from trnspec.loading.conversion import converter, rejections_of
 from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata, Node
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Path
@@ -44,10 +44,9 @@ def structure(
                 rejections.append(Rejection((), f"{key} is missing"))
             continue
         try:
-            parts[key] = builder(cls, units)(data[key])
-        except Exception:  # noqa: BLE001  # the converter raises the same error with its path
-            parts[key], rejected = _converted(data[key], cls, units)
-            rejections += [Rejection((key, *r.path), r.message) for r in rejected]
+            parts[key] = converter(units).structure(data[key], cls)
+        except Exception as error:  # noqa: BLE001  # every error of a hook arrives here, alone or in a group
+            rejections += [Rejection((key, *path), message) for path, message in rejections_of(error)]
     rejections += [Rejection((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
     for key, values in (("api_version", (API_VERSION, *OLDER_VERSIONS)), ("kind", (kind,))):
         if data.get(key) not in values:
@@ -55,16 +54,6 @@ def structure(
     if rejections:
         raise StructureError(rejections)
     return Node(kind=kind, document=document, units=units, **parts)
-
-
-def _converted(value: Any, cls: Any, units: UnitTable) -> tuple[Any, list[Rejection]]:
-    """The value that the builder rejected, and the reasons with their paths."""
-    from trnspec.loading.conversion import converter, rejections_of
-
-    try:
-        return converter(units).structure(value, cls), []
-    except Exception as error:  # noqa: BLE001  # every error of a hook arrives here, alone or in a group
-        return None, [Rejection(path, message) for path, message in rejections_of(error)]
 
 
 _ENVELOPE = ("api_version", "kind", "metadata", "spec", "claims")
@@ -80,8 +69,6 @@ class StructureError(Exception):
 
 def plain(node: Node[Any]) -> dict[str, Json]:
     """The document of a node as plain data; structuring it again gives an equal node."""
-    from trnspec.loading.conversion import converter
-
     data: dict[str, Json] = {"api_version": API_VERSION, "kind": node.kind}
     data["metadata"] = converter().unstructure(node.metadata)
     data["spec"] = converter().unstructure(node.spec)
