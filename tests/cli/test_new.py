@@ -1,19 +1,27 @@
-"""``trnspec new KIND``: documents from options and prompts, for every kind, without a finding."""
+"""``trnspec new KIND``: documents from values by path, from prompts and as stubs, for every kind."""
 
 from __future__ import annotations
 
 import io
 
+import click
 import pytest
 from click.testing import CliRunner
 from running import Here
 
 from trnspec.api import registry, validate
 from trnspec.cli import group
-from trnspec.cli.new_document import kind_command
-from trnspec.model.form import entries, missing
+from trnspec.cli.new_document import Draft, kind_command
+from trnspec.model.reflection import dotted
+from trnspec.yaml import read_text
 
-SOURCE = ("--publisher", "Acme", "--as_of", "2026-10", "--rank", "vendor-chip-page")
+
+def values(**given: str) -> tuple[str, ...]:
+    """``--set`` for each value; ``__`` in a name is a point."""
+    return tuple(word for name, text in given.items() for word in ("--set", f"{name.replace('__', '.')}={text}"))
+
+
+SOURCE = values(publisher="Acme", as_of="2026-10", rank="vendor-chip-page")
 
 
 @pytest.fixture
@@ -26,29 +34,21 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
 
 def test_a_catalog_is_written_and_has_no_finding(here) -> None:
     """Source, link, chip, server; each is checked with those before it."""
+    given = ("--source", "acme-2026-10")
+    sets = (
+        values(bandwidth__per_direction="50 GB/s", connects="chips"),
+        values(other__clock="1.4 GHz", other__l2="32 MiB", memory__capacity="64 GiB", launched="2026-09"),
+        values(chips__chip="acme-1", chips__count="8", fabric__link="acme-link", host__vcpus="192"),
+        values(fabric__topology__shape="torus", fabric__topology__dimensions="2,4"),
+    )
+    given = ("--source", "acme-2026-10")
+    more = ("--set", "peak.dense.{bf16,fp16}=1,400 TFLOPS", "--set", "dies.note=two", "--set", "dies=2")
+    page = ("--where", "page 2", "--title", "Acme One")
     lines = (
         ("source", "--output", "hw/sources/acme-2026-10.yaml", *SOURCE),
-        (
-            "link",
-            "--output",
-            "hw/links/acme-link.yaml",
-            "--source",
-            "acme-2026-10",
-            "--bandwidth.per_direction",
-            "50 GB/s",
-            "--connects",
-            "chips",
-        ),
-        (
-            *("chip", "--output", "hw/chips/acme-1.yaml", "--source", "acme-2026-10", "--where", "page 2"),
-            *("--title", "Acme One", "--memory.capacity", "64 GiB", "--peak.dense.bf16", "1,400 TFLOPS"),
-            *("--launched", "2026-09", "--other", "clock=1.4 GHz", "--other", "l2=32 MiB"),
-        ),
-        (
-            *("server", "--output", "hw/servers/acme-8.yaml", "--source", "acme-2026-10"),
-            *("--chips.chip", "acme-1", "--chips.count", "8", "--fabric.link", "acme-link"),
-            *("--fabric.topology.shape", "torus", "--fabric.topology.dimensions", "2,4", "--host.vcpus", "192"),
-        ),
+        ("link", "acme-link", *given, *sets[0], "--output", "hw/links/acme-link.yaml"),
+        ("chip", "--output", "hw/chips/acme-1.yaml", *given, *page, *sets[1], *more),
+        ("server", "--output", "hw/servers/acme-8.yaml", *given, *sets[2], *sets[3]),
     )
     done = [here("new", *line) for line in lines]
 
@@ -66,7 +66,8 @@ def test_a_catalog_is_written_and_has_no_finding(here) -> None:
         "  where: page 2\n"
         "spec:\n"
         '  launched: "2026-09"\n'
-        '  peak: {dense: {bf16: "1,400 TFLOPS"}}\n'
+        "  dies: {value: 2, note: two}\n"
+        '  peak: {dense: {bf16: "1,400 TFLOPS", fp16: "1,400 TFLOPS"}}\n'
         "  memory: {capacity: 64 GiB}\n"
         "  other: {clock: 1.4 GHz, l2: 32 MiB}\n"
     )
@@ -75,11 +76,12 @@ def test_a_catalog_is_written_and_has_no_finding(here) -> None:
 
 
 def test_printed_without_a_file(here) -> None:
-    done = here("new", "source", "--name", "acme-2026-10", *SOURCE)
+    done = here("new", "source", "acme-2026-10", *SOURCE)
 
     assert (0, "") == (done.status, done.err)
     assert (
-        done.out.endswith("spec: {publisher: Acme, as_of: 2026-10, rank: vendor-chip-page}\n") or "  rank: " in done.out
+        done.out.endswith('spec: {publisher: Acme, as_of: "2026-10", rank: vendor-chip-page}\n')
+        or "  rank: " in done.out
     )
     (here.folder / "sources").mkdir()
     (here.folder / "sources" / "acme-2026-10.yaml").write_text(done.out)
@@ -89,50 +91,96 @@ def test_printed_without_a_file(here) -> None:
 @pytest.mark.parametrize(
     ("args", "parts"),
     [
-        (("source",), ["--name, ", "--publisher (text", "--as_of (text", "--rank (one of vendor-chip-page, "]),
-        (("chip", "--name", "a"), ["a Chip requires --source, --memory.capacity (information, such as 32 GiB)"]),
+        (("source",), ["NAME, ", "publisher (text", "as_of (text", "rank (one of vendor-chip-page, "]),
+        (("chip", "a"), ["a Chip requires --source, memory.capacity (information, such as 32 GiB): "]),
         (
-            ("chip", "--name", "a", "--source", "s", "--memory.capacity", "1 GiB", "--cores.count", "2"),
-            ["a Chip requires --cores.core (name of a Core, such as neuroncore-v2)"],
+            ("chip", "a", "--source", "s", *values(memory__capacity="1 GiB", cores__count="2")),
+            ["a Chip requires cores.core (name of a Core, such as neuroncore-v2): "],
         ),
-        (("server", "--name", "a", "--source", "s"), ["--chips.chip (name of a Chip", "--chips.count (integer >= 1"]),
+        (("server", "a", "--source", "s"), ["chips.chip (name of a Chip", "chips.count (integer >= 1"]),
     ],
 )
-def test_everything_that_is_missing_is_in_one_error(here, args, parts) -> None:
+def test_everything_that_is_missing_is_listed_and_marked_in_a_stub(here, args, parts) -> None:
     done = here("new", *args)
 
-    message, hint = done.err.splitlines()
-    assert (2, "") == (done.status, done.out)
-    assert [] == [part for part in parts if part not in message]
-    kind = f"trnspec new {args[0]} --help lists the fields, and has an example"
-    sources = "trnspec source lists the sources, trnspec new source writes one; " if "--source" in message else ""
-    assert f"hint: {sources}{kind}" == hint
+    assert 1 == done.status
+    assert [] == [part for part in parts if part not in done.err]
+    assert "# REQUIRED" in done.out
+    assert ("--source" in done.err.splitlines()[0]) == ("trnspec new source writes one" in done.err)
 
 
-CHIP = ("new", "chip", "--name", "a", "--source", "neuron-trn2-2026-08")
+@pytest.mark.parametrize("kind", registry().kinds)
+def test_stub_lists_every_field_and_lacks_only_required_values(here, kind) -> None:
+    """The stub is YAML of that kind; what validation reports are its empty values."""
+    known = registry()
+    done = here("new", kind.lower(), "a-name", "--stub") if kind != "Model" else None
+    text = done.out if done is not None else Draft(known.kinds[kind], known, {"name": "a-name"}).stub()
+    document = read_text(text)
+
+    assert (kind, "a-name") == (document.data["kind"], document.data["metadata"]["name"])
+    assert not document.problems
+    for name in known.kinds[kind].spec.__annotations__:
+        assert name.isupper() or name == "KIND" or f"  {name}:" in text or f"  # {name}:" in text
+    spec = document.data["spec"] or {}
+    for path in Draft(known.kinds[kind], known, {"name": "a-name"}).missing():
+        value = {"spec": spec, "metadata": document.data["metadata"]}
+        for step in path:
+            value = value[step]
+        assert value is None
+
+
+CHIP = ("new", "chip", "a", "--source", "neuron-trn2-2026-08")
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    ("path", "value", "code"),
     [
-        (("--memory.capacity", "5 GB/s"), "--memory.capacity: "),
-        (("--memory.capacity", "32"), "has no unit"),
-        (("--memory.capacity", "1 GiB", "--dies", "0"), "--dies: '0' is not an integer >= 1"),
-        (("--memory.capacity", "1 GiB", "--launched", "soon"), "--launched: 'soon' is not a date such as 2024-02-13"),
-        (("--memory.capacity", "1 GiB", "--other", "clock"), "--other: expected NAME=VALUE"),
+        ("memory.capacity", "5 GB/s", "TRN112"),
+        ("memory.capacity", "32", "TRN110"),
+        ("dies", "0", "TRN106"),
+        ("launched", "soon", "TRN105"),
+        ("other.clock", "fast", "TRN113"),
+        ("generation", "{value: 3", "TRN103"),
     ],
 )
-def test_values_are_checked(here, args, message) -> None:
+def test_wrong_values_have_the_findings_of_validate(here, path, value, code) -> None:
+    given = ("--set", f"{path}={value}", *(() if path == "memory.capacity" else values(memory__capacity="1 GiB")))
+    done = here(*CHIP, *given)
+    (here.folder / "chips").mkdir()
+    (here.folder / "chips" / "a.yaml").write_text(done.out)
+    found = [d for d in validate(["chips"]).report.diagnostics if d.severity.label == "error"]
+
+    assert 1 == done.status
+    assert code in [d.code for d in found]
+    assert [] == [d for d in found if d.message not in done.err]
+    assert 1 == here(*CHIP, *given, "--output", "b.yaml").status
+    assert not (here.folder / "b.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "message", "hint"),
+    [
+        (values(memory__capacty="1 GiB"), "Chip has no field 'memory.capacty'", "did you mean 'memory.capacity'"),
+        (values(zzzzzz="1"), "Chip has no field 'zzzzzz'", "trnspec explain chip lists the paths"),
+        (("--set", "dies"), "--set dies: expected PATH=VALUE", ""),
+        (("--set", "a.{b=1"), "the braces in 'a.{b' do not match", ""),
+        (("--memory-capacity", "1 GiB"), "no such option: --memory-capacity", "--set memory.capacity=VALUE"),
+        (("--memory.capacity", "1 GiB"), "no such option: --memory.capacity", "--set memory.capacity=VALUE"),
+        (("--weight", "1 kg"), "no such option: --weight", "--set PATH=VALUE"),
+    ],
+)
+def test_wrong_paths_and_former_options(here, args, message, hint) -> None:
     done = here(*CHIP, *args)
 
     assert (2, "") == (done.status, done.out)
     assert message in done.err
+    assert hint in done.err
 
 
-def test_documents_with_errors_are_not_written(here) -> None:
+def test_files_with_errors_are_not_written(here) -> None:
     """A total that contradicts the parts, and a source that no catalog has."""
-    server = ("new", "server", "--chips.chip", "trainium2", "--chips.count", "16", "--output", "servers/a.yaml")
-    wrong = here(*server, "--source", "neuron-trn2-2026-08", "--stated.memory.capacity", "1,600 GiB")
+    server = ("new", "server", *values(chips__chip="trainium2", chips__count="16"), "--output", "servers/a.yaml")
+    wrong = here(*server, "--source", "neuron-trn2-2026-08", *values(stated__memory__capacity="1,600 GiB"))
     unknown = here(*server, "--source", "acme-2026")
 
     assert [(1, ""), (1, "")] == [(d.status, d.out) for d in (wrong, unknown)]
@@ -152,19 +200,9 @@ def test_nothing_is_overwritten(here) -> None:
 
 def test_a_price(here) -> None:
     """Its figures are a mapping: each has its region."""
-    done = here(
-        *(
-            "new",
-            "price",
-            "--name",
-            "trn1.32xlarge-spot",
-            "--source",
-            "karpenter-pricing-2026-07",
-            "--server",
-            "trn1.32xlarge",
-        ),
-        *("--type", "spot", "--hourly", "us-east-1=21.50 USD/h", "--hourly", "us-west-2=21.50 USD/h"),
-    )
+    given = values(server="trn1.32xlarge", type="spot")
+    given += ("--set", "hourly.{us-east-1,us-west-2}=21.50 USD/h")
+    done = here("new", "price", "trn1.32xlarge-spot", "--source", "karpenter-pricing-2026-07", *given)
 
     assert (0, "") == (done.status, done.err)
     assert "  hourly: {us-east-1: 21.50 USD/h, us-west-2: 21.50 USD/h}\n" in done.out
@@ -175,24 +213,35 @@ def test_prompts(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("trnspec.cli.new_document.on_terminal", lambda: True)
     answers = "acme-1\nneuron-trn2-2026-08\nneuroncore-v3\n32\n64 GiB\n"
-    done = CliRunner().invoke(group, ["new", "chip", "--cores.count", "2"], input=answers)
+    done = CliRunner().invoke(group, ["new", "chip", "--set", "cores.count=2"], input=answers)
 
     assert 0 == done.exit_code
-    prompts = ["Name", "Source", "cores.core (name of a Core", "memory.capacity (information", "memory.capacity ("]
+    prompts = ["NAME", "--source", "cores.core (name of a Core", "memory.capacity (information", "memory.capacity ("]
     places = [done.stderr.index(prompt) for prompt in prompts]
     assert sorted(places) == places
     assert 2 == done.stderr.count("memory.capacity (information, such as 32 GiB): ")
     assert "  cores: {core: neuroncore-v3, count: 2}\n  memory: {capacity: 64 GiB}\n" in done.stdout
 
 
-def test_every_kind_has_a_command() -> None:
-    """Its options are the fields of its class: no field is listed by hand, and none is lost."""
+def test_every_kind_has_a_command_with_few_options(here) -> None:
+    """Its example sets fields that are required."""
     known = registry()
     for kind in known.kinds.values():
-        options = {option for p in kind_command(kind, known).params for option in p.opts}
-        paths = {e.path for e in entries(kind.spec)}
-        assert paths <= {o.removeprefix("--").removeprefix("spec.") for o in options}
-        assert {f"--{path}" for path in missing(kind.spec, frozenset()) if path in paths} <= options | {"--spec.note"}
+        command = kind_command(kind, known)
+        required = {dotted(path[1:]) for path in Draft(kind, known, {}).missing() if path[0] == "spec"}
+        shown = {word.partition("=")[0] for word in command.examples[0][0].replace("'", "").split() if "=" in word}
+        assert len(command.params) <= 15
+        assert shown <= required
+        assert bool(shown) == bool(required)
+
+
+@pytest.mark.parametrize(("typed", "found"), [("memory.c", ["memory.capacity="]), ("die", ["dies="]), ("x", [])])
+def test_paths_are_completed(typed, found) -> None:
+    known = registry()
+    command = kind_command(known.kinds["Chip"], known)
+    param = next(p for p in command.params if p.name == "values")
+
+    assert found == [item.value for item in param.shell_complete(click.Context(command), typed)]
 
 
 def test_help_lists_the_kinds(here) -> None:

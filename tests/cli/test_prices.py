@@ -50,17 +50,17 @@ def test_list(here) -> None:
 
 
 def test_new_price_is_valid(here, tmp_path) -> None:
-    given = ("--source", "karpenter-pricing-2026-07", "--server", "trn1.32xlarge", "--type", "on-demand")
+    given = ("--source", "karpenter-pricing-2026-07", "--set", "server=trn1.32xlarge", "--set", "type=on-demand")
     file = tmp_path / "prices" / "trn1.32xlarge-on-demand-europe.yaml"
-    done = here("new", "price", *given, "--hourly", "eu-central-1=26.90 USD/h", "--out", str(file))
+    done = here("new", "price", *given, "--set", "hourly.eu-central-1=26.90 USD/h", "--out", str(file))
 
     assert (0, ()) == (done.status, validate([str(file)]).report.diagnostics)
 
 
 def test_new_price_with_a_wrong_factor_is_not_written(here, tmp_path) -> None:
-    given = ("--source", "karpenter-pricing-2026-07", "--server", "trn1.32xlarge", "--type", "on-demand")
+    given = ("--source", "karpenter-pricing-2026-07", "--set", "server=trn1.32xlarge", "--set", "type=on-demand")
     file = tmp_path / "prices" / "trn1.32xlarge-on-demand-europe.yaml"
-    done = here("new", "price", *given, "--hourly", "eu-central-1=269.0 USD/h", "--out", str(file))
+    done = here("new", "price", *given, "--set", "hourly.eu-central-1=269.0 USD/h", "--out", str(file))
 
     assert (1, False) == (done.status, file.exists())
     assert "TRN803" in done.err

@@ -243,16 +243,16 @@ def test_the_command_writes_a_document(here):
     printed = here("new", "model", "--from", "config.json")
     assert (0, "") == (printed.status, printed.err)
     assert "\n  name: acme-8b-instruct\n  title: Acme-8B-Instruct\n" in printed.out
-    written = here(
-        "new", "model", "--from", "config.json", "--name", "mine", "--title", "Mine", "--out", "models/mine.yaml"
-    )
+    written = here("new", "model", "mine", "--from", "config.json", "--title", "Mine", "--out", "models/mine.yaml")
     assert (0, "") == (written.status, written.err)
     assert written.out.startswith("models/mine.yaml: written.")
     assert 0 == here("validate", "models/mine.yaml").status
     assert 0 != here("new", "model", "--from", "config.json", "--name", "mine", "--out", "models/mine.yaml").status
 
 
-@pytest.mark.parametrize(("content", "words"), [("{", ":1:2"), ("[]", "no JSON object"), (json.dumps(LLAMA), "--name")])
+@pytest.mark.parametrize(
+    ("content", "words"), [("{", ":1:2"), ("[]", "no JSON object"), (json.dumps(LLAMA), "trnspec new model NAME")]
+)
 def test_the_command_refuses(here, content, words):
     (here.folder / "config.json").write_text(content)
     result = here("new", "model", "--from", "config.json")

@@ -1,4 +1,4 @@
-"""``trnspec new``: documents from options and prompts, and from files of other programs."""
+"""``trnspec new``: documents from values by path and prompts, and from files of other programs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Kinds(Group):
 def command() -> None:
     """Write a new document of the catalog.
 
-    The options of a kind are its fields: trnspec new chip --help lists them.
+    Values are given by path: trnspec new chip NAME --source NAME --set memory.capacity='96 GiB'.
     """
 
 
@@ -48,11 +48,12 @@ def command() -> None:
     "model",
     cls=GroupedCommand,
     examples=(
-        ("trnspec new model --from config.json --name my-model", "A model of the Hugging Face Hub, printed:"),
-        ("trnspec new model --from config.json --name my-model --output models/my-model.yaml", "Written to a file:"),
+        ("trnspec new model my-model --from config.json", "A model of the Hugging Face Hub, printed:"),
+        ("trnspec new model my-model --from config.json --output models/my-model.yaml", "Written to a file:"),
         ("trnspec eval memory --model config.json --on trn2.48xlarge --seq 4096", "Without a document:"),
     ),
 )
+@click.argument("name", required=False)
 @click.option(
     "--from",
     "file",
@@ -64,10 +65,10 @@ def command() -> None:
 )
 @click.option(
     "--name",
+    "named",
     cls=GroupedOption,
-    group="Input",
     metavar="NAME",
-    help="The name of the document; by default that in config.json, where it states one.",
+    hidden=True,
 )
 @click.option("--title", cls=GroupedOption, group="Input", metavar="TEXT", help="Its title; by default the name.")
 @click.option(
@@ -86,8 +87,12 @@ def command() -> None:
     metavar="FILE",
     help="Write to this file; it must not exist.",
 )
-def model_(file: str, name: str | None, title: str | None, source: str | None, out: str | None) -> None:
+def model_(  # the options above
+    name: str | None, file: str, named: str | None, title: str | None, source: str | None, out: str | None
+) -> None:
     """Write the document of a model from the config.json of the Hugging Face Hub.
+
+    NAME is by default the name in config.json, where it states one.
 
     The language model of a multimodal model is imported alone. Keys that are missing take the default of their class, and
     the note of the document says so. A key that may matter and is not known is an error.
@@ -100,7 +105,7 @@ def model_(file: str, name: str | None, title: str | None, source: str | None, o
     text = sys.stdin.read() if file == "-" else None
     config = read_config(file, text)
     model = imported(config)
-    name, title = _named(config, name, title)
+    name, title = _named(config, name or named, title)
     document = model_document(model.model, name=name, title=title, source=source, notes=model.notes)
     if out is None:
         sys.stdout.write(document)
@@ -120,7 +125,7 @@ def _named(config: dict[str, Any], name: str | None, title: str | None) -> tuple
     stated = str(config.get("_name_or_path") or "").rstrip("/").rpartition("/")[2]
     if name is None:
         if not stated:
-            raise UsageError("config.json states no name; give the document one with --name")
+            raise UsageError("config.json states no name; name the document: trnspec new model NAME")
         name = re.sub(r"[^a-z0-9.]+", "-", stated.lower()).strip("-.")
         title = title or stated
     return name, title or name

@@ -1,7 +1,8 @@
-"""``trnspec new KIND``: a document of any kind from options or prompts, those of plugins included."""
+"""``trnspec new KIND``: a document of any kind from values by path, from prompts, or as a stub to be filled in."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -10,69 +11,144 @@ import click
 from attrs import evolve
 
 from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
-from trnspec.model.form import Entry, entries, missing, nested, value
+from trnspec.model.figure import Figure
+from trnspec.model.reflection import (
+    ChoiceShape,
+    Field,
+    FigureShape,
+    ListShape,
+    ObjectShape,
+    RefShape,
+    Shape,
+    TextShape,
+    dotted,
+    field_at,
+    fields_below,
+    fields_of,
+    shape_in_document,
+    spread,
+    summary,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
+    from click.shell_completion import CompletionItem
+
+    from trnspec.diagnostics import Diagnostic
     from trnspec.plugins.api import Kind, Registry
+    from trnspec.yaml import Path
 
-_METADATA = ("name", "title", "source", "where")
-_RESERVED = frozenset({*_METADATA, "output", "out", "catalog", "help"})
+_MOST_REQUIRED = 3
+"""The most values of the example in ``--help``."""
+
+
+class KindCommand(GroupedCommand):
+    """The command of one kind; an option that is a field of the kind is answered with ``--set``."""
+
+    def __init__(self, kind: Kind, **more: Any) -> None:
+        super().__init__(kind.name.lower(), **more)
+        self.kind = kind
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; the hint for an option that does not exist shows ``--set``."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            flat = error.option_name.lstrip("-").replace("-", "_").replace(".", "_")
+            paths = (dotted(path) for path, _ in fields_below(self.kind.spec))
+            path = next((p for p in paths if p.replace(".", "_") == flat), "PATH")
+            hint = f"values are given by path: --set {path}=VALUE; trnspec explain {self.name} lists the paths"
+            raise UsageError(f"no such option: {error.option_name}", hint=hint) from None
 
 
 def kind_command(kind: Kind, known: Registry) -> click.Command:
-    """The command that writes a document of a kind; its options are the fields of its class."""
-    from trnspec.atomic_write import write
-    from trnspec.model.reflection import summary
-
-    listed = tuple(entries(kind.spec))
-    required = frozenset(missing(kind.spec, frozenset()))
+    """The command that writes a document of a kind."""
+    sourced = _is_sourced(kind)
     params: list[click.Parameter] = [
-        _option("--name", "The name of the document; by default that of the file.", group="Document", metavar="NAME"),
+        click.Argument(["name"], required=False),
+        # Its former form.
+        GroupedOption(["--name", "named"], metavar="NAME", hidden=True),
         _option("--title", "Its title; by default the name.", group="Document", metavar="TEXT"),
     ]
-    if _is_sourced(kind):
+    if sourced:
         params += [
             _option("--source", "The source document that states the figures.", group="Document", metavar="NAME"),
             _option("--where", "The place in the source.", group="Document", metavar="TEXT"),
         ]
-    params += [_entry_option(entry, n, entry.path in required) for n, entry in enumerate(listed)]
     params += [
+        GroupedOption(
+            ["--set", "values"],
+            help="A value, by its path below spec: --set memory.capacity='96 GiB'; may be repeated.",
+            group="Document",
+            metavar="PATH=VALUE",
+            multiple=True,
+            shell_complete=_completed_paths,
+        ),
+        GroupedOption(["--stub"], help="Write all fields as comments, to be filled in.", group="Output", is_flag=True),
         _option("--output", "Write to this file; it must not exist.", "--out", group="Output", metavar="FILE"),
         _option("--catalog", "Also resolve names in this catalog.", group="Output", metavar="DIR"),
     ]
 
-    def callback(output: str | None, catalog: str | None, **given: Any) -> None:
-        metadata = {key: given.pop(key) for key in _METADATA if given.get(key)}
-        file = None if output is None else FilePath(output)
-        if file is not None and file.exists():
+    def callback(  # the parameters above
+        name: str | None,
+        named: str | None,
+        values: tuple[str, ...],
+        output: str | None,
+        catalog: str | None,
+        *,
+        stub: bool,
+        **metadata: str | None,
+    ) -> None:
+        if output is not None and FilePath(output).exists():
             raise UsageError(f"{output} exists; remove it, or name another file")
-        if file is not None:
-            metadata.setdefault("name", file.stem)
-        text = _text(kind, known, metadata, given)
-        if _has_errors(text, output or f"{kind.folder}/{metadata['name']}.yaml", kind, known, catalog):
-            raise click.exceptions.Exit(1)
-        if file is None:
-            sys.stdout.write(text)
-            return
-        write({file: text.encode()})
-        click.echo(f"{output}: written. Next: trnspec validate {output}")
+        name = name or named or (None if output is None else FilePath(output).stem)
+        given = {"name": name, "title": metadata.pop("title") or name, **metadata}
+        draft = Draft(kind, known, {key: text for key, text in given.items() if text})
+        for text in values:
+            draft.set(text)
+        if not stub and draft.missing() and on_terminal():
+            draft.prompt()
+        missing = draft.missing()
+        if stub or missing:
+            text, failed = draft.stub(), not stub
+        else:
+            text = draft.text()
+            file = output or f"{kind.folder}/{draft.data['metadata']['name']}.yaml"
+            failed = _has_errors(text, file, kind, known, catalog)
+        if missing and not stub:
+            lacking = ", ".join(_described(kind, path) for path in missing)
+            click.echo(f"a {kind.name} requires {lacking}: a stub to be filled in", err=True)
+            if ("metadata", "source") in missing:
+                click.echo("hint: trnspec source lists the sources, trnspec new source writes one", err=True)
+        if output is None:
+            click.echo(text, nl=False)
+        elif failed and not missing:
+            click.echo("nothing was written", err=True)
+        else:
+            from trnspec.atomic_write import write
 
-    example = [f"trnspec new {kind.name.lower()} --name NAME"]
-    example += ["--source NAME"] if _is_sourced(kind) else []
-    example += [f"--{_flag(e)} '{e.example or (*e.words, e.type)[0]}'" for e in listed if e.path in required]
-    return GroupedCommand(
-        kind.name.lower(),
+            write({FilePath(output): text.encode()})
+            click.echo(f"{output}: written. Next: trnspec validate {output}")
+        if failed:
+            raise click.exceptions.Exit(1)
+
+    required = [(path, field_at(kind.spec, path[1:])) for path in Draft(kind, known, {}).missing() if path[0] == "spec"]
+    example = [f"trnspec new {kind.name.lower()} NAME", *(["--source NAME"] if sourced else [])]
+    example += [f"--set {dotted(p[1:])}='{_example(f)}'" for p, f in required[:_MOST_REQUIRED] if f is not None]
+    return KindCommand(
+        kind,
         params=params,
         callback=callback,
         help=(
-            f"Write a document of the kind {kind.name}.\n\n{summary(kind.spec)} On a terminal, what is missing is prompted"
-            " for. Values that are not known are left out. A document with an error is not written."
+            f"Write the document NAME of the kind {kind.name}.\n\n{summary(kind.spec)} trnspec explain {kind.name.lower()} "
+            "lists the paths of its values. On a terminal, what is missing is prompted for; elsewhere a stub is written. "
+            "Values that are not known are left out."
         ),
         short_help=summary(kind.spec),
-        examples=((" ".join(example), "The fields that are required:"),),
+        examples=((" ".join(example), "With required fields:"),),
     )
 
 
@@ -85,117 +161,162 @@ def _is_sourced(kind: Kind) -> bool:
     return bool(getattr(kind.spec, "SOURCED", True))
 
 
-def _flag(entry: Entry) -> str:
-    return f"spec.{entry.path}" if entry.path in _RESERVED else entry.path
+def _completed_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
+    from click.shell_completion import CompletionItem
+
+    assert isinstance(ctx.command, KindCommand)
+    fields = ((dotted(path), field) for path, field in fields_below(ctx.command.kind.spec))
+    return [CompletionItem(f"{p}=", help=f.description) for p, f in fields if p.startswith(incomplete) and not f.cls]
 
 
-def _entry_option(entry: Entry, number: int, required: bool) -> GroupedOption:  # noqa: FBT001  # of this module
-    such = f" Such as {entry.example}." if entry.example and not entry.words else ""
-    words = entry.type.upper() if len(entry.type) <= 20 else "VALUE"
-    group = entry.path.partition(".")[0] if "." in entry.path else "Fields"
-    flag = f"--{_flag(entry)}"
-    return GroupedOption(
-        # The name of the field, and as other options are written.
-        [*dict.fromkeys([flag, flag.replace("_", "-")]), f"field_{number}"],
-        help=f"{entry.description}{such}{' Required.' if required else ''}".strip(),
-        group="Required" if required else group,
-        type=click.Choice(entry.words) if entry.words else str,
-        metavar=None if entry.words else f"NAME={words}" if entry.named else words,
-        multiple=entry.named,
-    )
+class Draft:
+    """A document that is being put together.
 
-
-def _text(kind: Kind, known: Registry, metadata: dict[str, str], given: Mapping[str, Any]) -> str:
-    """The document of some values, with those that are required and were not given."""
-    from trnspec.model.document_text import document_text
-
-    listed = tuple(entries(kind.spec))
-    values = {
-        e.path: _parsed(e, v, known) for n, e in enumerate(listed) if (v := given[f"field_{n}"]) not in (None, ())
-    }
-    values = _completed(kind, known, metadata, values)
-    metadata.setdefault("title", metadata["name"])
-    ordered = {key: metadata[key] for key in _METADATA if key in metadata}
-    return document_text(kind.name, ordered, nested({e.path: values[e.path] for e in listed if e.path in values}))
-
-
-def _parsed(entry: Entry, given: str | tuple[str, ...], known: Registry) -> Any:
-    """The value of an option; the values of a mapping are given one by one, each with its name.
-
-    Raises:
-        UsageError: It is not one; the message names the option.
+    Attributes:
+        kind: Its kind.
+        known: Kinds and units.
+        data: The values by part of the document: ``metadata`` and ``spec``.
     """
-    try:
-        return value(entry, given, known.units) if isinstance(given, str) else _mapping(entry, given, known)
-    except UsageError as error:
-        raise UsageError(f"--{_flag(entry)}: {error}") from None
+
+    def __init__(self, kind: Kind, known: Registry, metadata: dict[str, str]) -> None:
+        self.kind = kind
+        self.known = known
+        self.data: dict[Any, Any] = {"metadata": dict(metadata), "spec": {}}
+
+    def set(self, text: str) -> None:
+        """Set the value of ``PATH=VALUE``.
+
+        Raises:
+            UsageError: It has another form, or the kind has no such path.
+        """
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise UsageError(f"--set {text}: expected PATH=VALUE")
+        try:
+            paths = spread(name)
+        except ValueError as error:
+            raise UsageError(f"--set {text}: {error}") from None
+        for path in paths:
+            full = path if path[0] in self.data else ("spec", *path)
+            shape = shape_in_document(self.kind.spec, full)
+            if shape is None:
+                names = [dotted(p) for p, _ in fields_below(self.kind.spec)]
+                hint = did_you_mean(name, names) or f"trnspec explain {self.kind.name.lower()} lists the paths"
+                raise UsageError(f"{self.kind.name} has no field {dotted(path)!r}", hint=hint)
+            self.put(full, _value(value, shape))
+
+    def put(self, path: Path, value: Any) -> None:
+        """Set the value at a path; a value that has a note or a source becomes a mapping."""
+        *above, last = path
+        branch = self.data
+        for step in above:
+            inner = branch.setdefault(step, {})
+            if not isinstance(inner, dict):
+                inner = branch[step] = {"value": inner}
+            branch = inner
+        present = branch.get(last)
+        branch[last] = (
+            {"value": value, **present} if isinstance(present, dict) and not isinstance(value, dict) else value
+        )
+
+    def missing(self) -> list[Path]:
+        """The paths of required values that were not given."""
+        metadata = ("name", *(("source",) if _is_sourced(self.kind) else ()))
+        missing = [("metadata", key) for key in metadata if key not in self.data["metadata"]]
+        return [*missing, *_missing(self.kind.spec, self.data["spec"], ("spec",))]
+
+    def prompt(self) -> None:
+        """Prompt for what is missing, each until it is valid; answers may begin parts with required fields."""
+        while missing := self.missing():
+            for path in missing:
+                self._prompt(path)
+
+    def _prompt(self, path: Path) -> None:
+        from trnspec.loading.pipeline import load_document
+        from trnspec.yaml import read_text
+
+        shape = shape_in_document(self.kind.spec, path)
+        assert shape is not None
+        while True:
+            self.put(path, _value(click.prompt(_described(self.kind, path), err=True), shape))
+            problems = load_document(read_text(self.text()), self.known).problems
+            found = next((p for p in problems if p.path[: len(path)] == path), None)
+            if found is None:
+                return
+            click.echo(found.message + (f"; {found.hint}" if found.hint else ""), err=True)
+
+    def text(self) -> str:
+        """The text of the document."""
+        from trnspec.model.document_text import document_text
+
+        metadata = self.data["metadata"]
+        data = self._ordered({**self.data, "metadata": {"title": metadata.get("name", ""), **metadata}}, ())
+        return document_text(self.kind.name, data["metadata"], data["spec"])
+
+    def stub(self) -> str:
+        """The text of the document, with what is missing as comments."""
+        from trnspec.model.document_text import stub_text
+
+        data = self._ordered(self.data, ())
+        required = ("name", "title", *(("source",) if _is_sourced(self.kind) else ()))
+        metadata = {**dict.fromkeys(required), **data["metadata"]}
+        return stub_text(self.kind.name, self.kind.spec, metadata, data["spec"])
+
+    def _ordered(self, value: Any, path: Path) -> Any:
+        """Values in the order of the classes, those with numbers as keys as lists."""
+        from trnspec.model.key_order import key_order
+
+        if not isinstance(value, dict):
+            return value
+        inner = {key: self._ordered(each, (*path, key)) for key, each in value.items()}
+        if inner and all(isinstance(key, int) for key in inner):
+            return [inner[key] for key in sorted(inner)]
+        ranks = dict(zip(inner, key_order(self.kind.spec)(path, [*inner]), strict=True))
+        return {key: inner[key] for key in sorted(inner, key=ranks.__getitem__)}
 
 
-def _mapping(entry: Entry, given: tuple[str, ...], known: Registry) -> dict[str, Any]:
-    pairs = [text.partition("=") for text in given]
-    if not all(name and sign for name, sign, _ in pairs):
-        raise UsageError("expected NAME=VALUE")
-    return {name: value(entry, text, known.units) for name, _, text in pairs}
+def _missing(cls: type, given: Any, path: Path) -> Iterator[Path]:
+    """The required fields; those of a part only where the part is required, or where another field of it is given."""
+    for name, field in fields_of(cls).items():
+        value = given.get(name) if isinstance(given, dict) else None
+        if isinstance(field.shape, ObjectShape) and field.shape.cls is not Figure:
+            if field.required or isinstance(value, dict):
+                yield from _missing(field.shape.cls, value, (*path, name))
+        elif field.required and value is None:
+            yield (*path, name)
 
 
-def _completed(kind: Kind, known: Registry, metadata: dict[str, str], values: dict[str, Any]) -> dict[str, Any]:
-    """The values with what is required and was not given, from prompts.
+def _value(text: str, shape: Shape) -> Any:
+    """The value of a text as YAML; words, figures and dates are texts, and a list needs no brackets."""
+    from trnspec.yaml import read_text
 
-    Raises:
-        UsageError: Something is missing, and standard input is not a terminal; the message names all of it.
-    """
-    by_path = {entry.path: entry for entry in entries(kind.spec)}
-    asked = ("name", *(("source",) if _is_sourced(kind) else ()))
-    wanted = [*(key for key in asked if key not in metadata), *missing(kind.spec, frozenset(values))]
-    if wanted and not on_terminal():
-        listed_texts = [f"--{w}" if w in asked else _described(by_path.get(w), w) for w in wanted]
-        hint = f"trnspec new {kind.name.lower()} --help lists the fields, and has an example"
-        if "source" in wanted:
-            hint = "trnspec source lists the sources, trnspec new source writes one; " + hint
-        raise UsageError(f"a {kind.name} requires {', '.join(listed_texts)}", hint=hint)
-    for key in asked:
-        if key not in metadata:
-            metadata[key] = click.prompt(key.capitalize(), err=True)
-    completed = dict(values)
-    # The answers may begin a part that has required fields of its own.
-    while remaining := [path for path in missing(kind.spec, frozenset(completed)) if path in by_path]:
-        for path in remaining:
-            completed[path] = _prompted(by_path[path], known)
-    return completed
+    is_mapping = text.startswith("{")
+    if isinstance(shape, (TextShape, ChoiceShape, RefShape, FigureShape)) and not is_mapping:
+        return text
+    bare = isinstance(shape, ListShape) and not text.startswith("[")
+    document = read_text(f"value: [{text}]\n" if bare else f"value: {text}\n")
+    return text if document.data is None or document.problems else document.data.get("value")
+
+
+def _described(kind: Kind, path: Path) -> str:
+    """A value that is missing, with its type."""
+    if path[0] == "metadata":
+        return "NAME" if path[1] == "name" else f"--{path[1]}"
+    field = field_at(kind.spec, path[1:])
+    return dotted(path[1:]) + ("" if field is None else f" ({field.expected})")
+
+
+def _example(field: Field) -> str:
+    return field.example or (field.shape.words[0] if isinstance(field.shape, ChoiceShape) else field.type_words)
 
 
 def on_terminal() -> bool:
-    """Whether somebody can answer prompts."""
+    """Whether prompts can be answered."""
     return sys.stdin is not None and sys.stdin.isatty()
-
-
-def _described(entry: Entry | None, path: str) -> str:
-    if entry is None:
-        return f"{path} (write it in a file)"
-    return f"--{_flag(entry)} ({_expected(entry)})"
-
-
-def _expected(entry: Entry) -> str:
-    """The type of a value in words, with an example where it has one."""
-    if entry.words:
-        return f"one of {', '.join(entry.words)}"
-    return entry.type + (f", such as {entry.example}" if entry.example else "")
-
-
-def _prompted(entry: Entry, known: Registry) -> Any:
-    """A value from a prompt, which is repeated until it is valid."""
-    while True:
-        answer = click.prompt(f"{entry.path} ({_expected(entry)})", err=True)
-        try:
-            return value(entry, answer, known.units)
-        except UsageError as error:
-            click.echo(f"{error}", err=True)
 
 
 def _has_errors(text: str, file: str, kind: Kind, known: Registry, catalog: str | None) -> bool:
     """Check the document among those of the catalogs, and print what is found; true if that includes errors."""
-    import os
-
     from trnspec.api import load_documents, select
     from trnspec.checks.runner import check
     from trnspec.cli.common import here
@@ -212,14 +333,10 @@ def _has_errors(text: str, file: str, kind: Kind, known: Registry, catalog: str 
     settings = here()
     settings = evolve(settings, catalogs=(*roots, *settings.catalogs))
     selection = evolve(select(["-"], known, settings), stdin=False)
-    checked = check(
-        [load_document(read_text(text.encode(), file), known), *load_documents(selection, known)], known, settings
-    )
-    found = checked.report.diagnostics
+    loaded = [load_document(read_text(text.encode(), file), known), *load_documents(selection, known)]
+    checked = check(loaded, known, settings)
+    found: tuple[Diagnostic, ...] = tuple(checked.report.diagnostics)
     if found:
         report = render(checked.report, "text", color=use_color(sys.stderr, os.environ), texts=checked.texts)
         click.echo(report, err=True)
-    errors = any(d.severity is Severity.ERROR for d in found)
-    if errors:
-        click.echo("nothing was written", err=True)
-    return errors
+    return any(d.severity is Severity.ERROR for d in found)

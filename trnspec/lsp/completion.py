@@ -154,4 +154,4 @@ assert isinstance(_PATH, TextShape)
 def _paths(spec: type) -> Iterator[Path]:
     """The paths of the figures and numbers of a kind; those of a figure as a mapping apart."""
     own = set(ObjectShape(Figure).fields)
-    return (path for path in class_paths(shape_of(spec)) if path[-1] not in own)
+    return (path for path in class_paths(spec) if path[-1] not in own)

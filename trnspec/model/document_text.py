@@ -1,10 +1,13 @@
-"""The text of a document: YAML as it is written by hand, small mappings on one line."""
+"""The text of a document, complete or to be filled in: YAML as it is written by hand, small mappings on one line."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trnspec.model.document import API_VERSION
+from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
+from trnspec.model.reflection import ObjectShape, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,9 +25,38 @@ def document_text(kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any
         schema: The path of its JSON Schema, for editors.
     """
     lines = [f"# yaml-language-server: $schema={schema}"] if schema else []
-    lines += ["api_version: trnspec/v1", f"kind: {kind}"]
+    lines += [f"api_version: {API_VERSION}", f"kind: {kind}"]
     lines += ["metadata:", *_block(metadata, "  "), "spec:", *_block(spec, "  ")]
     return "\n".join(lines) + "\n"
+
+
+def stub_text(kind: str, cls: type, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+    """The text of a document to be filled in: required fields without a value, the others as comments.
+
+    Args:
+        kind: Its kind.
+        cls: The class of the kind.
+        metadata: Its metadata; ``None`` for a value that is missing.
+        spec: The values that are known.
+    """
+    lines = [f"api_version: {API_VERSION}", f"kind: {kind}", "metadata:"]
+    lines += [f"  {key}:{'  # REQUIRED' if value is None else f' {_flow(value)}'}" for key, value in metadata.items()]
+    return "\n".join([*lines, "spec:", *_stub(cls, spec, "  ")]) + "\n"
+
+
+def _stub(cls: type, given: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for name, field in fields_of(cls).items():
+        part = field.shape.cls if isinstance(field.shape, ObjectShape) and field.shape.cls is not Figure else None
+        value = given.get(name)
+        if part is not None and (isinstance(value, dict) or (value is None and field.required)):
+            yield f"{indent}{name}:"
+            yield from _stub(part, value or {}, indent + "  ")
+        elif value is not None:
+            yield f"{indent}{name}: {_flow(value)}"
+        elif field.required:
+            yield f"{indent}{name}:  # REQUIRED: {field.expected}. {field.description}"
+        else:
+            yield f"{indent}# {name}:  # {field.expected}. {field.description}"
 
 
 def _block(fields: Mapping[str, Any], indent: str) -> Iterator[str]:

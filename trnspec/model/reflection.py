@@ -148,6 +148,13 @@ class Field:
         return type_words(self.shape)
 
     @property
+    def expected(self) -> str:
+        """The type or the words to choose from, with the example where there is one."""
+        if isinstance(self.shape, ChoiceShape):
+            return f"one of {', '.join(self.shape.words)}"
+        return self.type_words + (f", such as {self.example}" if self.example else "")
+
+    @property
     def cls(self) -> type | None:
         """The class whose fields the value has; that of the items for a list or a mapping."""
         return next((cls for cls in classes_in(self.shape) if cls is not Figure), None)
@@ -358,13 +365,18 @@ def shape_in_document(spec: type, path: Path) -> Shape | None:
     return None
 
 
-def class_paths(shape: Shape, path: Path = ()) -> Iterator[Path]:
+def fields_below(cls: type, path: Path = (), above: tuple[type, ...] = ()) -> Iterator[tuple[Path, Field]]:
+    """The fields of a class and of its parts by path, those in lists and mappings apart; no class inside itself."""
+    for name, member in fields_of(cls).items():
+        yield (*path, name), member
+        shape = member.shape
+        if isinstance(shape, ObjectShape) and shape.cls not in (*above, cls):
+            yield from fields_below(shape.cls, (*path, name), (*above, cls))
+
+
+def class_paths(cls: type) -> Iterator[Path]:
     """The paths of all figures and numbers of a class, those in lists and mappings apart."""
-    if isinstance(shape, ObjectShape):
-        for name, member in shape.fields.items():
-            yield from class_paths(member.shape, (*path, name))
-    elif isinstance(shape, (FigureShape, NumberShape)):
-        yield path
+    return (path for path, member in fields_below(cls) if isinstance(member.shape, (FigureShape, NumberShape)))
 
 
 Leaf = tuple["Path", Shape, Any]

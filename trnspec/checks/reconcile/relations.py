@@ -466,7 +466,7 @@ def _stated_totals(node: Node[Any], graph: Graph, wanted: Wanted) -> Iterator[Re
 @functools.cache
 def _total_paths(spec: Any) -> tuple[Path, ...]:
     shape = shape_at(spec, ("stated",))
-    return tuple(class_paths(shape)) if isinstance(shape, ObjectShape) else ()
+    return tuple(class_paths(shape.cls)) if isinstance(shape, ObjectShape) else ()
 
 
 def _extensive(graph: Graph, node: Node[Any], path: Path) -> tuple[Occurrence, ...]:
