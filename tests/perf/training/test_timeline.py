@@ -31,7 +31,7 @@ from trnspec.perf.training.timeline import (
     passes_of,
     timeline,
 )
-from trnspec.perf.training.v_shaped import v_shaped_bubble
+from trnspec.perf.training.unequal import v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED, Layout
 from trnspec.perf.work.stages import SCHEDULES, Split, in_flight
 from trnspec.perf.work.terms import terms

@@ -17,8 +17,7 @@ from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, both, everywhere, larger, smaller, where
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
-from trnspec.perf.training.unequal import Pipeline, Times, least_idle, unequal_span
-from trnspec.perf.training.v_shaped import v_shaped_bubble
+from trnspec.perf.training.unequal import Pipeline, Times, least_idle, unequal_span, v_shaped_bubble
 from trnspec.perf.work.terms import terms
 
 if TYPE_CHECKING:
@@ -149,7 +148,10 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
     head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
     predicted = costs.mtp
     if always_zero(costs.unequal):
-        idle = bubble(costs, fill, microbatches, layer.times(stages), pipeline, passes_of_output(head, ends))
+        if limit < math.inf and not always_zero(costs.v_shape):
+            possible = least_time(costs, microbatch, microbatches) <= limit
+            needed = both(needed, np.logical_or(costs.v_shape == 0.0, possible))
+        idle = bubble(costs, fill, microbatches, layer.times(stages), pipeline, passes_of_output(head, ends), needed)
         (data,) = _data(costs, microbatches, split, layer, (stages, idle))
     else:
         missing, ends = costs.missing_layers, (1.0 + predicted) * ends
@@ -177,7 +179,7 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
     pipeline, head = microbatches * pipeline, microbatches * head
     optimizer, fixed = costs.state * costs.update_bytes, costs.step
     total = computed + recompute + head + tensor + context + expert + pipeline + idle + data + optimizer + fixed
-    if needed is not True and not always_zero(costs.unequal):
+    if needed is not True and not (always_zero(costs.unequal) and always_zero(costs.v_shape)):
         total = where(needed, total, math.inf)
     return Step(
         *(total, computed, recompute, head, tensor, context, expert),
@@ -286,13 +288,14 @@ def passes_of_output(head: Number, ends: Number) -> tuple[Number, Number]:
     return third * head + 0.5 * ends, (2.0 * third) * head + 0.5 * ends
 
 
-def bubble(  # parts of a step
+def bubble(  # noqa: PLR0917  # parts of a step
     costs: Costs,
     fill: Number,
     microbatches: Number,
     stage: Stage,
     pipeline: Number,
     output: tuple[Number, Number] = (0.0, 0.0),
+    needed: Number = True,  # noqa: FBT002  # an array, or all
 ) -> Number:
     """The time that the first stage is idle [s].
 
@@ -301,7 +304,7 @@ def bubble(  # parts of a step
     ``(p - 1) (F + B)`` of the first and the last microbatch's way with weight gradients: of all microbatches in flight but
     one, up to ``p`` for ``zb1p`` and ``2 p - 1`` for ``zb2p`` (Qi et al. 2023, section 3), exact for F, B >= W.
 
-    V-shaped schedules execute their passes in the published order, see :mod:`trnspec.perf.training.v_shaped`; what may be in
+    V-shaped schedules execute their passes in the published order, see :mod:`trnspec.perf.training.execution`; what may be in
     either pass is where the bubble is the shortest.  Their first stage has the output, and what it is idle counts; in others
     the last one has it, whose time adds to all of these.
 
@@ -312,21 +315,23 @@ def bubble(  # parts of a step
         stage: A microbatch on a stage, without messages.
         pipeline: Messages of a microbatch on a stage.
         output: The output, forward and backward.
+        needed: Where the time is needed; elsewhere V-shaped schedules are not executed.
     """
     whole = stage.whole + pipeline
     if always_zero(fill):
         return costs.bubble_microbatches * whole
     weights, v_shape = stage.weights, costs.v_shape
-    recorded: Number = 0.0
+    executed: Number = 0.0
     if not always_zero(v_shape):
         forward = stage.forward + 0.5 * pipeline
         passes = 0.5 * forward, 0.5 * (whole - weights - forward), 0.5 * weights, 0.5 * stage.either
-        recorded = v_shaped_bubble(v_shape, fill + 1.0, microbatches, *passes, *output)
+        stages = where(_narrowed(needed, v_shape, fill, microbatches, *passes, *output), fill + 1.0, 1.0)
+        executed = v_shaped_bubble(v_shape, stages, microbatches, *passes, *output)
         if everywhere(v_shape > 0.0):
-            return recorded
+            return executed
     filled = smaller(microbatches - 1.0, costs.deferred) * weights
     idle = larger(costs.bubble_microbatches * whole, fill * (whole - weights) - filled)
-    return idle if always_zero(v_shape) else where(v_shape > 0.0, recorded, idle)
+    return idle if always_zero(v_shape) else where(v_shape > 0.0, executed, idle)
 
 
 def _unequal_bubble(  # noqa: PLR0913, PLR0917  # parts of a step
@@ -368,7 +373,7 @@ def _unequal_bubble(  # noqa: PLR0913, PLR0917  # parts of a step
     if everywhere(known):
         return idle
     # Equal stages, or more than are executed: then those of the mean length of the others.
-    others = bubble(costs, fill, microbatches, layer.times(stages - costs.shorter), pipeline, passes)
+    others = bubble(costs, fill, microbatches, layer.times(stages - costs.shorter), pipeline, passes, needed)
     last = predicted * layer.whole + head + ends
     others = others + costs.bubble * smaller(costs.missing_layers * layer.whole, last)
     return where(known, idle, others)

@@ -25,8 +25,7 @@ from trnspec.perf.convex import least
 from trnspec.perf.training import pass_order
 from trnspec.perf.training.pass_order import FUSED, ORDERED
 from trnspec.perf.training.step import passes_of_layer, pipeline_of
-from trnspec.perf.training.unequal import Times, unequal_span
-from trnspec.perf.training.v_shaped import v_shaped_bubble
+from trnspec.perf.training.unequal import Times, unequal_span, v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.stages import dealt_with_mtp
 
