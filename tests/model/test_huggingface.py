@@ -13,8 +13,9 @@ from running import DATA, ROOT, Here
 from trnspec.api import validate
 from trnspec.model.transformers.counting import parameters_of
 from trnspec.model.transformers.document import model_document
+from trnspec.model.transformers.huggingface.architectures import ARCHITECTURES, REFUSED
 from trnspec.model.transformers.huggingface.config import ConfigError
-from trnspec.model.transformers.huggingface.registry import ARCHITECTURES, REFUSED, imported
+from trnspec.model.transformers.huggingface.registry import imported
 from trnspec.model.transformers.model import LocalAttention, Model
 
 CLASSES = json.loads((DATA / "config_json_classes.json").read_text())
@@ -72,7 +73,7 @@ def test_models_without_a_configuration_are_listed():
 def test_every_architecture_is_tested():
     tested = {each["config"]["model_type"] for each in CLASSES.values()}
     tested |= {(each["config"].get("text_config") or each["config"])["model_type"] for each in MODELS.values()}
-    # Without a class of their own in Transformers, or with a head that is not counted; all are read by a function tested above.
+    # Without a class of their own in Transformers, or with a head that is not counted; all are read by a row or a function tested above.
     untested = {
         "apertus",
         "deepseek_ref",
@@ -154,6 +155,25 @@ def test_a_default_is_noted():
     without = imported({k: v for k, v in LLAMA.items() if k != "tie_word_embeddings"})
     assert stated.model == without.model
     assert ["tie_word_embeddings" in note and "false" in note for note in without.notes] == [True]
+
+
+@pytest.mark.parametrize(
+    ("config", "key"),
+    [
+        (MODELS["deepseek-v3"]["config"], "first_k_dense_replace"),
+        (CLASSES["gemma2"]["config"], "sliding_window"),
+        (CLASSES["deepseek_v4"]["config"], "sliding_window"),
+    ],
+)
+def test_a_default_is_noted_once(config, key):
+    before = imported(config).notes
+    added = [note for note in imported({k: v for k, v in config.items() if k != key}).notes if note not in before]
+    assert 1 == len(added)
+    assert "is the default of" in added[0]
+
+
+def test_a_width_of_another_type_is_refused():
+    assert "n_inner" == refused(CLASSES["gpt2"]["config"] | {"n_inner": "wide"})
 
 
 def test_the_language_model_of_a_multimodal_model():

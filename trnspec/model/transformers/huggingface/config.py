@@ -135,7 +135,9 @@ class Config:
             raise ConfigError(key, f"config.json has no {key}, which {self.architecture} needs")
         if default is not None and key not in self.values:
             shown = str(default).lower() if isinstance(default, bool) else default
-            self.notes.append(f"{key} is not in config.json; {shown} is the default of {self.architecture}")
+            note = f"{key} is not in config.json; {shown} is the default of {self.architecture}"
+            if note not in self.notes:
+                self.notes.append(note)
         return default
 
     def present(self, *keys: str) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from attrs import evolve
 
+from trnspec.model.transformers.huggingface.blocks import between_sparse, gated_shared, latent_experts
 from trnspec.model.transformers.huggingface.config import Config, ConfigError
-from trnspec.model.transformers.huggingface.mixtures import gated_shared, latent_experts, qwen_experts
 from trnspec.model.transformers.huggingface.parts import Fields, by_heads, dense_network, outline, with_experts
 from trnspec.model.transformers.model import Experts, Recurrence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 def _delta_net(c: Config) -> Fields:
@@ -38,19 +35,22 @@ def _delta_net(c: Config) -> Fields:
     return fields | {"recurrence": recurrence, "attention": attention}
 
 
-def _qwen3_5(c: Config) -> Fields:
+def qwen3_5(c: Config) -> Fields:
+    """Gated delta nets and attention, with a dense network."""
     return _delta_net(c) | {"feed_forward": dense_network(c)}
 
 
-def _qwen3_next(c: Config) -> Fields:
-    return qwen_experts(c, _delta_net(c), **gated_shared(c))
+def qwen3_next(c: Config) -> Fields:
+    """Gated delta nets and attention, with experts."""
+    fields = _delta_net(c)
+    return with_experts(c, fields, dense=between_sparse(c), **gated_shared(c))
 
 
 _BLOCKS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 _NAMES = {"linear_attention": "mamba", "full_attention": "attention"}  # of Transformers 5
 
 
-def _nemotron_h(c: Config) -> Fields:
+def nemotron_h(c: Config) -> Fields:
     """Layers of a single operation each: Mamba-2, attention, a dense network, or experts."""
     pattern = c.get("hybrid_override_pattern", None)
     named = c.values_of("layers_block_type")
@@ -110,7 +110,7 @@ def _nemotron_h(c: Config) -> Fields:
     return fields
 
 
-def _kimi_linear(c: Config) -> Fields:
+def kimi_linear(c: Config) -> Fields:
     """Kimi Delta Attention in most layers, and latent attention in the others (Kimi Linear)."""
     c.used |= {"mla_use_nope", "num_expert_group", "head_dim", "moe_layer_freq", "activation_situ_beta",
                "activation_situ_linear_beta"}  # fmt: skip
@@ -156,7 +156,7 @@ def _kimi_linear(c: Config) -> Fields:
     return fields
 
 
-def _bamba(c: Config) -> Fields:
+def bamba(c: Config) -> Fields:
     """Mamba-2 in most layers, attention in those of a list, and a dense network in all."""
     layers = c.count("num_hidden_layers")
     attended = len(c.values_of("attn_layer_indices") or ()) or (c.values_of("layer_types", layers) or []).count(
@@ -189,7 +189,7 @@ def _mamba2(c: Config, layers: int) -> Recurrence:
     )
 
 
-def _granite_hybrid(c: Config) -> Fields:
+def granite_hybrid(c: Config) -> Fields:
     """Mamba-2 in most layers, and attention in the others (Granite 4.0)."""
     layers = c.count("num_hidden_layers")
     types = c.values_of(c.present("layer_types", "layers_block_type"), layers) or ["linear_attention"] * layers
@@ -212,15 +212,3 @@ def _granite_hybrid(c: Config) -> Fields:
         shared=1,
         shared_width=c.count("shared_intermediate_size", 1024),
     )
-
-
-HYBRIDS: Mapping[str, Callable[[Config], Fields]] = {
-    "bamba": _bamba,
-    "granitemoehybrid": _granite_hybrid,
-    "kimi_linear": _kimi_linear,
-    "nemotron_h": _nemotron_h,
-    "qwen3_5_moe_text": _qwen3_next,
-    "qwen3_5_text": _qwen3_5,
-    "qwen3_next": _qwen3_next,
-}
-"""How the config.json of each ``model_type`` is read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.model.transformers.huggingface.config import Config, ConfigError
 from trnspec.model.transformers.huggingface.parts import (
@@ -16,11 +16,8 @@ from trnspec.model.transformers.huggingface.parts import (
 )
 from trnspec.model.transformers.model import Attention, LocalAttention
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
-
-def _mimo_v2(c: Config) -> Fields:
+def mimo_v2(c: Config) -> Fields:
     """MiMo-V2-Flash: windowed layers have other KV heads, and sinks."""
     if "norm_eps" not in c.values and "layernorm_epsilon" in c.values:
         c.used.add("layernorm_epsilon")
@@ -51,7 +48,7 @@ def _mimo_v2(c: Config) -> Fields:
         "sinks": "head" if c.flag("add_swa_attention_sink_bias", default=True) else "none",
     }
     fields["attention"] = _with_local(attention, local, sliding_windows(c, default=128))
-    first = dense_before(c, "mlp_layer_types", "moe_layer_freq", default=1)
+    first = dense_before(c, ("mlp_layer_types", "moe_layer_freq"), default=1)
     return with_experts(
         c, fields, count="n_routed_experts", shared="n_shared_experts", dense=first, router_bias="expert"
     )
@@ -78,7 +75,7 @@ def _attention(stated: dict[str, Any], **more: Any) -> Attention:
     return Attention(**{name: value for name, value in stated.items() if name != left_out}, **more)
 
 
-def _gemma4(c: Config) -> Fields:
+def gemma4(c: Config) -> Fields:
     """Gemma 4: the layers without a window have larger heads, fewer of them for keys, and values that are the keys."""
     if c.number("hidden_size_per_layer_input", 256):
         raise ConfigError(
@@ -114,7 +111,7 @@ def _gemma4(c: Config) -> Fields:
     )
 
 
-def _per_layer_heads(c: Config) -> Fields:
+def per_layer_heads(c: Config) -> Fields:
     """Laguna: the query heads are stated for each layer, and the heads' output has a gate."""
     layers = c.count("num_hidden_layers")
     types = c.values_of("layer_types", layers) or ["full_attention"] * layers
@@ -138,7 +135,7 @@ def _per_layer_heads(c: Config) -> Fields:
     fields = outline(c) | {
         "attention": _with_local(attention, local | {"head_size": base.head_size}, sliding_windows(c, default=512))
     }
-    first = dense_before(c, "mlp_layer_types", default=1)
+    first = dense_before(c, ("mlp_layer_types",), default=1)
     return with_experts(
         c,
         fields,
@@ -147,12 +144,3 @@ def _per_layer_heads(c: Config) -> Fields:
         dense=first,
         router_bias="expert",
     )
-
-
-LOCAL: Mapping[str, Callable[[Config], Fields]] = {
-    "gemma4_text": _gemma4,
-    "laguna": _per_layer_heads,
-    "mimo_v2": _mimo_v2,
-    "mimo_v2_flash": _mimo_v2,
-}
-"""How the config.json of each ``model_type`` is read."""

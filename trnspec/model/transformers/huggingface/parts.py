@@ -1,4 +1,4 @@
-"""What the architectures of config.json have in common: sizes, attention, networks, windows, experts."""
+"""Parts of decoders read from config.json: sizes, attention, networks, windows, experts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 Fields = dict[str, Any]
-
-
 Bias = Literal["none", "qkv", "all"]
-
-
 NO_WINDOW: Fields = {}
 
 
@@ -30,7 +26,7 @@ def outline(
     norms: int = 2,
     positions: Literal["rotary", "learned", "none"] = "rotary",
 ) -> Fields:
-    """What every architecture states: sizes of the residual stream, embedding and norms."""
+    """Sizes of the residual stream, embedding and norms."""
     return {
         "layers": c.count(layers),
         "hidden": c.count(hidden),
@@ -43,13 +39,14 @@ def outline(
     }
 
 
-def by_heads(
+def by_heads(  # the keys of each architecture
     c: Config,
     *,
-    bias: Bias | tuple[str, bool, Bias] = ("attention_bias", False, "all"),
+    bias: Bias | Literal["output"] | tuple[str, bool, Bias] = ("attention_bias", False, "all"),
     size: int | None = None,
     heads: str = "num_attention_heads",
-    kv_heads: str = "num_key_value_heads",
+    kv_heads: str | None = "num_key_value_heads",
+    head_dim: str | None = "head_dim",
     hidden: str = "hidden_size",
     **rest: Any,
 ) -> Attention:
@@ -60,15 +57,17 @@ def by_heads(
         bias: Which projections have a bias; or the key that says so, its default, and which.
         size: The default of ``head_dim`` where the class has one.
         heads: The key of the query heads.
-        kv_heads: The key of the heads of keys and values; the query heads where it is missing or null.
+        kv_heads: The key of the heads of keys and values; the query heads where it is missing or null, or without a key.
+        head_dim: The key of the size of a head.
         hidden: The key of the hidden size.
         rest: Further fields of the attention.
     """
     count = c.count(heads)
+    stated = head_dim if head_dim and (size or c.get(head_dim, None)) else None
     return Attention(
         heads=count,
-        kv_heads=c.count(kv_heads) if c.get(kv_heads, None) else count,
-        head_size=c.count("head_dim", size) if size or c.get("head_dim", None) else head_share(c, hidden, count),
+        kv_heads=c.count(kv_heads) if kv_heads and c.get(kv_heads, None) else count,
+        head_size=c.count(stated, size) if stated else head_share(c, hidden, count),
         bias=bias if isinstance(bias, str) else (bias[2] if c.flag(bias[0], default=bias[1]) else "none"),
         **rest,
     )
@@ -89,14 +88,24 @@ def head_share(c: Config, hidden: str, heads: int) -> int:
 def dense_network(
     c: Config,
     *,
-    width: str = "intermediate_size",
+    width: int | str | tuple[str, int] = "intermediate_size",
     form: Literal["gated", "plain"] = "gated",
     bias: bool | tuple[str, bool] = False,
     layers: int | None = None,
 ) -> FeedForward:
-    """A dense network; ``bias`` is whether it has biases, or the key that says so and its default."""
+    """A dense network.
+
+    Args:
+        c: The config.json.
+        width: Its width or the key of it; or a key that may be missing, and the width then.
+        form: Whether it has a gate.
+        bias: Whether it has biases, or the key that says so and its default.
+        layers: Its layers, where these are not all.
+    """
     biased = bias if isinstance(bias, bool) else c.flag(bias[0], default=bias[1])
-    return FeedForward(width=c.count(width), form=form, bias="all" if biased else "none", layers=layers)
+    key, fallback = width if isinstance(width, tuple) else (width, None)
+    size = key if isinstance(key, int) else c.count(key) if fallback is None or c.get(key, None) else fallback
+    return FeedForward(width=size, form=form, bias="all" if biased else "none", layers=layers)
 
 
 def sliding_windows(
@@ -142,18 +151,55 @@ def late_windows(c: Config) -> Fields:
     return {"window": window, "windowed": windowed} if windowed > 0 else NO_WINDOW
 
 
-def equal_layers(
+def decoder(  # noqa: PLR0913  # the columns of the table of architectures
     c: Config,
     *,
-    windows: Callable[[Config], Fields] | None = None,
-    network: Callable[[Config], FeedForward | None] = dense_network,
+    expect: Fields | None = None,
+    ignore: str = "",
+    notes: tuple[str, ...] = (),
+    windows: Fields | Callable[[Config], Fields] | None = None,
     attention: Fields | None = None,
-    **outer: Any,
+    network: Fields | None = None,
+    experts: Fields | Callable[[Config], Fields] | None = None,
+    fixed: Fields | None = None,
+    **sizes: Any,
 ) -> Fields:
-    """A decoder of equal layers, each with attention and a dense network."""
-    fields = outline(c, **outer)
-    extra = {**(attention or {}), **(windows(c) if windows else {})}
-    return fields | {"attention": by_heads(c, **extra), "feed_forward": network(c)}
+    """A decoder of equal layers, each with attention and a dense network or experts.
+
+    Values of the arguments may be functions of the config.json.
+
+    Args:
+        c: The config.json.
+        expect: Keys of which only the stated values can be imported.
+        ignore: Keys that change nothing.
+        notes: Notes about the model.
+        windows: Arguments of `sliding_windows`, or the function that reads the windows.
+        attention: Arguments of `by_heads`.
+        network: Arguments of `dense_network`.
+        experts: Arguments of `with_experts`; a decoder with experts has a dense network in its first layers only.
+        fixed: Further fields of the model.
+        sizes: Arguments of `outline`.
+
+    Raises:
+        ConfigError: A key is missing, or has a value that cannot be imported.
+    """
+    for key, allowed in (expect or {}).items():
+        known = allowed(c) if callable(allowed) else allowed
+        c.expect(key, *(known if isinstance(known, tuple) else (known,)))
+    c.used |= set(ignore.split())
+    heads = _computed(c, attention or {})
+    fields = outline(c, **_computed(c, sizes))
+    c.notes += notes
+    fields |= fixed or {}
+    heads |= sliding_windows(c, **windows) if isinstance(windows, dict) else windows(c) if windows else {}
+    fields["attention"] = by_heads(c, **heads)
+    if experts is not None:
+        return with_experts(c, fields, **_computed(c, experts(c) if callable(experts) else experts))
+    return fields | {"feed_forward": dense_network(c, **_computed(c, network or {}))}
+
+
+def _computed(c: Config, arguments: Fields) -> Fields:
+    return {name: value(c) if callable(value) else value for name, value in arguments.items()}
 
 
 def with_experts(  # noqa: PLR0913  # the keys of each architecture
@@ -188,11 +234,7 @@ def with_experts(  # noqa: PLR0913  # the keys of each architecture
     return fields
 
 
-def no_network(_: Config) -> None:
-    """For a model that has no dense network, or is given one with its experts."""
-
-
-def dense_before(c: Config, *keys: str, default: int = 0) -> int:
+def dense_before(c: Config, keys: tuple[str, ...], default: int = 0) -> int:
     """Dense layers before the first with experts: a count, or a list with an element per layer.
 
     Args:
