@@ -217,10 +217,10 @@ class _Blocks:
 
     def _earliest(self, stage: int, slot: Slot) -> int:
         kind, chunk, i = slot
-        before = [self.when[s][n] for s, n in v_shaped_needs(slot, stage, self.p)]
-        if i:
-            before.append(self.when[stage][kind, chunk, i - 1])
-        return max(before, default=-1) + 1
+        latest = self.when[stage][kind, chunk, i - 1] if i else -1
+        for other, needed_slot in v_shaped_needs(slot, stage, self.p):
+            latest = max(latest, self.when[other][needed_slot])
+        return latest + 1
 
     def _move(self, stage: int, time: int, most: int | None) -> None:
         """Move a pass to the first free place, if no more than ``most`` chunks are stored then."""
@@ -229,8 +229,8 @@ class _Blocks:
         change = _CHANGE[slot[0]]
         begin = self._earliest(stage, slot)
         if most is not None and change > 0:
-            # Where it is not to move past a time at which memory is full.
-            begin = max(begin, 1 + max((t for t in range(begin, time) if stored[t] + change > most), default=-1))
+            # It does not move past a time at which memory is full.
+            begin = next((t + 1 for t in range(time - 1, begin - 1, -1) if stored[t] + change > most), begin)
         new = next((t for t in range(begin, time) if t not in places), time)
         if new == time:
             return
