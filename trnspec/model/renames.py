@@ -15,7 +15,17 @@ import itertools
 from typing import TYPE_CHECKING
 
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import FigureShape, ListShape, MapShape, ObjectShape, Shape, shape_at, spread
+from trnspec.model.reflection import (
+    FigureShape,
+    ListShape,
+    MapShape,
+    ObjectShape,
+    Shape,
+    classes_in,
+    fields_of,
+    shape_at,
+    spread,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,12 +58,7 @@ def has_renames(cls: type) -> bool:
         if renames(one):
             return True
         seen.add(one)
-        for field in ObjectShape(one).fields.values():
-            shape = field.shape
-            while isinstance(shape, (ListShape, MapShape)):
-                shape = shape.item if isinstance(shape, ListShape) else shape.value
-            if isinstance(shape, ObjectShape):
-                classes.append(shape.cls)
+        classes += (cls for field in fields_of(one).values() for cls in classes_in(field.shape))
     return False
 
 
