@@ -12,8 +12,8 @@ from rules_world import bare, put, shipped
 
 from trnspec.checks.reconcile.prices import (
     COPIED,
-    Contradiction,
     Offer,
+    PriceConflict,
     _blamed,
     _bounds,
     _code,
@@ -87,7 +87,7 @@ def test_the_price_of_another_server_is_that_of_the_nearest() -> None:
         for name in ("type", "place", "chip"):
             others = [o for o in others if getattr(o, name) == getattr(offer, name)] or others
         first = min(others, key=lambda o: o.server.name).server.name
-        found = likely_cause(Contradiction("TRN803", offer, None, None, ""), known)
+        found = likely_cause(PriceConflict("TRN803", offer, None, None, ""), known)
         assert found in {
             f"{offer.site.value} is the {o.type} price of {o.server.name} in {o.place}" for o in others if o.server.name == first
         }  # fmt: skip
@@ -106,8 +106,8 @@ def test_the_price_of_another_server_is_that_of_the_nearest() -> None:
 def test_the_cause_of_a_price_out_of_bounds(value: float, cause: str) -> None:
     one = made(next(o for o in offers() if o.server.name == "trn1.32xlarge"), value=value)
 
-    assert likely_cause(Contradiction("TRN803", one, None, (9.0, 11.0), ""), ()) == cause
-    assert likely_cause(Contradiction("TRN808", one, None, None, ""), ()) == ""
+    assert likely_cause(PriceConflict("TRN803", one, None, (9.0, 11.0), ""), ()) == cause
+    assert likely_cause(PriceConflict("TRN808", one, None, None, ""), ()) == ""
 
 
 def offer(server: str = "a1.large", type: str = "on-demand", place: str = "us-east-1", **more: Any) -> Offer:
@@ -211,8 +211,8 @@ def test_prices_per_rate(type: str, low: float, high: float) -> None:
             assert contradiction.why == "2 PFLOPS of 16-bit numbers"
 
 
-def contradicting(one: Offer, other: Offer | None, bounds: tuple[float, float] | None, code: str) -> Contradiction:
-    return Contradiction(code, one, other, bounds, "")
+def contradicting(one: Offer, other: Offer | None, bounds: tuple[float, float] | None, code: str) -> PriceConflict:
+    return PriceConflict(code, one, other, bounds, "")
 
 
 def test_the_price_that_most_others_contradict_is_blamed() -> None:

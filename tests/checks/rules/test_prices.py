@@ -148,7 +148,7 @@ def test_a_wrong_server_is_not_reported_at_its_prices(graph) -> None:
     spec = evolve(node.spec, chips=evolve(node.spec.chips, count=667))
     wrong = graph.replace(node.name, spec)
 
-    assert [one for one in market(wrong).contradictions if one.code == "TRN805"]
+    assert [one for one in market(wrong).conflicts if one.code == "TRN805"]
     assert [] == [d for d in findings(wrong, RULES) if d.code == "TRN805"]
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.prices import FACTORS, Range
+from trnspec.checks.reconcile.quoted import Conflict, blamed, scales
 from trnspec.graph.composition import chips
 from trnspec.graph.power import Draw, draws
 from trnspec.model.chip import Chip
@@ -20,6 +19,7 @@ from trnspec.model.power import Power
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from trnspec.checks.reconcile.quoted import Range
     from trnspec.graph.graph import Graph
     from trnspec.model.power import PowerType
 
@@ -77,36 +77,7 @@ class Known:
         return f"{self.draw.figure.value} {self.draw.type} of {self.subject.name}"
 
 
-@frozen(eq=False)
-class PowerConflict:
-    """A power that is outside the bounds that another power, or the rate of its chip, sets.
-
-    Attributes:
-        code: The rule that it violates.
-        one: The power that is blamed.
-        other: The other; ``None`` where the rate sets the bounds.
-        bounds: The least and the greatest plausible power, in W.
-        why: What the bounds allow for.
-    """
-
-    code: str
-    one: Known
-    other: Known | None
-    bounds: Range
-    why: str
-
-    @property
-    def parties(self) -> tuple[Known, ...]:
-        """The powers that may be wrong: those of documents to check, or all if none is to be checked."""
-        both = (self.one,) if self.other is None else (self.one, self.other)
-        return tuple(k for k in both if k.document.target) or both
-
-    def of(self, known: Known) -> PowerConflict:
-        """The same with one of the two powers first."""
-        if self.other is None or known is self.one:
-            return self
-        low, high = (self.one.value * self.other.value / bound for bound in reversed(self.bounds))
-        return PowerConflict(self.code, self.other, self.one, (low, high), self.why)
+PowerConflict = Conflict[Known]
 
 
 _cached: weakref.WeakKeyDictionary[Graph, tuple[PowerConflict, ...]] = weakref.WeakKeyDictionary()
@@ -203,14 +174,17 @@ def _rates(known: tuple[Known, ...]) -> Iterator[PowerConflict]:
             yield PowerConflict("TRN815", one, None, (low, high), f"{tera:,.4g} TFLOPS of 16-bit numbers")
 
 
-def _blamed(pairs: list[PowerConflict]) -> Iterator[PowerConflict]:
-    """One conflict for each power to blame: that of most conflicts; of two, the one that fewer claims agree with."""
-    while pairs:
-        votes = Counter(known for pair in pairs for known in pair.parties)
-        worst = min(votes, key=lambda k: (-votes[k], _supported(k), isinstance(k.subject.spec, Chip), k.document.name))
-        own = [pair.of(worst) for pair in pairs if worst in pair.parties]
-        yield min(own, key=lambda pair: (pair.bounds[1] / pair.bounds[0], pair.code))
-        pairs = [pair for pair in pairs if worst not in pair.parties]
+def _blamed(conflicts: list[PowerConflict]) -> Iterator[PowerConflict]:
+    """One conflict for each power to blame; of two, the one that fewer claims agree with, then that of a system."""
+
+    def wrong(most: list[Known]) -> Known:
+        return min(most, key=lambda k: (_supported(k), isinstance(k.subject.spec, Chip), k.document.name))
+
+    def narrowest(one: PowerConflict) -> tuple[float, str]:
+        low, high = one.bounds or (1.0, 1.0)
+        return high / low, one.code
+
+    yield from blamed(conflicts, wrong, narrowest)
 
 
 def _supported(known: Known) -> int:
@@ -220,11 +194,10 @@ def _supported(known: Known) -> int:
 def likely_cause(conflict: PowerConflict) -> str:
     """The likely cause of a wrong power: a power of ten, or the power of one chip; empty if none fits."""
     one = conflict.one
+    if conflict.bounds is None:
+        return ""
     low, high = conflict.bounds
     middle = (low + high) / 2
-    causes = [(one.value / f, f"a factor of {f:,g}: {one.value / f:,.6g} W is within the bounds") for f in FACTORS]
-    if one.count > 1:
-        whole = one.value * one.count
-        causes.append((whole, f"the power of one chip: {one.count:,} x {one.value:,.6g} = {whole:,.6g} W"))
+    causes = scales(one.value, one.count, "W", "power")
     fits = [(abs(value - middle), text) for value, text in causes if low <= value <= high]
     return min(fits)[1] if fits else ""

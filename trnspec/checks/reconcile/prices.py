@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from trnspec.checks.reconcile.quoted import Conflict, blamed, scales
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.prices import region_of
@@ -24,11 +25,10 @@ from trnspec.quantities.units import Dimension
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from trnspec.checks.reconcile.quoted import Range
     from trnspec.graph.graph import Graph
     from trnspec.model.chip import Chip
     from trnspec.model.price import PriceType
-
-Range = tuple[float, float]
 
 OF_ON_DEMAND: dict[PriceType, Range] = {
     "on-demand": (1.0, 1.0),
@@ -62,9 +62,6 @@ MARKETS = 1.15
 
 COPIED = 3
 """Digits of a price, without zeros at its ends, that are not those of another server's price by chance."""
-
-FACTORS = (10.0, 0.1, 1000.0, 0.001, 100.0, 0.01)
-"""Wrong powers of ten, the likely ones first."""
 
 PER_PFLOPS: Range = (1.5, 30.0)
 """On-demand price per chip in USD/h over its dense 16-bit PFLOPS: 3.4 to 13 among those that are known, 25 for V100."""
@@ -125,38 +122,7 @@ class Offer:
         return f"{self.site.value} {self.type} of {self.server.name} ({place}, {self.date})"
 
 
-@frozen(eq=False)
-class Contradiction:
-    """A price that is out of the bounds that another one, or the rate of its chips, sets.
-
-    Attributes:
-        code: The rule that it violates.
-        one: The price that is blamed.
-        other: The other; ``None`` where the rate sets the bounds.
-        bounds: The least and the greatest plausible price, in USD/h; ``None`` for a copied price.
-        why: What the bounds allow for.
-    """
-
-    code: str
-    one: Offer
-    other: Offer | None
-    bounds: Range | None
-    why: str
-
-    @property
-    def offers(self) -> tuple[Offer, ...]:
-        """The prices that may be wrong: those of documents to check, or all if none is to be checked."""
-        both = (self.one,) if self.other is None else (self.one, self.other)
-        return tuple(o for o in both if o.document.target) or both
-
-    def at(self, offer: Offer) -> Contradiction:
-        """The same with one of the two prices first."""
-        if self.other is None or offer is self.one:
-            return self
-        bounds = self.bounds
-        if bounds is not None:
-            bounds = (self.one.value * self.other.value / bounds[1], self.one.value * self.other.value / bounds[0])
-        return Contradiction(self.code, self.other, self.one, bounds, self.why)
+PriceConflict = Conflict[Offer]
 
 
 @frozen(eq=False)
@@ -165,11 +131,11 @@ class Market:
 
     Attributes:
         offers: Every price that is adopted, and those of claims that were right at their date.
-        contradictions: Those among them, one for each price to blame: the one that contradicts most others, then the next.
+        conflicts: Those among them, one for each price to blame: the one that contradicts most others, then the next.
     """
 
     offers: tuple[Offer, ...]
-    contradictions: tuple[Contradiction, ...]
+    conflicts: tuple[PriceConflict, ...]
 
 
 _cached: weakref.WeakKeyDictionary[Graph, Market] = weakref.WeakKeyDictionary()
@@ -220,7 +186,7 @@ def _rate(server: Server, chip: Node[Chip]) -> float:
     return max((float(r.value.value) for r in rates), default=0.0) * server.chips.count / 1e15
 
 
-def _pairs(offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
+def _pairs(offers: tuple[Offer, ...]) -> Iterator[PriceConflict]:
     by_chip: dict[str, list[Offer]] = defaultdict(list)
     for offer in offers:
         by_chip[offer.chip].append(offer)
@@ -230,7 +196,7 @@ def _pairs(offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
                 continue  # a claim on a figure of the same date, which TRN303 compares
             low, high, why = _bounds(one, other)
             if not low <= one.value / other.value <= high:
-                yield Contradiction(_code(one, other), one, other, (low * other.value, high * other.value), why)
+                yield PriceConflict(_code(one, other), one, other, (low * other.value, high * other.value), why)
     yield from _levels([o for o in offers if o.site.claim is None])
 
 
@@ -284,7 +250,7 @@ def _same_date(one: Offer, other: Offer) -> bool:
     return one.date[:length] == other.date[:length]
 
 
-def _levels(adopted: list[Offer]) -> Iterator[Contradiction]:
+def _levels(adopted: list[Offer]) -> Iterator[PriceConflict]:
     """On-demand prices whose ratio between two regions differs from that of other servers."""
     prices: dict[str, dict[str, Offer]] = defaultdict(dict)
     for offer in adopted:
@@ -304,19 +270,19 @@ def _levels(adopted: list[Offer]) -> Iterator[Contradiction]:
             low, high = min(levels) / MARKETS, max(levels) * MARKETS
             if not low <= one.value / other.value <= high:
                 bounds = (low * other.value, high * other.value)
-                yield Contradiction("TRN803", one, other, bounds, f"region, as {len(levels)} other servers have it")
+                yield PriceConflict("TRN803", one, other, bounds, f"region, as {len(levels)} other servers have it")
 
 
-def _implausible(offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
+def _implausible(offers: tuple[Offer, ...]) -> Iterator[PriceConflict]:
     """Prices per rate that no known chip has."""
     for offer in offers:
         less, more = OF_ON_DEMAND[offer.type]
         bounds = (PER_PFLOPS[0] * less * offer.rate, PER_PFLOPS[1] * more * offer.rate)
         if offer.rate and not bounds[0] <= offer.value <= bounds[1]:
-            yield Contradiction("TRN805", offer, None, bounds, f"{offer.rate:,.4g} PFLOPS of 16-bit numbers")
+            yield PriceConflict("TRN805", offer, None, bounds, f"{offer.rate:,.4g} PFLOPS of 16-bit numbers")
 
 
-def _copies(offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
+def _copies(offers: tuple[Offer, ...]) -> Iterator[PriceConflict]:
     """Prices that are to the last digit those of a server with other chips."""
     by_value: dict[tuple[PriceType, float], list[Offer]] = defaultdict(list)
     for offer in offers:
@@ -328,29 +294,26 @@ def _copies(offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
             is_near = one.region == other.region
             is_other = one.chip != other.chip or one.sizes[0] != other.sizes[0]
             if is_other and digits >= (COPIED if is_near else COPIED + 1):
-                yield Contradiction("TRN808", one, other, None, "chance")
+                yield PriceConflict("TRN808", one, other, None, "chance")
 
 
 _RANK = {"TRN806": 0, "TRN803": 1, "TRN802": 2, "TRN804": 3, "TRN805": 4, "TRN808": 5}
 """Which rule is reported of a price that violates several with equal bounds."""
 
 
-def _blamed(pairs: list[Contradiction], offers: tuple[Offer, ...]) -> Iterator[Contradiction]:
-    """One contradiction for each price to blame, with the narrowest bounds."""
+def _blamed(conflicts: list[PriceConflict], offers: tuple[Offer, ...]) -> Iterator[PriceConflict]:
+    """One conflict for each price to blame, with the narrowest bounds; of two that with less support, then the unusual one."""
     support: dict[Offer, int] = {}
     usual = _usual(offers)
-    while pairs:
-        votes = Counter(offer for pair in pairs for offer in pair.offers)
-        most = max(votes.values())
-        most_voted = [o for o, n in votes.items() if n == most]
-        support.update({o: _support(o, offers) for o in most_voted if o not in support})
-        worst = min(most_voted, key=lambda o: (support[o], -_unusual(o, usual), o.document.name, o.place))
-        own = [pair.at(worst) for pair in pairs if worst in pair.offers]
-        yield min(own, key=_informative)
-        pairs = [pair for pair in pairs if worst not in pair.offers]
+
+    def wrong(most: list[Offer]) -> Offer:
+        support.update({o: _support(o, offers) for o in most if o not in support})
+        return min(most, key=lambda o: (support[o], -_unusual(o, usual), o.document.name, o.place))
+
+    yield from blamed(conflicts, wrong, _informative)
 
 
-def _informative(pair: Contradiction) -> tuple[object, ...]:
+def _informative(pair: PriceConflict) -> tuple[object, ...]:
     """First the closest comparison: with the narrowest bounds, of the same server."""
     width = 0.0 if pair.bounds is None else pair.bounds[1] / pair.bounds[0]
     is_other = pair.other is not None and pair.other.server is not pair.one.server
@@ -383,25 +346,19 @@ def _support(offer: Offer, offers: tuple[Offer, ...]) -> int:
     return sum(1 / DIGITS <= offer.value / o.value <= DIGITS for o in alike)
 
 
-def likely_cause(contradiction: Contradiction, known: Iterable[Offer]) -> str:
+def likely_cause(conflict: PriceConflict, known: Iterable[Offer]) -> str:
     """The likely cause of a wrong price: that of another server, a power of ten, or of one chip; empty if none fits."""
-    offer = contradiction.one
+    offer = conflict.one
     same = [o for o in known if o.server is not offer.server and o.value == offer.value and o.site.claim is None]
     if same:
         best = min(
             same, key=lambda o: (o.type != offer.type, o.place != offer.place, o.chip != offer.chip, o.server.name)
         )
         return f"{offer.site.value} is the {best.type} price of {best.server.name} in {best.place}"
-    if contradiction.bounds is None:
+    if conflict.bounds is None:
         return ""
-    low, high = contradiction.bounds
-    causes = [
-        (offer.value / f, f"a factor of {f:,g}: {offer.value / f:,.6g} USD/h is within the bounds") for f in FACTORS
-    ]
-    count = offer.sizes[0]
-    if count > 1:
-        whole = offer.value * count
-        causes.append((whole, f"the price of one chip: {count:,.0f} x {offer.value:,.6g} = {whole:,.6g} USD/h"))
+    low, high = conflict.bounds
+    causes = scales(offer.value, offer.sizes[0], "USD/h", "price")
     center = math.sqrt(low * high)
     fits = [(abs(math.log(value / center)), text) for value, text in causes if low <= value <= high]
     return min(fits)[1] if fits else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trnspec.checks.reconcile.power import OF_PACKAGE, likely_cause, power_conflicts
-from trnspec.checks.rules.prices import STALE
+from trnspec.checks.rules.prices import STALE, misnamed
 from trnspec.diagnostics import Severity
 from trnspec.graph.composition import chips
 from trnspec.graph.currency import months_between
@@ -59,12 +59,7 @@ def power_not_of_its_subject(power: Node[Power], graph: Graph) -> Iterator[Findi
     """
     spec = power.spec
     subject = graph.find(spec.of)
-    names = {spec.of.name} if subject is None else {subject.name, *subject.metadata.aliases}
-    if not any(power.name == f"{n}-{spec.type}" or power.name.startswith(f"{n}-{spec.type}-") for n in names):
-        is_of_subject = any(power.name.startswith(f"{n}-") for n in names)
-        key, value = ("type", spec.type) if is_of_subject else ("of", spec.of.name)
-        message = f"{key} is {value}, but the name of the document is {power.name}"
-        yield Finding(("spec", key), message, f"name it {spec.of.name}-{spec.type}, or correct spec.{key}")
+    yield from misnamed(power, subject, "of", spec.of.name)
     if subject is None:
         return
     is_chip = isinstance(subject.spec, Chip)
@@ -81,15 +76,10 @@ def _violations(graph: Graph, code: str) -> Iterator[Finding]:
     concerned = any(getattr(n.spec, "power", None) is not None for n in graph.focused())
     for one in power_conflicts(graph) if concerned else ():
         if one.code == code:
-            known, other = one.one, one.other
-            cause = likely_cause(one)
-            bounds = f"expected {one.bounds[0]:,.4g} to {one.bounds[1]:,.4g} W"
-            against = f"is implausible for {one.why}: {bounds}"
-            if other is not None:
-                against = f"does not agree with {other}: {bounds}, by {one.why}"
+            known, other, cause = one.one, one.other, likely_cause(one)
             see = () if other is None else (at(other.document, ("spec", "power")),)
             hint = f"likely cause: {cause}" if cause else ""
-            yield Finding(("spec", "power"), f"{known} {against}", hint, see, known.document)
+            yield Finding(("spec", "power"), one.text("W"), hint, see, known.document)
 
 
 @rule("TRN812", "power-types-disagree")

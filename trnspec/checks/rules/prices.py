@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile.prices import likely_cause, market
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.diagnostics import Severity
+from trnspec.graph.currency import months_between
 from trnspec.graph.graph import at
 from trnspec.graph.prices import region_of
 from trnspec.graph.provenance import source_of
@@ -62,13 +63,7 @@ def price_not_of_its_server(price: Node[Price], graph: Graph) -> Iterator[Findin
         Guide, Regions and Zones.
     """
     spec = price.spec
-    server = graph.find(spec.server)
-    names = {spec.server.name} if server is None else {server.name, *server.metadata.aliases}
-    if not any(price.name == f"{n}-{spec.type}" or price.name.startswith(f"{n}-{spec.type}-") for n in names):
-        is_of_server = any(price.name.startswith(f"{n}-") for n in names)
-        key, value = ("type", spec.type) if is_of_server else ("server", spec.server.name)
-        message = f"the {key} is {value}, but the name of the document is {price.name}"
-        yield Finding(("spec", key), message, f"name it {spec.server.name}-{spec.type}, or correct spec.{key}")
+    yield from misnamed(price, graph.find(spec.server), "server", spec.server.name)
     for group in ("hourly", "observed"):
         for place in getattr(spec, group):
             if place != UNSTATED and region_of(place) is None:
@@ -80,21 +75,16 @@ def price_not_of_its_server(price: Node[Price], graph: Graph) -> Iterator[Findin
 
 
 def _violations(graph: Graph, code: str) -> Iterator[Finding]:
-    for one in market(graph).contradictions if graph.focused(Price, Server) else ():
+    for one in market(graph).conflicts if graph.focused(Price, Server) else ():
         if one.code != code or (one.other is None and _contradicted(one.one.server, graph)):
             continue
         offer, other = one.one, one.other
-        cause = likely_cause(one, market(graph).offers)
-        bounds = "" if one.bounds is None else f"expected {one.bounds[0]:,.4g} to {one.bounds[1]:,.4g} USD/h"
+        message, see = one.text("USD/h"), () if other is None else (other.site.location,)
         if code == "TRN808":
             message = f"{offer} is to the last digit the price of another server: {other}"
-            see = () if other is None else (other.site.location,)
         elif other is None:
-            message = f"{offer} is implausible for {one.why}: {bounds}"
             see = (at(offer.server, ("spec", "chips")),)
-        else:
-            message = f"{offer} does not agree with {other}: {bounds}, by {one.why}"
-            see = (other.site.location,)
+        cause = likely_cause(one, market(graph).offers)
         yield Finding(offer.site.place, message, f"likely cause: {cause}" if cause else "", see, offer.document)
 
 
@@ -416,7 +406,7 @@ def stale_price(price: Node[Price], graph: Graph) -> Iterator[Finding]:
     """
     newest = max((d for node in graph.of(Price) for d in _dates(graph, node).values()), default="")
     for place, date in _dates(graph, price).items():
-        age = _months(newest) - _months(date)
+        age = months_between(date, newest)
         if age > STALE:
             message = f"the price of {place} is of {date}, {age} months before the newest price of the catalog"
             yield Finding(("spec", "hourly", place), message, "look for a newer price list")
@@ -429,7 +419,23 @@ def _dates(graph: Graph, price: Node[Price]) -> dict[str, str]:
     return {place: source.spec.as_of for place, source in found.items() if source is not None}
 
 
-def _months(date: str) -> int:
-    """Months since the year 0; a year alone counts as its end, so that a price is not called stale too early."""
-    year, month, *_ = (*date.split("-"), "12")
-    return 12 * int(year) + int(month)
+def misnamed(node: Node[Any], subject: Node[Any] | None, key: str, name: str) -> Iterator[Finding]:
+    """The finding of a document whose name is not SUBJECT-TYPE, or that with more words.
+
+    Args:
+        node: A document of prices or of power.
+        subject: What it is about, if that is known.
+        key: The key of its spec that names the subject.
+        name: The name there.
+    """
+    type_ = node.spec.type
+    names = {name} if subject is None else {subject.name, *subject.metadata.aliases}
+    if any(node.name == f"{n}-{type_}" or node.name.startswith(f"{n}-{type_}-") for n in names):
+        return
+    if any(node.name.startswith(f"{n}-") for n in names):
+        wrong, value = "type", type_
+    else:
+        wrong, value = key, name
+    article = "" if wrong == "of" or key == "of" else "the "
+    message = f"{article}{wrong} is {value}, but the name of the document is {node.name}"
+    yield Finding(("spec", wrong), message, f"name it {name}-{type_}, or correct spec.{wrong}")
