@@ -67,20 +67,9 @@ def test_query_and_eval(site) -> None:
 
 
 def test_new(site) -> None:
-    """A kind of a plugin has a command with the options of its class, inherited ones included."""
-    text = out(
-        site,
-        "new",
-        "tilechip",
-        "--name",
-        "tile-2",
-        "--source",
-        "neuron-trn2-2026-08",
-        "--scratch",
-        "1 GiB",
-        "--memory.capacity",
-        "8 GiB",
-    )
+    """A kind of a plugin has a command, and the paths of its class, inherited ones included."""
+    given = ("--set", "scratch=1 GiB", "--set", "memory.capacity=8 GiB")
+    text = out(site, "new", "tilechip", "tile-2", "--source", "neuron-trn2-2026-08", *given)
 
     assert "kind: TileChip\n" in text
     assert "  scratch: 1 GiB\n" in text
