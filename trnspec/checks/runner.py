@@ -15,8 +15,7 @@ from trnspec.graph.graph import Graph, UnresolvedError, at
 from trnspec.loading.pipeline import link, text_at
 from trnspec.loading.settings import Settings
 from trnspec.model.reflection import spread
-from trnspec.plugins.api import Registry, Rule
-from trnspec.plugins.entry_points import CORE
+from trnspec.plugins.api import CORE, Registry, Rule
 from trnspec.plugins.failures import (
     RULE_SECONDS,
     TimeLimitError,

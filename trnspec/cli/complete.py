@@ -46,13 +46,13 @@ def roots(catalog: str | None) -> list[FilePath]:
 def _of_plugins() -> Iterator[FilePath]:
     from importlib.util import find_spec
 
-    from trnspec.plugins.discovery import entries
+    from trnspec.plugins.entry_points import installed
     from trnspec.plugins.selection import chosen
 
     wanted = chosen()
     if wanted.only == ():
         return
-    for entry in entries():
+    for entry in installed():
         package = entry.value.partition(":")[0].partition(".")[0]
         if not wanted.takes(entry.name):
             continue

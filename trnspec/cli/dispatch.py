@@ -21,9 +21,6 @@ from trnspec.plugins.builtin_commands import COMMANDS, FORMER
 if TYPE_CHECKING:
     from trnspec.plugins.api import Command
 
-_PLUGINS = "trnspec.plugins"
-"""The group of entry points; importing the module that defines it would take longer than ``--help``."""
-
 _PROVIDER = "trnspec.cli.provider"
 """Where the context keeps the name of the command of a plugin that runs, and of the plugin."""
 
@@ -81,7 +78,7 @@ def _of_plugins(ctx: click.Context) -> dict[str, Command]:
     """
     from trnspec.plugins.entry_points import installed
 
-    if ctx.params.get("none") or {f.name for f in installed(_PLUGINS)} <= {"trnspec"}:
+    if ctx.params.get("none") or not installed():
         return {}
     from trnspec.cli.formats import known
 

@@ -28,7 +28,7 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
         for name in names:
             loaded[name]  # a catalog of another date has the reason why it lacks a document
         return loaded.graph
-    from trnspec.plugins.entry_points import alone
+    from trnspec.plugins.entry_points import installed
 
     paths, settings = [catalog] if catalog else [], here()
 
@@ -39,7 +39,7 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
         return graph(paths, settings=settings)
 
     only = chosen().only
-    if paths or settings.catalogs or not (only == () or (only is None and alone())):
+    if paths or settings.catalogs or not (only == () or (only is None and not installed())):
         known = load_all()
     else:
         from trnspec.loading.index import shipped_graph

@@ -81,18 +81,20 @@ def _examined(discovery: Discovery) -> list[Record]:
         if record.status != OK:
             records.append(record)
             continue
-        faults = (*_faults_of_functions(record, used[record.name]), *of_documents[record.name])
+        faults = (*_faults_of_functions(used[record.name]), *of_documents[record.name])
         records.append(evolve(record, status=FAULTY, message=summary(faults), faults=faults) if faults else record)
     return records
 
 
-def _faults_of_functions(record: Record, plugin: Plugin) -> Iterator[str]:
+def _faults_of_functions(plugin: Plugin) -> Iterator[str]:
     """The functions a plugin names that cannot be imported, or are not what they should be."""
+    from importlib.metadata import EntryPoint
+
     from trnspec.errors import UsageError
     from trnspec.evaluation.inputs import inputs
     from trnspec.plugins.api import loaded
     from trnspec.plugins.discovery import limit
-    from trnspec.plugins.entry_points import EntryPoint, imported
+    from trnspec.plugins.entry_points import imported, took_too_long
     from trnspec.plugins.failures import described
 
     functions: list[tuple[str, str, Function]] = [
@@ -107,13 +109,13 @@ def _faults_of_functions(record: Record, plugin: Plugin) -> Iterator[str]:
         for function in each.functions.values()
     ]
     places = dict.fromkeys(f for _, _, f in functions if isinstance(f, str))
-    points = [EntryPoint(place, record.distribution, record.version, place) for place in places]
-    outcomes = dict(zip(places, imported(points, limit()), strict=True))
+    outcomes = {place: imported(EntryPoint(place, place, ""), limit()) for place in places}
     for what, name, function in functions:
         outcome = outcomes.get(function) if isinstance(function, str) else None
-        if outcome is not None and (outcome.late or outcome.error is not None):
-            late = "it took longer than TRNSPEC_PLUGIN_SECONDS"
-            yield f"the {what} {name}: {function} cannot be imported: {late if outcome.late else described(outcome.error)}"  # type: ignore[arg-type]  # one of the two
+        if outcome is not None and outcome.error is not None:
+            late = took_too_long(outcome)
+            reason = "it took longer than TRNSPEC_PLUGIN_SECONDS" if late else described(outcome.error)
+            yield f"the {what} {name}: {function} cannot be imported: {reason}"
             continue
         try:
             value: Any = loaded(name, function)

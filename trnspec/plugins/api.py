@@ -16,7 +16,6 @@ from attrs import field, frozen
 from trnspec.diagnostics import Code, Location, Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.model.document import Node
-from trnspec.plugins import entry_points
 from trnspec.quantities.units import UNITS, Unit, UnitTable, extended
 from trnspec.short_repr import short_repr
 from trnspec.yaml import Edit, Path
@@ -24,8 +23,11 @@ from trnspec.yaml import Edit, Path
 API = 1
 """The version of this interface; a plugin states the version it was written for."""
 
-GROUP = entry_points.GROUP
+GROUP = "trnspec.plugins"
 """The entry-point group whose objects are :class:`Plugin` values."""
+
+CORE = ("trnspec", "trnspec.builtin:plugin")
+"""Name and place of trnspec's own plugin."""
 
 
 @frozen
@@ -418,7 +420,7 @@ class Registry:
 
 def described_plugin(name: str, distribution: str) -> str:
     """``trnspec``, or ``the plugin energy of trnspec-energy 0.1.0``."""
-    if name == entry_points.CORE[0]:
+    if name == CORE[0]:
         return name
     return f"the plugin {name} of {distribution}" if distribution else f"the plugin {name}"
 

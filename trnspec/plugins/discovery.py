@@ -11,6 +11,7 @@ import functools
 import os
 import re
 import sys
+from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
@@ -19,6 +20,8 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.plugins.api import (
     API,
+    CORE,
+    GROUP,
     Plugin,
     Registry,
     described_plugin,
@@ -27,8 +30,8 @@ from trnspec.plugins.api import (
     unit_table,
     with_units,
 )
-from trnspec.plugins.entry_points import CORE, GROUP, EntryPoint, Outcome, imported
-from trnspec.plugins.entry_points import installed as installed_entries
+from trnspec.plugins.entry_points import Outcome, distribution, imported, took_too_long
+from trnspec.plugins.entry_points import installed as entries
 from trnspec.plugins.failures import described, print_traceback, seconds_of
 from trnspec.plugins.selection import REPORT, Choice, chosen
 from trnspec.plugins.validation import invalid_kinds, invalid_values
@@ -126,11 +129,6 @@ def limit(environ: dict[str, str] | os._Environ[str] = os.environ) -> float:
     return seconds_of("TRNSPEC_PLUGIN_SECONDS", SECONDS, environ)
 
 
-def entries() -> list[EntryPoint]:
-    """The installed plugins by name, without trnspec itself; none of them is imported."""
-    return [f for f in installed_entries(GROUP) if (f.name, f.value) != CORE]
-
-
 def discover(
     core: Callable[[], Plugin], choice: Choice, seconds: float, installed: list[EntryPoint] | None = None
 ) -> Discovery:
@@ -151,7 +149,7 @@ def discover(
             hint = did_you_mean(name, [e.name for e in installed]) or "trnspec plugin list shows the installed plugins"
             raise UsageError(f"no plugin {name!r} is installed; {hint}")
     wanted = [e for e in installed if choice.takes(e.name)]
-    outcomes = dict(zip(wanted, imported(wanted, seconds), strict=True))
+    outcomes = {e: imported(e, seconds) for e in wanted}
     kept = [core()]
     owners = {(what, name): "trnspec" for what, name, _ in unique_names(kept[0])}
     units = unit_table(kept)
@@ -176,11 +174,11 @@ def discover(
 def _imported(entry: EntryPoint, outcome: Outcome, seconds: float) -> tuple[Record, Plugin | None]:
     """The record of an import, and the plugin if it can be used as far as that can be seen from itself."""
     took, value = outcome.seconds, outcome.value
+    if took_too_long(outcome):
+        return _record(entry, SLOW, f"its import took longer than {seconds:g} s (TRNSPEC_PLUGIN_SECONDS)", took), None
     if outcome.error is not None:
         print_traceback(outcome.error)
         return _record(entry, BROKEN, f"its import failed: {described(outcome.error)}", took), None
-    if outcome.late:
-        return _record(entry, SLOW, f"its import took longer than {seconds:g} s (TRNSPEC_PLUGIN_SECONDS)", took), None
     # The API version first: the other fields of another version may mean something else.
     if isinstance(value, Plugin) and type(value.api) is int and value.api != API:
         message = f"it was written for API {value.api}, and this is API {API}"
@@ -224,12 +222,12 @@ def summary(faults: tuple[str, ...]) -> str:
 
 
 def _record(entry: EntryPoint, status: str, message: str = "", seconds: float = 0.0) -> Record:
-    return Record(entry.name, entry.distribution, entry.version, status, message, seconds)
+    return Record(entry.name, *distribution(entry), status, message, seconds)
 
 
 def _core() -> Plugin:
     # By its place, as every plugin: the kinds and rules of trnspec are in layers above this one.
-    plugin: Plugin = EntryPoint(CORE[0], CORE[0], "", CORE[1]).load()
+    plugin: Plugin = EntryPoint(*CORE, GROUP).load()
     return plugin
 
 

@@ -23,9 +23,9 @@ from trnspec.quantities.units import Unit, UnitTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from importlib.metadata import EntryPoint
 
     from trnspec.model.reflection import Shape
-    from trnspec.plugins.entry_points import EntryPoint
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]*")

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import re
 import tempfile
+from importlib.metadata import EntryPoint
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,7 @@ from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_in, shipped
 from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.loading.settings import Settings
-from trnspec.plugins.api import API, Plugin, Registry, Rule, loaded
-from trnspec.plugins.entry_points import EntryPoint
+from trnspec.plugins.api import API, GROUP, Plugin, Registry, Rule, loaded
 from trnspec.plugins.validation import invalid_kinds, invalid_values
 from trnspec.yaml import read_file, read_text
 
@@ -194,7 +194,7 @@ class PluginConformance:
     def test_fits_beside_trnspec(self) -> None:
         """It was written for this API, its values and kinds are valid, and it redefines nothing of trnspec."""
         registry = self.registry
-        entry = EntryPoint(self.plugin.name, self.plugin.name, "", self.plugin.name)
+        entry = EntryPoint(self.plugin.name, self.plugin.name, GROUP)
 
         assert [*invalid_values(entry, self.plugin), *invalid_kinds(self.plugin, registry.units)] == []
         assert [p.name for p in registry.plugins] == ["trnspec", self.plugin.name]
