@@ -95,8 +95,17 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
         yield command, shown
 
 
+_FULL = re.compile(r"\d+\.\d{13,}(?:e-?\d+)?")
+"""A number of full precision, whose last digit differs between processors."""
+
+
+def _rounded(text: str) -> str:
+    return _FULL.sub(lambda match: f"{float(match[0]):.12g}", text)
+
+
 def matches(shown: str, printed: str) -> bool:
     """True when a text is the one that is shown; a line of three dots represents any lines, or none."""
+    shown, printed = _rounded(shown), _rounded(printed)
     parts = re.split(r"^\.\.\.\n", shown.rstrip("\n") + "\n", flags=re.MULTILINE)
     pattern = r"(?:.*\n)*?".join(map(re.escape, parts))
     return re.fullmatch(pattern, printed.rstrip("\n") + "\n") is not None
