@@ -34,7 +34,8 @@ from trnspec.model.annotations import Date
 from trnspec.model.document import Node
 from trnspec.model.parts import CountRange
 from trnspec.model.reflection import TextShape, shape_of
-from trnspec.quantities.amount import Amount, quotient
+from trnspec.quantities.amount import Amount
+from trnspec.quantities.arithmetic import quotient
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import Dimension
 
