@@ -6,6 +6,7 @@ What adds up is marked ``Extensive()`` in the class of the part; :mod:`trnspec.g
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -63,7 +64,7 @@ class Term:
     part: Node[Any]
     path: Path
 
-    @property
+    @cached_property
     def value(self) -> Figure | int:
         """The figure, or the count, of one part."""
         value: Figure | int = value_at(self.part.spec, self.path[1:])
@@ -88,7 +89,7 @@ class Total:
     terms: tuple[Term, ...]
     qualifier: Qualifier = Qualifier.EXACT
 
-    @property
+    @cached_property
     def figures(self) -> tuple[Figure, ...]:
         """The figure of one part of each term."""
         return tuple(t.value for t in self.terms if isinstance(t.value, Figure))
@@ -110,7 +111,7 @@ class Total:
         (term,) = self.terms
         return term.part
 
-    @property
+    @cached_property
     def value(self) -> Fraction:
         """The total in base units, exact; where the number of parts has only a bound, the bound of the total."""
         products = (f.value.value * _number(t.count) for t, f in zip(self.terms, self.figures, strict=True))

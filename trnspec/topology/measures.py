@@ -45,13 +45,7 @@ def device_rate(fabric: Fabric, node: int, kind: str | None = None) -> float | N
     None where the rate of one of them is unknown.  A chip without links has 0.0; the end of a chain has half of the
     rate of the middle.
     """
-    total = 0.0
-    for edge in fabric.links[node]:
-        if kind is None or edge.kind == kind:
-            if edge.rate is None:
-                return None
-            total += edge.rate
-    return total
+    return total_rate(e for e in fabric.links[node] if kind is None or e.kind == kind)
 
 
 def device_rates(fabric: Fabric, kind: str | None = None) -> tuple[float | None, ...]:

@@ -57,6 +57,9 @@ class Shape(abc.ABC):
 class GridShape(Shape):
     """A product of rings and chains; chips are numbered row by row, the last dimension fastest."""
 
+    def __attrs_post_init__(self) -> None:
+        _ = self.axes  # raises where a size is not valid
+
     @property
     @abc.abstractmethod
     def axes(self) -> tuple[Axis, ...]:
@@ -123,9 +126,6 @@ class Chain(GridShape):
     rate: float | None = None
     kind: str = ""
 
-    def __attrs_post_init__(self) -> None:
-        _ = self.axes
-
     @property
     def axes(self) -> tuple[Axis, ...]:
         """One, not wrapped."""
@@ -143,9 +143,6 @@ class Ring(GridShape):
     rate: float | None = None
     kind: str = ""
     double: bool = False
-
-    def __attrs_post_init__(self) -> None:
-        _ = self.axes
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -201,9 +198,6 @@ class Torus(GridShape):
     kinds: tuple[str, ...] = field(default=(), converter=_tuple_of_texts)
     double: bool = False
 
-    def __attrs_post_init__(self) -> None:
-        _ = self.axes
-
     @property
     def axes(self) -> tuple[Axis, ...]:
         """One for each size, wrapped."""
@@ -220,9 +214,6 @@ class Mesh(GridShape):
     dims: tuple[int, ...] = field(converter=_tuple_of_ints)
     rates: tuple[float | None, ...] = field(default=(), converter=_tuple_of_rates)
     kinds: tuple[str, ...] = field(default=(), converter=_tuple_of_texts)
-
-    def __attrs_post_init__(self) -> None:
-        _ = self.axes
 
     @property
     def axes(self) -> tuple[Axis, ...]:
