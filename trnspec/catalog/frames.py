@@ -177,7 +177,7 @@ def _metadata(column: Column) -> dict[str, str]:
 # SQL.
 
 SQL_SECONDS = 30.0
-"""How long a query may take."""
+"""Time limit of a query, in seconds."""
 
 SQL_MEMORY = 512
 """The memory of a query, in MB."""

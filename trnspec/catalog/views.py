@@ -109,7 +109,7 @@ class DocumentView(InNotebook):
 
     @property
     def figures(self) -> Mapping[str, Stated]:
-        """Every figure by its dotted path, in the order of the fields of the class."""
+        """Figures by their dotted paths, in the order of the fields of the class."""
         return figures(self.catalog.graph, self.node)
 
     def figure(self, path: str) -> Stated:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Qualifier(enum.Enum):
-    """What precedes the number; the value is its canonical spelling."""
+    """The qualifier before the number; the value is its canonical spelling."""
 
     EXACT = ""
     ABOUT = "~"

@@ -334,7 +334,7 @@ def _alternatives(names: list[str]) -> str:
 
 
 def _is_slip(written: str, known: str) -> bool:
-    """Whether a spelling is a known one with another case, without its last S, or with one slip in a long word."""
+    """True if a spelling is a known one with another case, without its last S, or with one slip in a long word."""
     if written[:1] in "MP" and known[:1] in "mp":
         return False  # mega and milli, peta and pico
     one, two = written.casefold(), known.casefold()

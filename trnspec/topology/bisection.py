@@ -1,4 +1,4 @@
-"""The narrowest cut of a fabric into two halves, in links or in rate, and whether it is proven minimal.
+"""The narrowest cut of a fabric into two halves, in links or in rate, proven minimal where possible.
 
 A cut divides the chips into halves that differ by at most one; a switch goes to the side that makes the cut narrower,
 which models it as a non-blocking crossbar.

@@ -1,4 +1,4 @@
-"""Isomorphism of fabrics: whether two are equal up to the numbering, the mapping between them, or why there is none.
+"""Isomorphism of fabrics: equality up to the numbering, the mapping between two, or the reason why there is none.
 
 The decision is exact.  Both fabrics are coloured together: vertices are distinguished by the number of links of each label
 to vertices of each colour, until nothing changes (colour refinement); where a colour still has several vertices,
@@ -23,7 +23,7 @@ Label = tuple[float, ...]
 
 
 def isomorphic(a: Fabric, b: Fabric, weights: bool = False) -> bool:
-    """Whether the fabrics differ only in the numbering of chips and of switches.
+    """True if the fabrics differ only in the numbering of chips and of switches.
 
     Args:
         a: A fabric.

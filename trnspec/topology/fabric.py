@@ -103,7 +103,7 @@ class Fabric:
 
     @property
     def size(self) -> int:
-        """How many vertices: chips and switches."""
+        """Number of vertices: chips and switches."""
         return self.nodes + self.switches
 
     @cached_property
@@ -130,7 +130,7 @@ class Fabric:
         return tuple(sets)
 
     def is_switch(self, vertex: int) -> bool:
-        """Whether the vertex is a switch and not a chip."""
+        """True if the vertex is a switch and not a chip."""
         return vertex >= self.nodes
 
     def renumbered(self, order: Sequence[int]) -> Fabric:

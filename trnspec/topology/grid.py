@@ -80,7 +80,7 @@ class Axis:
 
 
 def nodes(axes: Sequence[Axis]) -> int:
-    """How many chips."""
+    """Number of chips."""
     return math.prod(axis.size for axis in axes)
 
 
@@ -101,7 +101,7 @@ def edges(axes: Sequence[Axis]) -> Iterator[Edge]:
 
 
 def links(axes: Sequence[Axis]) -> int:
-    """How many links: N / k lines along each axis."""
+    """Number of links: N / k lines along each axis."""
     n = nodes(axes)
     return sum(n // axis.size * axis.links for axis in axes)
 

@@ -25,7 +25,7 @@ Count = Literal["edges", "stages"]
 
 
 def degree(fabric: Fabric, node: int, kind: str | None = None) -> int:
-    """How many links end at a vertex, of one kind or of all."""
+    """Number of links that end at a vertex, of one kind or of all."""
     return sum(kind is None or e.kind == kind for e in fabric.links[node])
 
 
@@ -35,7 +35,7 @@ def degrees(fabric: Fabric, kind: str | None = None) -> tuple[int, ...]:
 
 
 def degree_by_kind(fabric: Fabric, node: int) -> dict[str, int]:
-    """How many links of each kind end at a vertex."""
+    """Number of links of each kind that end at a vertex."""
     return dict(sorted(Counter(e.kind for e in fabric.links[node]).items()))
 
 
@@ -71,7 +71,7 @@ def components(fabric: Fabric) -> tuple[frozenset[int], ...]:
 
 
 def is_connected(fabric: Fabric) -> bool:
-    """Whether every vertex reaches every other."""
+    """True if every vertex reaches every other."""
     return len(components(fabric)) == 1
 
 
@@ -160,7 +160,7 @@ def spheres(fabric: Fabric, *, count: Count = "edges") -> tuple[tuple[int, ...],
 
 
 def histogram(fabric: Fabric, node: int, *, count: Count = "edges") -> dict[int, int]:
-    """How many *other* chips are 1, 2, ... hops from a chip; a number of hops at which there is none is left out."""
+    """Number of *other* chips that are 1, 2, ... hops from a chip; a number of hops at which there is none is left out."""
     return {hops: chips for hops, chips in enumerate(spheres(fabric, count=count)[node]) if hops and chips}
 
 

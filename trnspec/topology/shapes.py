@@ -76,7 +76,7 @@ class GridShape(Shape):
 
     @property
     def links(self) -> int:
-        """How many links: N for each ring dimension of more than two, N / 2 for two."""
+        """Number of links: N for each ring dimension of more than two, N / 2 for two."""
         return grid.links(self.axes)
 
     @property

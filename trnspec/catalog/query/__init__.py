@@ -1,1 +1,1 @@
-"""The query language: ``tree`` (syntax tree), ``parser``, ``check`` (names and dimensions), ``run``."""
+"""The query language: ``tree`` (AST), ``parser``, ``check`` (names and dimensions), ``run``."""

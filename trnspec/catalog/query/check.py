@@ -1,4 +1,4 @@
-"""The checks of a query against a kind: paths, dimensions, comparisons; and the functions that read documents.
+"""Checks of a query against a kind: paths, dimensions, comparisons; and the functions that read documents.
 
 All errors of a query are found before the first document is read.
 """

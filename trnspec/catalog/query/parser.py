@@ -1,4 +1,4 @@
-"""The parser of the query language: a text is parsed into a tree, without knowledge of kinds and paths.
+"""Parser of the query language: from a text to its AST, without knowledge of kinds and paths.
 
 The grammar is documented in ``docs/reference/query.md``.
 """

@@ -1,4 +1,4 @@
-"""The syntax tree of a query, whose text parses to the same tree, and the error of an invalid query."""
+"""AST of queries; ``str(tree)`` round-trips. The error of an invalid query."""
 
 from __future__ import annotations
 

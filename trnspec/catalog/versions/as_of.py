@@ -167,7 +167,7 @@ class _Dated:
         return remainder
 
     def _sources(self) -> Iterator[tuple[str, str]]:
-        """Every source that the document refers to, as (date, name)."""
+        """Sources that the document refers to, as (date, name)."""
         for _, target, ref in references(self.node):
             source = self.graph.find(ref)
             if target is Source and source is not None:

@@ -42,7 +42,7 @@ def layers_of(spec: Model) -> tuple[int, int, int, int]:
 
 
 def contradictions(spec: Model) -> Iterator[Contradiction]:
-    """Every contradiction in a model, in the order of the classes; none for a valid one."""
+    """Contradictions in a model, in the order of the classes; none for a valid one."""
     attended, recurrent, dense, with_experts = layers_of(spec)
     yield from _attention(spec.attention, attended, spec.hidden)
     yield from _mixers(spec, attended, recurrent)

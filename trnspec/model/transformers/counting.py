@@ -312,7 +312,7 @@ def _indexer(counts: dict[str, Any], indexer: Indexer, attention: Attention, att
 
 
 def _pooling(counts: dict[str, Any], pooling: Pooling, attention: Attention, h: int) -> dict[str, Any]:
-    """What pools keys, of all layers with pooled keys: matrices for keys and weights, biases of positions, a norm.
+    """Parameters that pool keys, of all layers with pooled keys: matrices for keys and weights, biases of positions, a norm.
 
     Where windows overlap, each token has two keys (DeepSeek-AI 2026, DeepSeek-V4, section 2.3).
     """

@@ -1,4 +1,4 @@
-"""Architectures whose config.json a row of the table cannot describe: older names of keys, nested sections, special attention."""
+"""Readers of the architectures that a row of the table cannot describe: older names, nested sections, special attention."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def gpt_bigcode(c: Config) -> Fields:
 
 
 def gpt_neo(c: Config) -> Fields:
-    """Every second layer has a window; queries, keys and values have no bias."""
+    """A window in every second layer; queries, keys and values have no bias."""
     layers = c.count("num_layers")
     kinds = [
         kind for part, times in c.get("attention_types", [[["global", "local"], layers // 2]]) for kind in part * times

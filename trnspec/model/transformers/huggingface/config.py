@@ -1,4 +1,4 @@
-"""Reading config.json, the file that describes a model on the Hugging Face Hub."""
+"""Reader of config.json, the file that describes a model on the Hugging Face Hub."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hybrids: layers with a recurrence among those with attention."""
+"""Readers of hybrids: layers with a recurrence among those with attention."""
 
 from __future__ import annotations
 

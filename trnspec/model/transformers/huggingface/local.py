@@ -1,4 +1,4 @@
-"""Decoders whose windowed layers have heads of their own."""
+"""Readers of decoders whose windowed layers have heads of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model that a config.json describes."""
+"""Entry point of the reader of config.json: from its keys and values to a model."""
 
 from __future__ import annotations
 
