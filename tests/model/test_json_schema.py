@@ -23,7 +23,7 @@ from trnspec.model.json_schema import DIALECT, any_pattern, document_schema
 from trnspec.model.link import Link
 from trnspec.model.reflection import field_docs
 from trnspec.quantities.quantity import parse
-from trnspec.quantities.units import Dimension, units_of
+from trnspec.quantities.units import UNITS, Dimension
 from trnspec.yaml import read_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -275,7 +275,7 @@ def test_what_the_pattern_of_any_figure_matches_is_a_figure(text):
 @pytest.mark.parametrize("dimension", Dimension, ids=lambda d: d.name)
 def test_the_pattern_of_any_figure_takes_every_unit_and_refuses_what_is_none(dimension):
     valid = Draft202012Validator({"type": "string", "pattern": any_pattern()}).is_valid
-    for unit in units_of(dimension):
+    for unit in UNITS.spellings(dimension):
         assert valid(f"5 {unit}")
         for wrong in (f"5 {unit}\n", f" 5 {unit}", f"5 {unit} ", f"x5 {unit}", f"5  {unit}"):
             assert not valid(wrong)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trnspec.errors import QuantityError, UsageError
-from trnspec.quantities.units import MAX_SYMBOL, UNITS, Dimension, Unit, UnitTable, units_of
+from trnspec.quantities.units import MAX_SYMBOL, UNITS, Dimension, Unit, UnitTable
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_every_dimension_has_its_base_and_usual_unit(dimension: Dimension) -> No
 
 def test_units_of_lists_each_spelling_once_canonical_first() -> None:
     """Symbols come before aliases, and the dimensions together make up the whole table."""
-    bandwidth = units_of(Dimension.BANDWIDTH)
+    bandwidth = UNITS.spellings(Dimension.BANDWIDTH)
     canonical = [UNITS.unit(spelling).symbol == spelling for spelling in bandwidth]
     assert canonical == sorted(canonical, reverse=True)
     assert {True, False} == set(canonical)
-    everything = [spelling for dimension in Dimension for spelling in units_of(dimension)]
+    everything = [spelling for dimension in Dimension for spelling in UNITS.spellings(dimension)]
     assert sorted(everything) == sorted(UNITS.spellings())
     assert len(everything) == len(set(everything))
 

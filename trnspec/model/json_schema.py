@@ -38,7 +38,7 @@ from trnspec.model.renames import is_group, renames
 from trnspec.model.rounded import PATTERN as ROUNDED
 from trnspec.model.sourced import Origin
 from trnspec.quantities.quantity import pattern
-from trnspec.quantities.units import UNITS, Dimension, UnitTable, units_of
+from trnspec.quantities.units import UNITS, Dimension, UnitTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
@@ -313,7 +313,7 @@ def _figure(dimension: Dimension | None, definitions: _Definitions) -> Schema:
     table = definitions.table
     regex = any_pattern(table) if dimension is None else pattern(dimension, table)
     words = "figure" if dimension is None else dimension.name.replace("_", " ").lower()
-    units = "" if dimension is None else " Units: " + ", ".join(units_of(dimension, table)) + "."
+    units = "" if dimension is None else " Units: " + ", ".join(table.spellings(dimension)) + "."
     example = "2.9 TB/s" if dimension is None else f"2.5 {dimension.usual}"
     message = f"Write the {words} with its unit, such as {example}; in braces, quote one with a comma."
     text: Schema = {"type": "string", "pattern": regex, MESSAGE: message}

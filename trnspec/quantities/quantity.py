@@ -361,16 +361,6 @@ def pattern(dimension: Dimension, table: UnitTable = UNITS) -> str:
     return rf"^(?:{QUALIFIER})?{number}(?:{endings})$(?!\n)"
 
 
-def compare(a: Quantity, b: Quantity) -> int:
-    """-1, 0 or 1 if the value of ``a`` is below, equal to or above that of ``b``, whatever their precision.
-
-    Raises:
-        QuantityError: ``dimension``, if their dimensions differ.
-    """
-    _require_same(a, b)
-    return (a.value > b.value) - (a.value < b.value)
-
-
 def agrees(a: Quantity, b: Quantity, *, loose: bool = False) -> bool:
     """True if rounding alone can explain the difference: the intervals overlap.
 
@@ -382,15 +372,11 @@ def agrees(a: Quantity, b: Quantity, *, loose: bool = False) -> bool:
     Raises:
         QuantityError: ``dimension``, if their dimensions differ.
     """
-    _require_same(a, b)
-    return a.loose.overlaps(b.loose) if loose else a.interval.overlaps(b.interval)
-
-
-def _require_same(a: Quantity, b: Quantity) -> None:
     if a.dimension is not b.dimension:
         raise QuantityError(
             "dimension", f"{a} measures {a.dimension.word} and {b} {b.dimension.word}: they cannot be compared"
         )
+    return a.loose.overlaps(b.loose) if loose else a.interval.overlaps(b.interval)
 
 
 def choose_unit(

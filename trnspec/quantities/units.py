@@ -410,8 +410,3 @@ def extended(units: tuple[Unit, ...]) -> UnitTable:
         UsageError: A spelling is already taken.
     """
     return UNITS.with_units(*units) if units else UNITS
-
-
-def units_of(dimension: Dimension, table: UnitTable = UNITS) -> tuple[str, ...]:
-    """All spellings of the units of a dimension: canonical symbols first, then aliases."""
-    return table.spellings(dimension)

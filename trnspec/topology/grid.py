@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Axis:
+class GridAxis:
     """One dimension of a grid.
 
     Attributes:
@@ -79,12 +79,12 @@ class Axis:
         return 8 * self.total_hops / (2 * self.links) / k if self.links else 0.0
 
 
-def nodes(axes: Sequence[Axis]) -> int:
+def nodes(axes: Sequence[GridAxis]) -> int:
     """Number of chips."""
     return math.prod(axis.size for axis in axes)
 
 
-def edges(axes: Sequence[Axis]) -> Iterator[Edge]:
+def edges(axes: Sequence[GridAxis]) -> Iterator[Edge]:
     """The links; chips are numbered row by row, the last axis fastest."""
     n, stride = nodes(axes), nodes(axes)
     for axis in axes:
@@ -100,30 +100,30 @@ def edges(axes: Sequence[Axis]) -> Iterator[Edge]:
                 yield Edge(v, v - at * stride, axis.rate, axis.kind)
 
 
-def links(axes: Sequence[Axis]) -> int:
+def links(axes: Sequence[GridAxis]) -> int:
     """Number of links: N / k lines along each axis."""
     n = nodes(axes)
     return sum(n // axis.size * axis.links for axis in axes)
 
 
-def diameter(axes: Sequence[Axis]) -> int:
+def diameter(axes: Sequence[GridAxis]) -> int:
     """The most hops between two chips: the sum over the axes."""
     return sum(axis.diameter for axis in axes)
 
 
-def mean_hops(axes: Sequence[Axis], *, self_included: bool) -> float:
+def mean_hops(axes: Sequence[GridAxis], *, self_included: bool) -> float:
     """The mean hops; self included, k / 4 for each ring of even size and (k - 1/k) / 3 for each chain, summed."""
     n = nodes(axes)
     total = sum((n // axis.size) ** 2 * axis.total_hops for axis in axes)
     return mean_of(total, n, self_included=self_included)
 
 
-def weight(axis: Axis, by: By) -> float:
+def weight(axis: GridAxis, by: By) -> float:
     """The weight of one link of an axis in a cut."""
     return 1.0 if by == "links" else (axis.rate or 0.0)
 
 
-def lower_bound(axes: Sequence[Axis], by: By) -> float:
+def lower_bound(axes: Sequence[GridAxis], by: By) -> float:
     """A lower bound on the weight of a cut into halves.
 
     Let every chip send one unit to every chip, one axis after the other, shortest way round: a directed link of an
@@ -136,7 +136,7 @@ def lower_bound(axes: Sequence[Axis], by: By) -> float:
     return 8 * (n * n // 4) / n * min(shares) if shares else 0.0
 
 
-def axis_cut(axes: Sequence[Axis], by: By) -> Bisection | None:
+def axis_cut(axes: Sequence[GridAxis], by: By) -> Bisection | None:
     """The lightest cut across an axis of even size; None where all sizes are odd.
 
     Exact when it equals the lower bound, which is so whenever the axis with the smallest weight / load is even: on a

@@ -15,7 +15,7 @@ from attrs import field, frozen
 from trnspec.topology import grid, measures
 from trnspec.topology.bisection import Bisection, By, bisection, check_rates
 from trnspec.topology.fabric import Edge, Fabric, TopologyError
-from trnspec.topology.grid import Axis
+from trnspec.topology.grid import GridAxis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,7 +62,7 @@ class GridShape(Shape):
 
     @property
     @abc.abstractmethod
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[GridAxis, ...]:
         """The dimensions."""
 
     @property
@@ -110,7 +110,7 @@ class Single(GridShape):
     """One chip, no link."""
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[GridAxis, ...]:
         """None."""
         return ()
 
@@ -127,9 +127,9 @@ class Chain(GridShape):
     kind: str = ""
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[GridAxis, ...]:
         """One, not wrapped."""
-        return (Axis(self.n, False, self.rate, self.kind),)
+        return (GridAxis(self.n, False, self.rate, self.kind),)
 
     def __str__(self) -> str:
         return f"chain({self.n})"
@@ -145,9 +145,9 @@ class Ring(GridShape):
     double: bool = False
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[GridAxis, ...]:
         """One, wrapped."""
-        return (Axis(self.n, True, self.rate, self.kind, self.double),)
+        return (GridAxis(self.n, True, self.rate, self.kind, self.double),)
 
     def __str__(self) -> str:
         return f"ring({self.n})"
@@ -155,7 +155,7 @@ class Ring(GridShape):
 
 def _axes(
     dims: tuple[int, ...], rates: tuple[float | None, ...], kinds: tuple[str, ...], wrap: bool, double: bool
-) -> tuple[Axis, ...]:
+) -> tuple[GridAxis, ...]:
     if not dims:
         raise TopologyError("expected the size of at least one dimension")
     for name, given in (("rates", rates), ("kinds", kinds)):
@@ -163,7 +163,7 @@ def _axes(
             raise TopologyError(f"{len(given)} {name} for {len(dims)} dimensions; give none, one for all, or one each")
     all_rates = rates * len(dims) if len(rates) == 1 else rates or (None,) * len(dims)
     all_kinds = kinds * len(dims) if len(kinds) == 1 else kinds or ("",) * len(dims)
-    return tuple(Axis(k, wrap, r, name, double) for k, r, name in zip(dims, all_rates, all_kinds, strict=True))
+    return tuple(GridAxis(k, wrap, r, name, double) for k, r, name in zip(dims, all_rates, all_kinds, strict=True))
 
 
 def _tuple_of_ints(values: Iterable[int]) -> tuple[int, ...]:
@@ -199,7 +199,7 @@ class Torus(GridShape):
     double: bool = False
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[GridAxis, ...]:
         """One for each size, wrapped."""
         return _axes(self.dims, self.rates, self.kinds, True, self.double)
 
@@ -216,7 +216,7 @@ class Mesh(GridShape):
     kinds: tuple[str, ...] = field(default=(), converter=_tuple_of_texts)
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[GridAxis, ...]:
         """One for each size, not wrapped."""
         return _axes(self.dims, self.rates, self.kinds, False, False)
 
@@ -237,9 +237,9 @@ class Hypercube(GridShape):
             raise TopologyError(f"a hypercube of {self.d} dimensions; expected 0 to 20")
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[GridAxis, ...]:
         """``d`` of two chips each."""
-        return (Axis(2, True, self.rate, self.kind),) * self.d
+        return (GridAxis(2, True, self.rate, self.kind),) * self.d
 
     def __str__(self) -> str:
         return f"hypercube({self.d})"

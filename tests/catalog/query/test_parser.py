@@ -16,7 +16,7 @@ from trnspec.catalog.query.tree import (
     Not,
     Number,
     Or,
-    Path,
+    PathTerm,
     Query,
     QueryError,
     Quotient,
@@ -26,7 +26,7 @@ from trnspec.errors import UsageError
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS
 
-A, B = Path("a"), Path("b.c")
+A, B = PathTerm("a"), PathTerm("b.c")
 THREE = Comparison(A, "=", Number("3"))
 FOUR = Comparison(B, "=", Number("4"))
 FIVE = Comparison(A, ">", Number("5"))
@@ -50,8 +50,8 @@ FIVE = Comparison(A, ">", Number("5"))
         ("1e3 W != a", Comparison(Measure(parse("1e3 W")), "!=", A)),
         (r"""a = 'it\'s "so"\\'""", Comparison(A, "=", Word('it\'s "so"\\'))),
         ("a\n =\t3", THREE),
-        ("other.some-thing = 3", Comparison(Path("other.some-thing"), "=", Number("3"))),
-        ("fabric.topology.dimensions.0 = 4", Comparison(Path("fabric.topology.dimensions.0"), "=", Number("4"))),
+        ("other.some-thing = 3", Comparison(PathTerm("other.some-thing"), "=", Number("3"))),
+        ("fabric.topology.dimensions.0 = 4", Comparison(PathTerm("fabric.topology.dimensions.0"), "=", Number("4"))),
     ],
 )
 def test_conditions(text, where) -> None:
@@ -68,7 +68,7 @@ def test_terms(text, term) -> None:
 
 
 steps = st.from_regex(r"[a-z_][a-z0-9_-]{0,6}", fullmatch=True)
-paths = st.lists(steps, min_size=1, max_size=3).map(".".join).filter(lambda p: p.lower() not in KEYWORDS).map(Path)
+paths = st.lists(steps, min_size=1, max_size=3).map(".".join).filter(lambda p: p.lower() not in KEYWORDS).map(PathTerm)
 numbers = st.from_regex(r"(0|[1-9][0-9]{0,2}(,[0-9]{3})?)(\.[0-9]{1,3})?(e-?[1-9])?", fullmatch=True)
 units = st.sampled_from([u for unit in UNITS for u in unit.spellings])
 measures = st.builds(lambda n, u: Measure(parse(f"{n}{UNITS.unit(u).separator}{u}")), numbers, units)

@@ -18,7 +18,7 @@ from trnspec.catalog.query.tree import (
     Measure,
     Number,
     Operand,
-    Path,
+    PathTerm,
     QueryError,
     Quotient,
     Term,
@@ -53,7 +53,7 @@ _TEXT_OPERATORS = ("=", "!=")
 
 
 @frozen
-class Column:
+class QueryColumn:
     """A path, or one path over another, of a kind.
 
     Attributes:
@@ -102,22 +102,22 @@ class Check:
         """The error that marks the position of an operand."""
         return QueryError(message, self.text, operand.span, hint)
 
-    def column(self, term: Term) -> Column:
+    def column(self, term: Term) -> QueryColumn:
         """The column of a term.
 
         Raises:
             QueryError: The kind has no such path, or the two paths of a quotient cannot be divided.
         """
-        if isinstance(term, Path):
+        if isinstance(term, PathTerm):
             field = self._field(term)
-            return Column(str(term), field.holds, field.read, field.words, field.target)
+            return QueryColumn(str(term), field.holds, field.read, field.words, field.target)
         top, bottom = self.column(term.top), self.column(term.bottom)
         kind = _quotient(top.holds, bottom.holds)
         if kind is None:
             raise self.refuse(f"{top}, which cannot be divided by {_described(bottom.holds)}", term)
-        return Column(str(term), kind, lambda node: _divided(top.read(node), bottom.read(node)))
+        return QueryColumn(str(term), kind, lambda node: _divided(top.read(node), bottom.read(node)))
 
-    def _field(self, path: Path) -> PathField:
+    def _field(self, path: PathTerm) -> PathField:
         field = place(self.graph, self.spec, path.text)
         if field is None:
             hint = unknown_path(self.graph, self.spec, path.text) or did_you_mean(
@@ -139,7 +139,7 @@ class Check:
         Raises:
             QueryError: The two sides cannot be compared, or not with this operator.
         """
-        left = self.column(comparison.left) if isinstance(comparison.left, (Path, Quotient)) else None
+        left = self.column(comparison.left) if isinstance(comparison.left, (PathTerm, Quotient)) else None
         right = self._right(comparison, left)
         if left is None and right is None:
             raise QueryError("a comparison needs a path on at least one side", self.text, comparison.span)
@@ -158,17 +158,17 @@ class Check:
         mirrored = _MIRRORED.get(operator, operator)
         return lambda node: None if (b := read(node)) is None else compare(mirrored, b.value, value)
 
-    def _right(self, comparison: Comparison, left: Column | None) -> Column | None:
+    def _right(self, comparison: Comparison, left: QueryColumn | None) -> QueryColumn | None:
         """The right side, if it is a term; if a text is expected, the likely mistake is a name without quotes."""
         term = comparison.right
-        if not isinstance(term, (Path, Quotient)):
+        if not isinstance(term, (PathTerm, Quotient)):
             return None
-        is_text = left is not None and left.holds in (Sort.WORD, Sort.DATE) and isinstance(term, Path)
+        is_text = left is not None and left.holds in (Sort.WORD, Sort.DATE) and isinstance(term, PathTerm)
         if is_text and place(self.graph, self.spec, str(term)) is None:
             raise self.refuse(f"{self.spec.__name__} has no {term}", term, f'write a text in quotes: "{term}"')
         return self.column(term)
 
-    def _two(self, comparison: Comparison, left: Column, right: Column) -> Test:
+    def _two(self, comparison: Comparison, left: QueryColumn, right: QueryColumn) -> Test:
         for column in (left, right):
             self._comparable(comparison, column)
         if left.holds is not right.holds:
@@ -181,7 +181,7 @@ class Check:
 
         return test
 
-    def _comparable(self, comparison: Comparison, column: Column) -> None:
+    def _comparable(self, comparison: Comparison, column: QueryColumn) -> None:
         """Raises if a column cannot be compared, or not with this operator."""
         operand = comparison.left if str(comparison.left) == column.name else comparison.right
         if column.holds is Sort.GROUP:
@@ -202,7 +202,7 @@ class Check:
         if comparison.operator == "~" and not isinstance(column.holds, Dimension):
             raise self.refuse(f"{column}, which is not rounded", operand, "~ compares figures; write =")
 
-    def _literal(self, column: Column, literal: Operand) -> Side:
+    def _literal(self, column: QueryColumn, literal: Operand) -> Side:
         """The value of a literal, in the type of the column."""
         kind = column.holds
         if isinstance(kind, Dimension):
@@ -222,7 +222,7 @@ class Check:
             return literal.text
         return self._word(column, literal)
 
-    def _amount(self, kind: Dimension, column: Column, literal: Operand) -> Amount:
+    def _amount(self, kind: Dimension, column: QueryColumn, literal: Operand) -> Amount:
         if isinstance(literal, Number):
             if kind is Dimension.RATIO:
                 return Amount.of(parse(f"{literal.text}x"))
@@ -237,7 +237,7 @@ class Check:
             raise self.refuse(f"{column}, and {literal} measures {literal.quantity.dimension.word}", literal, hint)
         return Amount.of(literal.quantity)
 
-    def _word(self, column: Column, literal: Word) -> str:
+    def _word(self, column: QueryColumn, literal: Word) -> str:
         if column.words and literal.text not in column.words:
             hint = did_you_mean(literal.text, column.words) or f"known: {', '.join(column.words)}"
             raise self.refuse(f"{column.name} is never {literal}", literal, hint)

@@ -20,7 +20,7 @@ from trnspec.catalog.query.tree import (
     Number,
     Operand,
     Or,
-    Path,
+    PathTerm,
     Query,
     QueryError,
     Quotient,
@@ -182,12 +182,12 @@ class _Reader:
         left = self.operand()
         if (
             self.flags
-            and isinstance(left, Path)
+            and isinstance(left, PathTerm)
             and (self.now.kind == "end" or _keyword(self.now) or self.now.text == ")")
         ):
             return Flag(left)
         if self.now.text not in OPERATORS or self.now.kind != "sign":
-            hint = "to test whether a value is known, write: known PATH" if isinstance(left, Path) else self.after()
+            hint = "to test whether a value is known, write: known PATH" if isinstance(left, PathTerm) else self.after()
             raise self.expected("a comparison such as >=", hint)
         operator = OPERATORS[self.take().text]
         right = self.operand()
@@ -219,11 +219,11 @@ class _Reader:
         bottom = self.path()
         return Quotient(top, bottom, (top.span[0], bottom.span[1]))
 
-    def path(self) -> Path:
+    def path(self) -> PathTerm:
         if self.now.kind != "path" or _keyword(self.now):
             raise self.expected("a path such as memory.capacity, or a value")
         token = self.take()
-        return Path(token.text, token.span)
+        return PathTerm(token.text, token.span)
 
 
 def parse_query(text: str, units: UnitTable = UNITS) -> Query:

@@ -13,10 +13,21 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from attrs import field, frozen
 
 from trnspec.catalog.frames import library
-from trnspec.catalog.query.check import Check, Column, Test
+from trnspec.catalog.query.check import Check, QueryColumn, Test
 from trnspec.catalog.query.parser import parse_query, parse_term
-from trnspec.catalog.query.tree import Comparison, Condition, Flag, Known, Not, Or, Query, QueryError, Quotient, Term
-from trnspec.catalog.query.tree import Path as PathTerm
+from trnspec.catalog.query.tree import (
+    Comparison,
+    Condition,
+    Flag,
+    Known,
+    Not,
+    Or,
+    PathTerm,
+    Query,
+    QueryError,
+    Quotient,
+    Term,
+)
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.graph.values import PathValue, Side, Sort
@@ -25,8 +36,7 @@ from trnspec.plugins.builtin_kinds import KINDS
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import abbreviated
-from trnspec.text_table import Column as TableColumn
-from trnspec.text_table import InNotebook, table
+from trnspec.text_table import Column, InNotebook, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +117,7 @@ class Result(Sequence[T_co], InNotebook, Generic[T_co]):
     def _sections(self) -> Iterator[tuple[str, Block]]:
         values = [[cell.value for row in self.cells if (cell := row[i])] for i in range(len(self.columns))]
         numbers = [any(isinstance(value, (Amount, int)) for value in column) for column in values]
-        columns = [TableColumn(name, right=right) for name, right in zip(self.columns, numbers, strict=True)]
+        columns = [Column(name, right=right) for name, right in zip(self.columns, numbers, strict=True)]
         yield "", table(columns, [tuple(None if cell is None else cell.text for cell in row) for row in self.cells])
         if self.undecided:
             yield "", f"unknown for: {', '.join(getattr(row, 'name', str(row)) for row in self.undecided)}"
@@ -213,7 +223,7 @@ def _joined(answers: Iterator[bool | None], *, decisive: bool) -> bool | None:
 # Columns and order.
 
 
-def _columns(given: list[str], query: Query, check: Check) -> list[Column]:
+def _columns(given: list[str], query: Query, check: Check) -> list[QueryColumn]:
     if given:
         return [Check(check.graph, check.spec, text, check.absent).column(parse_term(text)) for text in given]
     terms: list[Term] = [PathTerm("name")]

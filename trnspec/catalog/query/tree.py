@@ -67,7 +67,7 @@ def _span() -> tuple[int, int]:
 
 
 @frozen
-class Path:
+class PathTerm:
     """A dotted path: ``memory.capacity``."""
 
     text: str
@@ -86,8 +86,8 @@ class Path:
 class Quotient:
     """One path over another: ``peak.dense.bf16 / memory.bandwidth``."""
 
-    top: Path
-    bottom: Path
+    top: PathTerm
+    bottom: PathTerm
     span: tuple[int, int] = _span()
 
     def __str__(self) -> str:
@@ -133,8 +133,8 @@ class Word:
         return f'"{escaped}"'
 
 
-Term = Path | Quotient
-Operand = Path | Quotient | Measure | Number | Word
+Term = PathTerm | Quotient
+Operand = PathTerm | Quotient | Measure | Number | Word
 
 
 @frozen
@@ -154,7 +154,7 @@ class Comparison:
 class Known:
     """``known PATH``, or ``unknown PATH``; always true or false."""
 
-    path: Path
+    path: PathTerm
     unknown: bool = False
 
     def __str__(self) -> str:
@@ -165,7 +165,7 @@ class Known:
 class Flag:
     """A path alone, which is true or false."""
 
-    path: Path
+    path: PathTerm
 
     def __str__(self) -> str:
         return str(self.path)

@@ -13,7 +13,7 @@ from trnspec.catalog.query.tree import (
     Measure,
     Not,
     Number,
-    Path,
+    PathTerm,
     QueryError,
     Quotient,
 )
@@ -63,10 +63,10 @@ class _Reading:
         parts = tuple(self(part) for part in tree.parts)
         return All(parts) if isinstance(tree, And) else AnyOf(parts)
 
-    def refuse(self, message: str, at: Path | Quotient | Measure | Number | Word, hint: str = "") -> QueryError:
+    def refuse(self, message: str, at: PathTerm | Quotient | Measure | Number | Word, hint: str = "") -> QueryError:
         return QueryError(message, self.text, at.span, hint)
 
-    def named(self, path: Path) -> tuple[str, Kind]:
+    def named(self, path: PathTerm) -> tuple[str, Kind]:
         try:
             name = resolved(path.text, self.mode)
         except UsageError as error:
@@ -92,7 +92,7 @@ class _Reading:
 
     def kind(self, side: Operand) -> Kind | None:
         """The kind of the measure on a side; ``None`` for a value."""
-        if isinstance(side, Path):
+        if isinstance(side, PathTerm):
             return self.named(side)[1]
         if isinstance(side, Quotient):
             top, bottom = self.named(side.top)[1], self.named(side.bottom)[1]
@@ -105,7 +105,7 @@ class _Reading:
 
     def term(self, side: Operand, other: Kind | None) -> Term:
         """One side, where the other is of some kind."""
-        if isinstance(side, Path):
+        if isinstance(side, PathTerm):
             return Named(self.named(side)[0])
         if isinstance(side, Quotient):
             return Named(self.named(side.top)[0], self.named(side.bottom)[0])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from trnspec.topology.grid import Axis
+from trnspec.topology.grid import GridAxis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ class Grid:
         axes: The dimensions; chips are numbered row by row, the last dimension fastest.
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[GridAxis, ...]
 
     @cached_property
     def sizes(self) -> Steps:

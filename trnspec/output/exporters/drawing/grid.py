@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.output.exporters.drawing.canvas import TIMES, Key, Picture, chip, dot, line, num, path, rect, text
-from trnspec.topology.grid import Axis
+from trnspec.topology.grid import GridAxis
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ def plane(shape: GridShape, classes: Mapping[str, str]) -> Picture:
 def four(shape: Hypercube, classes: Mapping[str, str]) -> Picture:
     """A hypercube of four dimensions, which is a torus of 4 x 4 chips numbered so that neighbours differ in one bit."""
     gray = (0, 1, 3, 2)
-    axis = Axis(4, rate=shape.rate, kind=shape.kind)
+    axis = GridAxis(4, rate=shape.rate, kind=shape.kind)
     numbers = [4 * i + j for i in gray for j in gray]
     parts, width, height = _plane(axis, axis, classes, numbers, _LARGE)
     return Picture(width, height, tuple(parts))
@@ -99,7 +99,12 @@ def planes(shape: GridShape, classes: Mapping[str, str], network: Wiring) -> Pic
 
 
 def _plane(
-    rows: Axis, columns: Axis, classes: Mapping[str, str], numbers: Sequence[int], scale: _Scale, marked: str = ""
+    rows: GridAxis,
+    columns: GridAxis,
+    classes: Mapping[str, str],
+    numbers: Sequence[int],
+    scale: _Scale,
+    marked: str = "",
 ) -> tuple[list[str], float, float]:
     """The parts of a plane with its size; ``numbers`` are those of its chips, row by row; ``marked`` gives them dots."""
     x0 = scale.margin + scale.chip / 2
