@@ -11,7 +11,7 @@ from trnspec.loading import measured, settings
 from trnspec.loading.schema import check
 from trnspec.model.annotations import MOST_PATHS
 from trnspec.model.document import PathText
-from trnspec.output.exporters import svg, wiring
+from trnspec.output.exporters import link_table, svg
 from trnspec.perf.collectives import groups
 from trnspec.plugins import discovery, failures
 from trnspec.yaml import Limits
@@ -28,7 +28,7 @@ LIMITS = {
     "a path with alternatives, `{a,b}`": f"{PathText.__metadata__[0].longest} characters, {MOST_PATHS} paths",
     "`trnspec.toml`, `pyproject.toml`": f"{settings._MOST_BYTES // 1_000_000} MB",
     "chips of a topology that is built and compared": f"{topology.MOST_CHIPS:,}",
-    "links of a fabric that is exported": f"{wiring.MOST_LINKS:,}",
+    "links of a fabric that is exported": f"{link_table.MOST_LINKS:,}",
     "chips of a picture": f"{svg.MOST:,}",
     "ranks of a group, of a fabric": f"{groups.MOST_RANKS:,}, {groups.MOST_FABRIC_RANKS:,}",
     "combinations of a sweep with one evaluation each": f"{eval_.MOST:,}",

@@ -10,16 +10,16 @@ import re
 import sys
 import threading
 from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from trnspec.errors import UsageError
+from trnspec.errors import TrnspecError, UsageError
 from trnspec.plugins.selection import TRACEBACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from traceback import FrameSummary
-    from typing import Any
 
+T = TypeVar("T")
 
 RULE_SECONDS = 10.0
 """How long one call of a rule of a plugin may take, unless TRNSPEC_RULE_SECONDS is set."""
@@ -83,6 +83,33 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         # A timer of the caller, such as that of a test runner, runs on.
         signal.setitimer(signal.ITIMER_REAL, remaining, interval)
         signal.signal(signal.SIGALRM, handler)
+
+
+def called(name: str, function: Callable[..., Any], returns: type[T], *args: Any, **options: Any) -> T:
+    """The result of a function of a plugin; what it raises becomes one error that names it.
+
+    Args:
+        name: What is called, and its plugin: ``the exporter json of trnspec``.
+        function: The function.
+        returns: The class of its result.
+        args: Its arguments.
+        options: Its keyword arguments.
+
+    Raises:
+        UsageError: It raised another error than a :class:`TrnspecError`, or returned a value of another class.
+    """
+    try:
+        with contained():
+            result = function(*args, **options)
+    except (TrnspecError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        print_traceback(error)
+        raise UsageError(f"{name} failed: {described(error)}") from error
+    if not isinstance(result, returns):
+        article = "an" if returns.__name__[0] in "AEIOU" else "a"
+        raise UsageError(f"{name} returned a {type(result).__name__}; {article} {returns.__name__} is expected")
+    return result
 
 
 def described(error: BaseException) -> str:

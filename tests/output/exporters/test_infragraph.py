@@ -11,9 +11,9 @@ from engine_catalogs import everything
 
 import trnspec
 from trnspec.catalog.catalog import Catalog
+from trnspec.output.exporters.export_log import ExportLog
 from trnspec.output.exporters.infragraph import _runs
-from trnspec.output.exporters.ledger import Ledger
-from trnspec.output.exporters.wiring import wiring
+from trnspec.output.exporters.link_table import link_table
 from trnspec.yaml import read_text
 
 CAT = Catalog(everything())
@@ -100,7 +100,7 @@ def expected(name: str) -> networkx.Graph:
     declared = node.spec.fabric
     if declared is None or declared.topology is None:
         return found
-    fabric = wiring(Ledger(CAT.graph, node, "infragraph")).shape.build()
+    fabric = link_table(ExportLog(CAT.graph, node, "infragraph")).shape.build()
     found.add_nodes_from((e.b, {"type": "switch"}) for e in fabric.edges if fabric.is_switch(e.b))
     found.add_edges_from((e.a, e.b) for e in fabric.edges)
     return found

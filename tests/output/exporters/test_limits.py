@@ -11,7 +11,7 @@ from catalogs import document, graph, source
 
 from trnspec.output.exporters import export
 from trnspec.output.exporters.exported import ExportError
-from trnspec.output.exporters.wiring import MOST_LINKS
+from trnspec.output.exporters.link_table import MOST_LINKS
 from trnspec.yaml import read_text
 
 CHIP = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 32 GiB}}", "source: page")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from trnspec.errors import TrnspecError, UsageError
+from trnspec.errors import UsageError
 from trnspec.output.exporters.exported import Export
 from trnspec.plugins.api import loaded
 from trnspec.plugins.discovery import installed
-from trnspec.plugins.failures import contained, described, print_traceback
+from trnspec.plugins.failures import called
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,19 +66,9 @@ def export_all(format: str, graph: Graph) -> Export:
 
 
 def _run(chosen: Exporter, function: Function, *args: Any, **options: Any) -> Export:
-    """Call a function of an exporter; any failure becomes one error that names exporter and plugin."""
+    """Call a function of an exporter."""
     name = f"the exporter {chosen.name} of {installed().registry.provider(chosen)}"
     call = loaded(name, function)
     if options and "use" not in inspect.signature(call).parameters:
         raise UsageError(f"{chosen.name} takes no other figures (--use); an overlay can supply one (--overlay FILE)")
-    try:
-        with contained():
-            result = call(*args, **options)
-    except (TrnspecError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        print_traceback(error)
-        raise UsageError(f"{name} failed: {described(error)}") from error
-    if not isinstance(result, Export):
-        raise UsageError(f"{name} returned a {type(result).__name__}; an Export is expected")
-    return result
+    return called(name, call, Export, *args, **options)

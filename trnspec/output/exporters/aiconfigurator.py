@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.output.exporters.ledger import Ledger, Number, number
-from trnspec.output.exporters.network import adapter_link, adapters
-from trnspec.output.exporters.wiring import either, fabrics, latency, out_of_part, systems
-from trnspec.text_table import escape
+from trnspec.output.exporters.export_log import ExportLog, Number, number
+from trnspec.output.exporters.link_table import adapter_link, adapters, either, fabrics, latency, out_of_part, systems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,72 +36,70 @@ def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) 
     Raises:
         ExportError: The bf16 rate, the memory, the fabric or the network is not known.
     """
-    ledger = Ledger(graph, node, "aiconfigurator", use)
-    _, chip = ledger.chip()
-    fabrics(ledger)
-    ledger.assume("data_dir", "measured tables are not exported: the system serves the mode SOL")
-    gpu = _chip(ledger, chip)
-    server = _server(ledger)
-    ledger.assume("misc", "0 bytes for NCCL and the runtime: none are published; memory is an upper bound")
+    log = ExportLog(graph, node, "aiconfigurator", use)
+    _, chip = log.chip()
+    fabrics(log)
+    log.assume("data_dir", "measured tables are not exported: the system serves the mode SOL")
+    gpu = _chip(log, chip)
+    server = _server(log)
+    log.assume("misc", "0 bytes for NCCL and the runtime: none are published; memory is an upper bound")
     misc = ["  nccl_mem: {1: 0, 2: 0, 4: 0, 8: 0}", "  other_mem: 0"]
-    lines = [f"# {escape(line)}" for line in (_HEAD, f"{node.name}: {node.metadata.title}", "", "Assumptions:")]
-    lines += [f"# - {escape(str(a))}" for a in ledger.assumptions]
-    lines += ["#", "# Figures:", *(f"# - {escape(str(u))}" for u in ledger.used), ""]
+    lines = log.comments(_HEAD)
     lines += [f"data_dir: data/{node.name}", "gpu:", *_block(gpu), "node:", *_block(server), "misc:", *misc]
-    return ledger.export("\n".join(line.rstrip() for line in lines) + "\n")
+    return log.export("\n".join(line.rstrip() for line in lines) + "\n")
 
 
-def _chip(ledger: Ledger, chip: Node[Chip]) -> dict[str, Number]:
-    ledger.assume("gpu.mem_bw_empirical_scaling_factor", "1: the peak rate (ideal); times are lower bounds")
-    ledger.assume("gpu.mem_empirical_constant_latency", "0 s (ideal): times are lower bounds")
+def _chip(log: ExportLog, chip: Node[Chip]) -> dict[str, Number]:
+    log.assume("gpu.mem_bw_empirical_scaling_factor", "1: the peak rate (ideal); times are lower bounds")
+    log.assume("gpu.mem_empirical_constant_latency", "0 s (ideal): times are lower bounds")
     field = "gpu.bfloat16_tc_flops"
     found: dict[str, Number] = {
-        "mem_bw": number(ledger.need("gpu.mem_bw", chip, "memory.bandwidth")),
+        "mem_bw": number(log.need("gpu.mem_bw", chip, "memory.bandwidth")),
         "mem_bw_empirical_scaling_factor": 1,
         "mem_empirical_constant_latency": 0,
-        "mem_capacity": number(ledger.need("gpu.mem_capacity", chip, "memory.capacity")),
-        "bfloat16_tc_flops": number(ledger.need(field, chip, "peak.dense.bf16", ["peak.dense.fp16"])),
+        "mem_capacity": number(log.need("gpu.mem_capacity", chip, "memory.capacity")),
+        "bfloat16_tc_flops": number(log.need(field, chip, "peak.dense.bf16", ["peak.dense.fp16"])),
     }
     for key, dtype in _OTHER_TYPES.items():
-        figure = ledger.find(chip, f"peak.dense.{dtype}")
+        figure = log.find(chip, f"peak.dense.{dtype}")
         if figure is None:
-            ledger.assume(f"gpu.{key}", f"left out: the {dtype} rate of {chip.name} is not known")
+            log.assume(f"gpu.{key}", f"left out: the {dtype} rate of {chip.name} is not known")
         else:
-            found[key] = number(ledger.use(f"gpu.{key}", figure))
+            found[key] = number(log.use(f"gpu.{key}", figure))
     return found
 
 
-def _server(ledger: Ledger) -> dict[str, Number]:
-    count, _ = ledger.chip()
-    servers, _ = systems(ledger)
-    inner, outer = fabrics(ledger)
-    intra = out_of_part(ledger, "node.intra_node_bw", "fabric", inner)
+def _server(log: ExportLog) -> dict[str, Number]:
+    count, _ = log.chip()
+    servers, _ = systems(log)
+    inner, outer = fabrics(log)
+    intra = out_of_part(log, "node.intra_node_bw", "fabric", inner)
     if intra is None:
-        intra = ledger.replace("node.intra_node_bw", ledger.node, either("fabric.bandwidth"))
-    ledger.assume("node.intra_node_bw", "the rate of a chip over all its links at once, in one direction")
-    delay = number(latency(ledger, "node.p2p_latency", inner.link.name))
+        intra = log.replace("node.intra_node_bw", log.node, either("fabric.bandwidth"))
+    log.assume("node.intra_node_bw", "the rate of a chip over all its links at once, in one direction")
+    delay = number(latency(log, "node.p2p_latency", inner.link.name))
     beyond, away = ("node.inter_node_bw", "") if servers == 1 else ("node.inter_rack_bw", "node.inter_rack_latency")
-    rate = adapters(ledger, beyond) / count
-    ledger.assume(beyond, f"the adapters, divided evenly among the {count} chips")
+    rate = adapters(log, beyond) / count
+    log.assume(beyond, f"the adapters, divided evenly among the {count} chips")
     found: dict[str, Number] = {"num_gpus_per_node": count // servers, "intra_node_bw": number(intra)}
     if servers == 1:
         return {**found, "inter_node_bw": number(rate), "p2p_latency": delay}
     between = intra
     topology = inner.topology
     if outer is None and topology is not None and [level.chips for level in topology.levels] == [count]:
-        ledger.assume("node.inter_node_bw", "as within a server: one switch joins all chips")
+        log.assume("node.inter_node_bw", "as within a server: one switch joins all chips")
     else:
         field = "node.inter_node_bw"
-        ledger.assume(field, "the rate of a chip over its links to other servers, in one direction")
-        known = None if outer is None else out_of_part(ledger, field, "between_servers", outer)
-        between = ledger.replace(field, ledger.node, either("between_servers.bandwidth")) if known is None else known
+        log.assume(field, "the rate of a chip over its links to other servers, in one direction")
+        known = None if outer is None else out_of_part(log, field, "between_servers", outer)
+        between = log.replace(field, log.node, either("between_servers.bandwidth")) if known is None else known
     return {
         **found,
         "num_gpus_per_rack": count,
         "inter_node_bw": number(between),
         "inter_rack_bw": number(rate),
         "p2p_latency": delay,
-        "inter_rack_latency": number(latency(ledger, away, adapter_link(ledger))),
+        "inter_rack_latency": number(latency(log, away, adapter_link(log))),
     }
 
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.model.link import Link
-from trnspec.output.exporters.ledger import Ledger, in_unit
-from trnspec.output.exporters.wiring import BETWEEN, Wiring, either, fabrics, latency, out_of_part, wiring
-from trnspec.text_table import escape
+from trnspec.output.exporters.export_log import ExportLog, in_unit
+from trnspec.output.exporters.link_table import BETWEEN, LinkTable, either, fabrics, latency, link_table, out_of_part
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Ring, Torus
 from trnspec.topology.switched import Switched
 
@@ -42,49 +41,47 @@ def export(node: Node[Any], graph: Graph) -> Export:
     Raises:
         ExportError: astra-sim cannot express the fabric, or the rate of its links is not known.
     """
-    ledger = Ledger(graph, node, "astra-sim")
-    ledger.chip()
-    declared, _ = fabrics(ledger)
+    log = ExportLog(graph, node, "astra-sim")
+    log.chip()
+    declared, _ = fabrics(log)
     # With switches, the rate is a figure of the chip and not of the link.
-    network = wiring(ledger, rated=declared.topology is None or declared.topology.shape != "switched")
-    dimensions = _dimensions(ledger, network)
+    network = link_table(log, rated=declared.topology is None or declared.topology.shape != "switched")
+    dimensions = _dimensions(log, network)
     if not dimensions:
-        raise ledger.refused("no-fabric", "it has a single chip")
-    rates = [in_unit(_known(ledger, i, d), "GiB/s") for i, d in enumerate(dimensions)]
-    delays = [in_unit(latency(ledger, f"latency[{i}]", d.link), "ns") for i, d in enumerate(dimensions)]
-    ledger.assume("bandwidth", "per link and direction, in GiB/s: a GB of astra-sim is 2 ** 30 bytes")
-    lines = [f"# {escape(line)}" for line in (_HEAD, f"{node.name}: {node.metadata.title}", "", "Assumptions:")]
-    lines += [f"# - {escape(str(a))}" for a in ledger.assumptions]
-    lines += ["#", "# Figures:", *(f"# - {escape(str(u))}" for u in ledger.used), ""]
-    lines += [
+        raise log.refused("no-fabric", "it has a single chip")
+    rates = [in_unit(_known(log, i, d), "GiB/s") for i, d in enumerate(dimensions)]
+    delays = [in_unit(latency(log, f"latency[{i}]", d.link), "ns") for i, d in enumerate(dimensions)]
+    log.assume("bandwidth", "per link and direction, in GiB/s: a GB of astra-sim is 2 ** 30 bytes")
+    lines = [
+        *log.comments(_HEAD),
         f"topology: [{', '.join(d.block for d in dimensions)}]",
         f"npus_count: [{', '.join(str(d.size) for d in dimensions)}]",
         f"bandwidth: [{', '.join(map(str, rates))}]  # per link and direction, in GiB/s",
         f"latency: [{', '.join(map(str, delays))}]  # per link, in ns",
     ]
-    return ledger.export("\n".join(line.rstrip() for line in lines) + "\n")
+    return log.export("\n".join(line.rstrip() for line in lines) + "\n")
 
 
-def _known(ledger: Ledger, index: int, dimension: _Dimension) -> Fraction:
+def _known(log: ExportLog, index: int, dimension: _Dimension) -> Fraction:
     if dimension.rate is None:
-        link = ledger.graph.lookup(dimension.link, Link)
+        link = log.graph.lookup(dimension.link, Link)
         if link is None:
-            raise ledger.refused(
+            raise log.refused(
                 "unknown-figure", f"bandwidth[{index}] needs the link {dimension.link}, which is not known"
             )
-        raise ledger.unknown(f"bandwidth[{index}]", link, *either("bandwidth"))
+        raise log.unknown(f"bandwidth[{index}]", link, *either("bandwidth"))
     return dimension.rate
 
 
-def _dimensions(ledger: Ledger, network: Wiring) -> list[_Dimension]:
+def _dimensions(log: ExportLog, network: LinkTable) -> list[_Dimension]:
     shape = network.shape
-    inner, outer = fabrics(ledger)
+    inner, outer = fabrics(log)
     rates = {c.kind: c.rate for c in network.classes}
     names = dict.fromkeys(rates, inner.link.name)
     if outer is not None:
         names[BETWEEN] = outer.link.name
     if isinstance(shape, Switched):
-        return _switched(ledger, shape)
+        return _switched(log, shape)
     if isinstance(shape, (Torus, Ring, Hypercube)):
         axes = [a for a in reversed(shape.axes) if a.size > 1]
         # A ring of two is a pair with one link, not two.
@@ -96,29 +93,29 @@ def _dimensions(ledger: Ledger, network: Wiring) -> list[_Dimension]:
     if isinstance(shape, Chain) and shape.n <= 2:
         return [_Dimension("FullyConnected", shape.n, rates[shape.kind], names[shape.kind])] if shape.n > 1 else []
     message = f"its analytical networks are rings, switches, full connections and products of these, not a {shape}"
-    raise ledger.refused("not-expressible", message)
+    raise log.refused("not-expressible", message)
 
 
-def _switched(ledger: Ledger, shape: Switched) -> list[_Dimension]:
-    inner, outer = fabrics(ledger)
+def _switched(log: ExportLog, shape: Switched) -> list[_Dimension]:
+    inner, outer = fabrics(log)
     if len(shape.levels) > 1:
         message = (
             f"a chip has links to {len(shape.levels)} levels of switches, and the rate to each is not declared; "
             "astra-sim could not distinguish parallel levels either"
         )
-        raise ledger.refused("not-expressible", message)
+        raise log.refused("not-expressible", message)
     level = shape.levels[0]
-    rate = out_of_part(ledger, "bandwidth[0]", "fabric", inner)
+    rate = out_of_part(log, "bandwidth[0]", "fabric", inner)
     if rate is None:
-        raise ledger.unknown("bandwidth[0]", ledger.node, *either("fabric.bandwidth"))
+        raise log.unknown("bandwidth[0]", log.node, *either("fabric.bandwidth"))
     dimensions = [_Dimension("Switch", level.size, rate, inner.link.name)]
     if shape.peers:
         if (shape.chips // level.size, shape.peers[0].stride) != (2, level.size):
-            raise ledger.refused("not-expressible", "its direct links do not join one switch with one other")
-        direct = None if outer is None else out_of_part(ledger, "bandwidth[1]", "between_servers", outer)
+            raise log.refused("not-expressible", "its direct links do not join one switch with one other")
+        direct = None if outer is None else out_of_part(log, "bandwidth[1]", "between_servers", outer)
         if outer is None or direct is None:
-            raise ledger.unknown("bandwidth[1]", ledger.node, *either("between_servers.bandwidth"))
+            raise log.unknown("bandwidth[1]", log.node, *either("between_servers.bandwidth"))
         dimensions.append(_Dimension("FullyConnected", 2, direct, outer.link.name))
     elif shape.chips != level.size:
-        raise ledger.refused("not-expressible", "its switches are not linked with each other")
+        raise log.refused("not-expressible", "its switches are not linked with each other")
     return dimensions

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from trnspec.output.exporters.export_log import ExportLog, Number, in_unit
 from trnspec.output.exporters.exported import ExportError
-from trnspec.output.exporters.ledger import Ledger, Number, in_unit
-from trnspec.output.exporters.network import adapters
-from trnspec.output.exporters.wiring import out_of_a_chip
+from trnspec.output.exporters.link_table import adapters, out_of_a_chip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,50 +32,48 @@ def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) 
     Raises:
         ExportError: The 16-bit rate or the memory of the chip is not known.
     """
-    ledger = Ledger(graph, node, "blis", use)
-    _, chip = ledger.chip()
+    log = ExportLog(graph, node, "blis", use)
+    _, chip = log.chip()
     entry: dict[str, Number] = {
-        "TFlopsPeak": in_unit(ledger.need("TFlopsPeak", chip, "peak.dense.bf16", ["peak.dense.fp16"]), "TFLOPS"),
+        "TFlopsPeak": in_unit(log.need("TFlopsPeak", chip, "peak.dense.bf16", ["peak.dense.fp16"]), "TFLOPS"),
         "TFlopsFP8": 0,
-        "BwPeakTBs": in_unit(ledger.need("BwPeakTBs", chip, "memory.bandwidth"), "TB/s"),
+        "BwPeakTBs": in_unit(log.need("BwPeakTBs", chip, "memory.bandwidth"), "TB/s"),
         "mfuPrefill": 1,
         "mfuDecode": 1,
-        "MemoryGiB": in_unit(ledger.need("MemoryGiB", chip, "memory.capacity"), "GiB"),
+        "MemoryGiB": in_unit(log.need("MemoryGiB", chip, "memory.capacity"), "GiB"),
     }
-    eight = ledger.find(chip, "peak.dense.fp8")
+    eight = log.find(chip, "peak.dense.fp8")
     if eight is None:
-        ledger.assume("TFlopsFP8", f"0, for which BLIS takes the 16-bit rate: no fp8 rate of {chip.name} is known")
+        log.assume("TFlopsFP8", f"0, for which BLIS takes the 16-bit rate: no fp8 rate of {chip.name} is known")
     else:
-        entry["TFlopsFP8"] = in_unit(ledger.use("TFlopsFP8", eight), "TFLOPS")
-    ledger.assume("mfuPrefill, mfuDecode", "1, the peak rate (ideal): times are lower bounds")
-    entry |= _network(ledger)
+        entry["TFlopsFP8"] = in_unit(log.use("TFlopsFP8", eight), "TFLOPS")
+    log.assume("mfuPrefill, mfuDecode", "1, the peak rate (ideal): times are lower bounds")
+    entry |= _network(log)
     comments = {
         "_comment": f"{node.metadata.title}, written by trnspec from checked figures",
-        "_comment_assumptions": "; ".join(map(str, ledger.assumptions)),
-        "_comment_figures": "; ".join(map(str, ledger.used)),
+        "_comment_assumptions": "; ".join(map(str, log.assumptions)),
+        "_comment_figures": "; ".join(map(str, log.used)),
     }
-    return ledger.export(json.dumps({node.name: {**comments, **entry}}, indent=2) + "\n")
+    return log.export(json.dumps({node.name: {**comments, **entry}}, indent=2) + "\n")
 
 
-def _network(ledger: Ledger) -> dict[str, Number]:
+def _network(log: ExportLog) -> dict[str, Number]:
     """Both rates, or neither: BLIS uses only their ratio, and refuses one alone."""
     try:
         # The figures of a rate that is left out are not figures of the export.
-        _rates(Ledger(ledger.graph, ledger.node, ledger.format, ledger.instead))
+        _rates(ExportLog(log.graph, log.node, log.format, log.instead))
     except ExportError as error:
         if error.reason not in ("unknown-figure", "no-fabric"):
             raise
-        ledger.assume(
-            "IntraNodeBwGBps, InterNodeBwGBps", f"left out: {str(error).partition(': ')[2].partition(';')[0]}"
-        )
+        log.assume("IntraNodeBwGBps, InterNodeBwGBps", f"left out: {str(error).partition(': ')[2].partition(';')[0]}")
         return {}
-    return _rates(ledger)
+    return _rates(log)
 
 
-def _rates(ledger: Ledger) -> dict[str, Number]:
-    count, _ = ledger.chip()
+def _rates(log: ExportLog) -> dict[str, Number]:
+    count, _ = log.chip()
     intra, inter = "IntraNodeBwGBps", "InterNodeBwGBps"
-    ledger.assume(intra, f"the rate of a chip over all its links in {ledger.node.name} at once, in one direction")
-    within = out_of_a_chip(ledger, intra)
-    ledger.assume(inter, f"the adapters, divided evenly among the {count} chips; BLIS expects achieved rates")
-    return {intra: in_unit(within, "GB/s"), inter: in_unit(adapters(ledger, inter) / count, "GB/s")}
+    log.assume(intra, f"the rate of a chip over all its links in {log.node.name} at once, in one direction")
+    within = out_of_a_chip(log, intra)
+    log.assume(inter, f"the adapters, divided evenly among the {count} chips; BLIS expects achieved rates")
+    return {intra: in_unit(within, "GB/s"), inter: in_unit(adapters(log, inter) / count, "GB/s")}

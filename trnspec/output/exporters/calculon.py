@@ -10,9 +10,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from trnspec.output.exporters.ledger import Ledger, Number, in_unit
-from trnspec.output.exporters.network import adapter_link, adapters
-from trnspec.output.exporters.wiring import fabrics, latency, out_of_a_chip
+from trnspec.output.exporters.export_log import ExportLog, Number, in_unit
+from trnspec.output.exporters.link_table import adapter_link, adapters, fabrics, latency, out_of_a_chip
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
@@ -57,107 +56,103 @@ def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) 
     Raises:
         ExportError: A rate of the engines, the memory, the fabric or the adapters is not known.
     """
-    ledger = Ledger(graph, node, "calculon", use)
-    _, chip = ledger.chip()
-    matrix = _matrix(ledger, chip)
+    log = ExportLog(graph, node, "calculon", use)
+    _, chip = log.chip()
+    matrix = _matrix(log, chip)
     system = {
         "matrix": matrix,
-        "vector": _vector(ledger, chip, list(matrix)),
+        "vector": _vector(log, chip, list(matrix)),
         "mem1": {
-            "GiB": in_unit(ledger.need("mem1.GiB", chip, "memory.capacity"), "GiB"),
-            "GBps": in_unit(ledger.need("mem1.GBps", chip, "memory.bandwidth"), "GB/s"),
+            "GiB": in_unit(log.need("mem1.GiB", chip, "memory.capacity"), "GiB"),
+            "GBps": in_unit(log.need("mem1.GBps", chip, "memory.bandwidth"), "GB/s"),
             "MB_efficiency": _FULL,
         },
         "mem2": {"GiB": 0, "GBps": 1, "MB_efficiency": _FULL},
         "processing_mode": "roofline",
-        "networks": [_fabric(ledger), _adapters(ledger)],
+        "networks": [_fabric(log), _adapters(log)],
     }
-    ledger.assume(
+    log.assume(
         "gflops_efficiency, MB_efficiency, efficiency",
         "1.0, the peak rate at every size (ideal): times are lower bounds",
     )
-    ledger.assume(
+    log.assume(
         "mem2",
         "the rate between a chip and host memory is not known, so offloading is disabled: 0 GiB; 1 GB/s"
         " is a placeholder that is never used",
     )
-    ledger.assume("processing_mode", "roofline: compute and data movement overlap, so times are lower bounds")
-    ledger.assume("processor_usage", "0: communication uses no engines of the chip")
-    ledger.assume(
-        "networks.ops", "ring algorithm: n chips send (n - 1) / n of the message, twice that for an all-reduce"
-    )
-    about = {"assumptions": [str(a) for a in ledger.assumptions], "figures": [str(u) for u in ledger.used]}
-    return ledger.export(_written({"trnspec": {"of": node.name, **about}, **system}))
+    log.assume("processing_mode", "roofline: compute and data movement overlap, so times are lower bounds")
+    log.assume("processor_usage", "0: communication uses no engines of the chip")
+    log.assume("networks.ops", "ring algorithm: n chips send (n - 1) / n of the message, twice that for an all-reduce")
+    about = {"assumptions": [str(a) for a in log.assumptions], "figures": [str(u) for u in log.used]}
+    return log.export(_written({"trnspec": {"of": node.name, **about}, **system}))
 
 
-def _matrix(ledger: Ledger, chip: Node[Chip]) -> dict[str, Any]:
+def _matrix(log: ExportLog, chip: Node[Chip]) -> dict[str, Any]:
     engines: dict[str, Any] = {}
     for ours, theirs in DTYPES.items():
         field = f"matrix.{theirs}.tflops"
-        tensor = ledger.find(chip, f"tensor_peak.dense.{ours}")
-        printed = ledger.find(chip, f"peak.dense.{ours}")
+        tensor = log.find(chip, f"tensor_peak.dense.{ours}")
+        printed = log.find(chip, f"peak.dense.{ours}")
         if tensor is None and printed is None:
-            ledger.assume(f"matrix.{theirs}", f"omitted: the {ours} rate of {chip.name} is not known")
+            log.assume(f"matrix.{theirs}", f"omitted: the {ours} rate of {chip.name} is not known")
             continue
         if tensor is None:
             assert printed is not None
-            ledger.assume(field, "the rate of all engines: the rate of the tensor engines alone is not known")
+            log.assume(field, "the rate of all engines: the rate of the tensor engines alone is not known")
         elif printed is not None:
-            ledger.assume(field, f"the tensor engines alone; the published rate of all engines is {printed.value.text}")
-        engines[theirs] = _engine(in_unit(ledger.use(field, tensor or printed), "TFLOPS"))  # type: ignore[arg-type]  # not both
+            log.assume(field, f"the tensor engines alone; the published rate of all engines is {printed.value.text}")
+        engines[theirs] = _engine(in_unit(log.use(field, tensor or printed), "TFLOPS"))  # type: ignore[arg-type]  # not both
     if not engines:
-        raise ledger.unknown("matrix", chip, "peak.dense.bf16")
+        raise log.unknown("matrix", chip, "peak.dense.bf16")
     return engines
 
 
-def _vector(ledger: Ledger, chip: Node[Chip], types: list[str]) -> dict[str, Any]:
-    rate = _vector_rate(ledger, chip)
+def _vector(log: ExportLog, chip: Node[Chip], types: list[str]) -> dict[str, Any]:
+    rate = _vector_rate(log, chip)
     return {name: _engine(in_unit(rate, "TFLOPS")) for name in types}
 
 
-def _vector_rate(ledger: Ledger, chip: Node[Chip]) -> Fraction:
+def _vector_rate(log: ExportLog, chip: Node[Chip]) -> Fraction:
     path = "engines.vector.peak.dense.fp32"
     cores = chip.spec.cores
-    core = None if cores is None else ledger.graph.find(cores.core)
-    figure = None if core is None else ledger.find(core, path)
+    core = None if cores is None else log.graph.find(cores.core)
+    figure = None if core is None else log.find(core, path)
     if cores is None or core is None or figure is None:
-        ledger.assume("vector", "the fp32 rate for every type")
+        log.assume("vector", "the fp32 rate for every type")
         missing = "the vector rate of the cores" if core is None else f"{path} of {core.name}"
-        published = _WITHOUT_MATRIX if ledger.find(chip, "tensor_peak.dense.fp32") is None and core is None else ()
-        return ledger.replace(_VECTOR, chip, (missing,), published, Dimension.FLOP_RATE)
-    ledger.assume(_VECTOR, f"{cores.count} cores times the rate of one")
-    ledger.assume(
+        published = _WITHOUT_MATRIX if log.find(chip, "tensor_peak.dense.fp32") is None and core is None else ()
+        return log.replace(_VECTOR, chip, (missing,), published, Dimension.FLOP_RATE)
+    log.assume(_VECTOR, f"{cores.count} cores times the rate of one")
+    log.assume(
         "vector", "the vector engines alone, without the scalar and GpSimd engines; the fp32 rate for every type"
     )
-    return ledger.use(_VECTOR, figure) * cores.count
+    return log.use(_VECTOR, figure) * cores.count
 
 
 def _engine(tflops: Number) -> dict[str, Any]:
     return {"tflops": tflops, "gflops_efficiency": _FULL}
 
 
-def _fabric(ledger: Ledger) -> dict[str, Any]:
-    inner, _ = fabrics(ledger)
-    count, _ = ledger.chip()
+def _fabric(log: ExportLog) -> dict[str, Any]:
+    inner, _ = fabrics(log)
+    count, _ = log.chip()
     field = "networks[0]"
-    ledger.assume(f"{field}.bandwidth", "the rate of a chip over all its links at once, in one direction")
-    rate = out_of_a_chip(ledger, f"{field}.bandwidth")
-    return _network(rate_=in_unit(rate, "GB/s"), size=count, delay=_delay(ledger, field, inner.link.name), filled=True)
+    log.assume(f"{field}.bandwidth", "the rate of a chip over all its links at once, in one direction")
+    rate = out_of_a_chip(log, f"{field}.bandwidth")
+    return _network(rate_=in_unit(rate, "GB/s"), size=count, delay=_delay(log, field, inner.link.name), filled=True)
 
 
-def _adapters(ledger: Ledger) -> dict[str, Any]:
-    count, _ = ledger.chip()
+def _adapters(log: ExportLog) -> dict[str, Any]:
+    count, _ = log.chip()
     field = "networks[1]"
-    rate = adapters(ledger, f"{field}.bandwidth") / count
-    ledger.assume(f"{field}.bandwidth", f"the adapters, divided evenly among the {count} chips")
-    ledger.assume(f"{field}.size", f"{_MANY}: the limit is not known, and calculon needs one")
-    return _network(
-        rate_=in_unit(rate, "GB/s"), size=_MANY, delay=_delay(ledger, field, adapter_link(ledger)), filled=False
-    )
+    rate = adapters(log, f"{field}.bandwidth") / count
+    log.assume(f"{field}.bandwidth", f"the adapters, divided evenly among the {count} chips")
+    log.assume(f"{field}.size", f"{_MANY}: the limit is not known, and calculon needs one")
+    return _network(rate_=in_unit(rate, "GB/s"), size=_MANY, delay=_delay(log, field, adapter_link(log)), filled=False)
 
 
-def _delay(ledger: Ledger, field: str, link: str | None) -> Number:
-    return in_unit(latency(ledger, f"{field}.latency", link), "s")
+def _delay(log: ExportLog, field: str, link: str | None) -> Number:
+    return in_unit(latency(log, f"{field}.latency", link), "s")
 
 
 def _network(*, rate_: Number, size: int, delay: Number, filled: bool) -> dict[str, Any]:

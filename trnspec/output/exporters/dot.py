@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.output.exporters.ledger import Ledger
+from trnspec.output.exporters.export_log import ExportLog
+from trnspec.output.exporters.link_table import LinkTable, link_table
 from trnspec.output.exporters.svg import link_text
-from trnspec.output.exporters.wiring import Wiring, wiring
 from trnspec.text_table import escape, visible
 from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.output.exporters.exported import Export
@@ -30,11 +28,11 @@ def export(node: Node[Any], graph: Graph) -> Export:
     Raises:
         ExportError: It declares no fabric.
     """
-    ledger = Ledger(graph, node, "dot")
-    network = wiring(ledger)
+    log = ExportLog(graph, node, "dot")
+    network = link_table(log)
     fabric = network.shape.build()
     legend = "\\l".join(_escaped(link_text(network, c)) for c in network.classes)
-    lines = [f"// {escape(line)}" for line in (*(f"Assumption: {a}" for a in ledger.assumptions), *_figures(ledger))]
+    lines = [f"// {escape(note)}" for note in log.notes]
     lines += [
         f"graph {_quoted(node.name)} {{",
         f'  graph [label={_quoted(node.metadata.title)}, labelloc=t, fontname=Helvetica, fontsize=18, tooltip="{legend}"]',
@@ -59,14 +57,10 @@ def export(node: Node[Any], graph: Graph) -> Export:
         edges = (e for e in fabric.edges if e.kind == links.kind)
         lines += [f"    {_name(fabric, e.a)} -- {_name(fabric, e.b)}" for e in edges]
         lines += ["  }"]
-    return ledger.export("\n".join([*lines, "}", ""]))
+    return log.export("\n".join([*lines, "}", ""]))
 
 
-def _figures(ledger: Ledger) -> Iterator[str]:
-    yield from (f"Figure: {u}" for u in ledger.used)
-
-
-def _cluster(network: Wiring, server: int) -> list[str]:
+def _cluster(network: LinkTable, server: int) -> list[str]:
     first = server * network.per_server
     chips = [f'chip{i} [label="{i}"]' for i in range(first, first + network.per_server)]
     lines = ["    " + "; ".join(chips[i : i + 8]) for i in range(0, len(chips), 8)]
@@ -75,7 +69,7 @@ def _cluster(network: Wiring, server: int) -> list[str]:
     return [head, *lines, "  }"]
 
 
-def _switches(network: Wiring, fabric: Fabric) -> list[str]:
+def _switches(network: LinkTable, fabric: Fabric) -> list[str]:
     if not isinstance(network.shape, Switched):
         return []
     lines = ["", '  node [shape=box, fillcolor="#fdf1d8", color="#a86b00", fixedsize=false]']

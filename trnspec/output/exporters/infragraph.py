@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
+from trnspec.output.exporters.export_log import ExportLog, in_unit
 from trnspec.output.exporters.exported import ExportError
-from trnspec.output.exporters.ledger import Ledger, in_unit
-from trnspec.output.exporters.wiring import (
+from trnspec.output.exporters.link_table import (
     BETWEEN,
     DIRECT,
-    Wiring,
+    LinkTable,
     fabrics,
+    link_table,
     out_of_part,
     per_direction,
     systems,
-    wiring,
 )
 from trnspec.text_table import escape
 from trnspec.topology.switched import Switched
@@ -70,42 +70,42 @@ def export(node: Node[Any], graph: Graph) -> Export:
         ExportError: The document has no chips, is not built of one kind of server, or has too many links to list.
         TopologyError: The declared topology contradicts the number of chips.
     """
-    ledger = Ledger(graph, node, "infragraph")
-    count, chip = ledger.chip()
-    servers, server = systems(ledger)
-    ledger.assume("components", "chips and switches; how NICs, CPUs and memory are connected to them is not known")
+    log = ExportLog(graph, node, "infragraph")
+    count, chip = log.chip()
+    servers, server = systems(log)
+    log.assume("components", "chips and switches; how NICs, CPUs and memory are connected to them is not known")
     per_server = count // servers
     name, xpu = _name(server.name), _name(chip.name)
     devices = {name: _Device(server.metadata.title, servers)}
     devices[name].components.append(_component(xpu, chip.metadata.title, per_server, "xpu"))
     links: dict[str, _Item] = {}
     edges: dict[tuple[str, _Place, _Place], list[_Pair]] = {}
-    network = _wiring(ledger, count)
+    network = _links_of(log, count)
     if network is not None:
         fabric = network.shape.build()
         places = [(_Place(name, i // per_server, xpu), i % per_server) for i in range(count)]
         places += _switches(network, fabric, devices, name)
         for (a, b, kind), parallel in Counter((e.a, e.b, e.kind) for e in fabric.edges).items():
-            link = _link(ledger, network, kind, parallel, links)
+            link = _link(log, network, kind, parallel, links)
             (one, i), (other, j) = places[a], places[b]
             edges.setdefault((link, one, other), []).append((i, j))
-    return ledger.export(_written(ledger, devices, links, edges))
+    return log.export(_written(log, devices, links, edges))
 
 
-def _wiring(ledger: Ledger, count: int) -> Wiring | None:
+def _links_of(log: ExportLog, count: int) -> LinkTable | None:
     """The fabric, or ``None`` where none is declared."""
     try:
-        return wiring(ledger, rated=False)
+        return link_table(log, rated=False)
     except ExportError as error:
         if error.reason != "no-fabric":
             raise
         if count > 1:
-            ledger.assume("edges", f"none: the links between the {count} chips are not known")
+            log.assume("edges", f"none: the links between the {count} chips are not known")
         return None
 
 
 def _switches(
-    network: Wiring, fabric: Fabric, devices: dict[str, _Device], server: str
+    network: LinkTable, fabric: Fabric, devices: dict[str, _Device], server: str
 ) -> Iterator[tuple[_Place, int]]:
     """The places of the switches in the order of their numbers; adds them to the devices."""
     if not isinstance(network.shape, Switched):
@@ -123,32 +123,32 @@ def _switches(
             yield from ((_Place(name, i, "switch"), 0) for i in range(count))
 
 
-def _link(ledger: Ledger, network: Wiring, kind: str, parallel: int, links: dict[str, _Item]) -> str:
+def _link(log: ExportLog, network: LinkTable, kind: str, parallel: int, links: dict[str, _Item]) -> str:
     """The name of the link of a connection; adds it to the links."""
-    inner, outer = fabrics(ledger)
+    inner, outer = fabrics(log)
     at, declared = ("between_servers", outer) if kind in (BETWEEN, DIRECT) and outer else ("fabric", inner)
     name = "-".join([_name(declared.link.name), *([] if kind == "within" else [_name(kind)])])
     name = name if parallel == 1 else f"{name}-x{parallel}"
     if name in links:
         return name
-    found = ledger.graph.find(declared.link)
+    found = log.graph.find(declared.link)
     physical: _Item = {}
     where = f"links.{name}"
     rate: Fraction | None = None
     if not isinstance(network.shape, Switched):
-        rate = None if found is None else per_direction(ledger, f"{where}.bandwidth", found)
+        rate = None if found is None else per_direction(log, f"{where}.bandwidth", found)
     elif outer if kind == DIRECT else len(network.shape.levels) == 1:
-        rate = out_of_part(ledger, f"{where}.bandwidth", at, declared)
-        ledger.assume(f"{where}.bandwidth", "all links of one chip over this connection together, in one direction")
+        rate = out_of_part(log, f"{where}.bandwidth", at, declared)
+        log.assume(f"{where}.bandwidth", "all links of one chip over this connection together, in one direction")
     if rate is None:
-        ledger.assume(f"{where}.bandwidth", "left out: the rate of the connection is not known")
+        log.assume(f"{where}.bandwidth", "left out: the rate of the connection is not known")
     else:
         physical["bandwidth"] = {"choice": _GBPS, _GBPS: float(in_unit(rate * parallel, "GB/s"))}
-    latency = None if found is None else ledger.find(found, "latency")
+    latency = None if found is None else log.find(found, "latency")
     if latency is None:
-        ledger.assume(f"{where}.latency", "left out: no latency of the link is known")
+        log.assume(f"{where}.latency", "left out: no latency of the link is known")
     else:
-        value = ledger.use(f"{where}.latency", latency)
+        value = log.use(f"{where}.latency", latency)
         physical["latency"] = {"choice": "us", "us": float(in_unit(value, "us"))}
     title = declared.link.name if found is None else found.metadata.title
     links[name] = {"name": name, "description": title, **({"physical": physical} if physical else {})}
@@ -188,16 +188,14 @@ def _run(pairs: set[_Pair], start: _Pair, step: _Pair) -> int:
 
 
 def _written(
-    ledger: Ledger,
+    log: ExportLog,
     devices: dict[str, _Device],
     links: dict[str, _Item],
     edges: dict[tuple[str, _Place, _Place], list[_Pair]],
 ) -> str:
-    title = ledger.node.metadata.title
-    lines = [f"# {escape(line)}" for line in (_HEAD, f"{ledger.node.name}: {title}", "", "Assumptions:")]
-    lines += [f"# - {escape(str(a))}" for a in ledger.assumptions]
-    lines += ["#", "# Figures:", *(f"# - {escape(str(u))}" for u in ledger.used), ""]
-    lines += [f"name: {_json(_name(ledger.node.name))}", f"description: {_json(title)}", "devices:"]
+    title = log.node.metadata.title
+    lines = log.comments(_HEAD)
+    lines += [f"name: {_json(_name(log.node.name))}", f"description: {_json(title)}", "devices:"]
     for name, device in devices.items():
         inside: list[_Item] = []
         for (link, a, b), pairs in edges.items():

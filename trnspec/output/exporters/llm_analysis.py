@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from trnspec.output.exporters.ledger import Ledger, Number, in_unit
-from trnspec.output.exporters.network import adapters
-from trnspec.output.exporters.wiring import fabrics, latency, out_of_a_chip
+from trnspec.output.exporters.export_log import ExportLog, Number, in_unit
+from trnspec.output.exporters.link_table import adapters, fabrics, latency, out_of_a_chip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,37 +35,37 @@ def export(node: Node[Any], graph: Graph, use: Mapping[str, str] | None = None) 
     Raises:
         ExportError: A peak rate, the memory, the fabric or the adapters are not known.
     """
-    ledger = Ledger(graph, node, "llm-analysis", use)
-    _, chip = ledger.chip()
-    inner, _ = fabrics(ledger)
+    log = ExportLog(graph, node, "llm-analysis", use)
+    _, chip = log.chip()
+    inner, _ = fabrics(log)
     memory, bandwidth = "mem_per_GPU_in_GB", "hbm_bandwidth_in_GB_per_sec"
-    ledger.assume(memory, "in GiB: the package multiplies the value by 1024 ** 3")
+    log.assume(memory, "in GiB: the package multiplies the value by 1024 ** 3")
     intra, delay = "intra_node_bandwidth_in_GB_per_sec", "intra_node_min_message_latency"
-    ledger.assume(intra, f"the rate of a chip over all its links in {node.name} at once, in one direction")
+    log.assume(intra, f"the rate of a chip over all its links in {node.name} at once, in one direction")
     inter = "inter_node_bandwidth_in_GB_per_sec"
-    ledger.assume(inter, f"all adapters of {node.name} together, as in the files of the package")
-    peak = ledger.need(_PEAK, chip, "peak.dense.fp16", ["peak.dense.bf16"])
+    log.assume(inter, f"all adapters of {node.name} together, as in the files of the package")
+    peak = log.need(_PEAK, chip, "peak.dense.fp16", ["peak.dense.bf16"])
     config: dict[str, str | Number] = {
         "name": node.name,
-        memory: in_unit(ledger.need(memory, chip, "memory.capacity"), "GiB"),
-        bandwidth: in_unit(ledger.need(bandwidth, chip, "memory.bandwidth"), "GB/s"),
-        intra: in_unit(out_of_a_chip(ledger, intra), "GB/s"),
-        delay: in_unit(latency(ledger, delay, inner.link.name), "s"),
+        memory: in_unit(log.need(memory, chip, "memory.capacity"), "GiB"),
+        bandwidth: in_unit(log.need(bandwidth, chip, "memory.bandwidth"), "GB/s"),
+        intra: in_unit(out_of_a_chip(log, intra), "GB/s"),
+        delay: in_unit(latency(log, delay, inner.link.name), "s"),
         _PEAK: in_unit(peak, "TFLOPS"),
-        "peak_i8_TFLOPS": _integer(ledger, "peak_i8_TFLOPS", chip, "int8", peak),
-        "peak_i4_TFLOPS": _integer(ledger, "peak_i4_TFLOPS", chip, "int4", peak),
-        inter: in_unit(adapters(ledger, inter), "GB/s"),
+        "peak_i8_TFLOPS": _integer(log, "peak_i8_TFLOPS", chip, "int8", peak),
+        "peak_i4_TFLOPS": _integer(log, "peak_i4_TFLOPS", chip, "int4", peak),
+        inter: in_unit(adapters(log, inter), "GB/s"),
     }
-    tensor = ledger.find(chip, "tensor_peak.dense.fp16")
+    tensor = log.find(chip, "tensor_peak.dense.fp16")
     if tensor is not None:
         share = float(tensor.value.value / peak)
-        ledger.assume(_PEAK, f"the printed rate; the tensor engines alone reach {tensor.value.text}, {share:.3f} of it")
-    return ledger.export(json.dumps(config, indent=4) + "\n")
+        log.assume(_PEAK, f"the printed rate; the tensor engines alone reach {tensor.value.text}, {share:.3f} of it")
+    return log.export(json.dumps(config, indent=4) + "\n")
 
 
-def _integer(ledger: Ledger, field: str, chip: Node[Chip], dtype: str, sixteen: Fraction) -> Number:
-    figure = ledger.find(chip, f"peak.dense.{dtype}")
+def _integer(log: ExportLog, field: str, chip: Node[Chip], dtype: str, sixteen: Fraction) -> Number:
+    figure = log.find(chip, f"peak.dense.{dtype}")
     if figure is not None:
-        return in_unit(ledger.use(field, figure), "TOPS")
-    ledger.assume(field, f"no {dtype} rate of {chip.name} is known; it is taken to run as fast as 16 bit, not faster")
+        return in_unit(log.use(field, figure), "TOPS")
+    log.assume(field, f"no {dtype} rate of {chip.name} is known; it is taken to run as fast as 16 bit, not faster")
     return in_unit(sixteen, "TFLOPS")

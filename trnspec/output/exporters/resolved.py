@@ -14,8 +14,8 @@ from trnspec.graph.totals import Total, sums
 from trnspec.model.parts import CountRange
 from trnspec.model.reflection import EitherShape, FigureShape, ListShape, MapShape, ObjectShape, RefShape, Shape
 from trnspec.model.source import Source
+from trnspec.output.exporters.export_log import number
 from trnspec.output.exporters.exported import Export
-from trnspec.output.exporters.ledger import number
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph

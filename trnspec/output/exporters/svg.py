@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.output.exporters.drawing import grid, line
+from trnspec.output.exporters.drawing import grid
 from trnspec.output.exporters.drawing.canvas import COLORS, TIMES, Key, Picture, framed
 from trnspec.output.exporters.drawing.switched import levels
-from trnspec.output.exporters.ledger import Ledger
-from trnspec.output.exporters.wiring import BETWEEN, DIRECT, WITHIN, LinkClass, Wiring, wiring
+from trnspec.output.exporters.export_log import ExportLog
+from trnspec.output.exporters.link_table import BETWEEN, DIRECT, WITHIN, LinkClass, LinkTable, link_table
 from trnspec.topology.shapes import GridShape, Hypercube
 from trnspec.topology.switched import Switched
 
@@ -39,11 +39,11 @@ def export(node: Node[Any], graph: Graph, groups: Groups | None = None) -> Expor
     Raises:
         ExportError: It declares no fabric, or has more than :data:`MOST` chips.
     """
-    ledger = Ledger(graph, node, "svg")
-    chips, _ = ledger.chip()
+    log = ExportLog(graph, node, "svg")
+    chips, _ = log.chip()
     if chips > MOST:
-        raise ledger.refused("not-expressible", f"a picture shows at most {MOST:,} chips; it has {chips:,}")
-    network = wiring(ledger)
+        raise log.refused("not-expressible", f"a picture shows at most {MOST:,} chips; it has {chips:,}")
+    network = link_table(log)
     classes = {**_COLOURS, **{c.kind: _COLOURS.get(c.kind, "a") for c in network.classes}}
     drawn = _drawn(network, classes)
     if groups is not None:
@@ -53,11 +53,7 @@ def export(node: Node[Any], graph: Graph, groups: Groups | None = None) -> Expor
     words = _words(network) if groups is None else f"{_words(network)}; {groups.words}"
     described = f"{words}. " + ". ".join(k.words for k in keys) + "."
     picture = Picture(drawn.width, drawn.height, drawn.parts, keys)
-    notes = [
-        *(f"Assumption: {a}" for a in ledger.assumptions),
-        *(f"Figure: {u}" for u in ledger.used),
-    ]
-    return ledger.export(framed(picture, node.metadata.title, [words], described, notes))
+    return log.export(framed(picture, node.metadata.title, [words], described, log.notes))
 
 
 @frozen
@@ -84,7 +80,7 @@ def _colored(parts: Sequence[str], chips: float) -> Iterator[str]:
 _NUMBER = re.compile(r">([0-9]+)</text>")
 
 
-def _drawn(network: Wiring, classes: dict[str, str]) -> Picture:
+def _drawn(network: LinkTable, classes: dict[str, str]) -> Picture:
     shape = network.shape
     if isinstance(shape, Switched):
         return levels(shape, classes, network)
@@ -96,11 +92,11 @@ def _drawn(network: Wiring, classes: dict[str, str]) -> Picture:
         return grid.planes(shape, classes, network)
     fabric = shape.build()
     if isinstance(shape, GridShape) and len(shape.axes) == 1 and not shape.axes[0].wrap:
-        return line.row(fabric, classes)
-    return line.circle(fabric, classes)
+        return grid.row(fabric, classes)
+    return grid.circle(fabric, classes)
 
 
-def _words(network: Wiring) -> str:
+def _words(network: LinkTable) -> str:
     """The content of the picture in one line."""
     shape = network.shape
     servers = f" in {network.servers} {TIMES} {network.server}" if network.servers > 1 else ""
@@ -112,13 +108,13 @@ def _words(network: Wiring) -> str:
     return f"{network.chips} {TIMES} {network.chip}{servers}: {', '.join(parts)}"
 
 
-def _noun(network: Wiring) -> str:
+def _noun(network: LinkTable) -> str:
     # Without a number of links, a connection is a linked pair of a chip and a switch.
     counted = not isinstance(network.shape, Switched) or all(c.per_chip is not None for c in network.classes)
     return "link" if counted else "connection"
 
 
-def name_of(network: Wiring) -> str:
+def name_of(network: LinkTable) -> str:
     """The shape in words: ``4 x 4 torus``."""
     shape = network.shape
     if isinstance(shape, Switched):
@@ -130,14 +126,14 @@ def name_of(network: Wiring) -> str:
     return word
 
 
-def _keys(network: Wiring, classes: dict[str, str]) -> list[Key]:
+def _keys(network: LinkTable, classes: dict[str, str]) -> list[Key]:
     keys = []
     if isinstance(network.shape, Switched):
         keys.append(Key("switch", f"a switch, {', '.join(dict.fromkeys(network.switches))}"))
     return [*keys, *(Key(f"link {classes[c.kind]}", link_text(network, c)) for c in network.classes)]
 
 
-def link_text(network: Wiring, links: LinkClass) -> str:
+def link_text(network: LinkTable, links: LinkClass) -> str:
     """A class of links in words, with its rate."""
     count = f"{links.count:,} {_noun(network)}{'s' if links.count != 1 else ''}"
     if not links.label:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from trnspec.errors import TrnspecError, UsageError
 from trnspec.plugins.api import loaded
 from trnspec.plugins.discovery import installed
-from trnspec.plugins.failures import contained, described, print_traceback
+from trnspec.plugins.failures import called
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,18 +52,8 @@ def render(
     registry = installed().registry
     chosen = registry.reporter(format)
     name = f"the reporter {chosen.name} of {registry.provider(chosen)}"
-    run = loaded(name, chosen.run)
-    try:
-        with contained():
-            text = run(report, color=color, width=width, texts=texts, docs=docs, when=when)
-    except (TrnspecError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        print_traceback(error)
-        raise UsageError(f"{name} failed: {described(error)}") from error
-    if not isinstance(text, str):
-        raise UsageError(f"{name} returned a {type(text).__name__}; a str is expected")
-    return text
+    options = {"color": color, "width": width, "texts": texts, "docs": docs, "when": when}
+    return called(name, loaded(name, chosen.run), str, report, **options)
 
 
 def use_color(stream: _Stream, environ: Mapping[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""What several reporters need: the two ways to write a path, and the counts of a report in words."""
+"""Paths, titles and counts as texts, for several reporters."""
 
 from __future__ import annotations
 
@@ -35,6 +35,12 @@ def pointer(path: Path) -> str:
 def title(diagnostic: Diagnostic) -> str:
     """``TRN402 aggregate-mismatch``, or the code alone when it has no name."""
     return f"{diagnostic.code} {diagnostic.name}" if diagnostic.name else diagnostic.code
+
+
+def details(diagnostic: Diagnostic) -> list[str]:
+    """The related places and the hint of a finding as lines."""
+    lines = [f"see: {other} {other.text}".rstrip() for other in diagnostic.see]
+    return [*lines, f"hint: {diagnostic.hint}"] if diagnostic.hint else lines
 
 
 def page(docs: str, code: str) -> str:

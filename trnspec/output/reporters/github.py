@@ -6,7 +6,7 @@ The runner needs ``%``, CR and LF escaped in the message, and also ``:`` and ``,
 from __future__ import annotations
 
 from trnspec.diagnostics import Diagnostic, Report, Severity
-from trnspec.output.reporters.common import title
+from trnspec.output.reporters.common import details, title
 from trnspec.text_table import escape
 
 _COMMAND = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -25,10 +25,7 @@ def _command(finding: Diagnostic) -> str:
     properties["title"] = title(finding)
     # The runner rejects a command with a property without a value.
     shown = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
-    parts = [finding.message]
-    parts += [f"see: {other} {other.text}".rstrip() for other in finding.see]
-    parts += [f"hint: {finding.hint}"] if finding.hint else []
-    return f"::{_COMMAND[finding.severity]} {shown}::{_data(chr(10).join(parts))}"
+    return f"::{_COMMAND[finding.severity]} {shown}::{_data(chr(10).join([finding.message, *details(finding)]))}"
 
 
 def _data(text: str) -> str:

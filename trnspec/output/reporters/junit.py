@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from trnspec._version import __version__
 from trnspec.diagnostics import Diagnostic, Report, Severity
-from trnspec.output.reporters.common import dotted, tally, title
+from trnspec.output.reporters.common import details, dotted, tally, title
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -65,10 +65,8 @@ def _case(suite: ElementTree.Element, finding: Diagnostic) -> None:
     outcome = ElementTree.SubElement(case, "failure" if finding.severity > Severity.INFO else "skipped")
     outcome.set("type", _clean(finding.code))
     outcome.set("message", _clean(finding.message))
-    lines = [f"{where}: {finding.severity.label} {title(finding)}: {finding.message}"]
-    lines += [f"see: {other} {other.text}".rstrip() for other in finding.see]
-    lines += [f"hint: {finding.hint}"] if finding.hint else []
-    outcome.text = _clean("\n".join(lines))
+    first = f"{where}: {finding.severity.label} {title(finding)}: {finding.message}"
+    outcome.text = _clean("\n".join([first, *details(finding)]))
 
 
 def _clean(text: str) -> str:

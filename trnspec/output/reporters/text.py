@@ -12,12 +12,11 @@ Example::
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import TYPE_CHECKING
 
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity
 from trnspec.output.reporters.common import tally, title
-from trnspec.yaml.text import escape
+from trnspec.text_table import columns_of, escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -165,15 +164,7 @@ def _cells(text: str) -> list[tuple[str, int]]:
             cells.append((" " * size, size))
         else:
             shown = escape(char)
-            size = len(shown) if shown != char else _columns(char)
+            size = columns_of(shown)
             cells.append((shown, size))
         column += size
     return cells
-
-
-def _columns(char: str) -> int:
-    if char.isascii():
-        return 1
-    if unicodedata.category(char) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1

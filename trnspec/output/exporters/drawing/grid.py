@@ -1,7 +1,8 @@
-"""Pictures of grids: a plane with the arcs that wrap around it, and planes side by side."""
+"""Pictures of grids (a plane with the arcs that wrap around it, planes side by side), rows and circles of chips."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -12,11 +13,13 @@ from trnspec.topology.grid import GridAxis
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.output.exporters.wiring import Wiring
+    from trnspec.output.exporters.link_table import LinkTable
+    from trnspec.topology.fabric import Fabric
     from trnspec.topology.shapes import GridShape, Hypercube
 
 _CHIP = 46
 _STEP = 96
+_APART = 88  # in a row
 _BULGE = 34
 _MARGIN = 42  # around a plane, for its arcs
 
@@ -52,7 +55,7 @@ def four(shape: Hypercube, classes: Mapping[str, str]) -> Picture:
     return Picture(width, height, tuple(parts))
 
 
-def planes(shape: GridShape, classes: Mapping[str, str], network: Wiring) -> Picture:
+def planes(shape: GridShape, classes: Mapping[str, str], network: LinkTable) -> Picture:
     """A grid of three dimensions: the planes of the last two side by side, and the links of the first one between them."""
     deep, rows, columns = shape.axes
     size = rows.size * columns.size
@@ -139,3 +142,27 @@ def _plane(
 
 def _arc(x1: float, y1: float, x2: float, y2: float, dx: float, dy: float) -> str:
     return f"M{num(x1)} {num(y1)}C{num(x1 + dx)} {num(y1 + dy)} {num(x2 + dx)} {num(y2 + dy)} {num(x2)} {num(y2)}"
+
+
+def row(fabric: Fabric, classes: Mapping[str, str]) -> Picture:
+    """Chips in a row, as a chain is."""
+    y = _CHIP / 2 + 2
+    links = [
+        line(_CHIP / 2 + e.a * _APART, y, _CHIP / 2 + e.b * _APART, y, f"link {classes[e.kind]}") for e in fabric.edges
+    ]
+    chips = [part for i in range(fabric.nodes) for part in chip(_CHIP / 2 + i * _APART, y, _CHIP, _CHIP, i)]
+    return Picture((fabric.nodes - 1) * _APART + _CHIP, _CHIP + 4, (*links, *chips))
+
+
+def circle(fabric: Fabric, classes: Mapping[str, str]) -> Picture:
+    """Chips on a circle in the order of their numbers, every link a straight line: a ring, or anything else."""
+    count = fabric.nodes
+    radius = max(110.0, count * (_CHIP + 36) / (2 * math.pi))
+    middle = radius + _CHIP / 2 + 4
+    at = [
+        (middle + radius * math.sin(2 * math.pi * i / count), middle - radius * math.cos(2 * math.pi * i / count))
+        for i in range(count)
+    ]
+    links = [line(*at[e.a], *at[e.b], f"link {classes[e.kind]}") for e in fabric.edges]
+    chips = [part for i, (x, y) in enumerate(at) for part in chip(x, y, _CHIP, _CHIP, i)]
+    return Picture(2 * middle, 2 * middle, (*links, *chips))

@@ -15,7 +15,7 @@ from trnspec.output.exporters.drawing.canvas import TIMES, Key, Picture, chip, l
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from trnspec.output.exporters.wiring import Wiring
+    from trnspec.output.exporters.link_table import LinkTable
     from trnspec.topology.switched import Switched
 
 _MOST_IN_A_ROW = 40
@@ -85,7 +85,7 @@ class _Plan:
         return corners
 
 
-def levels(shape: Switched, classes: Mapping[str, str], network: Wiring) -> Picture:
+def levels(shape: Switched, classes: Mapping[str, str], network: LinkTable) -> Picture:
     """The whole fabric; two halves that are joined by direct links face each other."""
     size = max(level.size for level in shape.levels)
     plan = _plan(shape, network, size)
@@ -120,7 +120,7 @@ def levels(shape: Switched, classes: Mapping[str, str], network: Wiring) -> Pict
     return Picture(plan.width, height + (0 if facing or not shape.peers else 40), (*below, *drawn), keys)
 
 
-def _plan(shape: Switched, network: Wiring, size: int) -> _Plan:
+def _plan(shape: Switched, network: LinkTable, size: int) -> _Plan:
     smallest = shape.levels[0].size
     if len(shape.levels) > 1 and smallest <= 32:
         columns = math.ceil(smallest / 2)

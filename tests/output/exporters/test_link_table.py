@@ -8,20 +8,20 @@ import pytest
 
 import trnspec
 from trnspec.errors import TrnspecError
+from trnspec.output.exporters.export_log import ExportLog
 from trnspec.output.exporters.exported import ExportError
-from trnspec.output.exporters.ledger import Ledger
-from trnspec.output.exporters.wiring import latency, out_of_a_chip, wiring
+from trnspec.output.exporters.link_table import latency, link_table, out_of_a_chip
 
 CAT = trnspec.load()
 GB = 10**9
 
 
-def ledger(name: str, catalog: trnspec.Catalog = CAT) -> Ledger:
-    return Ledger(catalog.graph, catalog.graph.named(name), "form")
+def export_log(name: str, catalog: trnspec.Catalog = CAT) -> ExportLog:
+    return ExportLog(catalog.graph, catalog.graph.named(name), "form")
 
 
 def classes(name: str) -> dict[str, tuple[int, str]]:
-    return {c.kind: (c.count, c.label) for c in wiring(ledger(name)).classes}
+    return {c.kind: (c.count, c.label) for c in link_table(export_log(name)).classes}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_classes(name, expected) -> None:
 
 @pytest.mark.parametrize("name", ["trn1.32xlarge", "trn2-ultraserver", "trn3-gen2-ultraserver"])
 def test_every_link_has_a_class(name) -> None:
-    found = wiring(ledger(name))
+    found = link_table(export_log(name))
     edges = Counter(e.kind for e in found.shape.build().edges)
 
     assert edges == {c.kind: c.count for c in found.classes}
@@ -53,13 +53,13 @@ def test_every_link_has_a_class(name) -> None:
 def test_the_structure_is_that_of_the_catalog() -> None:
     """Classes give names to links; they add none and take none away."""
     for name in ("trn1.32xlarge", "trn2-ultraserver", "trn3-gen1-ultraserver", "trn3-gen2-ultraserver"):
-        ours, theirs = wiring(ledger(name)).shape.build(), CAT[name].topology.build()
+        ours, theirs = link_table(export_log(name)).shape.build(), CAT[name].topology.build()
         assert [(e.a, e.b) for e in theirs.edges] == [(e.a, e.b) for e in ours.edges]
 
 
 def test_links_of_a_server_join_its_own_chips() -> None:
     """Chips are numbered server by server: what is called within a server stays there, and the rest leaves it."""
-    found = wiring(ledger("trn2-ultraserver"))
+    found = link_table(export_log("trn2-ultraserver"))
     edges = found.shape.build().edges
 
     assert 64 * 6 // 2 == len(edges)
@@ -78,24 +78,24 @@ def test_links_of_a_server_join_its_own_chips() -> None:
     ],
 )
 def test_out_of_a_chip(name, expected) -> None:
-    assert expected * GB == out_of_a_chip(ledger(name), "bandwidth")
+    assert expected * GB == out_of_a_chip(export_log(name), "bandwidth")
 
 
 def test_out_of_a_chip_agrees_with_what_is_printed() -> None:
     """Links times rate is half of the bandwidth that the fabric states for both directions."""
     for name in ("trn1.32xlarge", "trn2.48xlarge"):
-        assert CAT[name].figure("fabric.bandwidth.both").value.value == 2 * out_of_a_chip(ledger(name), "x")
+        assert CAT[name].figure("fabric.bandwidth.both").value.value == 2 * out_of_a_chip(export_log(name), "x")
 
 
 def test_what_is_not_known_of_the_way_between_servers_is_reported() -> None:
-    account = ledger("trn3-gen2-ultraserver")
+    account = export_log("trn3-gen2-ultraserver")
     out_of_a_chip(account, "bandwidth")
 
     assert any("from server to server is not counted" in a.says for a in account.assumptions)
 
 
 def test_latency_is_printed_or_zero() -> None:
-    account = ledger("trn2.48xlarge")
+    account = export_log("trn2.48xlarge")
 
     assert (15e-6, 0, 0) == tuple(float(latency(account, "delay", x)) for x in ("efa-v3", "efa", None))
     assert 2 == sum("lower bounds" in a.says for a in account.assumptions)
@@ -105,11 +105,11 @@ def test_a_shape_of_another_size_is_refused() -> None:
     changed = CAT.replace("trn1.32xlarge", {"fabric.topology.dimensions": [4, 5]})
 
     with pytest.raises(TrnspecError, match=r"torus has 20 chips, and trn1\.32xlarge has 16"):
-        wiring(ledger("trn1.32xlarge", changed))
+        link_table(export_log("trn1.32xlarge", changed))
 
 
 def test_a_fabric_without_topology_is_refused() -> None:
     changed = CAT.replace("trn1.32xlarge", {"fabric.topology": None})
 
     with pytest.raises(ExportError, match="no declared topology"):
-        wiring(ledger("trn1.32xlarge", changed))
+        link_table(export_log("trn1.32xlarge", changed))

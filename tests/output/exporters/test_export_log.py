@@ -10,18 +10,18 @@ from catalogs import document, graph, source
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trnspec.output.exporters.export_log import ExportLog, in_unit, number
 from trnspec.output.exporters.exported import Assumption, ExportError
-from trnspec.output.exporters.ledger import Ledger, in_unit, number
 
 FULL, BOX = GRAPH.named("full"), GRAPH.named("box")
 
 
-def ledger() -> Ledger:
-    return Ledger(GRAPH, BOX, "form")
+def export_log() -> ExportLog:
+    return ExportLog(GRAPH, BOX, "form")
 
 
 def test_use_remembers_the_figure() -> None:
-    account = ledger()
+    account = export_log()
 
     assert 600 * 10**12 == account.need("peak", FULL, "peak.dense.bf16")
     assert ["peak: 600 TFLOPS (full peak.dense.bf16; page, 2024-02)"] == [str(u) for u in account.used]
@@ -29,7 +29,7 @@ def test_use_remembers_the_figure() -> None:
 
 
 def test_looking_is_not_using() -> None:
-    account = ledger()
+    account = export_log()
 
     assert account.find(FULL, "peak.dense.bf16") is not None
     assert account.find(FULL, "peak.dense.fp4") is None
@@ -38,7 +38,7 @@ def test_looking_is_not_using() -> None:
 
 def test_what_is_uncertain_is_assumed() -> None:
     """Derived, noted and qualified figures each say so; a figure that is printed plainly says nothing."""
-    account = ledger()
+    account = export_log()
     for path in ("peak.dense.fp8", "memory.bandwidth", "links.bandwidth", "memory.capacity"):
         account.need(path, FULL, path)
 
@@ -58,7 +58,7 @@ def test_an_unresolved_rival_is_reported() -> None:
         "source: page",
     )
     known = graph(source("page", "2024-02"), chip)
-    account = Ledger(known, known.named("torn"), "form")
+    account = ExportLog(known, known.named("torn"), "form")
     account.need("memory", known.named("torn"), "memory.capacity")
 
     (reported,) = account.assumptions
@@ -66,7 +66,7 @@ def test_an_unresolved_rival_is_reported() -> None:
 
 
 def test_the_same_is_noted_once() -> None:
-    account = ledger()
+    account = export_log()
     for _ in range(2):
         account.assume("a", "b")
         account.need("peak", FULL, "peak.dense.bf16")
@@ -77,7 +77,7 @@ def test_the_same_is_noted_once() -> None:
 
 def test_a_figure_that_is_needed_and_not_there() -> None:
     with pytest.raises(ExportError) as caught:
-        ledger().need("sbuf", FULL, "sbuf")
+        export_log().need("sbuf", FULL, "sbuf")
 
     assert "unknown-figure" == caught.value.reason
     assert str(caught.value).startswith("box cannot be exported to form: sbuf needs sbuf of full, which is not known; ")
@@ -85,7 +85,7 @@ def test_a_figure_that_is_needed_and_not_there() -> None:
 
 def test_a_document_without_chips() -> None:
     with pytest.raises(ExportError, match="it has no chips") as caught:
-        Ledger(GRAPH, GRAPH.named("wire"), "form").chip()
+        ExportLog(GRAPH, GRAPH.named("wire"), "form").chip()
 
     assert "no-chips" == caught.value.reason
 

@@ -11,6 +11,7 @@ from trnspec.model.reflection import FigureShape, dotted, shape_at
 from trnspec.output.exporters.exported import Assumption, Export, ExportError, Used
 from trnspec.quantities.quantity import Qualifier
 from trnspec.quantities.units import UNITS, Dimension
+from trnspec.text_table import escape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +37,7 @@ def in_unit(value: Fraction, unit: str) -> Number:
     return number(value / UNITS.unit(unit).factor)
 
 
-class Ledger:
+class ExportLog:
     """The figures used and the assumptions made so far by the export of one document.
 
     Attributes:
@@ -195,6 +196,19 @@ class Ledger:
     def used(self) -> tuple[Used, ...]:
         """The figures used so far, in order, each once."""
         return tuple(self._used)
+
+    @property
+    def notes(self) -> list[str]:
+        """The assumptions and the figures so far, a line each."""
+        return [*(f"Assumption: {a}" for a in self.assumptions), *(f"Figure: {u}" for u in self.used)]
+
+    def comments(self, head: str) -> list[str]:
+        """The lines of comment at the top of a YAML file: the head, the document, the assumptions and the figures."""
+        lines = [
+            f"# {escape(line)}" for line in (head, f"{self.node.name}: {self.node.metadata.title}", "", "Assumptions:")
+        ]
+        lines += [f"# - {escape(str(a))}" for a in self.assumptions]
+        return [*lines, "#", "# Figures:", *(f"# - {escape(str(u))}" for u in self.used), ""]
 
 
 def _dimension(node: Node[Any], path: str) -> Dimension | None:

@@ -10,7 +10,8 @@ from attrs import evolve, frozen
 from trnspec.graph import composition
 from trnspec.graph.fabrics import shape as shape_of
 from trnspec.model.link import Link
-from trnspec.output.exporters.ledger import HALF
+from trnspec.model.server import Network
+from trnspec.output.exporters.export_log import HALF
 from trnspec.quantities.quantity import choose_unit, render
 from trnspec.quantities.units import Dimension
 from trnspec.topology.fabric import TopologyError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
     from trnspec.model.fabric import Fabric as Declared
     from trnspec.model.fabric import Topology
-    from trnspec.output.exporters.ledger import Ledger
+    from trnspec.output.exporters.export_log import ExportLog
 
 WITHIN, BETWEEN, DIRECT = "within", "between", "direct"
 """The classes of links: within a server, between servers, and direct links that bypass the switches."""
@@ -62,7 +63,7 @@ class LinkClass:
 
 
 @frozen
-class Wiring:
+class LinkTable:
     """The fabric of a system.
 
     Attributes:
@@ -89,36 +90,36 @@ class Wiring:
         return self.per_server * self.servers
 
 
-def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
+def link_table(log: ExportLog, *, rated: bool = True) -> LinkTable:
     """The fabric of the document that is exported.
 
     Args:
-        ledger: Records the rates of links that are used.
+        log: Records the rates of links that are used.
         rated: Whether to read the rates.
 
     Raises:
         ExportError: It has no chips, declares no fabric, or has more than :data:`MOST_LINKS` links.
         TopologyError: The declaration contradicts itself.
     """
-    count, chip = ledger.chip()
-    inner, outer = fabrics(ledger)
+    count, chip = log.chip()
+    inner, outer = fabrics(log)
     topology = inner.topology
     if topology is None:
-        raise ledger.refused("no-fabric", "its fabric has no declared topology")
-    servers, server = systems(ledger)
+        raise log.refused("no-fabric", "its fabric has no declared topology")
+    servers, server = systems(log)
     shape = shape_of(topology, count)
     if shape.nodes != count:
-        message = f"the declared {topology.shape} has {shape.nodes} chips, and {ledger.node.name} has {count}"
+        message = f"the declared {topology.shape} has {shape.nodes} chips, and {log.node.name} has {count}"
         raise TopologyError(message)
     links = _links(shape)
     if links > MOST_LINKS:
         message = f"an export lists every link, at most {MOST_LINKS:,}; it has {links:,}"
-        raise ledger.refused("not-expressible", message)
+        raise log.refused("not-expressible", message)
     if servers > 1:
-        ledger.assume("", "chips are numbered server by server, and in a grid row by row, the last dimension fastest")
+        log.assume("", "chips are numbered server by server, and in a grid row by row, the last dimension fastest")
     kinds = {WITHIN: inner}
     if isinstance(shape, (Torus, Mesh)) and outer is not None:
-        ledger.assume("", "the first dimension of the grid is the one that crosses from server to server")
+        log.assume("", "the first dimension of the grid is the one that crosses from server to server")
         shape = evolve(shape, kinds=(BETWEEN, *([WITHIN] * (len(shape.dims) - 1))))
         kinds[BETWEEN] = outer
     elif isinstance(shape, (Torus, Mesh)):
@@ -134,16 +135,16 @@ def wiring(ledger: Ledger, *, rated: bool = True) -> Wiring:
     classes = tuple(
         LinkClass(
             k,
-            _title(ledger, k, kinds[k], topology),
+            _title(log, k, kinds[k], topology),
             counts[k],
-            _rate(ledger, k, kinds[k]) if rated else None,
+            _rate(log, k, kinds[k]) if rated else None,
             inner.links_per_chip if k == WITHIN and _one_switch_level(shape, outer) else None,
         )
         for k in kinds
         if k in counts
     )
     names = tuple(level.name for level in topology.levels)
-    return Wiring(shape, classes, chip.name, count // servers, servers, server.name, names)
+    return LinkTable(shape, classes, chip.name, count // servers, servers, server.name, names)
 
 
 def _links(shape: Shape) -> int:
@@ -153,15 +154,15 @@ def _links(shape: Shape) -> int:
     return shape.links
 
 
-def systems(ledger: Ledger) -> tuple[int, Node[Any]]:
+def systems(log: ExportLog) -> tuple[int, Node[Any]]:
     """The number of servers of the exported document, and the server; 1 and itself if it is a server.
 
     Raises:
         ExportError: It is built of several kinds of servers, or of none.
     """
-    counted = composition.servers(ledger.graph, ledger.node)
+    counted = composition.servers(log.graph, log.node)
     if counted is None:
-        raise ledger.refused("not-expressible", "it is not built of one kind of server")
+        raise log.refused("not-expressible", "it is not built of one kind of server")
     return counted
 
 
@@ -170,17 +171,17 @@ def _one_switch_level(shape: Shape, outer: Declared | None) -> bool:
     return isinstance(shape, Switched) and len(shape.levels) == 1 and (not shape.peers or outer is not None)
 
 
-def fabrics(ledger: Ledger) -> tuple[Declared, Declared | None]:
+def fabrics(log: ExportLog) -> tuple[Declared, Declared | None]:
     """The declared network among all chips, and the part of it that crosses from server to server.
 
     Raises:
         ExportError: No network is declared.
     """
-    spec = ledger.node.spec
+    spec = log.node.spec
     if not hasattr(spec, "fabric"):
-        raise ledger.refused("no-fabric", f"a {ledger.node.kind} has no fabric; name a server or an UltraServer")
+        raise log.refused("no-fabric", f"a {log.node.kind} has no fabric; name a server or an UltraServer")
     if spec.fabric is None:
-        raise ledger.refused("no-fabric", "it declares no network among its chips")
+        raise log.refused("no-fabric", "it declares no network among its chips")
     return spec.fabric, getattr(spec, "between_servers", None)
 
 
@@ -192,8 +193,8 @@ def _switched(shape: Switched, inner: Declared, outer: Declared | None) -> tuple
     return evolve(shape, levels=levels, peers=peers), {**dict.fromkeys(names, inner), DIRECT: outer or inner}
 
 
-def _title(ledger: Ledger, kind: str, declared: Declared, topology: Topology) -> str:
-    link = ledger.graph.find(declared.link)
+def _title(log: ExportLog, kind: str, declared: Declared, topology: Topology) -> str:
+    link = log.graph.find(declared.link)
     title = declared.link.name if link is None else link.metadata.title
     if kind == DIRECT:
         return f"{title} direct to the same place of the other half"
@@ -203,9 +204,9 @@ def _title(ledger: Ledger, kind: str, declared: Declared, topology: Topology) ->
     return title
 
 
-def _rate(ledger: Ledger, kind: str, declared: Declared) -> Fraction | None:
-    link = ledger.graph.find(declared.link)
-    return None if link is None else per_direction(ledger, f"{kind} links", link)
+def _rate(log: ExportLog, kind: str, declared: Declared) -> Fraction | None:
+    link = log.graph.find(declared.link)
+    return None if link is None else per_direction(log, f"{kind} links", link)
 
 
 def either(at: str) -> tuple[str, str]:
@@ -213,18 +214,18 @@ def either(at: str) -> tuple[str, str]:
     return f"{at}.per_direction", f"{at}.both"
 
 
-def per_direction(ledger: Ledger, field: str, node: Node[Any], at: str = "bandwidth") -> Fraction | None:
+def per_direction(log: ExportLog, field: str, node: Node[Any], at: str = "bandwidth") -> Fraction | None:
     """A rate in one direction, in B/s: as stated, or half of the rate of both directions."""
-    one, both = (ledger.find(node, path) for path in either(at))
+    one, both = (log.find(node, path) for path in either(at))
     if one is not None:
-        return ledger.use(field, one)
+        return log.use(field, one)
     if both is None:
         return None
-    ledger.assume(field, HALF)
-    return ledger.use(field, both) / 2
+    log.assume(field, HALF)
+    return log.use(field, both) / 2
 
 
-def out_of_a_chip(ledger: Ledger, field: str) -> Fraction:
+def out_of_a_chip(log: ExportLog, field: str) -> Fraction:
     """The rate of a chip over all its links of the fabric in one direction, in B/s.
 
     The number of links times the rate of one or, if the links are not counted, the rate that the fabric states.
@@ -232,34 +233,52 @@ def out_of_a_chip(ledger: Ledger, field: str) -> Fraction:
     Raises:
         ExportError: No fabric is declared, or its bandwidth is not known.
     """
-    inner, outer = fabrics(ledger)
-    rate = out_of_part(ledger, field, "fabric", inner)
+    inner, outer = fabrics(log)
+    rate = out_of_part(log, field, "fabric", inner)
     if rate is None:
-        return ledger.replace(field, ledger.node, either("fabric.bandwidth"))
+        return log.replace(field, log.node, either("fabric.bandwidth"))
     if outer is None:
         return rate
-    more = out_of_part(ledger, field, "between_servers", outer)
+    more = out_of_part(log, field, "between_servers", outer)
     if more is None:
-        ledger.assume(field, "what crosses from server to server is not counted: its bandwidth is not known")
+        log.assume(field, "what crosses from server to server is not counted: its bandwidth is not known")
         return rate
     return rate + more
 
 
-def out_of_part(ledger: Ledger, field: str, at: str, declared: Declared) -> Fraction | None:
+def out_of_part(log: ExportLog, field: str, at: str, declared: Declared) -> Fraction | None:
     """The rate of a chip over one part of the fabric, ``fabric`` or ``between_servers``; ``None`` if not known."""
-    link = ledger.graph.find(declared.link)
+    link = log.graph.find(declared.link)
     if link is not None and declared.links_per_chip is not None:
-        rate = per_direction(ledger, field, link)
+        rate = per_direction(log, field, link)
         if rate is not None:
             return rate * declared.links_per_chip
-    return per_direction(ledger, field, ledger.node, f"{at}.bandwidth")
+    return per_direction(log, field, log.node, f"{at}.bandwidth")
 
 
-def latency(ledger: Ledger, field: str, link_name: str | None) -> Fraction:
+def latency(log: ExportLog, field: str, link_name: str | None) -> Fraction:
     """The latency of a link in seconds; 0 if none is published, so that times are lower bounds."""
-    link = None if link_name is None else ledger.graph.lookup(link_name, Link)
-    figure = None if link is None else ledger.find(link, "latency")
+    link = None if link_name is None else log.graph.lookup(link_name, Link)
+    figure = None if link is None else log.find(link, "latency")
     if figure is None:
-        ledger.assume(field, f"no latency of {link_name or 'the link'} is known; with 0, times are lower bounds")
+        log.assume(field, f"no latency of {link_name or 'the link'} is known; with 0, times are lower bounds")
         return Fraction(0)
-    return ledger.use(field, figure)
+    return log.use(field, figure)
+
+
+def adapters(log: ExportLog, field: str) -> Fraction:
+    """All NICs of all servers, in B/s.
+
+    Raises:
+        ExportError: The network bandwidth of a server is not known.
+    """
+    count, one = systems(log)
+    each = log.need(field, one, "network.bandwidth", ["network.baseline", "network.peak"])
+    log.assume(field, "the rate of the adapters is taken to be that of one direction, as is usual of network cards")
+    return count * each
+
+
+def adapter_link(log: ExportLog) -> str | None:
+    """The name of the link of a server's NICs, if it is known."""
+    network = systems(log)[1].spec.network
+    return network.link.name if isinstance(network, Network) and network.link is not None else None
