@@ -202,7 +202,7 @@ class Setup:
         return compiled(self.model, plan, q.context_buckets or (), self.software.batches)
 
     def of(self, numbers: Mapping[str, Number]) -> Setup:
-        """The deployment with other numbers in place of inputs; they may be arrays, or expressions.
+        """The deployment with other numbers in place of inputs; they may be arrays.
 
         Args:
             numbers: Any of ``tp``, ``pp``, ``dp``, ``ep``, ``batch``, ``prompt``, ``output``, ``chunk`` (0 for whole

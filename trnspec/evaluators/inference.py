@@ -230,7 +230,7 @@ def _case(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
 
 
 def _case_numbers(setup: Setup, serving: Serving, end: int | None = None) -> _Case:
-    """The same with floats, arrays, or expressions."""
+    """The same with floats or arrays."""
     pool, before = setup.pool, setup.before
     q = setup.question
     served = serve(
@@ -279,7 +279,7 @@ def case_numbers(setup: Setup) -> tuple[dict[str, Number], Number]:
     """The answers that are numbers, by name, with the calibration of a deployment, and above 0 where a link is unknown.
 
     Args:
-        setup: The deployment, of floats, arrays, or expressions; see :meth:`~trnspec.evaluators.deployment.Setup.of`.
+        setup: The deployment, of floats or arrays; see :meth:`~trnspec.evaluators.deployment.Setup.of`.
     """
     case = _case_numbers(setup, serving_of(setup.pool.known))
     return case.values, sum((unknown for unknown, _ in case.unknown), 0.0)

@@ -105,7 +105,7 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
     """The time of one training step from its coefficients.
 
     Args:
-        costs: Result of :func:`~trnspec.perf.training.costs.costs`; every attribute is read once, so it may be lazy.
+        costs: Result of :func:`~trnspec.perf.training.costs.costs`.
         microbatch: Sequences of a microbatch.
         microbatches: Microbatches per step and replica.
         needed: Where the time is needed. Elsewhere the total may be infinite: schedules of unequal stages take long to
