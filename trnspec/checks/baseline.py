@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trnspec.loading.settings import Settings
 
 Key: TypeAlias = "tuple[str, str, str]"
-"""What identifies a finding: its code, the document, and the path there. Lines may change."""
+"""Identity of a finding: its code, the document, and the path there. Lines may change."""
 
 _MOST_BYTES = 64_000_000
 

@@ -1,4 +1,4 @@
-"""What ``trnspec calibrate`` prints: errors, parameters with what the rows add to the prior, and rows, as text or JSON."""
+"""Report of ``trnspec calibrate``: errors, parameters with what the rows add to the prior, and rows, as text or JSON."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Command
 
 _PROVIDER = "trnspec.cli.provider"
-"""Where the context keeps the name of the command of a plugin that runs, and of the plugin."""
+"""Key of the context for the command of a plugin that runs, and the plugin."""
 
 _INTERRUPTED = 130
 """128 plus the number of SIGINT."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.measured.tables import Skipped
 
 PARTS = ("gemm", "copy", "attention", "layer", "collective")
-"""What can be measured."""
+"""Kinds of measurements."""
 
 KINDS = {"gemm": "matmul", "copy": "op", "attention": "attention", "layer": "op", "collective": "collective"}
 """The kind of the rows of each."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _Row = tuple[Cell, ...] | str
 
 _MAIN = 4
-"""How many lines of main figures a summary has."""
+"""Lines of main figures in a summary."""
 
 
 @click.command(

@@ -1,4 +1,4 @@
-"""What the checked documents hold: the table that ``trnspec validate --table`` prints."""
+"""Table of the checked documents, printed by ``trnspec validate --table``."""
 
 from __future__ import annotations
 

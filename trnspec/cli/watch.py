@@ -37,7 +37,7 @@ _WATCHED = (*SUFFIXES, ".csv", ".toml")
 """Documents, tables that they name, and settings."""
 
 _UNUSABLE = ("TRN00", "TRN01")
-"""How the codes of texts begin that have no values, or not all of them."""
+"""Prefixes of the codes of texts without all of their values."""
 
 _SETTLED = 0.1
 """Seconds without a further change after which documents are read: an editor or git writes several files."""

@@ -40,9 +40,9 @@ CLOSE = 1e-10
 """The width of the bracket at which bisection ends, relative to the figure."""
 
 _REACHED = 1e-6
-"""How near the answer at the value found must be to the target, relative to it; farther away, it jumps there."""
+"""Relative distance of the answer at the value found from the target, at most; farther away, it jumps there."""
 _EDGE = 1e-6
-"""How closely, in log space, the last value before a refusal is found."""
+"""Tolerance in log space of the last value before a refusal."""
 _DIGITS = 4
 _NUMBER = re.compile(r"(?P<number>\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d{1,3})?)\s*(?P<unit>.*)", re.ASCII)
 _DIMENSIONS = {

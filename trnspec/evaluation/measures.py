@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trnspec.evaluation.result import Answer, Table, Value
 
 Scale = tuple[float, str]
-"""How many base units a shown unit is, and its symbol."""
+"""Base units of a shown unit, and its symbol."""
 
 _DIGITS = 3
 """Significant digits of a value without an interval."""

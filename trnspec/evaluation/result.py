@@ -27,7 +27,7 @@ Value = float | int | str | bool
 
 
 _SHORT = {"ttft": "time_to_first_token", "tpot": "time_per_output_token"}
-"""What tables call an answer."""
+"""Names of answers in tables."""
 
 
 def _unknown(name: object, names: Iterable[str]) -> NoReturn:

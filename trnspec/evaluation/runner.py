@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Evaluator, Function
 
 CLOSE = 1e-9
-"""How far the sum of the parts of an answer may be from it, relative to it."""
+"""Relative tolerance of the sum of the parts of an answer."""
 
 
 def run(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any]) -> Evaluation:

@@ -176,7 +176,7 @@ GOALS = {
     "memory": 1.0,
     "chips": 1.0,
 }
-"""What may be small, with 1.0, or large, with -1.0, in the best deployments."""
+"""Goals with their sign: 1.0 for the smallest, -1.0 for the largest."""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Whether a layout fits: the memory that a rank needs in training and inference, and the nearest layouts that fit."""
+"""The evaluator fit: the memory that a rank needs in training and inference, and the nearest layouts that fit."""
 
 from __future__ import annotations
 

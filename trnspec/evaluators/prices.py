@@ -108,4 +108,4 @@ def _unknown(graph: Graph, server: Node[Server], question: Prices) -> RefusalErr
 
 
 _SHOWN = 6
-"""How many known prices a refusal lists."""
+"""Known prices that a refusal lists."""

@@ -1,4 +1,4 @@
-"""What documents are built of: one traversal of ``parts()`` for totals, paths, checks, commands, models and exporters.
+"""Parts of documents: one traversal of ``parts()`` for totals, paths, checks, commands, models and exporters.
 
 Nothing here knows a particular kind but :class:`Chip`. A document whose kind has no method ``parts`` has no parts. Where
 a part is not known (a reference that leads nowhere or to another kind, a count that is not published), every result that

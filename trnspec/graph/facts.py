@@ -1,4 +1,4 @@
-"""Every fact of a document (figures, counts and words), with its source, its date and the conflicting values.
+"""Facts of a document (figures, counts and words), with its source, its date and the conflicting values.
 
 The commands ``show``, ``compare`` and ``source`` print these.
 """

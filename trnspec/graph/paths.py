@@ -1,4 +1,4 @@
-"""What a path means for a kind: a figure of its own, one of a part, or a total over its parts.
+"""Meaning of a path for a kind: a figure of its own, one of a part, or a total over its parts.
 
 ``memory.capacity`` of a chip is the capacity of one chip; of a server it is the total over its chips, computed from the
 parts; ``chip.memory.capacity`` of a server is that of one chip again, and ``stated.memory.capacity`` the published total.

@@ -1,4 +1,4 @@
-"""Documents that use the former path of a renamed attribute, read as if they used the present one."""
+"""Former paths of renamed attributes, read as the present ones."""
 
 from __future__ import annotations
 

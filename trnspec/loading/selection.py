@@ -1,4 +1,4 @@
-"""The files that a run reads: those to check, and those to resolve names against."""
+"""Selection of the files of a run: those to check, and those to resolve names against."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How measured rows compare with the published figures of the chip, and with the calibration in use."""
+"""Comparison of measured rows with the published figures of the chip, and with the calibration in use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.scores.score import Scored
 
 AGAINST = {"matmul": "peak", "attention": "peak or bandwidth", "op": "bandwidth", "collective": "lower bound"}
-"""What the ideal time of a kind of rows comes from."""
+"""Origin of the ideal time of a kind of rows."""
 
 
 @frozen(kw_only=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DeviceKind = Literal["cuda", "cpu"]
 
 _QUERY = ("driver_version", "clocks.max.sm", "clocks.max.mem", "clocks.sm", "power.limit")
-"""What nvidia-smi is queried for."""
+"""Fields that nvidia-smi is queried for."""
 
 
 @frozen(kw_only=True)

@@ -71,7 +71,7 @@ TITLES = {
     "op": "Copies of device memory and layers of a decoder",
     "collective": "Collectives",
 }
-"""What the table of a kind has."""
+"""Columns of the table of a kind."""
 
 
 @frozen(kw_only=True)

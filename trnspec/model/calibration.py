@@ -42,7 +42,7 @@ Models = Literal["dense", "experts"]
 """Models without experts, and models with them."""
 
 Scale = Literal["server", "cluster", "large"]
-"""How many chips a model runs on: those connected without the network, up to 512, or more."""
+"""Scale at which a model runs: those connected without the network, up to 512, or more."""
 
 RowHashes = Annotated[
     str, Pattern(r"^[0-9a-f]{8}( [0-9a-f]{8})*$", "hashes of 8 hexadecimal digits each, separated by spaces")

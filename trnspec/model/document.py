@@ -29,7 +29,7 @@ PathText = Annotated[
 CodeText = Annotated[str, Pattern(r"^[A-Z]{2,8}[0-9]{2,4}$", "a code such as TRN402")]
 
 Verdict = Literal["agrees", "rounded", "superseded", "rejected", "other-scope", "unresolved"]
-"""What was decided about a claim:
+"""Decision about a claim:
 
 ``agrees``       it gives the same value within its digits;
 ``rounded``      it is a coarser rendering of the same figure, by rounding or by truncation;

@@ -1,4 +1,4 @@
-"""How chips are wired: the declared topology of a server or an UltraServer."""
+"""Wiring of chips: the declared topology of a server or an UltraServer."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ FileName = Annotated[
 ]
 
 Kind = Literal["train", "infer", "collective", "matmul", "attention", "moe", "op", "device_profile"]
-"""What one row measures; the value of the column ``kind``."""
+"""Quantity that a row measures; the value of the column ``kind``."""
 
 RowKind = Literal["text", "yes-no", "number", "date"]
 

@@ -1,4 +1,4 @@
-"""What a kind is built of, and counts of which only a bound is known."""
+"""Parts of a kind, and counts of which only a bound is known."""
 
 from __future__ import annotations
 

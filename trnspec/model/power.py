@@ -12,10 +12,10 @@ from trnspec.model.ref import Ref
 from trnspec.short_repr import short_repr
 
 PowerType = Literal["tdp", "maximum", "configurable-tdp", "typical", "measured", "nameplate"]
-"""What a power is a statement of."""
+"""Types of power."""
 
 PowerScope = Literal["package", "board", "system", "rack"]
-"""What is included: the chip with its memory; the board with regulators; hosts, network and fans; the whole rack."""
+"""Scope of a power: the chip with its memory; the board with regulators; hosts, network and fans; the whole rack."""
 
 
 @frozen(kw_only=True)

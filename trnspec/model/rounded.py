@@ -18,7 +18,7 @@ PATTERN = Pattern(
 _SCALE = {"k": 10**3, "m": 10**6, "b": 10**9, "t": 10**12}
 
 _ZEROS = Fraction(1, 40)
-"""How far a count may lie from one whose last digits are zeros: 230 B is printed for 228.7, and 340 M for 336.2."""
+"""Tolerance of a count whose last digits are zeros: 230 B is printed for 228.7, and 340 M for 336.2."""
 
 
 _THOUSANDS = {"k": 1, "m": 2}

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _ROUNDS = 40
 """The most rounds; three are usual."""
 _NEAR = 1e-4
-"""How far apart two places of a slope are, relative to the distance of the next one."""
+"""Distance of the two places of a slope, relative to that of the next one."""
 _ROUNDING = 1e-13
-"""How far above its lower bound a value is the least, relative to it."""
+"""Relative distance from its lower bound at which a value is the least."""
 
 
 def least(function: Function, most: Values, guess: Values) -> tuple[Values, Values]:

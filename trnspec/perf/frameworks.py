@@ -16,7 +16,7 @@ from trnspec.errors import UsageError
 from trnspec.evaluation.result import RefusalError
 
 Phase = Literal["training", "inference", "collectives"]
-"""What a framework may have a part in."""
+"""Parts of a framework."""
 
 RESERVE = "5%"
 """The reserve where neither the caller nor a framework states one: runtime, communication buffers, fragmentation."""

@@ -38,7 +38,7 @@ _BAR = 0.46
 _PLOT = 3.7
 _DOT_ROW = 0.27
 _LETTERS = 146
-"""How many letters a line of the caption has at its size."""
+"""Letters of a line of the caption at its size."""
 _CAPTION = 7.5
 _TITLE_LETTERS = 84
 _LABEL_LETTERS = 44
@@ -370,7 +370,7 @@ _PLACES = tuple(
         for d in (7, 13, 20, 29)
     )
 )  # fmt: skip
-"""Where the label of a point may be, the best first: offset in points, and alignment."""
+"""Places of the label of a point, the best first: offset in points, and alignment."""
 
 
 def _place(to: _Drawing) -> None:

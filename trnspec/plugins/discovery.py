@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from trnspec.quantities.units import UnitTable
 
 SECONDS = 2.0
-"""How long the import of one plugin may take, unless TRNSPEC_PLUGIN_SECONDS is set."""
+"""Seconds that the import of one plugin may take, unless TRNSPEC_PLUGIN_SECONDS is set."""
 
 OK = "ok"
 BROKEN = "broken"
@@ -59,7 +59,7 @@ choose it; it is used, and something it names cannot be imported or its document
 ``trnspec plugin list`` looks for."""
 
 MOST = 3
-"""How many faults a message lists; ``faults`` has all of them."""
+"""Faults that a message lists; ``faults`` has all of them."""
 
 
 class PluginWarning(UserWarning):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RULE_SECONDS = 10.0
-"""How long one call of a rule of a plugin may take, unless TRNSPEC_RULE_SECONDS is set."""
+"""Seconds that one call of a rule of a plugin may take, unless TRNSPEC_RULE_SECONDS is set."""
 
 
 class TimeLimitError(BaseException):

@@ -22,7 +22,7 @@ REPORT: ContextVar[Callable[[str], None] | None] = ContextVar("trnspec_report", 
 """Called with each warning about a plugin or a document; ``None`` issues a Python warning."""
 
 TRACEBACK: ContextVar[bool | None] = ContextVar("trnspec_traceback", default=None)
-"""Whether the traceback of an error in a plugin is printed; ``None`` means that TRNSPEC_TRACEBACK decides."""
+"""Printing of the traceback of an error in a plugin; ``None`` means that TRNSPEC_TRACEBACK decides."""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Whether an imported object is a plugin that can be used: every value it has, and the classes of its kinds.
+"""Validation of an imported plugin: every value it has, and the classes of its kinds.
 
 Everything that could fail later in every command (the shape and the JSON Schema of a kind, the class a rule is over, the
 function of an exporter) is checked here, at discovery, so that an invalid plugin is left out with a message that names
@@ -35,7 +35,7 @@ FIELD_TYPES = (
     "use str, int, float, bool, a Literal, a figure type such as Capacity, Ref[Kind], tuple[T, ...], Mapping[str, T], "
     "or a class with @attrs.frozen"
 )
-"""What a field of a kind can be declared as."""
+"""Types with which a field of a kind can be declared."""
 
 
 def invalid_values(entry: EntryPoint, value: object) -> Iterator[str]:

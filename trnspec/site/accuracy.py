@@ -1,4 +1,4 @@
-"""How far computed values are from measurements: the errors that the calibrations of the catalog state."""
+"""Errors of computed values against measurements: those that the calibrations of the catalog state."""
 
 from __future__ import annotations
 

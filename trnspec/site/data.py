@@ -18,9 +18,9 @@ VALUE_FIELDS = (
     "text", "value", "low", "high", "unit", "interval", "verdict", "formula", "scope", "source", "where", "reason",
     "note", "document", "line", "others",
 )  # fmt: skip
-"""What each position of a value holds; what is empty at the end is left out."""
+"""Content of each position of a value; what is empty at the end is left out."""
 OTHER_FIELDS = ("says", "verdict", "source", "where", "reason", "line")
-"""What each position of the value of another source holds."""
+"""Content of each position of the value of another source."""
 
 
 def script(graph: Graph, entries: Sequence[Entry]) -> str:

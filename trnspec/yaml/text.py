@@ -86,7 +86,7 @@ _MAGIC = {
     b"%PDF-": "a document (PDF)",
     b"SQLite format 3\0": "a database (SQLite)",
 }
-"""How files that are not text begin."""
+"""First bytes of files that are not text."""
 
 _CONTROLS = bytes({*range(1, 32)} - {*b"\t\n\r\x1b"})
 

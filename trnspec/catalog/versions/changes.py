@@ -1,4 +1,4 @@
-"""What-if: a document with other values.
+"""Changes of documents for what-if questions.
 
 An assumed figure has no source: it is marked as derived from the written value, and never shown as published.
 """

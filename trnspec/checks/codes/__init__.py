@@ -77,4 +77,4 @@ CODES: tuple[Code, ...] = tuple(
         key=lambda code: code.id,
     )
 )
-"""Every code that does not belong to a rule, sorted by id."""
+"""Codes that do not belong to a rule, sorted by id."""

@@ -1,4 +1,4 @@
-"""Every disagreement of a catalog: values, sources, dates, gap, likely causes, and the adopted figure."""
+"""Audit of a catalog: disagreements with their values, sources, dates, gap, likely causes, and the adopted figure."""
 
 from __future__ import annotations
 

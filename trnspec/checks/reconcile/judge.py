@@ -1,4 +1,4 @@
-"""Whether a value that somebody states is that of the catalog, and if not, why it differs."""
+"""Compare a stated value with the catalog, and explain a difference."""
 
 from __future__ import annotations
 

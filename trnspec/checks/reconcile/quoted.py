@@ -95,7 +95,7 @@ def blamed(
 
 
 def scales(value: float, count: float, unit: str, what: str) -> Iterator[tuple[float, str]]:
-    """Values that a wrong one may stand for, with the cause: another power of ten, or all chips instead of one.
+    """Plausible values behind a wrong one, with the cause: another power of ten, or one chip instead of all.
 
     Args:
         value: The value.

@@ -64,7 +64,7 @@ AGREES = (None, "agrees")
 """The verdicts of a claim that is expected to hold."""
 
 EVERY_RATE = tuple((kind, dtype) for kind in ("dense", "sparse") for dtype in (a.name for a in attrs.fields(Rates)))
-"""Every possible peak rate: ``("dense", "bf16")`` and so on."""
+"""All possible peak rates: ``("dense", "bf16")`` and so on."""
 
 _known: weakref.WeakKeyDictionary[Graph, list[Relation]] = weakref.WeakKeyDictionary()
 _failing: weakref.WeakKeyDictionary[Graph, tuple[tuple[Relation, ...], AbstractSet[str] | None]] = (

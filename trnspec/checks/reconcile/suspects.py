@@ -260,7 +260,7 @@ def _contested(relations: list[Relation], failing: list[Relation]) -> Counter[Ke
 
 
 FAR_BETTER = 10
-"""How many times closer to a sum a claim is than the adopted figure, if the sum supports the claim."""
+"""Factor by which a claim is closer to a sum than the adopted figure, if the sum supports the claim."""
 
 
 def _doubted(relation: Relation, graph: Graph | None, contested: Collection[Key] = ()) -> Site:

@@ -133,7 +133,7 @@ _SIZES = frozenset(
 """Words for the size of a model."""
 
 OTHERS = 2
-"""How many other models of a family must agree."""
+"""Number of other models of a family that must agree."""
 
 
 @rule("TRN409", "odd-one-of-family", over=Model, severity=Severity.WARNING)

@@ -450,7 +450,7 @@ _RATES_OF_A_NETWORK = (
     ("storage", "storage_baseline"),
     ("storage_iops", "storage_iops_baseline"),
 )
-"""What a server reaches at best, and what it sustains."""
+"""Peak and sustained figures of a server."""
 
 
 MEMORY_OF_A_CPU = (Fraction(1, 4), Fraction(64))

@@ -333,7 +333,7 @@ _CONNECTS: tuple[tuple[type[Any], tuple[str, str], str], ...] = (
     (Server, ("network", "link"), "servers"),
     (UltraServer, ("fabric", "link"), "chips"),
 )
-"""What a link connects, by where it is used. Between the servers of an UltraServer are links of either use."""
+"""Ends of a link, by where it is used. Between the servers of an UltraServer are links of either use."""
 
 
 @rule("TRN505", "link-of-another-use", over=object, local=True)

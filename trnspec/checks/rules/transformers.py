@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 NAMED = {1: (1.2, 1.35), 2: (1.08, 1.08)}
-"""How far a count may lie below and above the size in a name, by its digits: 2.65 billion are called 3b, 1.32 billion 1b,
+"""Tolerance of a count below and above the size in a name, by its digits: 2.65 billion are called 3b, 1.32 billion 1b,
 and 64.9 billion 70b."""
 
 NAMED_WELL = (1.03, 1.03)

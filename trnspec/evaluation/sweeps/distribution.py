@@ -1,4 +1,4 @@
-"""How an evaluation of many configurations is distributed: the caller chooses, and the evaluator reads it."""
+"""Distribution of an evaluation of many configurations: set by the caller, read by the evaluator."""
 
 from __future__ import annotations
 

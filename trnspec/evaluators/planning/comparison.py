@@ -21,7 +21,7 @@ class Evident(Protocol):
 P = TypeVar("P", bound=Evident)
 
 Costs = tuple[float | None, ...]
-"""What should be small, such as time, cost and energy; ``None`` where it is not known."""
+"""Costs to minimize, such as time, cost and energy; ``None`` where one is not known."""
 
 
 def best_of(plans: int) -> str:

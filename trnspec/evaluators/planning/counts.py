@@ -1,4 +1,4 @@
-"""How many of a system a plan considers, and the fewest that meet a goal."""
+"""Counts of a system that a plan considers, and the fewest that meet a goal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ALL_UP_TO = 16
-"""Every count up to this is considered."""
+"""All counts up to this are considered."""
 _GUESSES = 4
 """Counts guessed from the last one; then the remaining interval is halved."""
 _PER_OCTAVE = 8

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trnspec.evaluators.planning.serving import PlanServingQuestion
 
 Pools = Literal["aggregated", "disaggregated"]
-"""Whether the same replicas compute prompts and decode."""
+"""Aggregated replicas compute prompts and decode; disaggregated ones either."""
 MOST_RUNNING = 256
 """The most requests that a replica runs where none is given: max_num_seqs of vLLM."""
 Reason = tuple[str, str]

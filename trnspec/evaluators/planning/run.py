@@ -20,7 +20,7 @@ _NORMAL_90 = 1.2815515655446004
 """The 90 % quantile of the normal distribution: 80 % of it are between this and its negative."""
 
 Objective = Literal["cost", "time", "chips", "energy"]
-"""What is smallest in the best plan."""
+"""Objectives, smallest in the best plan."""
 
 
 @frozen(kw_only=True)

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
 
 Objective = Literal["cost", "chips", "energy"]
-"""What is smallest in the best plan."""
+"""Objectives, smallest in the best plan."""
 
 _GROWTH = 1.1
 """By how much a fleet grows that does not meet the limits in a simulation of the trace."""
 _LARGEST = 8
-"""How many times as large it becomes at most."""
+"""Largest factor by which it grows."""
 
 
 @frozen(kw_only=True, slots=False)

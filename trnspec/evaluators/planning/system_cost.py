@@ -1,4 +1,4 @@
-"""What a system costs to rent, and the power of its chips."""
+"""Rent of a system, and the power of its chips."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ It depends on the tokens of the run and hardly on the size of the model: 4 M for
 16 M for 15.6 T tokens (arXiv 2407.21783, table 4).
 """
 LARGER = 3
-"""How many counts are evaluated beyond the fewest."""
+"""Counts that are evaluated beyond the fewest."""
 LONGEST_SEQUENCE = 8192
 """The sequence length where none is given, unless the model's context is shorter."""
 MOST_CHIPS = 65536

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from trnspec.perf.work.layout import Layout
 
 USUAL_BATCH = "by the tokens of the run, Step Law (Li et al. 2025, arXiv 2503.04715)"
-"""Where the default global batch comes from; other counts may have slightly others."""
+"""Source of the default global batch; other counts may have slightly others."""
 
 COLUMNS = {
     "system": "",
@@ -234,7 +234,7 @@ def _goodput_note(best: Plan) -> str:
 
 
 _OFTEN = 5.0
-"""How many times the failures a note states goodput with."""
+"""Factor of the failures with which a note states goodput."""
 
 
 def _comparison(kinds: Sequence[Plan], best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answer]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 RETRIES = 10
-"""How often a part is evaluated again if its worker is lost."""
+"""Times that a part is evaluated again if its worker is lost."""
 TIMEOUT = "30s"
 """For the connection to the scheduler."""
 

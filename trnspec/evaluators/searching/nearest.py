@@ -1,4 +1,4 @@
-"""Where no configuration is feasible: the nearest to fitting, and the nearest searches that have an answer."""
+"""Suggestions where no configuration is feasible: the nearest to fitting, and the nearest searches that have an answer."""
 
 from __future__ import annotations
 

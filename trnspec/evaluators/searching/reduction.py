@@ -1,4 +1,4 @@
-"""What is kept of a search, evaluated in this process or in parts by an executor."""
+"""Evaluation of a search in this process, or in parts by an executor."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HOUR = 3600.0
 DEPLOYMENT = ("tp", "pp", "dp", "ep", "batch", "chunk", "dtype", "weight_dtype", "kv_dtype")
-"""What describes a deployment; each has the name of an input of the evaluator inference."""
+"""Inputs that describe a deployment; each has the name of an input of the evaluator inference."""
 
 
 def serving_pieces(catalog: Catalog, q: SearchQuestion, measures: tuple[str, ...]) -> Iterator[ServingPiece]:

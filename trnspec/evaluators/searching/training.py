@@ -25,7 +25,7 @@ LAYOUT = (
     *("tp", "pp", "dp", "cp", "ep", "expert_tp", "microbatch"),
     *("schedule", "interleave", "uneven", "zero", "recompute", "sequence_parallel"),
 )
-"""What describes a layout; each has the name of an input of the evaluator training."""
+"""Inputs that describe a layout; each has the name of an input of the evaluator training."""
 
 
 def training_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[Any]:

@@ -90,7 +90,7 @@ def check(
 
 
 _MOST = 1_000
-"""How many errors of a document are looked at. Each takes a search for similar names."""
+"""Errors of a document that are examined. Each takes a search for similar names."""
 
 
 def _position(unsound: Unsound) -> tuple[int, int]:
@@ -309,7 +309,7 @@ def _cut_number(document: Document, place: Place | None) -> str:
 
 
 _AROUND = 80
-"""How far a number reaches, in characters."""
+"""Length of a number, in characters."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -386,7 +386,7 @@ def _type_hint(shape: Shape | None, value: Any, expected: str) -> str:
 
 
 _KEYS = 3
-"""How many keys of a mapping a hint names."""
+"""Keys of a mapping that a hint names."""
 
 
 def _choices(error: ValidationError) -> list[str]:

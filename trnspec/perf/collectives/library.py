@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
 
 Algorithm = Literal["ring", "recursive", "direct", "one-shot", "in-network"]
-"""How a protocol moves the data.
+"""Data movement of a protocol.
 
 ``ring``
     Rings through all ranks, one step for each further rank.  Over the network an all-reduce is a tree.
@@ -45,7 +45,7 @@ Algorithm = Literal["ring", "recursive", "direct", "one-shot", "in-network"]
 """
 
 Launch = Literal["graph", "eager", "synchronous"]
-"""How a collective is launched.
+"""Launch of a collective.
 
 ``graph``
     By the device, from a CUDA graph or a compiled Neuron graph, or one of many that are queued: no time of the host.

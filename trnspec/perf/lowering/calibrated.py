@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _UNCALIBRATED = "no calibration: no losses, so that times are lower bounds"
 
 TOLERANCE = 1.25
-"""How far outside the range of a fit an input may be and count as inside."""
+"""Factor outside the range of a fit up to which an input counts as inside."""
 
 
 @frozen(kw_only=True)
@@ -464,7 +464,7 @@ def _library(node: Node[Calibration]) -> Library:
 
 
 _PHASES = {"training": "step", "inference": "tpot", "collectives": "collective"}
-"""What the errors of ``spread`` are those of."""
+"""Quantities whose errors ``spread`` states."""
 
 
 def _interval(spread: Spread, phase: str, groups: Sequence[Group]) -> Interval:

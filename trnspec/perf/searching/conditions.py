@@ -12,7 +12,7 @@ from attrs import frozen
 Measure = Callable[[str], Any]
 """The values of a measure of some configurations by its name: an array, one value for all, or ``None`` if it is unknown."""
 Masks = tuple[Any, Any]
-"""Where a condition is true, and where it is false: arrays, or one value for all."""
+"""Masks of a condition, true and false: arrays, or one value for all."""
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,

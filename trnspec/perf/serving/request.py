@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
 
 SCHEDULES = ("continuous", "static", "separate")
-"""How prefill and decoding share ranks; see :func:`serve`."""
+"""Sharing of ranks by prefill and decoding; see :func:`serve`."""
 
 
 @frozen(kw_only=True)

@@ -40,7 +40,7 @@ OPTIMIZER_NAMES = tuple(OPTIMIZERS)
 """The optimizers, by their number in a column."""
 
 DISPATCHES: tuple[str, ...] = ("per-copy", "per-node")
-"""How tokens are sent to experts, by the number in a column."""
+"""Dispatch of tokens to experts, by the number in a column."""
 
 WORDS = {
     "schedule": SCHEDULES,

@@ -41,9 +41,9 @@ COMPUTE, COMMUNICATION = "compute", "communication"
 """The two threads of a stage."""
 BUBBLE = "bubble"
 SLACK = "closed form beyond the schedule"
-"""What the closed form of the step time counts in addition to the events of the schedule."""
+"""Times that the closed form of the step counts in addition to the events of the schedule."""
 CLOSE = 1e-9
-"""How far the events may be from the step time, relative to it."""
+"""Relative tolerance of the events against the step time."""
 MOST = 2_000_000
 """The most events of a timeline."""
 _ROUNDING = 1e-14

@@ -1,1 +1,1 @@
-"""What a model computes and stores on each rank: dimensions per layer, FLOP, layouts, stages, memory."""
+"""Work and memory of a model on each rank: dimensions per layer, FLOP, layouts, stages, memory."""

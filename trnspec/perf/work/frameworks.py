@@ -111,7 +111,7 @@ _NAMED = {
     "deepspeed": "deepspeed",
     "llm-foundry": "llm-foundry",
 }
-"""What names a framework, by framework."""
+"""Words that name a framework, by framework."""
 
 
 def runtime_of(question: Question, capacity: float) -> Runtime:

@@ -82,7 +82,7 @@ class Layouts(Protocol):
 
 
 Conditions = dict[str, Number]
-"""Whether a layout is invalid, by reason."""
+"""Conditions under which a layout is invalid, by reason."""
 
 
 def degrees(c: Layouts, ranks: Number, heads: Number, experts: Number) -> Conditions:

@@ -1,4 +1,4 @@
-"""How far the queries of a layer reach: all keys, a window, the keys that an indexer chooses, or keys pooled over tokens."""
+"""Reach of the queries of a layer: all keys, a window, the keys that an indexer chooses, or keys pooled over tokens."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ _KINDS = {
 }
 
 KINDS = {kind: template.summary for kind, template in _KINDS.items()}
-"""What a new plugin can start with, and a summary of each."""
+"""Kinds of new plugins, and a summary of each."""
 
 
 def files(name: str, kind: str) -> dict[str, str]:

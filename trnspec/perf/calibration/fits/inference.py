@@ -275,7 +275,7 @@ def _of_prompts(data: Runs, prior: Prior) -> tuple[str, ...]:
 
 
 _PARAMETERS = {f.name for f in attrs.fields(Serving)} | {"hop"}
-"""What a fit may find; the calibration of a prior may state more, such as a rate in 8 bit."""
+"""Parameters that a fit may find; the calibration of a prior may state more, such as a rate in 8 bit."""
 
 
 def _names(data: Runs, prior: Prior) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ KERNELS: Mapping[str, float] = {
     "gb200": 0.65,
     "gb300": 0.65,
 }
-"""What large matrix multiplications of 16 bit reach on a chip (catalog/measured/gemm_gpu.csv); typical is 0.72."""
+"""Share of the peak that large matrix multiplications of 16 bit reach on a chip (catalog/measured/gemm_gpu.csv); typical is 0.72."""
 
 
 def kernel(chip: str, name: str) -> float:

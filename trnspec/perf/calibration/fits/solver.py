@@ -17,7 +17,7 @@ OUTLYING = 0.1
 
 
 _MARGIN = 1e-3
-"""How far inside the limits the search begins, where a typical value is outside."""
+"""Distance from the limits at which the search begins, where a typical value is outside."""
 
 
 def minimize(

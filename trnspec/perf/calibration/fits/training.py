@@ -80,7 +80,7 @@ COVERAGE = 0.8
 """Share of the measurements that the interval should contain."""
 
 Holdout = Literal["model", "chip"]
-"""What is held out together: all rows of a model, or of a chip."""
+"""Groups that are held out together: all rows of a model, or of a chip."""
 
 Label = tuple[str, str]
 """A chip and an era."""
@@ -482,7 +482,7 @@ _LAUNCHES = 1e-3
 
 
 _FARTHEST = 3.0
-"""How far a chip's own value may be from the common one: a factor of 20."""
+"""Distance of a chip's own value from the common one: a factor of 20."""
 
 _TOLERANCE = 1e-5
 """Relative change of the cost, and of parameters, with which a search ends."""

@@ -44,7 +44,7 @@ SERVERS = (
 """Servers as tables name them: a pattern, the documents it names (the matched text if none), and what is assumed."""
 
 _COUNT = re.compile(r"([1-9][0-9]*)x (?=\S)(?![abh][12]00 )")
-"""How many servers a description begins with; ``8x H100 SXM`` are the chips of one."""
+"""Number of servers at the start of a description; ``8x H100 SXM`` are the chips of one."""
 
 KINDS: dict[str, Kind] = {
     "all_reduce": "all-reduce",
@@ -81,7 +81,7 @@ LAUNCHES: tuple[tuple[str, Launch], ...] = (
     # Its script waits for each call, between two events.
     (r"ml-engineering", "synchronous"),
 )
-"""How a row was launched, by the words of its launch, note and source."""
+"""Launch mode of a row, by the words of its launch, note and source."""
 
 
 @frozen(kw_only=True)

@@ -42,7 +42,7 @@ FEW, NOT_AS_STATED = 3, 0.25
 """Least number, and least share, of the rows of a sweep below their bounds that say that its conditions are not those stated."""
 
 _TOLERANCE = 1.05
-"""How far a time may be below its bound, since the number of requests that run varies."""
+"""Tolerance of a time below its bound, since the number of requests that run varies."""
 
 _NEURON = re.compile(r"trn[0-9]|inf[0-9]|trainium|inferentia", re.IGNORECASE)
 _FRAMEWORK = re.compile(r"vllm|sglang|trt|tensorrt", re.IGNORECASE)

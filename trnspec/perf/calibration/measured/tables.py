@@ -37,7 +37,7 @@ Part = Literal[
     "moe",
     "op",
 ]
-"""What was measured: time of a training step, memory of a rank, time per output token, time to first token, or the time of
+"""Measured quantity: time of a training step, memory of a rank, time per output token, time to first token, or the time of
 a pass of an encoder, of a collective, of a matrix multiplication, of attention in prefill or in decoding, of an expert layer, or of another kernel."""
 
 PARTS: tuple[Part, ...] = get_args(Part)

@@ -139,7 +139,7 @@ _SOURCES: tuple[tuple[str, _Source], ...] = (
     (r"deepspeed", _Source(framework="deepspeed")),
     (r"neuronx-distributed|nxd|neuron-sdk", _Source(framework="nxd")),
 )
-"""What source, software and note of a row imply; the first pattern that matches."""
+"""Settings that source, software and note of a row imply; the first pattern that matches."""
 
 _RELEASES = (
     (r"\b(2[0-9])\.(0[1-9]|1[0-2])\b(?:\.\d+)? *(?:nemo|container)", "20{}-{}"),
