@@ -112,7 +112,7 @@ def falcon(c: Config) -> Fields:
 def mpt(c: Config) -> Fields:
     """Linear biases or learned positions; without biases a layer norm has the parameters of an RMS norm."""
     inner = c.section("attn_config")
-    inner.off("qk_ln")
+    inner.expect(qk_ln=False)
     hidden = c.count("d_model")
     fields = outline(c, layers="n_layers", hidden="d_model", context="max_seq_len", tied=True, norm="layer")
     heads = c.count("n_heads")
@@ -130,7 +130,7 @@ def mpt(c: Config) -> Fields:
 
 def bert(c: Config, *, segments: bool = True, offset: int = 0) -> Fields:
     """An encoder; its head is that of masked-language modelling."""
-    c.expect("position_embedding_type", "absolute")
+    c.expect(position_embedding_type="absolute")
     fields = outline(c, tied=True, norm="layer", positions="learned")
     if c.get("embedding_size", None) not in (None, fields["hidden"]):
         raise ConfigError("embedding_size", "embedding_size differs from hidden_size; the projection is not modelled")
@@ -237,8 +237,7 @@ def _block_indexer(c: Config) -> Indexer | None:
 
 def minimax_m3(c: Config) -> Fields:
     """Sparse attention to blocks of keys; experts after the first layers, one shared."""
-    for key, value in (("use_qk_norm", True), ("qk_norm_type", "per_head"), ("use_routing_bias", True)):
-        c.expect(key, value)
+    c.expect(use_qk_norm=True, qk_norm_type="per_head", use_routing_bias=True)
     indexer = _block_indexer(c)
 
     def experts(c: Config) -> Fields:
@@ -308,8 +307,7 @@ def latent_experts(  # the differences of six architectures
         latent=latent,
         indexer=chosen,
     )
-    c.expect("moe_layer_freq", 1)
-    c.expect("num_experts", c.values.get(count))
+    c.expect(moe_layer_freq=1, num_experts=c.values.get(count))
     first = dense_before(c, ("mlp_layer_types", "first_k_dense_replace"), default=dense)
     return with_experts(c, fields, count=count, shared="n_shared_experts", dense=first, router_bias=router_bias)
 
@@ -359,8 +357,7 @@ def deepseek_v4(c: Config) -> Fields:
             "compress_ratios", f"compress_ratios has other values than 0, {few} and {many}, or lacks one of these"
         )
     heads = c.count("num_attention_heads")
-    for key, value in (("num_key_value_heads", 1), ("attention_bias", False), ("mlp_bias", False)):
-        c.expect(key, value)
+    c.expect(num_key_value_heads=1, attention_bias=False, mlp_bias=False)
     fields = outline(c)
     fields["attention"] = Attention(
         heads=heads,

@@ -201,32 +201,18 @@ class Config:
             raise ConfigError(key, f"{key} is {value!r}; expected an object")
         return Config(value, self.architecture, notes=self.notes)
 
-    def expect(self, key: str, *allowed: Any) -> None:
-        """Refuse a key that is present with another value than those.
+    def expect(self, **allowed: Any) -> None:
+        """Refuse keys that are present with another value than the allowed one; a tuple lists several.
 
         Raises:
-            ConfigError: It has another value.
+            ConfigError: A key has another value.
         """
-        value = self.get(key, None)
-        if value is not None and value not in allowed:
-            known = " or ".join(str(v).lower() if isinstance(v, bool) else repr(v) for v in allowed)
-            raise ConfigError(key, f"{key} is {value!r}; {self.architecture} can be imported with {known} only")
-
-    def on(self, key: str) -> None:
-        """Refuse a key that is false.
-
-        Raises:
-            ConfigError: It is present and not true.
-        """
-        self.expect(key, *(True,))
-
-    def off(self, key: str) -> None:
-        """Refuse a key that is true.
-
-        Raises:
-            ConfigError: It is present and not false.
-        """
-        self.expect(key, *(False,))
+        for key, one in allowed.items():
+            values = one if isinstance(one, tuple) else (one,)
+            value = self.get(key, None)
+            if value is not None and value not in values:
+                known = " or ".join(str(v).lower() if isinstance(v, bool) else repr(v) for v in values)
+                raise ConfigError(key, f"{key} is {value!r}; {self.architecture} can be imported with {known} only")
 
     def finish(self) -> None:
         """Refuse keys that nothing has read and that may matter.

@@ -19,8 +19,7 @@ def _delta_net(c: Config) -> Fields:
     types = c.values_of("layer_types", layers)
     every = c.count("full_attention_interval", 4)
     recurrent = layers - layers // every if types is None else types.count("linear_attention")
-    c.on("attn_output_gate")
-    c.expect("output_gate_type", "swish")
+    c.expect(attn_output_gate=True, output_gate_type="swish")
     recurrence = Recurrence(
         form="gated-delta",
         layers=recurrent,
@@ -67,11 +66,11 @@ def nemotron_h(c: Config) -> Fields:
         raise ConfigError(key, f"{key} has {unknown!r}, which is not a kind of layer; known: {', '.join(_BLOCKS)}")
     c.values = {**c.values, "num_hidden_layers": len(kinds)}
     count = {kind: kinds.count(kind) for kind in _BLOCKS.values()}
-    c.on("use_conv_bias")
+    c.expect(use_conv_bias=True)
     c.used |= {"layers_block_type", "mtp_layers_block_type", "mtp_hybrid_override_pattern", "expand"}
-    c.expect("mlp_hidden_act", "relu2")
+    c.expect(mlp_hidden_act="relu2")
     biased: Literal["all", "none"] = "all" if c.flag("use_bias") else "none"
-    c.expect("mamba_proj_bias", biased == "all")
+    c.expect(mamba_proj_bias=biased == "all")
     fields = outline(c, norms=1)
     fields["recurrence"] = Recurrence(
         form="mamba2",
@@ -86,7 +85,7 @@ def nemotron_h(c: Config) -> Fields:
     if "attention_head_dim" in c.values:  # an older name
         c.values = {**c.values, "head_dim": c.get("attention_head_dim")}
     fields["attention"] = by_heads(c, size=128, layers=count["attention"])
-    c.expect("sliding_window")
+    c.expect(sliding_window=())
     if count["mlp"]:
         fields["feed_forward"] = dense_network(c, form="plain", bias=("mlp_bias", False), layers=count["mlp"])
     else:
@@ -174,8 +173,7 @@ def bamba(c: Config) -> Fields:
 
 def _mamba2(c: Config, layers: int) -> Recurrence:
     """Mamba-2 with the keys that Bamba and Granite have."""
-    c.on("mamba_conv_bias")
-    c.off("mamba_proj_bias")
+    c.expect(mamba_conv_bias=True, mamba_proj_bias=False)
     heads, expand = c.count("mamba_n_heads", 128), c.count("mamba_expand", 2)
     size = c.get("mamba_d_head", "auto")
     return Recurrence(

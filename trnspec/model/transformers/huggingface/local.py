@@ -28,11 +28,10 @@ def mimo_v2(c: Config) -> Fields:
     if not c.values.get("layer_types"):
         raise ConfigError("hybrid_layer_pattern", "config.json has neither hybrid_layer_pattern nor layer_types")
     c.used |= {"sliding_window_size", "attention_chunk_size", "hybrid_block_size"}
-    c.expect("sliding_window_size", c.values.get("sliding_window"))
+    c.expect(sliding_window_size=c.values.get("sliding_window"))
     fields = outline(c)
     heads, kv_heads = c.count("num_attention_heads"), c.count("num_key_value_heads")
-    c.off("attention_bias")
-    c.off("add_full_attention_sink_bias")
+    c.expect(attention_bias=False, add_full_attention_sink_bias=False)
     attention = {
         "heads": heads,
         "kv_heads": kv_heads,
@@ -86,7 +85,7 @@ def gemma4(c: Config) -> Fields:
             "num_kv_shared_layers", "num_kv_shared_layers: layers that share keys and values are not modelled"
         )
     c.used |= {"vocab_size_per_layer_input", "use_double_wide_mlp", "expert_intermediate_size"}
-    c.expect("use_bidirectional_attention", "vision")
+    c.expect(use_bidirectional_attention="vision")
     same = c.flag("attention_k_eq_v")
     windowed = by_heads(c, size=256, norm="head")
     attention = {

@@ -183,9 +183,7 @@ def decoder(  # noqa: PLR0913  # the columns of the table of architectures
     Raises:
         ConfigError: A key is missing, or has a value that cannot be imported.
     """
-    for key, allowed in (expect or {}).items():
-        known = allowed(c) if callable(allowed) else allowed
-        c.expect(key, *(known if isinstance(known, tuple) else (known,)))
+    c.expect(**_computed(c, expect or {}))
     c.used |= set(ignore.split())
     heads = _computed(c, attention or {})
     fields = outline(c, **_computed(c, sizes))
