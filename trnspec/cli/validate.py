@@ -122,8 +122,8 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="How often files are looked at; less often where that takes long.",
 )
-@click.option("--jobs", type=click.IntRange(min=1), hidden=True, expose_value=False)  # without effect since 0.2
-@click.option("--no-cache", is_flag=True, hidden=True, expose_value=False)  # without effect since 0.2
+@click.option("--jobs", type=click.IntRange(min=1), hidden=True, expose_value=False)  # without effect
+@click.option("--no-cache", is_flag=True, hidden=True, expose_value=False)  # without effect
 def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     paths: tuple[str, ...],
     format_: str,
