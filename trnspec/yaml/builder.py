@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from attrs import define, field
 
@@ -165,7 +165,7 @@ class Builder:
     def _attach(self, slot: tuple[Path, Position, bool], value: _Value, start: Position, end: Position) -> None:
         path, key_at, live = slot
         if live:
-            self.places.positions[path] = (*key_at, *start, *end)
+            self.places.add(path, (*key_at, *start, *end))
         if not self._stack:
             self.root = value
             if value is _REJECTED:
@@ -189,9 +189,12 @@ class Builder:
     def _count(self, at: Position, path: Path) -> None:
         self._nodes += 1
         if self._nodes > self._limits.nodes:
-            most = f"{self._limits.nodes:,}"
-            self._report("TRN012", f"The file has more than {most} keys and values.", at, "split the file", path)
-            raise UnreadableError
+            self._too_many(at, path)
+
+    def _too_many(self, at: Position, path: Path) -> NoReturn:
+        most = f"{self._limits.nodes:,}"
+        self._report("TRN012", f"The file has more than {most} keys and values.", at, "split the file", path)
+        raise UnreadableError
 
     def _properties(self, event: Any, at: Position, path: Path) -> bool:
         """Reports an anchor and a tag; True if there is one."""
@@ -263,27 +266,27 @@ class Builder:
             self._attach(slot, _REJECTED, start, end)
 
     def _scalar(self, event: Any) -> None:
-        first, last = event.start_mark.index, event.end_mark.index
-        style = event.style or ""
+        # Most events are scalars: this is written out, without calls for what every one of them needs.
+        begin, finish, size = event.start_mark, event.end_mark, len(self._text)
+        first, last, text, style = begin.index, finish.index, event.value, event.style or ""
         if self._escapes and style == '"' and (wrong := bad_escape(self._text, first, last)) is not None:
             # Only the pure scanner accepts these.
             verdict = escape_verdict(wrong)
             self._problems.add(verdict.code, verdict.message, self.lines.place(wrong), verdict.hint)
             raise UnreadableError
         self.last_scalar = (first, last, style)
-        if self._awaits_key():
-            self._key(event, style)
-        else:
-            self._value(event, style)
-
-    def _value(self, event: Any, style: str) -> None:
-        start, end = self._position(event.start_mark), self._position(event.end_mark)
-        slot = path, _, _ = self._slot()
-        text: str = event.value
-        self._count(start, path)
-        bare = event.anchor is None and event.tag is None
+        start = (begin.line + 1, begin.column + 1) if first < size else self._at(size)
+        end = (finish.line + 1, finish.column + 1) if last < size else self._at(size)
         frame = self._stack[-1] if self._stack else None
-        if not text and bare and event.start_mark.index == event.end_mark.index and frame and frame.key:
+        if frame is not None and frame.is_mapping and frame.key is None:
+            self._key(frame, event, (start, end), first, last)
+            return
+        slot = path, _, _ = self._slot()
+        self._nodes += 1
+        if self._nodes > self._limits.nodes:
+            self._too_many(start, path)
+        bare = event.anchor is None and event.tag is None
+        if first == last and not text and bare and frame and frame.key:
             # An empty value: the two parsers report different positions; use the one after the colon.
             start = end = self._at(self._behind_colon(frame.key.end))
             if frame.flow and start == self._at(frame.key.end):
@@ -295,7 +298,7 @@ class Builder:
         elif not style and (not text or text[0] in NUMBER_STARTS or text in WORDS):
             value = self._plain(text, start, path)
         if self._hidden and not style:
-            self._hidden_in(event.start_mark.index, event.end_mark.index, path)
+            self._hidden_in(first, last, path)
         if len(text) > self._limits.scalar and value is not _REJECTED:
             self._too_long(text, start, path)
             value = _REJECTED
@@ -328,13 +331,13 @@ class Builder:
         message = f"The text has {len(text):,} characters; at most {self._limits.scalar:,} are read."
         self._report("TRN012", message, start, "shorten the text", path)
 
-    def _key(self, event: Any, style: str) -> None:
-        frame = self._stack[-1]
+    def _key(self, frame: _Frame, event: Any, at: tuple[Position, Position], first: int, last: int) -> None:
         text: str = event.value
-        start, first, last = self._position(event.start_mark), event.start_mark.index, event.end_mark.index
-        path = (*frame.path, text)
-        self._count(start, frame.path)
-        self._end = self._position(event.end_mark)
+        start, self._end = at
+        style, path = event.style, (*frame.path, text)
+        self._nodes += 1
+        if self._nodes > self._limits.nodes:
+            self._too_many(start, frame.path)
         if self._hidden:
             self._hidden_in(first, last, path)
         rejected = merge = False

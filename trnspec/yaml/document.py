@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
@@ -48,26 +49,32 @@ class Span:
 class Places(Mapping[Path, Span]):
     """The position of each value of a document by its path.
 
-    Attributes:
-        positions: Line and column of the key (0 for none), of the value, and of the position after it: as plain numbers
-            they are made and kept in a fraction of the time and memory.
+    Positions are kept as plain numbers, in a fraction of the time and memory of objects: line and column of the key (0 for
+    none), of the value, and of the position after it.
     """
 
-    __slots__ = ("positions",)
+    __slots__ = ("_index", "_numbers")
 
     def __init__(self) -> None:
-        self.positions: dict[Path, tuple[int, ...]] = {}
+        self._index: dict[Path, int] = {}
+        self._numbers = array("I")
+
+    def add(self, path: Path, numbers: tuple[int, ...]) -> None:
+        """Add the six numbers of a value."""
+        self._index[path] = len(self._numbers)
+        self._numbers.extend(numbers)
 
     def __getitem__(self, path: Path) -> Span:
-        key_line, key_column, line, column, end_line, end_column = self.positions[path]
+        at = self._index[path]
+        key_line, key_column, line, column, end_line, end_column = self._numbers[at : at + 6]
         key = Place(key_line, key_column) if key_line else None
         return Span(key, Place(line, column), Place(end_line, end_column))
 
     def __iter__(self) -> Iterator[Path]:
-        return iter(self.positions)
+        return iter(self._index)
 
     def __len__(self) -> int:
-        return len(self.positions)
+        return len(self._index)
 
 
 @frozen
