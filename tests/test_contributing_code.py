@@ -275,7 +275,7 @@ def command(**options: object) -> None:
 def test_command(scratch) -> None:
     scratch.add("trnspec/cli/count.py", COMMAND)
     scratch.insert(
-        "trnspec/plugins/builtin_commands.py", '    "tree": ', '    "count": "Print the number of chips.",\n'
+        "trnspec/plugins/builtin_commands.py", '        "tree": ', '        "count": "Print the number of chips.",\n'
     )
     made_as_stated(scratch, "command")
 

@@ -11,9 +11,9 @@ from running import ROOT
 
 from trnspec.errors import UsageError
 from trnspec.plugins import discovery
-from trnspec.plugins.api import API, GROUP
+from trnspec.plugins.api import API
 from trnspec.plugins.entry_points import installed
-from trnspec.plugins.selection import ONLY
+from trnspec.plugins.selection import GROUP, ONLY
 
 CHIP = ROOT / "catalog" / "chips" / "trainium2.yaml"
 

@@ -15,7 +15,7 @@ from trnspec.graph.graph import Graph, UnresolvedError, at
 from trnspec.loading.pipeline import link, text_at
 from trnspec.loading.settings import Settings
 from trnspec.model.reflection import spread
-from trnspec.plugins.api import CORE, Registry, Rule
+from trnspec.plugins.api import Registry, Rule
 from trnspec.plugins.failures import (
     RULE_SECONDS,
     TimeLimitError,
@@ -25,6 +25,7 @@ from trnspec.plugins.failures import (
     print_traceback,
     seconds_of,
 )
+from trnspec.plugins.selection import CORE
 from trnspec.yaml import Path, Place, Problem
 from trnspec.yaml.edits import removal
 

@@ -16,7 +16,7 @@ from trnspec._version import __version__
 from trnspec.cli import prepare
 from trnspec.cli.suggest import Group
 from trnspec.errors import TrnspecError, UsageError
-from trnspec.plugins.builtin_commands import COMMANDS, FORMER
+from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS
 
 if TYPE_CHECKING:
     from trnspec.plugins.api import Command
@@ -62,9 +62,10 @@ class LazyGroup(Group):
             raise UsageError(f"{ctx.meta[_PROVIDER]} failed: {described(error)}") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands in ``--help``, without importing any, then those of plugins."""
-        with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items()])
+        """The commands in ``--help`` by group, without importing any, then those of plugins."""
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([*commands.items()])
         added = _of_plugins(ctx)
         if added:
             with formatter.section("Commands of plugins"):

@@ -22,8 +22,8 @@ from trnspec.cli.render import emit, format_option, show, table_options, width
 from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
+from trnspec.evaluation.suggestion import COMMANDS, plain
 from trnspec.evaluation.suggestion import command as suggested
-from trnspec.evaluation.suggestion import plain
 from trnspec.evaluation.sweeps.ranges import expanded
 from trnspec.plugins.api import Evaluator
 from trnspec.text_table import Column, csv, table
@@ -44,8 +44,8 @@ class Evaluators(click.Group):
     """The installed evaluators; each is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it
-        """The names of the evaluators."""
-        return list(_known())
+        """The names of the evaluators without a command of their own."""
+        return list(_listed())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an evaluator."""
@@ -61,16 +61,21 @@ class Evaluators(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click passes it
         """Lists the evaluators in ``--help`` without importing any."""
-        known = _known()
-        if known:
+        listed = _listed()
+        if listed:
             with formatter.section("Evaluators"):
-                formatter.write_dl([(e.name, e.summary) for e in known.values()])
+                formatter.write_dl([(e.name, e.summary) for e in listed.values()])
 
 
 def _known() -> Mapping[str, Evaluator]:
     from trnspec.api import registry
 
     return registry().evaluators
+
+
+def _listed() -> dict[str, Evaluator]:
+    """The evaluators without those that ``trnspec plan`` and ``trnspec search`` run."""
+    return {name: evaluator for name, evaluator in _known().items() if name not in COMMANDS}
 
 
 @click.group(
@@ -83,7 +88,7 @@ def _known() -> Mapping[str, Evaluator]:
 @format_option
 @click.pass_context
 def command(ctx: click.Context, format_: str) -> None:
-    """Run an evaluator: training, memory, inference, search, roofline, collective, ...
+    """Run an evaluator: training, memory, inference, roofline, collective, ...
 
     Without EVALUATOR, list the evaluators; EVALUATOR --help shows the options of one. An option that takes one value
     also takes several, separated by commas (--tp 8,16,32), and ranges (--tp 1..64:x2 multiplies, --batch 8..64:+8 adds):
@@ -92,7 +97,7 @@ def command(ctx: click.Context, format_: str) -> None:
     """
     if ctx.invoked_subcommand is None:
         listed = table(
-            ["evaluator", Column("summary", wrap=True, keep=True)], [(e.name, e.summary) for e in _known().values()]
+            ["evaluator", Column("summary", wrap=True, keep=True)], [(e.name, e.summary) for e in _listed().values()]
         )
         emit(format_, lambda: [listed if listed.rows else "There are no evaluators."], lambda: listed)
     elif format_ != "text":

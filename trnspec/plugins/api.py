@@ -16,18 +16,13 @@ from attrs import field, frozen
 from trnspec.diagnostics import Code, Location, Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.model.document import Node
+from trnspec.plugins.selection import CORE
 from trnspec.quantities.units import UNITS, Unit, UnitTable, extended
 from trnspec.short_repr import short_repr
 from trnspec.yaml import Edit, Path
 
 API = 1
 """The version of this interface; a plugin states the version it was written for."""
-
-GROUP = "trnspec.plugins"
-"""The entry-point group whose objects are :class:`Plugin` values."""
-
-CORE = ("trnspec", "trnspec.builtin:plugin")
-"""Name and place of trnspec's own plugin."""
 
 
 @frozen

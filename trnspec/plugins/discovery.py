@@ -20,8 +20,6 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.plugins.api import (
     API,
-    CORE,
-    GROUP,
     Plugin,
     Registry,
     described_plugin,
@@ -33,7 +31,7 @@ from trnspec.plugins.api import (
 from trnspec.plugins.entry_points import Outcome, distribution, imported, took_too_long
 from trnspec.plugins.entry_points import installed as entries
 from trnspec.plugins.failures import described, print_traceback, seconds_of
-from trnspec.plugins.selection import REPORT, Choice, chosen
+from trnspec.plugins.selection import CORE, GROUP, REPORT, Choice, chosen
 from trnspec.plugins.validation import invalid_kinds, invalid_values
 
 if TYPE_CHECKING:

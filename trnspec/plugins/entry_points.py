@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from trnspec.plugins.api import CORE, GROUP
 from trnspec.plugins.failures import TimeLimitError, contained
+from trnspec.plugins.selection import CORE, GROUP
 
 
 def installed() -> list[EntryPoint]:

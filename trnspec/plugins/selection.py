@@ -15,6 +15,12 @@ from attrs import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+GROUP = "trnspec.plugins"
+"""The entry-point group whose objects are plugins."""
+
+CORE = ("trnspec", "trnspec.builtin:plugin")
+"""Name and place of trnspec's own plugin."""
+
 ONLY: ContextVar[tuple[str, ...] | None] = ContextVar("trnspec_only", default=None)
 """The names of the plugins to use; ``()`` for none; ``None`` means that the environment decides."""
 

@@ -18,7 +18,8 @@ from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_in, shipped
 from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.loading.settings import Settings
-from trnspec.plugins.api import API, GROUP, Plugin, Registry, Rule, loaded
+from trnspec.plugins.api import API, Plugin, Registry, Rule, loaded
+from trnspec.plugins.selection import GROUP
 from trnspec.plugins.validation import invalid_kinds, invalid_values
 from trnspec.yaml import read_file, read_text
 
