@@ -10,7 +10,7 @@ import click
 
 import trnspec
 from trnspec.api import registry
-from trnspec.cli import group
+from trnspec.cli import calibrate_import, group
 from trnspec.model.reflection import fields_of, summary
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def _commands() -> Iterator[str]:
     with click.Context(group, info_name="trnspec") as context:
         for name in group.list_commands(context):
             yield from _command(_of(group, context, name), f"trnspec {name}", context)
+            if name == "calibrate":
+                yield from _command(calibrate_import.command, f"trnspec {name} import", context)
 
 
 def _of(commands: click.Group, context: click.Context, name: str) -> click.Command:

@@ -11,7 +11,7 @@ import pytest
 from running import ROOT, Here, command, environment
 
 from trnspec.api import graph
-from trnspec.cli import COMMANDS
+from trnspec.plugins.builtin_commands import LISTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def test_unknown_shell() -> None:
 
 
 def test_commands(completed) -> None:
-    assert set(completed("")) == set(COMMANDS)
+    assert set(completed("")) == set(LISTED)
     assert completed("sho") == ["show"]
 
 

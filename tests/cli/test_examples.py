@@ -12,7 +12,7 @@ import click
 import pytest
 from running import DATA, ROOT, Here
 
-from trnspec.cli import COMMANDS
+from trnspec.cli import COMMANDS, calibrate_import
 from trnspec.cli.help import GroupedCommand
 
 OTHERS = ("eval",)
@@ -26,13 +26,19 @@ def commands() -> dict[str, click.Command]:
         if name not in OTHERS:
             group = command.commands if isinstance(command, click.Group) else {"": command}
             found |= {f"{name} {sub}".strip(): c for sub, c in group.items()}
-    return found
+    return found | {"calibrate import": calibrate_import.command}
 
 
 SLOW = pytest.mark.slow
 TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="measuring needs PyTorch, the extra measure")
 MATPLOTLIB = pytest.mark.skipif(find_spec("matplotlib") is None, reason="charts need matplotlib, the extra plot")
-MARKS = {"calibrate": [SLOW], "measure": [SLOW, TORCH], "plot": [MATPLOTLIB], "site build": [SLOW]}
+MARKS = {
+    "calibrate": [SLOW],
+    "calibrate import": [],
+    "measure": [SLOW, TORCH],
+    "plot": [MATPLOTLIB],
+    "site build": [SLOW],
+}
 ENDLESS = ("lsp", "mcp", "site serve")
 NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 EXAMPLES = [

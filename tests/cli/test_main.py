@@ -10,8 +10,8 @@ import pytest
 from running import Here, apart
 
 from trnspec._version import __version__
-from trnspec.cli import COMMANDS
 from trnspec.cli.dispatch import _message
+from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS, LISTED
 
 
 @pytest.fixture
@@ -29,8 +29,41 @@ def test_version(tmp_path) -> None:
 def test_help_names_the_commands(here, flag) -> None:
     result = here(flag)
 
+    groups: dict[str, list[str]] = {}
+    for line in result.out.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            names = groups.setdefault(line[:-1], [])
+        elif found := re.match("  ([a-z]+)  ", line):
+            names.append(found[1])
     assert result.status == 0
-    assert set(COMMANDS) <= set(result.out.split())
+    assert {name: tuple(names) for name, names in groups.items() if name != "Options"} == {
+        group: tuple(commands) for group, commands in GROUPS.items()
+    }
+
+
+def test_groups_have_at_most_ten_commands() -> None:
+    assert max(map(len, GROUPS.values())) <= 10
+    assert set(COMMANDS) - set(LISTED) == {"migrate", "completion"}
+
+
+@pytest.mark.parametrize("former", FORMER)
+def test_former_names_work_with_a_hint(here, former) -> None:
+    old, present = here(former, "--nope"), here(*FORMER[former].split(), "--nope")
+
+    assert old.err.splitlines()[0] == f"trnspec {former} is now trnspec {FORMER[former]}"
+    assert (old.status, old.out) == (present.status, present.out) == (2, "")
+    assert "No such option" in old.err
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "present"), [("plan-train", "plan train"), ("plan-serve", "plan serve"), ("search", "search")]
+)
+def test_evaluators_with_a_command_of_their_own(here, evaluator, present) -> None:
+    old, new = here("eval", evaluator, "--help"), here(*present.split(), "--help")
+
+    assert (old.status, old.err) == (0, f"trnspec eval {evaluator} is now trnspec {present}\n")
+    assert old.out.split("\n\n")[1:] == new.out.split("\n\n")[1:]
+    assert f"  {evaluator} " not in here("eval", "--help").out
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))

@@ -1,4 +1,4 @@
-"""``trnspec measurements import``: excerpts of published logs and results; their sources are in tests/data/imports."""
+"""``trnspec calibrate import``: excerpts of published logs and results; their sources are in tests/data/imports."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_hints(name, file, hint) -> None:
 
 
 def test_what_is_not_stated_is_listed(here) -> None:
-    done = here("measurements", "import", "nccom-test", SAMPLES / "nccom_all_gather.log")
+    done = here("calibrate", "import", "nccom-test", SAMPLES / "nccom_all_gather.log")
 
     assert done.status == 0
     assert "not stated: hardware;" in done.err
@@ -262,7 +262,7 @@ def test_what_is_not_stated_is_listed(here) -> None:
     ],
 )
 def test_wrong_options(here, args, expected) -> None:
-    done = here("measurements", "import", "nccom-test", SAMPLES / "nccom_all_gather.log", *args)
+    done = here("calibrate", "import", "nccom-test", SAMPLES / "nccom_all_gather.log", *args)
 
     assert (done.status, done.out) == (2, "")
     assert expected in done.err
@@ -270,7 +270,7 @@ def test_wrong_options(here, args, expected) -> None:
 
 def test_a_file_is_not_overwritten(here) -> None:
     (here.folder / "mine.csv").write_text("kept")
-    done = here("measurements", "import", "nxd", SAMPLES / "nxd.log", "--warmup", "0", "--out", "mine.csv")
+    done = here("calibrate", "import", "nxd", SAMPLES / "nxd.log", "--warmup", "0", "--out", "mine.csv")
 
     assert (done.status, (here.folder / "mine.csv").read_text()) == (2, "kept")
     assert done.err.endswith("trnspec: mine.csv exists; remove it, or name another file\n")
@@ -285,7 +285,7 @@ def test_other_lines_of_a_log_are_not_rows() -> None:
 
 
 def test_a_file_that_is_missing(here) -> None:
-    done = here("measurements", "import", "nxd", "no.log")
+    done = here("calibrate", "import", "nxd", "no.log")
 
     assert (done.status, done.err) == (2, "trnspec: no.log: cannot be read: no such file or directory\n")
 
@@ -326,7 +326,7 @@ def test_the_rows_are_read_by_eval_accuracy(here) -> None:
         shutil.copy(SAMPLES / file, here.folder / file)
         given = [part for setting in settings.split() for part in ("--set", setting)]
         warmup = ["--warmup", "0"] if FORMATS[name].training else []
-        done = here("measurements", "import", name, file, *given, *warmup, "--out", f"{name}.csv")
+        done = here("calibrate", "import", name, file, *given, *warmup, "--out", f"{name}.csv")
         assert (done.status, done.err.partition(":")[0]) == (0, f"wrote {name}.csv")
 
     tables = ",".join(f"{name}.csv" for name in SETTINGS)

@@ -14,7 +14,7 @@ from running import ROOT
 
 import trnspec
 from trnspec.api import registry
-from trnspec.cli import group
+from trnspec.cli import calibrate_import, group
 
 sys.path.insert(0, str(ROOT / "docs"))
 from reference_pages import pages
@@ -41,7 +41,7 @@ def commands(parent: click.Group, context: click.Context, path: str) -> Iterator
 @pytest.fixture(scope="module")
 def known() -> dict[str, click.Command]:
     with click.Context(group) as context:
-        return dict(commands(group, context, "trnspec"))
+        return dict(commands(group, context, "trnspec")) | {"trnspec calibrate import": calibrate_import.command}
 
 
 def test_every_command_and_option_is_described(generated: dict[str, str], known: dict[str, click.Command]) -> None:

@@ -39,9 +39,23 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     return click.option(*names, cls=GroupedOption, group=group, **more)
 
 
+class _Calibrate(GroupedCommand):
+    """``trnspec calibrate DATA.csv`` fits; ``trnspec calibrate import`` is a command of its own."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """The context of the command that the arguments are for."""
+        if args[:1] == ["import"]:
+            from trnspec.cli.calibrate_import import command as import_
+
+            return import_.make_context(f"{info_name} import", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
 @click.command(
     "calibrate",
-    cls=GroupedCommand,
+    cls=_Calibrate,
     examples=(
         ("trnspec calibrate steps.csv --software Megatron-LM --rows", "Print the fit and the error of every row:"),
         (
@@ -169,6 +183,8 @@ def command(
 
     --document may name a chip without rows: the document then names the chips of its rows, and its errors and interval
     come from fits that held out one chip at a time, of which there must be at least two.
+
+    trnspec calibrate import writes DATA.csv from logs and result files, see its --help.
     """
     catalog = _catalog(options["catalog"])
     rows, of = _rows(catalog, files, options["of"])

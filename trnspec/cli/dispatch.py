@@ -14,9 +14,9 @@ import click
 
 from trnspec._version import __version__
 from trnspec.cli import prepare
-from trnspec.cli.suggest import Group
+from trnspec.cli.suggest import Group, renamed
 from trnspec.errors import TrnspecError, UsageError
-from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS
+from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS, LISTED
 
 if TYPE_CHECKING:
     from trnspec.plugins.api import Command
@@ -34,12 +34,24 @@ class LazyGroup(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands."""
         if ctx.resilient_parsing:
-            return [*COMMANDS]  # completion does not import plugins
-        return [*COMMANDS, *_of_plugins(ctx)]
+            return [*LISTED]  # completion does not import plugins
+        return [*LISTED, *_of_plugins(ctx)]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name; by a former name, with a hint on standard error."""
+        name, *rest = args
+        if name in FORMER:
+            if not ctx.resilient_parsing:
+                renamed(name, FORMER[name])
+            if name not in COMMANDS:
+                args = [*FORMER[name].split(), *rest]
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name: a built-in one, else that of an installed plugin."""
-        if cmd_name not in COMMANDS and cmd_name not in FORMER:
+        if cmd_name not in COMMANDS:
             return _added(ctx, cmd_name)
         command: click.Command = import_module(f"trnspec.cli.{cmd_name}").command
         return command
@@ -62,14 +74,13 @@ class LazyGroup(Group):
             raise UsageError(f"{ctx.meta[_PROVIDER]} failed: {described(error)}") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands in ``--help`` by group, without importing any, then those of plugins."""
+        """The commands in ``--help`` by group, without importing any; those of plugins extend trnspec."""
         for group, commands in GROUPS.items():
+            rows = [*commands.items()]
+            if group == "Extend":
+                rows += [(str(name), str(command.summary)) for name, command in _of_plugins(ctx).items()]
             with formatter.section(group):
-                formatter.write_dl([*commands.items()])
-        added = _of_plugins(ctx)
-        if added:
-            with formatter.section("Commands of plugins"):
-                formatter.write_dl([(str(name), str(command.summary)) for name, command in added.items()])
+                formatter.write_dl(rows)
 
 
 def _of_plugins(ctx: click.Context) -> dict[str, Command]:

@@ -19,6 +19,7 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import emit, format_option, show, table_options, width
+from trnspec.cli.suggest import renamed
 from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
@@ -46,6 +47,14 @@ class Evaluators(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it
         """The names of the evaluators without a command of their own."""
         return list(_listed())
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The evaluator that the arguments name; of one that has a command of its own, with a hint at it."""
+        if args[0] in COMMANDS and not ctx.resilient_parsing:
+            renamed(f"eval {args[0]}", " ".join(COMMANDS[args[0]]))
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an evaluator."""

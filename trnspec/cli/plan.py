@@ -38,5 +38,5 @@ class _Plans(Group):
 def command() -> None:
     """Plan a run: which system, how many, how long, at what cost.
 
-    Each plan is an evaluator: trnspec.evaluate("plan-train", ...) in Python, and trnspec eval plan-train.
+    Each plan is an evaluator: trnspec.evaluate("plan-train", ...) in Python.
     """

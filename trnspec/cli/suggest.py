@@ -42,3 +42,8 @@ def unknown(ctx: click.Context, what: str, name: str, names: Iterable[str]) -> c
     known = list(names)
     hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
     return click.UsageError(f"No such {what} {name!r}; {hint}", ctx)
+
+
+def renamed(former: str, present: str) -> None:
+    """Print the present name of a command that was called by its former name."""
+    click.echo(f"trnspec {former} is now trnspec {present}", err=True)

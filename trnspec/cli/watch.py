@@ -18,7 +18,6 @@ from trnspec.diagnostics import Report
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import SUFFIXES, documents_in, is_document, root_of
-from trnspec.loading.settings import Settings
 from trnspec.loading.store import DocumentStore
 from trnspec.output.reporters import use_color
 from trnspec.output.reporters.common import tally
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from trnspec.diagnostics import Diagnostic
+    from trnspec.loading.settings import Settings
 
 State: TypeAlias = "dict[str, tuple[int, int, int]]"
 """Time, size and number of the watched files."""
@@ -41,16 +41,6 @@ _UNUSABLE = ("TRN00", "TRN01")
 
 _SETTLED = 0.1
 """Seconds without a further change after which documents are read: an editor or git writes several files."""
-
-
-@click.command("watch", hidden=True)
-@click.argument("paths", nargs=-1, type=click.Path(readable=False))
-@click.option("--interval", type=click.FloatRange(min=0.05, max=3600), default=0.5)
-@click.option("--catalog", "catalogs", multiple=True)
-def command(paths: tuple[str, ...], interval: float, catalogs: tuple[str, ...]) -> None:
-    """Former name of trnspec validate --watch."""
-    click.echo("trnspec watch is now trnspec validate --watch", err=True)
-    watch(paths, Settings(catalogs=tuple(map(FilePath, catalogs))), interval)
 
 
 def watch(paths: tuple[str, ...], given: Settings, interval: float) -> NoReturn:

@@ -75,7 +75,7 @@ def _of_version(document: Document) -> Document:
     path = ("api_version",)
     edit = replacement(document, path, str(version), API_VERSION)
     message = f"{version} is an older version; the document is read as {API_VERSION}"
-    notice = Problem(OLDER_VERSION, message, document.place(path), "trnspec migrate writes it", path, edit=edit)
+    notice = Problem(OLDER_VERSION, message, document.place(path), "trnspec fix writes it", path, edit=edit)
     return evolve(document, problems=(*document.problems, notice))
 
 

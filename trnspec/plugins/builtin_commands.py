@@ -7,7 +7,6 @@ GROUPS = {
         "validate": "Check catalog files and all documents that refer to them.",
         "fmt": "Format documents: order of keys, indentation and spacing.",
         "fix": "Apply the safe hints of findings: misspelt keys and units, missing sources, former paths, idle waivers.",
-        "migrate": "Write documents of an older api_version, or with former paths, in the present format.",
         "baseline": "Write the present findings to a file, so that only new ones are reported.",
         "explain": "Explain a code, or list the fields of a kind of document.",
     },
@@ -29,8 +28,7 @@ GROUPS = {
         "plan": "Plan a run: which system, how many, how long, at what cost.",
         "run": "Evaluate the scenarios of a file, and compare them.",
         "plot": "Draw a chart: rooflines, breakdowns, plans, the history of a figure, a topology.",
-        "calibrate": "Fit achieved efficiencies of a chip to measurements.",
-        "measurements": "Write tables of measurements from logs and result files.",
+        "calibrate": "Fit achieved efficiencies of a chip to measurements; import these from logs and result files.",
         "measure": "Measure kernels and collectives of an accelerator, and compare them with its figures.",
     },
     "Extend": {
@@ -42,13 +40,18 @@ GROUPS = {
         "edition": "Freeze the catalog, list its editions, verify that none was altered.",
         "lsp": "Start the language server, for editors.",
         "mcp": "Start the MCP server, for agents.",
-        "completion": "Print the completion script of a shell.",
     },
 }
 """Summaries by group and name, as ``--help`` lists them without an import of a command."""
 
-COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
-"""Summaries by name."""
+LISTED = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+"""Summaries by name of the commands that ``--help`` lists."""
 
-FORMER = ("watch",)
-"""Former names of commands, which work for one release and are not listed."""
+COMMANDS = LISTED | {
+    "migrate": "Write documents of an older api_version, or with former paths, in the present format.",
+    "completion": "Print the completion script of a shell.",
+}
+"""Summaries by name, also of commands that work and are not listed."""
+
+FORMER = {"watch": "validate --watch", "migrate": "fix", "measurements": "calibrate"}
+"""Present names of renamed commands; the former names work for one release."""

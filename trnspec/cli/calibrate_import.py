@@ -1,4 +1,4 @@
-"""``trnspec measurements``: tables of measurements from the logs and result files of other programs."""
+"""``trnspec calibrate import``: tables of measurements from the logs and result files of other programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path as FilePath
 import click
 
 from trnspec.cli.help import GroupedCommand, GroupedOption
-from trnspec.cli.suggest import Group
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs.formats import FORMATS, WARMUP, imported, table, unstated
 from trnspec.loading.benchmark_logs.log import Log
@@ -16,12 +15,7 @@ from trnspec.loading.benchmark_logs.log import Log
 _LIST = "\n".join(f"{name:<12}{form.summary}" for name, form in FORMATS.items())
 
 
-@click.group("measurements", cls=Group)
-def command() -> None:
-    """Write tables of measurements from logs and result files."""
-
-
-@command.command(
+@click.command(
     "import",
     cls=GroupedCommand,
     help=f"""Write the rows of a measurement table from FILE, a log or result in FORMAT; - is standard input.
@@ -34,11 +28,11 @@ def command() -> None:
     """,
     examples=(
         (
-            "trnspec measurements import nccom-test run.log --set hardware=trn1.32xlarge --out mine.csv",
+            "trnspec calibrate import nccom-test run.log --set hardware=trn1.32xlarge --out mine.csv",
             "A log of nccom-test on a server:",
         ),
         (
-            "trnspec measurements import torchtitan train.log --set hardware=dgx-h200 --set precision=bf16",
+            "trnspec calibrate import torchtitan train.log --set hardware=dgx-h200 --set precision=bf16",
             "A training log, printed:",
         ),
     ),
@@ -63,7 +57,7 @@ def command() -> None:
     help=f"Steps at the beginning of a training log that are not used.  [default: {WARMUP}]",
 )
 @click.option("--out", cls=GroupedOption, group="Output", metavar="FILE", help="Write to this file.")
-def import_(format_: str, file: str, settings: tuple[str, ...], warmup: int | None, out: str | None) -> None:
+def command(format_: str, file: str, settings: tuple[str, ...], warmup: int | None, out: str | None) -> None:
     """See ``help``."""
     from trnspec.atomic_write import write
 
