@@ -15,8 +15,8 @@ from running import DATA, ROOT, Here
 from trnspec.cli import COMMANDS, calibrate_import
 from trnspec.cli.help import GroupedCommand
 
-OTHERS = ("eval",)
-"""Commands whose help is tested elsewhere."""
+OTHERS = ("eval", "migrate")
+"""Commands whose help is tested elsewhere, or which print a hint at their present name."""
 
 
 def commands() -> dict[str, click.Command]:
