@@ -21,6 +21,7 @@ from trnspec.errors import TrnspecError
 from trnspec.evaluation.inputs import bound, call, inputs
 from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.evaluation.runner import run, unsound
+from trnspec.evaluation.suggestion import COMMANDS
 from trnspec.plugins.api import Registry
 
 if TYPE_CHECKING:
@@ -184,12 +185,12 @@ class EvaluatorConformance:
             assert Evaluation.from_dict(json.loads(text)) == result, given
 
     def test_runs_from_the_command_line(self) -> None:
-        """``trnspec eval`` gives the same result in a process of its own."""
+        """The command of the evaluator gives the same result in a process of its own."""
         given = self.good[0]
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-m", "trnspec"]
             command += ["--no-plugins"] if self.plugin is builtin else ["--plugin", self.plugin.name]
-            command += ["eval", self.name, *_options(given), "--format", "json"]
+            command += [*COMMANDS.get(self.name, ("eval", self.name)), *_options(given), "--format", "json"]
             command += [] if self.overlay is None else ["--overlay", str(FilePath(self.overlay).resolve())]
             path = os.pathsep.join([*_site(self.plugin, FilePath(folder)), *filter(None, sys.path)])
             done = subprocess.run(  # noqa: S603  # this Python, and options made here
