@@ -41,6 +41,50 @@ class Severity(enum.IntEnum):
             raise ValueError(f"{label!r} is not a severity; write one of {labels}") from None
 
 
+FORMER_IDS = {"TRN811": "TRN801", "TRN812": "TRN804", "TRN814": "TRN806", "TRN815": "TRN805", "TRN816": "TRN807"}
+"""Present ids of codes that were merged; the former ids work in settings, waivers, baselines and explanations."""
+
+FORMER_NAMES = {
+    "name-taken": "TRN204",
+    "name-not-file-name": "TRN205",
+    "family-not-name": "TRN206",
+    "version-not-name": "TRN207",
+    "idle-waiver": "TRN304",
+    "two-values-of-one-source": "TRN309",
+    "older-than-the-product": "TRN310",
+    "page-of-another-product": "TRN311",
+    "not-a-rounding": "TRN312",
+    "false-arithmetic": "TRN313",
+    "value-not-of-its-scope": "TRN314",
+    "impossible-date-of-change": "TRN315",
+    "size-in-name": "TRN407",
+    "odd-one-of-family": "TRN409",
+    "link-of-another-chip": "TRN504",
+    "link-of-another-use": "TRN505",
+    "chip-not-of-the-servers": "TRN506",
+    "rates-of-one-engine": "TRN608",
+    "order-of-generations": "TRN610",
+    "unit-not-of-its-field": "TRN611",
+    "price-not-of-its-server": "TRN801",
+    "power-not-of-its-subject": "TRN801",
+    "price-types-disagree": "TRN804",
+    "power-types-disagree": "TRN804",
+    "implausible-price": "TRN805",
+    "implausible-power": "TRN805",
+    "two-prices": "TRN806",
+    "two-powers": "TRN806",
+    "stale-price": "TRN807",
+    "stale-power": "TRN807",
+    "power-below-its-chips": "TRN813",
+}
+"""Ids of codes by former names."""
+
+
+def present_id(code: str) -> str:
+    """The present id of a code, given its id, a former id or a former name; other texts are returned unchanged."""
+    return FORMER_NAMES.get(code) or FORMER_IDS.get(code.upper(), code)
+
+
 @frozen
 class Code:
     """A code and its explanation, which is help text, manual page and test at once.

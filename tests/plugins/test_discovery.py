@@ -79,9 +79,9 @@ FAILURES = {
         "the code TRN999 begins with TRN, which is reserved",
     ),
     "codename": (
-        HEAD + RULE.format("ABC001", "name-taken") + "plugin = Plugin(name='codename', api=API, rules=(check,))",
+        HEAD + RULE.format("ABC001", "duplicate-name") + "plugin = Plugin(name='codename', api=API, rules=(check,))",
         "clash",
-        "the code name name-taken is defined by trnspec already",
+        "the code name duplicate-name is defined by trnspec already",
     ),
     "twice": (
         HEAD + RULE.format("ABC001", "x") + "plugin = Plugin(name='twice', api=API, rules=(check, check))",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import evolve, frozen
 
-from trnspec.diagnostics import Severity
+from trnspec.diagnostics import Severity, present_id
 from trnspec.errors import UsageError
 from trnspec.model.reflection import dotted
 
@@ -69,7 +69,7 @@ def read(file: FilePath) -> Baseline:
             raise UsageError(f"{file}: version {data['version']!r} of a baseline is not known; write it again")
         counts: Counter[Key] = Counter()
         for row in data["findings"]:
-            counts[str(row["code"]), str(row["document"]), str(row["path"])] += int(row.get("count", 1))
+            counts[present_id(str(row["code"])), str(row["document"]), str(row["path"])] += int(row.get("count", 1))
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, RecursionError, AttributeError):

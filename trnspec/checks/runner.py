@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field, frozen
 
-from trnspec.diagnostics import Diagnostic, Location, Report, Severity
+from trnspec.diagnostics import Diagnostic, Location, Report, Severity, present_id
 from trnspec.graph.graph import Graph, UnresolvedError, at
 from trnspec.loading.pipeline import link, text_at
 from trnspec.loading.settings import Settings
@@ -212,13 +212,13 @@ def apply_waivers(
             if (node.name, index) not in used:
                 path: Path = ("metadata", "allow", index)
                 message = f"this waiver of {waiver.code} suppresses nothing"
-                edit = removal(node.document, path) if waiver.code in codes else None
+                edit = removal(node.document, path) if present_id(waiver.code) in codes else None
                 kept.append(Diagnostic("TRN304", Severity.WARNING, message, at(node, path), "remove it", edit=edit))
     return kept, waived
 
 
 def _accepts(waiver: Waiver, diagnostic: Diagnostic) -> bool:
-    if waiver.code != diagnostic.code:
+    if present_id(waiver.code) != diagnostic.code:
         return False
     if waiver.at is None:
         return True

@@ -15,7 +15,7 @@ from trnspec.builtin import plugin
 from trnspec.cli.complete import topics
 from trnspec.cli.help import GroupedCommand
 from trnspec.cli.render import emit, format_option, width
-from trnspec.diagnostics import did_you_mean
+from trnspec.diagnostics import did_you_mean, present_id
 from trnspec.errors import UsageError
 from trnspec.plugins.api import Registry
 from trnspec.text_table import Column, table, wrapped
@@ -65,7 +65,7 @@ def command(topic: str | None, format_: str) -> None:
 def _page(known: Registry, topic: str, format_: str) -> str | None:
     """The page of a code, a kind or a field; ``None`` where there is none."""
     for code in known.codes.values():
-        if topic.upper() == code.id or topic == code.name:
+        if present_id(topic).upper() == code.id or topic == code.name:
             return _code_page(code, format_)
     name, _, path = topic.partition(".")
     kind = _kind(known, name)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
 from attrs import evolve, field, frozen
 
-from trnspec.diagnostics import Severity, did_you_mean
+from trnspec.diagnostics import Severity, did_you_mean, present_id
 from trnspec.errors import UsageError
+
+
+def _present_ids(codes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(present_id(code) for code in codes)
+
+
+def _present_levels(levels: Mapping[str, Severity]) -> Mapping[str, Severity]:
+    return {present_id(code): level for code, level in levels.items()}
 
 
 @frozen(kw_only=True)
@@ -24,9 +32,9 @@ class Settings:
         catalogs: Folders of documents in addition to the shipped catalog; they take precedence over it.
     """
 
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    severity: Mapping[str, Severity] = field(factory=dict)
+    select: tuple[str, ...] = field(default=(), converter=_present_ids)
+    ignore: tuple[str, ...] = field(default=(), converter=_present_ids)
+    severity: Mapping[str, Severity] = field(factory=dict, converter=_present_levels)
     catalogs: tuple[FilePath, ...] = ()
 
     def reports(self, code: str) -> bool:

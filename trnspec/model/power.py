@@ -8,6 +8,7 @@ from attrs import frozen
 
 from trnspec.model import fields
 from trnspec.model.annotations import Text
+from trnspec.model.quoted import Quoted
 from trnspec.model.ref import Ref
 from trnspec.short_repr import short_repr
 
@@ -19,7 +20,7 @@ PowerScope = Literal["package", "board", "system", "rack"]
 
 
 @frozen(kw_only=True)
-class Power:
+class Power(Quoted):
     """The power of one chip, server, UltraServer or rack. The date of a power is that of its source.
 
     A document without ``power`` has only claims: no source that states one is believed.

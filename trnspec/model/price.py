@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from trnspec.model import fields
 from trnspec.model.annotations import Count, Text
+from trnspec.model.quoted import Quoted
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 from trnspec.short_repr import short_repr
@@ -40,7 +41,7 @@ class PriceRange:
 
 
 @frozen(kw_only=True)
-class Price:
+class Price(Quoted):
     """The prices of a server for one type of purchase. The date of a price is that of its source.
 
     A former price is a claim with the verdict "superseded"; its date is that of its own source.

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from attrs import field, frozen
 
-from trnspec.diagnostics import Code, Location, Severity, did_you_mean
+from trnspec.diagnostics import Code, Location, Severity, did_you_mean, present_id
 from trnspec.errors import UsageError
 from trnspec.model.document import Node
 from trnspec.plugins.selection import CORE
@@ -392,7 +392,7 @@ class Registry:
             UsageError: There is none; the message suggests the nearest.
         """
         for code in self.codes.values():
-            if id.upper() == code.id or id == code.name:
+            if present_id(id).upper() == code.id or id == code.name:
                 return code
         hint = did_you_mean(id, [*self.codes, *(c.name for c in self.codes.values())])
         raise UsageError(f"there is no code {id!r}" + (f"; {hint}" if hint else ""))

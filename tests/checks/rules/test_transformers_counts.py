@@ -260,6 +260,6 @@ def test_how_far_a_count_may_be_from_the_size_in_a_name(monkeypatch, name, least
         node = bare().named("llama-3-8b")
         spec = evolve(node.spec, parameters=None)
         other = evolve(node, spec=spec, metadata=evolve(node.metadata, name=name, aliases=()))
-        return [*transformers.size_in_name.check(other, bare())] != []
+        return [*transformers.name_size_mismatch.check(other, bare())] != []
 
     assert [reported(n) for n in (least - 1, least, most, most + 1)] == [True, False, False, True]

@@ -46,14 +46,14 @@ _CODES: dict[Severity, dict[str, str]] = {
         "TRN201": "dangling-reference",
         "TRN202": "wrong-kind-reference",
         "TRN203": "unusable-reference",
-        "TRN204": "name-taken",
+        "TRN204": "duplicate-name",
         "TRN900": "rule-failed",
     },
     Severity.WARNING: {
         "TRN050": "ambiguous-number",
         "TRN054": "invisible-character",
         "TRN055": "confusable-keys",
-        "TRN304": "idle-waiver",
+        "TRN304": "unused-waiver",
     },
     Severity.INFO: {
         "TRN051": "byte-order-mark",

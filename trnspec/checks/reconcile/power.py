@@ -49,7 +49,7 @@ DIGITS = 1.02
 
 
 @frozen(eq=False)
-class Known:
+class KnownPower:
     """A power with what determines it.
 
     Attributes:
@@ -77,7 +77,7 @@ class Known:
         return f"{self.draw.figure.value} {self.draw.type} of {self.subject.name}"
 
 
-PowerConflict = Conflict[Known]
+PowerConflict = Conflict[KnownPower]
 
 
 _cached: weakref.WeakKeyDictionary[Graph, tuple[PowerConflict, ...]] = weakref.WeakKeyDictionary()
@@ -91,7 +91,7 @@ def power_conflicts(graph: Graph) -> tuple[PowerConflict, ...]:
     return _cached[graph]
 
 
-def _known(graph: Graph) -> Iterator[Known]:
+def _known(graph: Graph) -> Iterator[KnownPower]:
     subjects: dict[str, Node[Any]] = {n.name: n for n in graph.of(Chip) if n.spec.power is not None}
     for document in graph.of(Power):
         subject = graph.find(document.spec.of)
@@ -105,13 +105,13 @@ def _known(graph: Graph) -> Iterator[Known]:
         for draw in draws(graph, subject):
             value = float(draw.figure.value.value)
             scope = getattr(draw.document.spec, "scope", None)
-            if scope is None or (scope in OF_PACKAGE) is not is_chip:  # TRN811 reports a scope that does not fit
+            if scope is None or (scope in OF_PACKAGE) is not is_chip:  # TRN801 reports a scope that does not fit
                 scope = "package" if is_chip else "system"
             if value > 0:
-                yield Known(draw, subject, counted[0], counted[1], scope, value)
+                yield KnownPower(draw, subject, counted[0], counted[1], scope, value)
 
 
-def _types(known: tuple[Known, ...]) -> Iterator[PowerConflict]:
+def _types(known: tuple[KnownPower, ...]) -> Iterator[PowerConflict]:
     """Two powers of one chip or system, of one scope."""
     for one, other in combinations(known, 2):
         if one.subject is not other.subject or one.scope != other.scope:
@@ -125,7 +125,7 @@ def _types(known: tuple[Known, ...]) -> Iterator[PowerConflict]:
             (less, more), (small, large) = OF_MAXIMUM[one.draw.type], OF_MAXIMUM[other.draw.type]
             low, high = less / large, more / small
         yield from _outside(
-            "TRN814" if is_same else "TRN812", one, other, (low, high), "type" if not is_same else "digits"
+            "TRN806" if is_same else "TRN804", one, other, (low, high), "type" if not is_same else "digits"
         )
 
 
@@ -136,7 +136,7 @@ def _conditions(spec: Any) -> tuple[str | None, str | None]:
 _BOUNDING = ("tdp", "maximum", "nameplate")
 
 
-def _systems(known: tuple[Known, ...]) -> Iterator[PowerConflict]:
+def _systems(known: tuple[KnownPower, ...]) -> Iterator[PowerConflict]:
     """The power of a system against that of its chips: it must exceed their sum."""
     of_chips = {k.subject.name: k for k in known if isinstance(k.subject.spec, Chip) and k.draw.type in _BOUNDING[:2]}
     for one in known:
@@ -151,13 +151,13 @@ def _systems(known: tuple[Known, ...]) -> Iterator[PowerConflict]:
         yield from _outside("TRN813", one, chip, (low * one.count, high * one.count), f"{one.count} chips and the rest")
 
 
-def _outside(code: str, one: Known, other: Known, ratio: Range, why: str) -> Iterator[PowerConflict]:
+def _outside(code: str, one: KnownPower, other: KnownPower, ratio: Range, why: str) -> Iterator[PowerConflict]:
     low, high = ratio[0] * other.value / DIGITS, ratio[1] * other.value * DIGITS
     if not low <= one.value <= high:
         yield PowerConflict(code, one, other, (low, high), why)
 
 
-def _rates(known: tuple[Known, ...]) -> Iterator[PowerConflict]:
+def _rates(known: tuple[KnownPower, ...]) -> Iterator[PowerConflict]:
     """Powers of chips per rate that no known chip has."""
     for one in known:
         dense = one.chip.spec.peak.dense
@@ -171,23 +171,23 @@ def _rates(known: tuple[Known, ...]) -> Iterator[PowerConflict]:
         if one.draw.type not in _BOUNDING:
             low *= OF_MAXIMUM[one.draw.type][0]
         if not low <= one.value <= high:
-            yield PowerConflict("TRN815", one, None, (low, high), f"{tera:,.4g} TFLOPS of 16-bit numbers")
+            yield PowerConflict("TRN805", one, None, (low, high), f"{tera:,.4g} TFLOPS of 16-bit numbers")
 
 
 def _blamed(conflicts: list[PowerConflict]) -> Iterator[PowerConflict]:
     """One conflict for each power to blame; of two, the one that fewer claims agree with, then that of a system."""
 
-    def wrong(most: list[Known]) -> Known:
+    def wrong(most: list[KnownPower]) -> KnownPower:
         return min(most, key=lambda k: (_supported(k), isinstance(k.subject.spec, Chip), k.document.name))
 
-    def narrowest(one: PowerConflict) -> tuple[float, str]:
+    def narrowest(one: PowerConflict) -> tuple[float, bool, str]:
         low, high = one.bounds or (1.0, 1.0)
-        return high / low, one.code
+        return high / low, one.other is None, one.code
 
     yield from blamed(conflicts, wrong, narrowest)
 
 
-def _supported(known: Known) -> int:
+def _supported(known: KnownPower) -> int:
     return sum(c.verdict in ("agrees", "rounded") for c in known.draw.figure.conflicting)
 
 

@@ -17,7 +17,7 @@ FACTORS = (10.0, 0.1, 1000.0, 0.001, 100.0, 0.01)
 """Wrong powers of ten, the likely ones first."""
 
 
-class Quoted(Protocol):
+class QuotedValue(Protocol):
     """A value that a document states of a product."""
 
     @property
@@ -29,7 +29,7 @@ class Quoted(Protocol):
         """The document that states it."""
 
 
-Q = TypeVar("Q", bound=Quoted)
+Q = TypeVar("Q", bound=QuotedValue)
 
 
 @frozen(eq=False)

@@ -144,8 +144,8 @@ def superseded_by_older(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 _DATE_IN_TEXT = re.compile(r"(?<![\w-])((?:19|20)[0-9]{2}-[0-9]{2}(?:-[0-9]{2})?)(?![\w-])")
 
 
-@rule("TRN315", "impossible-date-of-change", over=object, local=True)
-def impossible_date_of_change(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN315", "impossible-change-date", over=object, local=True)
+def impossible_change_date(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A date in a reason that is in the future or not in the calendar, or that lies outside of the change it explains.
 
     Why:
@@ -217,8 +217,8 @@ def _is_in_calendar(text: str) -> bool:
     return True
 
 
-@rule("TRN309", "two-values-of-one-source", over=object, local=True)
-def two_values_of_one_source(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN309", "conflict-within-source", over=object, local=True)
+def conflict_within_source(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """Two values of one source for one path that exclude each other, not at two named places of it.
 
     Why:
@@ -316,8 +316,8 @@ class _Entry:
         return isinstance(one, int) and isinstance(two, int) and not self.site.interval.overlaps(other.site.interval)
 
 
-@rule("TRN310", "older-than-the-product", over=object, local=True)
-def older_than_the_product(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN310", "date-before-launch", over=object, local=True)
+def date_before_launch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A source that is older than the launch of the product, or a launch date that another source contradicts.
 
     Why:
@@ -367,8 +367,8 @@ def older_than_the_product(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             yield Finding(path, message, "correct one of the two dates, or adopt a newer figure", see)
 
 
-@rule("TRN311", "page-of-another-product", over=object, local=True)
-def page_of_another_product(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN311", "wrong-source-page", over=object, local=True)
+def wrong_source_page(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A figure from a page about another chip, without the place on that page.
 
     Why:

@@ -136,8 +136,8 @@ OTHERS = 2
 """Number of other models of a family that must agree."""
 
 
-@rule("TRN409", "odd-one-of-family", over=Model, severity=Severity.WARNING)
-def odd_one_of_family(model: Node[Model], graph: Graph) -> Iterator[Finding]:
+@rule("TRN409", "family-outlier", over=Model, severity=Severity.WARNING)
+def family_outlier(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     """A dimension that no other model of the family has, while the others agree.
 
     Why:

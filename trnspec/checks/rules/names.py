@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
 
-@rule("TRN205", "name-not-file-name", over=object, local=True)
-def name_not_file_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN205", "name-file-mismatch", over=object, local=True)
+def name_file_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A document whose name differs from the name of its file.
 
     Why:
@@ -55,8 +55,8 @@ def name_not_file_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         yield Finding(("metadata", "name"), f"the document {node.name!r} is in the file {file.name}", hint)
 
 
-@rule("TRN206", "family-not-name", over=Server, local=True)
-def family_not_name(server: Node[Server], graph: Graph) -> Iterator[Finding]:
+@rule("TRN206", "name-family-mismatch", over=Server, local=True)
+def name_family_mismatch(server: Node[Server], graph: Graph) -> Iterator[Finding]:
     """A server whose family is not the first part of its name, or is of another generation than its chip.
 
     Why:
@@ -106,8 +106,8 @@ _GENERATION = re.compile(r"(?:trn|trainium|inf|inferentia)(?P<number>[0-9]+)(?![
 _VERSION = re.compile(r"(?<![a-z0-9])v[0-9]+(?:\.[0-9]+)?(?![a-z0-9])")
 
 
-@rule("TRN207", "version-not-name", over=object, local=True)
-def version_not_name(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN207", "name-version-mismatch", over=object, local=True)
+def name_version_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A core or a link whose version is not that of its name.
 
     Why:

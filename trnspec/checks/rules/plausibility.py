@@ -348,8 +348,8 @@ def tensor_above_chip(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
             yield Finding(path, message, "is one of the two of another type, or sparse?", see)
 
 
-@rule("TRN608", "rates-of-one-engine", over=Chip, local=True)
-def rates_of_one_engine(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
+@rule("TRN608", "engine-rate-conflict", over=Chip, local=True)
+def engine_rate_conflict(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     """Types that the tensor engines compute at one rate, but that have different printed peaks.
 
     Why:
@@ -504,8 +504,8 @@ def implausible_host_memory(server: Node[Server], graph: Graph) -> Iterator[Find
         yield Finding(("spec", "host", "memory"), message, "swapped with the CPUs, or a wrong prefix?", see)
 
 
-@rule("TRN610", "order-of-generations", local=True)
-def order_of_generations(graph: Graph) -> Iterator[Finding]:
+@rule("TRN610", "generation-order", local=True)
+def generation_order(graph: Graph) -> Iterator[Finding]:
     """Two chips of one publisher whose generation numbers contradict each other, or the dates of their launch.
 
     Why:

@@ -267,8 +267,8 @@ def _difference(built: Shape, claimed: Shape) -> str:
     return difference(built.build(), claimed.build())
 
 
-@rule("TRN504", "link-of-another-chip", local=True)
-def link_of_another_chip(graph: Graph) -> Iterator[Finding]:
+@rule("TRN504", "link-chip-mismatch", local=True)
+def link_chip_mismatch(graph: Graph) -> Iterator[Finding]:
     """A chip and the fabric of a server that name different links.
 
     Why:
@@ -336,8 +336,8 @@ _CONNECTS: tuple[tuple[type[Any], tuple[str, str], str], ...] = (
 """Ends of a link, by where it is used. Between the servers of an UltraServer are links of either use."""
 
 
-@rule("TRN505", "link-of-another-use", over=object, local=True)
-def link_of_another_use(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN505", "link-use-mismatch", over=object, local=True)
+def link_use_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A network that consists of links between chips, or a fabric of chips that consists of links between servers.
 
     Why:
@@ -376,8 +376,8 @@ def link_of_another_use(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             yield Finding(("spec", part, name), message, f"name a link that connects {expected}", see)
 
 
-@rule("TRN506", "chip-not-of-the-servers", over=Cluster, local=True)
-def chip_not_of_the_servers(cluster: Node[Cluster], graph: Graph) -> Iterator[Finding]:
+@rule("TRN506", "server-chip-mismatch", over=Cluster, local=True)
+def server_chip_mismatch(cluster: Node[Cluster], graph: Graph) -> Iterator[Finding]:
     """A cluster with another chip than its servers.
 
     Why:

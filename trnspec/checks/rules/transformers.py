@@ -282,8 +282,8 @@ def impossible_dimensions(model: Node[Model], graph: Graph) -> Iterator[Finding]
         yield Finding(("spec", *problem.path), problem.message, problem.hint, see)
 
 
-@rule("TRN407", "size-in-name", over=Model, severity=Severity.WARNING, local=True)
-def size_in_name(model: Node[Model], graph: Graph) -> Iterator[Finding]:
+@rule("TRN407", "name-size-mismatch", over=Model, severity=Severity.WARNING, local=True)
+def name_size_mismatch(model: Node[Model], graph: Graph) -> Iterator[Finding]:
     """A model whose name has another size than its dimensions give.
 
     Why:

@@ -90,8 +90,8 @@ DECIMALS = 1000
 """Fields of records are whole numbers, or have up to three decimals."""
 
 
-@rule("TRN611", "unit-not-of-its-field", over=object, local=True)
-def unit_not_of_its_field(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN611", "unit-field-mismatch", over=object, local=True)
+def unit_field_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A figure from a field of a record that has no such number in the unit that the field is named after.
 
     Why:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 
-@rule("TRN312", "not-a-rounding", over=object, local=True)
-def not_a_rounding(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN312", "rounding-mismatch", over=object, local=True)
+def rounding_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A claim called rounded whose value is not a rounding of the adopted or computed figure.
 
     Why:
@@ -126,8 +126,8 @@ _RESULT = re.compile(r"\s*((?:~ ?)?[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?: (?!per |
 _CLAUSE = re.compile(r"[;:.,]\s")
 
 
-@rule("TRN314", "value-not-of-its-scope", over=object, local=True)
-def value_not_of_its_scope(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN314", "scope-mismatch", over=object, local=True)
+def scope_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A claim of other scope whose value is not that of the quantity it is said to give.
 
     Why:
@@ -201,8 +201,8 @@ def value_not_of_its_scope(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding((*base, "says"), message, "correct the claim, a figure of its scope, or the verdict", see)
 
 
-@rule("TRN313", "false-arithmetic", over=object, local=True)
-def false_arithmetic(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+@rule("TRN313", "arithmetic-mismatch", over=object, local=True)
+def arithmetic_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """A reason or a note with a calculation whose result is wrong.
 
     Why:

@@ -1,0 +1,9 @@
+"""Base class of the documents that quote a quantity of a product: prices and powers."""
+
+from __future__ import annotations
+
+
+class Quoted:
+    """The spec of a document that quotes a quantity of a product, so that one rule checks all of them."""
+
+    __slots__ = ()
