@@ -173,6 +173,28 @@ def test_files_of_other_programs_are_skipped(here) -> None:
     assert here("validate", "--skip-others", ".").out.startswith("1 document checked, no findings")
 
 
+@pytest.mark.parametrize("version", ["", "api_version: trnspek/v1\n", "apiversion: trnspec/v1\n"])
+def test_the_hook_checks_a_document_with_a_wrong_version(here, version) -> None:
+    """It would pass a wrong key otherwise."""
+    text = f"{WAIVED}spec: {{memory: {{capcity: 8 GiB}}}}\n"
+    (here.folder / "chips" / "acme.yaml").write_text(version + text.split("\n", 1)[1])
+    done = here("validate", "--skip-others", "--format", "json", "chips/acme.yaml")
+
+    assert 1 == done.status
+    assert {d["code"] for d in json.loads(done.out)["diagnostics"]} & {"TRN102", "TRN107", "TRN108"}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"), [("utf-16", "Acme"), ("utf-32-be", "Acme"), ("utf-16-le", "Äcme"), ("latin-1", "Äcme")]
+)
+def test_the_hook_checks_a_document_in_another_encoding(here, encoding, name) -> None:
+    text = f"{WAIVED}spec: {{memory: {{capacity: 8 GiB}}}}\n".replace("Acme,", f"{name},")
+    (here.folder / "chips" / "acme.yaml").write_bytes(text.encode(encoding))
+    done = here("validate", "--skip-others", "--format", "json", ".")
+
+    assert (1, {"TRN002"}) == (done.status, {d["code"] for d in json.loads(done.out)["diagnostics"]})
+
+
 # Sources that are missing.
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trnspec.cli.common import check_options
+from trnspec.cli.common import check_options, here
 from trnspec.cli.help import GroupedCommand
 from trnspec.errors import UsageError
 from trnspec.yaml import Limits, read_text
@@ -35,7 +35,7 @@ def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: F
 
     Keys have the order of trnspec explain KIND. Comments, the text of every value, line ends and permissions are kept;
     data types and names that authors choose keep their order. PATH is a file, a folder, or - for standard input, which
-    is printed. YAML files without api_version: trnspec/ are skipped. Exit status: 0, or 1 if --check or
+    is printed. YAML files of other programs are skipped. Exit status: 0, or 1 if --check or
     --diff finds a file to change, or if a file cannot be formatted.
     """
     from trnspec.api import registry
@@ -48,7 +48,7 @@ def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: F
         sys.exit(_stream(kinds))
     failed = False
     changed = []
-    files = documents_of(paths)
+    files = documents_of(paths, kinds, here().catalogs)
     for file in files:
         try:
             text = file.with_line_ends(formatted(file.text, kinds))

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from trnspec.cli.common import check_options
+from trnspec.cli.common import check_options, here
 from trnspec.cli.help import GroupedCommand
 
 
@@ -26,8 +26,8 @@ def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: F
 
     The present version is trnspec/v1. Attributes get their present paths, also in claims, waivers and overrides; comments,
     the text of every value, line ends and permissions are kept. Documents of older versions can be read without it. YAML
-    files without api_version: trnspec/ are skipped. Exit status: 0, or 1 if --check or --diff finds a file to change, or if
-    something has to be changed by hand.
+    files of other programs are skipped. Exit status: 0, or 1 if --check or --diff finds a file to change, or if something
+    has to be changed by hand.
     """
     from trnspec.api import registry
     from trnspec.loading.migration import migrated
@@ -35,7 +35,7 @@ def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: F
 
     kinds = registry().kinds
     changed, by_hand = [], False
-    for file in documents_of(paths):
+    for file in documents_of(paths, kinds, here().catalogs):
         text, problems = migrated(file.text, kinds)
         for problem in problems:
             by_hand = True

@@ -6,7 +6,6 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,13 +16,10 @@ from trnspec.cli.formats import Format
 from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
 from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
-from trnspec.loading.files import documents_in, is_document
+from trnspec.loading.files import documents_among, documents_in
 from trnspec.loading.selection import STDIN
 from trnspec.loading.settings import Settings
 from trnspec.output.reporters import render, use_color
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 @click.command(
@@ -93,7 +89,7 @@ if TYPE_CHECKING:
     is_flag=True,
     cls=GroupedOption,
     group="Catalog",
-    help="Skip files without api_version: trnspec/, which other programs use, as pre-commit hooks do.",
+    help="Skip the YAML files of other programs, as pre-commit hooks do.",
 )
 @click.option(
     "--catalog",
@@ -143,8 +139,8 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     and of the settings, the shipped one and those of plugins. Without PATH all these catalogs are checked. Exit status:
     0 no findings, 1 findings, 2 wrong usage.
 
-    With --watch, PATH is a file or a folder, by default the current folder; files without api_version: trnspec/ are
-    skipped, changes of the catalogs that names are resolved in count too, and Ctrl-C ends the command with exit status 0.
+    With --watch, PATH is a file or a folder, by default the current folder; YAML files of other programs
+    are skipped, changes of the catalogs that names are resolved in count too, and Ctrl-C ends the command with exit status 0.
     """
     given = Settings(
         select=_codes(select),
@@ -164,7 +160,9 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
         _require_documents(given.catalogs)
     settings = here().merged(given)
     if skip_others and paths:
-        paths = tuple(_documents(paths))
+        named = [path for path in paths if path != STDIN]
+        found = documents_among(named, plugins().registry.kinds, settings.catalogs)
+        paths = (*map(str, found), *(path for path in paths if path == STDIN))
         if not paths:
             sys.exit(0)
     checked = validate(paths, settings=settings, registry=plugins().registry, every=True)
@@ -188,18 +186,6 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     if stale:
         click.echo(f"trnspec baseline {baseline} removes what no longer occurs", err=True)
     sys.exit(0 if checked.report.ok else 1)
-
-
-def _documents(paths: Iterable[str]) -> Iterator[str]:
-    """The paths without the files, also those in folders, that other programs use."""
-    for path in paths:
-        if path == STDIN:
-            yield path
-        elif not FilePath(path).is_dir():
-            if is_document(FilePath(path)):
-                yield path
-        else:
-            yield from (str(file) for file in documents_in(FilePath(path)) if is_document(file))
 
 
 def _require_documents(folders: tuple[FilePath, ...]) -> None:

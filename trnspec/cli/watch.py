@@ -17,7 +17,7 @@ from trnspec.cli.common import here
 from trnspec.diagnostics import Report
 from trnspec.errors import UsageError
 from trnspec.graph.graph import Graph
-from trnspec.loading.files import SUFFIXES, documents_in, is_document, root_of
+from trnspec.loading.files import SUFFIXES, documents_among, root_of
 from trnspec.loading.store import DocumentStore
 from trnspec.output.reporters import use_color
 from trnspec.output.reporters.common import tally
@@ -25,7 +25,7 @@ from trnspec.output.reporters.text import findings
 from trnspec.text_table import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from trnspec.diagnostics import Diagnostic
     from trnspec.loading.settings import Settings
@@ -114,7 +114,7 @@ def _checked(named: Iterable[FilePath], given: Settings, store: DocumentStore) -
     """The result of a check; ``None`` if it is not possible now, which is printed."""
     try:
         settings = here().merged(given)
-        files = list(_documents(named))
+        files = list(documents_among((p for p in named if p.exists()), store.registry.kinds, settings.catalogs))
         if not files:
             click.echo("there is no document", err=True)
             return Checked(Graph({}), Report(()), {})  # the findings of documents that were removed are resolved
@@ -122,11 +122,6 @@ def _checked(named: Iterable[FilePath], given: Settings, store: DocumentStore) -
     except UsageError as error:
         click.echo(f"not checked: {error}", err=True)
         return None
-
-
-def _documents(named: Iterable[FilePath]) -> Iterator[str]:
-    for path in named:
-        yield from (str(f) for f in (documents_in(path) if path.is_dir() else [path]) if f.exists() and is_document(f))
 
 
 def _report(checked: Checked, before: Counter[tuple[str, ...]], changed: str) -> Counter[tuple[str, ...]]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from difflib import get_close_matches
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
+from trnspec.yaml import read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from trnspec.plugins.api import Kind
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -80,14 +84,81 @@ def root_of(file: FilePath, kind_folders: Collection[str]) -> FilePath:
     return parent.parent if parent.name in kind_folders else parent
 
 
-_VERSION = re.compile(rb"""(?<![\w-])api_version["']?[ \t]*:[ \t]*["']?trnspec/""")
+def documents_among(
+    paths: Iterable[str | FilePath], kinds: Mapping[str, Kind], catalogs: Iterable[FilePath]
+) -> Iterator[FilePath]:
+    """The files that some paths name, also those in folders, without those of other programs.
+
+    A file is a document if it states ``trnspec/`` as its version, or a kind of trnspec with a metadata or spec block and
+    no version or a misspelt one. In a folder that holds documents, a file that is not UTF-8 or has a block of a document
+    is one too; in the folder of a kind of a catalog, every file is. A file that cannot be read is one, so that this is
+    reported.
+
+    Args:
+        paths: Files and folders.
+        kinds: The kinds by name.
+        catalogs: The catalogs of the settings.
+    """
+    folders = {kind.folder for kind in kinds.values() if kind.folder}
+    catalogs = {catalog.absolute() for catalog in catalogs}
+    holding: dict[FilePath, bool] = {}
+
+    def is_document(file: FilePath) -> bool:
+        text, valid = _beginning(file)
+        if is_ours(text, kinds):
+            return True
+        folder = file.absolute().parent
+        if folder.name in folders and catalogs & {*folder.parents}:
+            return not file.name.startswith(".")
+        if folder not in holding:
+            holding[folder] = any(_VERSION.search(_beginning(f)[0]) for f in folder.glob("[!.]*.y*ml"))
+        keys = _top_level(text)
+        return holding[folder] and (not valid or ("apiVersion" not in keys and not _BLOCKS.isdisjoint(keys)))
+
+    for path in map(FilePath, paths):
+        if not path.is_dir():
+            yield from (path,) if is_document(path) else ()
+        else:
+            yield from filter(is_document, documents_in(path))
+
+
+def is_ours(text: str, kinds: Collection[str]) -> bool:
+    """Whether a text that may be invalid is a document of trnspec, and not one of another program.
+
+    Args:
+        text: The text.
+        kinds: The names of the kinds.
+    """
+    if _VERSION.search(text):
+        return True
+    keys = _top_level(text)
+    if "kind" not in keys or not keys.keys() & {"metadata", "spec"}:
+        return any(value.startswith("trnspec/") for value in keys.values())
+    key = next((k for k in keys if get_close_matches(k.lower(), ("api_version", "apiversion"), 1, 0.8)), "")
+    if get_close_matches(keys.get(key, "").partition("/")[0].lower(), ("trnspec",)):
+        return True
+    # Kubernetes and its like write apiVersion.
+    return key != "apiVersion" and bool(get_close_matches(keys["kind"], kinds, 1, 0.75))
+
+
+_VERSION = re.compile(r"""(?<![\w-])api_version["']?[ \t]*:[ \t]*["']?trnspec/""")
+_KEY = r"""["']?([A-Za-z][\w-]*)["']?[ \t]*:(?:[ \t]+["']?([^\s"'#,}]*)|[ \t]*$)"""
+_BLOCKS = {"api_version", "kind", "metadata", "spec", "claims"}
 _MOST_BYTES = 1_000_001  # one more than a document may have
 
 
-def is_document(file: FilePath) -> bool:
-    """Whether a file holds ``api_version: trnspec/...``; one that cannot be read counts, so that this is reported."""
+def _beginning(file: FilePath) -> tuple[str, bool]:
+    """The text of a file as far as a document may reach, and whether it is UTF-8; that of UTF-16 if it is ASCII."""
     try:
-        with file.open("rb") as stream:
-            return _VERSION.search(stream.read(_MOST_BYTES)) is not None
-    except OSError:
-        return True
+        raw = read_bytes(file, _MOST_BYTES)
+    except (OSError, ValueError):
+        return "api_version: trnspec/", False
+    text = raw.decode("utf-8-sig", "replace")
+    return text.replace("\0", "").lstrip("\ufffd"), "\ufffd" not in text and "\0" not in text
+
+
+def _top_level(text: str) -> dict[str, str]:
+    """The keys of a text's first level that are plain words, each with the first word of its value."""
+    first = re.search(r"^([ ]*)(?![ \t\r\n#%]|---|\.\.\.)(\{?)", text, re.MULTILINE)
+    before = r"[{,\n][ \t]*" if first and first[2] else f"^{first[1] if first else ''}"
+    return dict(reversed(re.findall(before + _KEY, text, re.MULTILINE)))

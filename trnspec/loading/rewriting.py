@@ -11,9 +11,9 @@ from attrs import field, frozen
 
 from trnspec.atomic_write import write
 from trnspec.errors import UsageError
-from trnspec.loading.files import documents_in, is_document
+from trnspec.loading.files import documents_among
 from trnspec.model.key_order import key_order
-from trnspec.yaml import Limits, read_text
+from trnspec.yaml import Limits, read_bytes, read_text
 from trnspec.yaml.layout import layout
 
 if TYPE_CHECKING:
@@ -88,8 +88,7 @@ def read_as_text(file: FilePath) -> TextFile:
         UsageError: It cannot be read, is larger than a document may be, or is not UTF-8.
     """
     try:
-        with file.open("rb") as stream:
-            raw = stream.read(Limits().bytes + 1)
+        raw = read_bytes(file, Limits().bytes + 1)
         text = raw.removeprefix(_BOM).decode("utf-8")
     except (OSError, ValueError) as error:
         raise UsageError(f"{file}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
@@ -107,16 +106,13 @@ def write_texts(texts: Iterable[tuple[TextFile, str]]) -> None:
     write({FilePath(os.path.realpath(old.file)): old.contents(text) for old, text in texts})
 
 
-def documents_of(paths: Iterable[str]) -> list[TextFile]:
-    """The documents that some paths name; files without ``api_version: trnspec/`` are skipped, also named ones.
+def documents_of(paths: Iterable[str], kinds: Mapping[str, Kind], catalogs: Iterable[FilePath]) -> list[TextFile]:
+    """The documents that some paths name; files of other programs are skipped, also named ones.
 
     Raises:
         UsageError: A path does not exist or cannot be read.
     """
     files: dict[str, TextFile] = {}
-    for path in paths:
-        named = FilePath(path)
-        for file in documents_in(named) if named.is_dir() else [named]:
-            if is_document(file):
-                files.setdefault(os.path.realpath(file), read_as_text(file))
+    for file in documents_among(paths, kinds, catalogs):
+        files.setdefault(os.path.realpath(file), read_as_text(file))
     return list(files.values())

@@ -5,14 +5,11 @@ A document is loaded again when its content has changed: the bytes of its file, 
 
 from __future__ import annotations
 
-import stat
-from pathlib import Path as FilePath
-
 from attrs import define, field
 
 from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.plugins.api import Registry
-from trnspec.yaml import Limits, read_file, read_text
+from trnspec.yaml import Limits, read_bytes, read_file, read_text
 
 
 @define
@@ -45,11 +42,7 @@ class DocumentStore:
 
 def _content(file: str) -> bytes | None:
     """The bytes of a regular file, at most one more than a document may have; ``None`` where there is no such file."""
-    path = FilePath(file)
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return None  # opening a pipe would wait for a writer
-        with path.open("rb") as stream:
-            return stream.read(Limits().bytes + 1)
+        return read_bytes(file, Limits().bytes + 1)
     except (OSError, ValueError):
         return None

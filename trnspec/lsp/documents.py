@@ -12,13 +12,12 @@ from attrs import Factory, define, evolve, field, frozen
 from trnspec.api import owners, select
 from trnspec.errors import UsageError
 from trnspec.loading import settings as settings_
-from trnspec.loading.files import root_of
+from trnspec.loading.files import is_ours, root_of
 from trnspec.loading.pipeline import LoadResult
 from trnspec.loading.settings import Settings
 from trnspec.loading.store import DocumentStore
 from trnspec.plugins.api import Registry
 
-_VERSION = re.compile(r"""^["']?api_version["']?[ \t]*:[ \t]*["']?trnspec/""", re.MULTILINE)
 _KIND = re.compile(r"""^["']?kind["']?[ \t]*:[ \t]*["']?([\w-]+)""", re.MULTILINE)
 
 
@@ -61,7 +60,7 @@ class Documents:
 
     def concerns(self, text: str) -> bool:
         """Whether a text is a document of trnspec: other YAML files are left alone."""
-        return bool(_VERSION.search(text)) or kind_in(text) in self.known.kinds
+        return is_ours(text, self.known.kinds) or kind_in(text) in self.known.kinds
 
     def root(self, file: str) -> FilePath:
         """The catalog of a file."""

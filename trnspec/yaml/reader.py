@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -96,6 +97,25 @@ def best_parser(text: str) -> Parser:
         return pure_parser(text)
 
 
+class IrregularFileError(OSError):
+    """A pipe or a device, which may have no end."""
+
+
+def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
+    """At most ``most`` bytes of a regular file.
+
+    Raises:
+        OSError: It cannot be read, or is another kind of file.
+        ValueError: The path is not a file name.
+    """
+    # Without O_NONBLOCK, opening a pipe would wait for a writer.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise IrregularFileError(errno.EINVAL, "it is not a regular file", os.fsdecode(path))
+        return stream.read(most)
+
+
 def read_file(
     path: str | os.PathLike[str],
     file: str | None = None,
@@ -111,13 +131,9 @@ def read_file(
     problems = Problems(limits.problems)
     raw = b""
     try:
-        # Without O_NONBLOCK, opening a pipe would wait for a writer.
-        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        with os.fdopen(os.open(path, flags), "rb") as stream:
-            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raw = stream.read(limits.bytes + 1)
-            else:
-                problems.add("TRN001", f"{show(name)} is not a regular file.", None, "name a file")
+        raw = read_bytes(path, limits.bytes + 1)
+    except IrregularFileError:
+        problems.add("TRN001", f"{show(name)} is not a regular file.", None, "name a file")
     except IsADirectoryError:
         problems.add("TRN001", f"{show(name)} is a directory.", None, "name a file in it")
     except OSError as error:
