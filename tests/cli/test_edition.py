@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 
@@ -27,8 +28,8 @@ def test_freeze_list_verify(here) -> None:
     assert "There are no editions" in edition(here, "verify").out
 
     frozen = edition(here, "freeze", "2026.11")
-    file = here.folder / "copy" / "editions" / "2026.11.json"
-    made = verify(file.read_bytes())
+    file = here.folder / "copy" / "editions" / "2026.11.json.gz"
+    made = verify(gzip.decompress(file.read_bytes()))
 
     assert frozen.status == 0
     assert f"{len(made.documents)} documents, sha256 {made.sha256}" in frozen.out
@@ -37,8 +38,8 @@ def test_freeze_list_verify(here) -> None:
     assert edition(here, "verify").status == 0
     assert edition(here, "freeze", "2026.11").status == 0
 
-    text = file.read_text(encoding="utf-8")
-    file.write_text(text.replace("190 TFLOPS", "191 TFLOPS"), encoding="utf-8")
+    text = gzip.decompress(file.read_bytes())
+    file.write_bytes(gzip.compress(text.replace(b"190 TFLOPS", b"191 TFLOPS")))
     result = edition(here, "verify", "2026.11")
 
     assert result.status == 1

@@ -88,7 +88,7 @@ def test_the_catalog_of_parts_is_found_again(here) -> None:
         here("search", *LAYOUTS, *assumed).out.splitlines()[:20]
         == here("search", "merge", "parts").out.splitlines()[:20]
     )
-    other = here("search", "merge", "parts", "--edition", "2026.12")
+    other = here("search", "merge", "parts", "--edition", "2026.11.1")
     assert (2, True) == (other.status, "a result of another search, catalog or version" in other.err)
 
 

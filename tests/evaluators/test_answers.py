@@ -1,6 +1,6 @@
 """trnspec.evaluators: what they answer in full, as data: values, intervals, notes, assumptions, tables, figures, refusals.
 
-The calls are those of ``tests/support/evaluator_calls.py``, on the edition 2026.12, which does not change; those of plugins'
+The calls are those of ``tests/support/evaluator_calls.py``, on the edition 2026.11.1, which does not change; those of plugins'
 chips are on the present catalog.  The expected lines are in ``tests/data/evaluator_answers.json``; after a change of an
 answer, ``python tests/evaluators/test_answers.py`` writes them anew, and the difference is to be read.
 """
@@ -44,7 +44,7 @@ DIGITS = 4
 
 @functools.cache
 def catalog(*, plugins: bool) -> Catalog:
-    return Catalog(everything()) if plugins else load(edition="2026.12")
+    return Catalog(everything()) if plugins else load(edition="2026.11.1")
 
 
 def rounded(value: Any) -> Any:

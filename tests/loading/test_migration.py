@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 
@@ -93,7 +94,7 @@ def test_what_is_left_to_its_author(text, expected) -> None:
 
 def test_the_documents_of_the_first_edition() -> None:
     """Those with former paths become present ones, in block style and in braces."""
-    edition = json.loads((ROOT / "catalog" / "editions" / "2026.11.json").read_text(encoding="utf-8"))
+    edition = json.loads(gzip.decompress((ROOT / "catalog" / "editions" / "2026.11.json.gz").read_bytes()))
     former = 0
     for entry in edition["documents"]:
         data = entry["document"]

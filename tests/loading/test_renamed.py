@@ -280,7 +280,7 @@ def test_a_query_with_a_former_path_names_the_present_one(query, hint):
 
 
 def test_an_edition_from_before_the_rename_differs_in_no_figure_of_it():
-    old, new = trnspec.load(edition="2026.11"), trnspec.load(edition="2026.12")
+    old, new = trnspec.load(edition="2026.11"), trnspec.load(edition="2026.11.1")
     changed = [c for c in old.diff(new).figures if c.old is not None]
     paths = {c.at for c in changed} | {c.at for c in old.diff(new).restated}
 

@@ -145,12 +145,12 @@ CALIBRATIONS = {
 
 @functools.cache
 def fixed() -> Catalog:
-    """The edition 2026.12, which does not change, and the catalogs of plugins, with the calibrations above in place of theirs."""
+    """The edition 2026.11.1, which does not change, and the catalogs of plugins, with the calibrations above in place of theirs."""
     texts = [
         source("made", "2026-01-01"),
         *(document("Calibration", n, s, "source: made") for n, s in CALIBRATIONS.items()),
     ]
     made, _ = link([load_document(read_text(text, f"file-{i}.yaml"), KNOWN) for i, text in enumerate(texts)])
-    edition = {n: node for n, node in load(edition="2026.12").graph.nodes.items() if node.kind != "Measurements"}
+    edition = {n: node for n, node in load(edition="2026.11.1").graph.nodes.items() if node.kind != "Measurements"}
     known = {n: node for n, node in {**everything().nodes, **edition}.items() if node.kind != "Calibration"}
     return Catalog(Graph({**known, **made.nodes}))

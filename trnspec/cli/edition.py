@@ -28,7 +28,7 @@ _CATALOG = click.option(
 def command() -> None:
     """Freeze the catalog, list its editions, and verify that none was altered.
 
-    An edition is one file, editions/NAME.json in the catalog. The same documents always give the same bytes.
+    An edition is one file, editions/NAME.json.gz in the catalog. The same documents always give the same bytes.
     """
 
 
@@ -51,7 +51,7 @@ def list_(root: str | None, format_: str) -> None:
     folder = _folder(root)
     released = editions.released(folder)
     rows = [
-        {"name": name, "file": str(folder / f"{name}.json"), "sha256": released.get(name)}
+        {"name": name, "file": str(editions.file_of(folder, name)), "sha256": released.get(name)}
         for name in editions.names(folder)
     ]
     if format_ == "json":
@@ -66,7 +66,7 @@ def list_(root: str | None, format_: str) -> None:
 @command.command(
     "freeze",
     cls=GroupedCommand,
-    examples=(("trnspec edition freeze 2026.12 --catalog my-catalog", "A private edition:"),),
+    examples=(("trnspec edition freeze 2027.01 --catalog my-catalog", "A private edition:"),),
 )
 @click.argument("name")
 @_CATALOG

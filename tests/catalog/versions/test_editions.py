@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import json
 import random
 import subprocess
@@ -191,7 +192,9 @@ def test_writing(tmp_path) -> None:
     assert [f"{n}.json" for n in editions.names(folder)] == [
         line.split()[1] for line in (folder / RELEASED).read_text().splitlines()
     ]
-    assert {RELEASED, "2026.11.json", "2026.11.9.json", "2026.11.10.json"} == {f.name for f in folder.iterdir()}
+    assert {RELEASED, "2026.11.json.gz", "2026.11.9.json.gz", "2026.11.10.json.gz"} == {
+        f.name for f in folder.iterdir()
+    }
 
 
 def test_the_next_name_follows_the_last(tmp_path) -> None:
@@ -258,18 +261,38 @@ def test_an_edition_under_another_name(tmp_path) -> None:
         load([str(tmp_path)], edition="2026.12")
 
 
+def test_former_edition_without_compression(tmp_path) -> None:
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "2026.11.json").write_text(small(), encoding="utf-8")
+    write(tmp_path / FOLDER, "2026.11", small())
+
+    assert {"2026.11.json", RELEASED} == {f.name for f in (tmp_path / FOLDER).iterdir()}
+    assert load([str(tmp_path)], edition="2026.11").edition == "2026.11"
+
+
+@pytest.mark.parametrize(
+    "contents", [b"", b"not gzip", gzip.compress(small().encode())[:-20], b"\x1f\x8b\x08" + b"\0" * 20]
+)
+def test_damaged_compression(tmp_path, contents) -> None:
+    file = write(tmp_path / FOLDER, "2026.11", small())
+    file.write_bytes(contents)
+
+    with pytest.raises(EditionError, match=r"decompressed|not an edition"):
+        load([str(tmp_path)], edition="2026.11")
+
+
 def test_an_edition_with_new_hashes_is_not_the_released_one(tmp_path) -> None:
     """Whoever alters an edition and computes all hashes anew is found out by the list."""
     file = write(tmp_path / FOLDER, "2026.11", small())
-    file.write_text(freeze(whole(), "2026.11"), encoding="utf-8")
+    file.write_bytes(gzip.compress(freeze(whole(), "2026.11").encode()))
 
-    assert "2026.11" == verify(file.read_bytes()).name
+    assert "2026.11" == verify(gzip.decompress(file.read_bytes())).name
     with pytest.raises(EditionError, match="not the released one"):
         load([str(tmp_path)], edition="2026.11")
 
 
-def test_the_list_is_read_by_sha256sum(tmp_path) -> None:
-    """The form is that of the tool, checked by its own rules: hash, two spaces, name."""
+def test_list_has_the_hash_of_the_text(tmp_path) -> None:
+    """In the form of sha256sum: hash, two spaces, name."""
     import hashlib
 
     write(tmp_path, "2026.11", small())
@@ -356,10 +379,10 @@ def test_two_freezes_at_once(tmp_path, name) -> None:
 
     assert 0 == first.wait(60)
     assert {"2026.12": "one", "2027.01": "two"} == {"2027.01": "two"} | {
-        f.stem: f.read_text() for f in folder.glob("*.json")
+        n: gzip.decompress(editions.file_of(folder, n).read_bytes()).decode() for n in editions.names(folder)
     }
-    assert {f.stem for f in folder.glob("*.json")} == editions.released(folder).keys()
-    assert {f.name for f in folder.iterdir()} == {*(f"{n}.json" for n in editions.released(folder)), RELEASED}
+    assert {*editions.names(folder)} == editions.released(folder).keys()
+    assert {f.name for f in folder.iterdir()} == {*(f"{n}.json.gz" for n in editions.released(folder)), RELEASED}
 
 
 def test_an_edition_with_a_control_character_is_not_read() -> None:

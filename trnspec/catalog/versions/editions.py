@@ -39,7 +39,12 @@ FOLDER = "editions"
 """The folder of a catalog that holds its editions."""
 
 RELEASED = "RELEASED"
-"""The file next to the editions with the hash of each, in the format of ``sha256sum -c``."""
+"""The file next to the editions with the SHA-256 of the text of each, before compression."""
+
+SUFFIX = ".json.gz"
+"""The suffix of the file of an edition: its text, compressed by gzip. A former ``.json`` without compression is read too."""
+
+_MOST_BYTES = 100_000_000
 
 _NAME = re.compile(r"[0-9]{4}\.(0[1-9]|1[0-2])(\.[0-9]{1,6})?", re.ASCII)
 _LINE = re.compile(r"([0-9a-f]{64})  (\S+)\.json")
@@ -218,23 +223,48 @@ def read(text: str | bytes, registry: Registry) -> Graph:
     return graph
 
 
+def file_of(folder: FilePath, name: str) -> FilePath:
+    """The file of an edition in a folder, which need not exist."""
+    former = folder / f"{name}.json"
+    return former if former.is_file() else folder / f"{name}{SUFFIX}"
+
+
 def names(folder: FilePath) -> tuple[str, ...]:
     """The names of the editions in a folder, oldest first; none if there is no such folder."""
-    stems = [f.name.removesuffix(".json") for f in folder.glob("*.json")] if folder.is_dir() else []
-    return tuple(sorted((n for n in stems if is_name(n)), key=lambda n: [int(p) for p in n.split(".")]))
+    files = (f.name.removesuffix(".gz") for f in folder.iterdir()) if folder.is_dir() else ()
+    stems = {f.removesuffix(".json") for f in files if f.endswith(".json")}
+    return tuple(sorted(filter(is_name, stems), key=lambda n: [int(p) for p in n.split(".")]))
 
 
 def _contents(folder: FilePath, name: str) -> bytes:
-    """The bytes of an edition.
+    """The bytes of the text of an edition.
 
     Raises:
         UnknownNameError: There is no such edition; the message lists the known ones.
+        EditionError: Its file cannot be decompressed.
     """
     known = names(folder)
     if name not in known:
         hint = did_you_mean(name, known) or (f"known: {', '.join(known)}" if known else f"there are none in {folder}")
         raise UnknownNameError(f"there is no edition {name!r}; {hint}")
-    return (folder / f"{name}.json").read_bytes()
+    return _text_of(file_of(folder, name))
+
+
+def _text_of(file: FilePath) -> bytes:
+    """The bytes of a file, decompressed if it is compressed."""
+    if file.suffix != ".gz":
+        return file.read_bytes()
+    import gzip
+    import zlib
+
+    try:
+        with gzip.open(file) as stream:
+            contents = stream.read(_MOST_BYTES + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise EditionError(f"{file}: it cannot be decompressed: {error}") from error
+    if len(contents) > _MOST_BYTES:
+        raise EditionError(f"{file}: its text has more than {_MOST_BYTES:,} bytes")
+    return contents
 
 
 def checked(folder: FilePath, name: str) -> bytes:
@@ -250,7 +280,7 @@ def checked(folder: FilePath, name: str) -> bytes:
     contents = _contents(folder, name)
     edition = verify(contents)
     if edition.name != name:
-        raise EditionError(f"{name}.json contains the edition {edition.name}")
+        raise EditionError(f"{file_of(folder, name).name} contains the edition {edition.name}")
     if name in hashes and hashes[name] != _digest(contents):
         raise EditionError(f"edition {name} is not the released one: {RELEASED} has another hash")
     return contents
@@ -291,22 +321,24 @@ def write(folder: FilePath, name: str, text: str) -> FilePath:
         raise OSError(error.errno, error.strerror, str(folder)) from error
     with locked(folder):
         _write(folder, name, text.encode())
-    return folder / f"{name}.json"
+    return file_of(folder, name)
 
 
 def _write(folder: FilePath, name: str, contents: bytes) -> None:
     """Writes an edition and its hash; no other process writes to the folder meanwhile."""
-    file = folder / f"{name}.json"
+    file = file_of(folder, name)
     hashes = released(folder)
     frozen = EditionError(
         f"edition {name} is frozen with other contents; use another name, such as {_next(folder, name)}"
     )
     if hashes.get(name, _digest(contents)) != _digest(contents):
         raise frozen
+    import gzip
+
     try:
-        create(file, contents)
+        create(file, gzip.compress(contents, mtime=0))
     except FileExistsError:
-        if file.read_bytes() != contents:
+        if _text_of(file) != contents:
             raise frozen from None
     if name not in hashes:
         hashes[name] = _digest(contents)
