@@ -70,7 +70,7 @@ REFUSING = (
         "evaluators/inference",
         "evaluators/deployment",
         "evaluators/serving_software",
-        "perf/work/layout",
+        "perf/work/validity",
         "perf/training/estimator",
         "perf/lowering/lower",
         "perf/training/timeline",

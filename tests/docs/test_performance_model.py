@@ -13,7 +13,7 @@ from trnspec.model.calibration import Calibration
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.flops import CONVENTIONS
-from trnspec.perf.work.layout import BUBBLES
+from trnspec.perf.work.layout import SCHEDULES
 
 FOLDER = ROOT / "docs" / "explanation"
 PAGES = (FOLDER / "the-performance-model.md", *sorted((FOLDER / "performance").glob("*.md")), FOLDER / "accuracy.md")
@@ -29,7 +29,9 @@ def rows() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in text().splitlines() if line[:1] == "|"]
 
 
-@pytest.mark.parametrize("names", [PARTS, CONVENTIONS, tuple(BUBBLES), tuple(f.name for f in attrs.fields(Efficiency))])
+@pytest.mark.parametrize(
+    "names", [PARTS, CONVENTIONS, tuple(SCHEDULES), tuple(f.name for f in attrs.fields(Efficiency))]
+)
 def test_names(names) -> None:
     named = set(re.findall(r"\w[\w-]*", text()))
 
@@ -42,12 +44,12 @@ def test_schedules() -> None:
     for cell, factors, *_ in rows():
         names = re.findall(r"`([\w-]+)`", cell)
         # Those of schedules with a split backward pass depend on the passes, and have a formula instead.
-        if set(names) & set(BUBBLES) and factors:
+        if set(names) & set(SCHEDULES) and factors:
             named |= dict(zip(names, factors.split(", "), strict=True))
     number = {"1": 1.0, "1/v": 1.0, "0": 0.0, "1/2": 1 / 2, "1/3": 1 / 3, "2/3": 2 / 3}
 
     assert {name: number[factor] for name, factor in named.items()} == {
-        name: bubble for name, bubble in BUBBLES.items() if name in ("1f1b", "gpipe", "interleaved")
+        name: schedule.bubble for name, schedule in SCHEDULES.items() if name in ("1f1b", "gpipe", "interleaved")
     }
 
 

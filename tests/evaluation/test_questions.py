@@ -21,9 +21,7 @@ from trnspec.evaluation.inputs import GROUPS, fields_of, inputs, question_of
 from trnspec.evaluation.questions import Parallelism, System, axis, like
 from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.runner import run as evaluated
-from trnspec.perf.work.activations import RECOMPUTE
-from trnspec.perf.work.layout import BUBBLES
-from trnspec.perf.work.memory import OPTIMIZERS
+from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES
 from trnspec.plugins.api import Evaluator
 
 CATALOG = trnspec.load(registry=registry())
@@ -165,7 +163,7 @@ def test_the_same_mistake_is_the_same_error(name, wrong, message):
 
 
 def test_choices_are_those_of_the_engine():
-    assert set(typing.get_args(questions.PipelineSchedule)) == set(BUBBLES)
+    assert set(typing.get_args(questions.PipelineSchedule)) == set(SCHEDULES)
     assert set(typing.get_args(questions.Recompute)) == set(RECOMPUTE)
     assert set(typing.get_args(questions.OptimizerName)) == set(OPTIMIZERS)
 

@@ -15,7 +15,7 @@ from trnspec.perf.lowering.machine import machine
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.memory import in_flight
+from trnspec.perf.work.stages import in_flight
 from trnspec.perf.work.transformer import transformer
 
 FREE = 1e300
@@ -83,7 +83,7 @@ def test_pp4_zero_bubble(schedule, share, held) -> None:
     base = plain.step(Layout(pp=p, seq=2048, global_batch=m)).bubble
 
     assert plain.step(layout).bubble == pytest.approx(share * base, rel=1e-12, abs=1e-12 * base)
-    assert in_flight(layout.split(), float(m)) == pytest.approx(held * p, rel=1e-12)
+    assert in_flight(layout) == pytest.approx(held * p, rel=1e-12)
 
 
 def test_pp4_a_v_sends_twice() -> None:
@@ -97,7 +97,7 @@ def test_pp4_a_v_sends_twice() -> None:
 def test_pp5_one_stage_has_no_bubble(schedule) -> None:
     chunks = 2 if schedule == "interleaved" else 1
     alone, layout = layers_alone(96, 1), Layout(seq=2048, global_batch=8, schedule=schedule, interleave=chunks)
-    found = step(alone.model, layout.plan(), alone.machine)
+    found = step(alone.model, layout, alone.machine)
 
     assert found.bubble == found.pipeline == 0.0
     # So that a schedule is of no use there, and a question for one is rejected.
@@ -113,7 +113,7 @@ def test_pp5_fewer_microbatches_than_stages() -> None:
 
     assert found.bubble / found.compute == pytest.approx(7 / 4, rel=1e-12)
     assert simulated(8, 4) / 12.0 - 1.0 == pytest.approx(7 / 4, rel=1e-12)
-    assert [in_flight(layout.split(), float(m)) for m in (4, 8, 64)] == [4.0, 8.0, 8.0]
+    assert [in_flight(evolve(layout, global_batch=m)) for m in (4, 8, 64)] == [4.0, 8.0, 8.0]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ from trnspec.perf.training.communication import links
 from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.flops import attention_flops, layer_flops, model_flops_per_token
-from trnspec.perf.work.layout import BUBBLES, Layout
+from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
+from trnspec.perf.work.layout import Layout, stacked
 from trnspec.perf.work.transformer import parameters, transformer
 
 samples = st.integers(0, 2**48).map(lambda seed: possible(random.Random(seed)))
@@ -209,8 +210,8 @@ def test_one_head_of_keys_for_each_query_is_no_grouping(s, name) -> None:
 def test_degrees_of_one_leave_bits_alone(s) -> None:
     """6. cp 1, ep 1 and ZeRO 0 in an array give the bits of the formula that knows them to be 1 and leaves parts out."""
     e = ESTIMATORS[s.which]
-    plan = evolve(s.layout, cp=1, ep=1, zero=0).plan()
-    arrays = attrs.evolve(plan, **{f.name: np.array([getattr(plan, f.name)]) for f in attrs.fields(type(plan))})
+    plan = evolve(s.layout, cp=1, ep=1, zero=0)
+    arrays = stacked([plan])
     alone, batch = step(e.model, plan, e.machine), step(e.model, arrays, e.machine)
 
     for name in (*PARTS, "total"):
@@ -271,7 +272,7 @@ def test_layouts_cover_all_schedules_and_families() -> None:
         seen |= {(x.schedule, "unequal")} if x.pp > 1 and d.layers % (x.pp * x.interleave) else set()
 
     names = ("own heads", "grouped", "latent", "experts", "dense", "recurrent", "unequal")
-    assert set(itertools.product(BUBBLES, names)) == seen
+    assert set(itertools.product(LAYOUT_SCHEDULES, names)) == seen
 
 
 def forward(e, layout) -> tuple[float, float]:
@@ -303,7 +304,7 @@ def test_no_step_is_faster_than_its_flops(case) -> None:
 def test_no_step_is_faster_than_its_bytes(case) -> None:
     """Optimizer states are read once a step, and the weights that every token meets once forward and once backward."""
     e, layout = case
-    d, optimizer = e.dims, layout.bytes
+    d, optimizer = e.dims, layout
     routed = d.expert_layers * d.experts * d.expert_weights
     dense = parameters(e.model) - routed
     copies = 1.0 if layout.zero else layout.dp * layout.cp
@@ -348,7 +349,7 @@ def test_no_collective_is_faster_than_its_bound(collective) -> None:
         if ranks % (tp * other):
             continue
         layout = Layout(tp=tp, cp=other, ep=other, dp=ranks // tp // other, seq=2048, global_batch=ranks)
-        use = links(layout.plan(), e.machine)
+        use = links(layout, e.machine)
         kind, count, stride, time = {
             "tensor": ("all-reduce", tp, 1, use.tensor_each + size * use.tensor_byte),
             "data": ("all-reduce", ranks // tp, tp, 2.0 * (use.data_each + size * use.data_byte)),
@@ -379,7 +380,7 @@ def test_twice_any_rate_is_never_slower(seed) -> None:
     collectives overlap with.
     """
     e, layout = drawn(random.Random(seed))
-    plan, before = layout.plan(), e.step(layout).total
+    plan, before = layout, e.step(layout).total
     split = layout.schedule not in FUSED and e.machine.call > 0.0
     for name in RATES:
         faster = evolve(e.machine, **{name: getattr(e.machine, name) / 2.0})

@@ -17,8 +17,7 @@ from fit_samples import TRUE
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.training.step import PARTS, step
-from trnspec.perf.work.activations import RECOMPUTE
-from trnspec.perf.work.layout import BUBBLES, Layout
+from trnspec.perf.work.layout import RECOMPUTE, SCHEDULES, Layout
 from trnspec.perf.work.transformer import transformer
 
 COUNT = 2_000
@@ -35,9 +34,9 @@ def test_samples_cover_everything(samples) -> None:
     seen = Counter(name for s in samples for name in (
         ESTIMATORS[s.which].name, s.layout.schedule, f"zero {s.layout.zero}", s.layout.recompute, s.layout.optimizer,
         f"levels {len(ESTIMATORS[s.which].system.levels)}", f"{s.layout.dispatch} {s.layout.expert_overlap}",
-        f"split experts {s.layout.expert_split < s.layout.tp}", f"load {s.layout.load}",
+        f"split experts {s.layout.expert_split < s.layout.tp}", f"load {s.layout.expert_load}",
     ))  # fmt: skip
-    wanted = {*MODELS, *BUBBLES, *(f"zero {i}" for i in range(4)), *RECOMPUTE}
+    wanted = {*MODELS, *SCHEDULES, *(f"zero {i}" for i in range(4)), *RECOMPUTE}
     wanted |= {f"{d} {o}" for d in ("per-node", "per-copy") for o in (False, True)}
     wanted |= {"split experts True", "split experts False", "load 1.0", "load 1.2", "load 1.25"}
     wanted |= {*reference_engine.BYTES, *(f"levels {len(s.levels)}" for s in SYSTEMS)}
@@ -78,5 +77,5 @@ def test_shares_of_narrow_dtypes(dtype, shares) -> None:
     system = lower(everything(), "dgx-b200*2")
     layout = Layout(tp=2, pp=2, dp=4, seq=4096, global_batch=64)
     expected = reference_engine.step(LLAMA_3_8B, system, efficiency, dtype, layout)
-    found = step(transformer(LLAMA_3_8B), layout.plan(), machine(system, efficiency, dtype))
+    found = step(transformer(LLAMA_3_8B), layout, machine(system, efficiency, dtype))
     assert {name: pytest.approx(getattr(found, name), rel=1e-12) for name in (*PARTS, "total")} == expected

@@ -15,8 +15,9 @@ from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.work.frameworks import ALLOCATED, Runtime
-from trnspec.perf.work.layout import Layout, check
+from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
+from trnspec.perf.work.validity import check
 
 MODELS = {
     "gpt": gpt(24, 2048, 16, context=16384.0),

@@ -12,9 +12,9 @@ from engine_catalogs import everything
 from trnspec.evaluation.result import RefusalError
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.training.estimator import Estimator, prepare
-from trnspec.perf.work.layout import BUBBLES, V_SHAPED, Layout, check
-from trnspec.perf.work.memory import OPTIMIZERS
+from trnspec.perf.work.layout import OPTIMIZERS, SCHEDULES, V_SHAPED, Layout
 from trnspec.perf.work.transformer import transformer
+from trnspec.perf.work.validity import check
 
 SYSTEMS = ("trn1.32xlarge*2", "trn1.32xlarge*32", "trn2.48xlarge*2", "trn2-ultraserver", "p5.48xlarge*4")
 CALIBRATIONS = ("none", "auto")
@@ -48,7 +48,7 @@ def drawn(draw: random.Random) -> tuple[Estimator, Layout]:
             left //= degrees[name]
         microbatch = draw.choice([1, 2])
         microbatches = draw.choice([1, 2, 3, degrees["pp"], 2 * degrees["pp"], 8 * degrees["pp"]])
-        schedule = draw.choice(list(BUBBLES)) if degrees["pp"] > 1 else "1f1b"
+        schedule = draw.choice(list(SCHEDULES)) if degrees["pp"] > 1 else "1f1b"
         fields: dict[str, Any] = {
             **degrees, "dp": left, "ep": draw.choice([1, 1, 2, 4, 8]) if e.dims.experts else 1,
             "seq": draw.choice([512, 2048, 4096, 8192]), "microbatch": microbatch,

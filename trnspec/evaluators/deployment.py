@@ -38,9 +38,9 @@ from trnspec.perf.serving.memory import capacity, held, invalid_layouts
 from trnspec.perf.serving.request import Speculation
 from trnspec.perf.serving.static_graphs import all_experts_from, compiled
 from trnspec.perf.work import frameworks
-from trnspec.perf.work.layout import check_context
 from trnspec.perf.work.reach import common_heads
 from trnspec.perf.work.transformer import Transformer, transformer
+from trnspec.perf.work.validity import check_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

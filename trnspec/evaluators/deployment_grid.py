@@ -31,7 +31,7 @@ from trnspec.perf.sweep.axes import axes_of
 from trnspec.perf.sweep.blocks import blocks
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.step import UNUSED
-from trnspec.perf.work.layout import longest
+from trnspec.perf.work.validity import longest
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation.result import RefusalError
 from trnspec.perf.work.activations import layer_activations
 from trnspec.perf.work.frameworks import ALLOCATED, Runtime
-from trnspec.perf.work.layout import Layout, check, check_context
+from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.memory import Memory, inference_memory, training_memory
+from trnspec.perf.work.validity import check, check_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.work.activations import Storing
 
 PARTS = {
     "weights": "weights of the rank",
@@ -111,19 +111,14 @@ class Demand:
 
     def stage(self, d: Dimensions, stage: int) -> tuple[Memory, float]:
         """The bytes on a rank of a stage, and those that it keeps on the host."""
-        split = self.layout.split()
         if self.mode == "inference":
             memory = inference_memory(
-                d, split, context=float(self.context), batch=float(self.batch * self.layout.dp),
+                d, self.layout, context=float(self.context), batch=float(self.batch * self.layout.dp),
                 step_tokens=self._step_tokens, weight_bytes=self.element_bytes, kv_bytes=self.kv_bytes,
                 activation_bytes=self.activation_bytes, stage=float(stage), reserve=self.runtime.reserve,
             )  # fmt: skip
         else:
-            memory = training_memory(
-                d, split, self._storing, self.layout.bytes, seq=float(self.layout.seq),
-                microbatch=float(self.layout.microbatch), microbatches=float(self.microbatches),
-                zero=float(self.layout.zero), stage=float(stage), runtime=self.runtime,
-            )  # fmt: skip
+            memory = training_memory(d, self.split, stage=float(stage), runtime=self._runtime)
         return self._offloaded(d, memory)
 
     def worst(self, d: Dimensions) -> tuple[int, Memory, float]:
@@ -134,11 +129,11 @@ class Demand:
     @property
     def _step_tokens(self) -> float:
         """Tokens that a rank computes at once: a part of a prompt, or one of each sequence."""
-        return max(float(self.prefill), float(self.batch)) / self.layout.cp
+        return max(self.prefill, self.batch) / float(self.layout.cp)
 
     @property
-    def _storing(self) -> Storing:
-        return evolve(self.layout.storing(), dropout=float(self.dropout), element_bytes=self.activation_bytes)
+    def _runtime(self) -> Runtime:
+        return evolve(self.runtime, dropout=float(self.dropout), activation_bytes=self.activation_bytes)
 
     def _offloaded(self, d: Dimensions, memory: Memory) -> tuple[Memory, float]:
         """What stays on the device: of weights and activations two layers, the current and the next."""
@@ -151,8 +146,8 @@ class Demand:
             stays = min(size, 2.0 * size / layers)
         elif what == "activations" and self.mode == "training":
             kinds = [k for k, n in ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers)) if n]
-            layer = (d, self.layout.split(), self._storing, float(self.layout.seq), float(self.layout.microbatch))
-            stays = min(size, 2.0 * max(float(layer_activations(*layer, kind)) for kind in kinds))
+            layers = (layer_activations(d, self.layout, kind, self._runtime) for kind in kinds)
+            stays = min(size, 2.0 * max(map(float, layers)))
         else:
             stays = 0.0
         return evolve(memory, **{what: stays}), size - stays

@@ -30,8 +30,8 @@ from trnspec.model.transformers.counting import dimensions, parameters
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.work import frameworks
-from trnspec.perf.work.layout import Layout, splits_sequence
-from trnspec.perf.work.memory import OPTIMIZERS, Memory
+from trnspec.perf.work.layout import OPTIMIZERS, Layout, splits_sequence
+from trnspec.perf.work.memory import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -237,7 +237,7 @@ def _bottleneck(memory: Memory, stage: int, total: float, capacity: Capacity, ho
 def _advice(d: Dimensions, demand: Demand, capacity: Capacity, changes: tuple[Change, ...]) -> str:
     if changes:
         return f"smallest change that fits: {', '.join(changes[0].changes)}"
-    sizes = demand.layout.bytes
+    sizes = demand.layout
     if demand.mode == "training":
         size, what = (
             float(sizes.weight_bytes + sizes.grad_bytes + sizes.state_bytes),

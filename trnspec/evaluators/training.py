@@ -33,11 +33,9 @@ from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.training.unequal import approximation
 from trnspec.perf.work import frameworks
-from trnspec.perf.work.activations import RECOMPUTE
 from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_token
-from trnspec.perf.work.layout import Layout, check, splits_sequence
-from trnspec.perf.work.memory import OPTIMIZERS
-from trnspec.perf.work.stages import in_flight
+from trnspec.perf.work.layout import OPTIMIZERS, Layout, splits_sequence
+from trnspec.perf.work.validity import check
 from trnspec.quantities.quantity import Qualifier, parse
 from trnspec.quantities.units import Dimension
 
@@ -278,7 +276,7 @@ def _answers(
     tokens = float(layout.tokens)
     d, seq = estimator.dims, float(layout.seq)
     work = model_flops_per_token(d, seq, "megatron" if attention == "causal" else "matmul-full") * tokens
-    again = recomputed_flops_per_token(d, seq, RECOMPUTE[layout.recompute], attention) * tokens
+    again = recomputed_flops_per_token(d, seq, layout.recompute_level, attention) * tokens
     peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
     whose = "published" if estimator.dtype in system.published else "tensor engine's"
     used = float(memory.total)
@@ -351,7 +349,9 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
         Assumption("attention_flops", question.attention, "counted in MFU"),
         *_software(estimator, layout, question),
-        *frameworks.assumptions(question, described={"optimizer": (layout.optimizer, layout.bytes.note)}),
+        *frameworks.assumptions(
+            question, described={"optimizer": (layout.optimizer, OPTIMIZERS[layout.optimizer].note)}
+        ),
     ]
     if d.experts:
         active = f"{active_parameters(d):,.0f}"
@@ -435,7 +435,7 @@ def _resolved(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
     if layout.schedule != question.schedule:
         chunks = f"{question.schedule} with {layout.interleave} chunks per stage"
         yield Assumption("schedule", layout.schedule, chunks)
-    if (stages := approximation(layout.plan(), estimator.dims.layers, estimator.dims.mtp_layers)) is not None:
+    if (stages := approximation(layout, estimator.dims.layers, estimator.dims.mtp_layers)) is not None:
         off = f"an execution takes {stages.low:g} to {stages.high:g} times as long, which the interval includes"
         yield Assumption("unequal_stages", stages.value, off)
     if layout.recompute == "selective" and layout.flash:
@@ -520,7 +520,6 @@ def offload_time(estimator: Estimator, layout: Layout, memory: Memory, step: Ste
         step: The step without offloading.
         rate: The rate of a rank's link to the host, in B/s.
     """
-    passes = float(layout.microbatches)
-    size = moved(layout.offload, memory, layout.bytes, in_flight(layout.split(), passes), passes)
+    size = moved(layout.offload, memory, layout)
     overlapped = estimator.machine.overlap * (step.compute + step.recompute)
     return max(0.0, float(size) / rate - float(overlapped))

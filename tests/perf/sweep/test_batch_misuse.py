@@ -10,7 +10,7 @@ from engine_samples import SYSTEMS, estimator
 
 from trnspec.errors import UsageError
 from trnspec.perf.sweep.batch import rows, sweep
-from trnspec.perf.work.memory import OPTIMIZERS
+from trnspec.perf.work.layout import OPTIMIZERS
 
 SWEPT = tuple(estimator(name, SYSTEMS[0]) for name in ("llama-8b", "latent", "gpt"))
 

@@ -13,9 +13,9 @@ from trnspec.perf.sweep.batch import Top, estimators, sweep
 from trnspec.perf.sweep.grid import Grid, fastest, grid
 from trnspec.perf.sweep.reductions import Goal, Kept, Limit, Selection
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.work.layout import BUBBLES
+from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
 
-SCHEDULES = [(name, 1) for name in BUBBLES if name not in {"interleaved", "gpipe"}] + [
+SCHEDULES = [(name, 1) for name in LAYOUT_SCHEDULES if name not in {"interleaved", "gpipe"}] + [
     ("interleaved", 2),
     ("interleaved", 4),
 ]

@@ -70,7 +70,7 @@ def test_interval_holds_the_step(bound, fitted):
     # The digits alone leave less open than the measurements.
     assert bound.interval(LAYOUT)[1] / bound.interval(LAYOUT)[0] < 1.05
     low, high = fitted.interval(LAYOUT)
-    slow, fast = (step(fitted.model, LAYOUT.plan(), end).total for end in fitted.ends)
+    slow, fast = (step(fitted.model, LAYOUT, end).total for end in fitted.ends)
     assert (fast * fitted.calibration.low, slow * fitted.calibration.high) == (low, high)
 
 

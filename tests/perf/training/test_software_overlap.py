@@ -21,7 +21,7 @@ EXPERTS = Layout(ep=8, dp=64, seq=4096, global_batch=512)
 
 
 def timed(d, layout: Layout, efficiency: Efficiency = IDEAL, dtype: str = "bf16") -> Step:
-    return step(transformer(d), layout.plan(), machine(SYSTEM, efficiency, dtype))
+    return step(transformer(d), layout, machine(SYSTEM, efficiency, dtype))
 
 
 def test_messages_of_interleaved_schedules_are_hidden_in_part():

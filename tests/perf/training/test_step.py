@@ -14,8 +14,7 @@ from pipeline_simulation import gpipe, one_forward_one_backward, span, v_shaped,
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.training.step import Stage, bubble
-from trnspec.perf.work.layout import BUBBLES, DEFERRED, V_SHAPED, Layout
-from trnspec.perf.work.memory import OPTIMIZERS
+from trnspec.perf.work.layout import OPTIMIZERS, SCHEDULES, V_SHAPED, Layout
 
 TIMES = [(1.0, 1.0, 1.0), (1.0, 1.25, 0.9), (1.0, 2.2, 1.0), (1.2, 2.5, 0.8)]
 """Forward, gradients of activations, gradients of weights: as published, with attention, with full recompute, with both."""
@@ -25,11 +24,9 @@ STAGES = (2, 3, 4, 8)
 def closed_form(schedule: str, p: int, m: int, times: tuple[float, float, float], chunks: int = 1) -> float:
     """The time of a step of nothing but its stages."""
     forward, inputs, weights = times
-    v_shape = V_SHAPED.index(schedule) + 1.0 if schedule in V_SHAPED else 0.0
-    deferred = DEFERRED.get(schedule, 0.0) * (p - 1)
-    costs: Any = SimpleNamespace(
-        bubble_microbatches=BUBBLES[schedule] / chunks * (p - 1), deferred=deferred, v_shape=v_shape
-    )
+    of = SCHEDULES[schedule]
+    v_shape, deferred = of.v_shape, of.deferred * (p - 1)
+    costs: Any = SimpleNamespace(bubble_microbatches=of.bubble / chunks * (p - 1), deferred=deferred, v_shape=v_shape)
     fill = (p - 1) * min(1.0, deferred + v_shape)
     whole = forward + inputs + weights
     return m * whole + float(bubble(costs, fill, float(m), Stage(forward, whole, weights), 0.0))
@@ -70,7 +67,7 @@ def test_zero_bubble_as_published():
 
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("p", STAGES)
-@pytest.mark.parametrize("schedule", BUBBLES)
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_one_microbatch_passes_all_stages(schedule, p, times):
     """No schedule is faster; a stage of a V shape may have computed half of its weight gradients before."""
     forward, inputs, weights = times

@@ -97,7 +97,7 @@ def unequal(models: Sequence[str], sizes: Sequence[tuple[int, int]], dp: int) ->
                 except RefusalError as refused:
                     yield f"{about} {refused.reason}"
                     continue
-                near = approximation(layout.plan(), MODELS[name].layers, MODELS[name].mtp_layers)
+                near = approximation(layout, MODELS[name].layers, MODELS[name].mtp_layers)
                 times = " ".join(number(float(t)) for t in (found.total, found.bubble, found.data, half.total))
                 yield f"{about} {times} {near or ''}"
 

@@ -12,6 +12,7 @@ from engine_samples import FITTED, SYSTEMS
 from engine_samples import estimator as sample_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layouts import layout
 from pipeline_simulation import folded_inputs, one_forward_one_backward, span, v_shaped, zero_bubble
 
 from trnspec.evaluation.result import RefusalError
@@ -33,7 +34,7 @@ from trnspec.perf.training.timeline import (
 )
 from trnspec.perf.training.unequal import v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED, Layout
-from trnspec.perf.work.stages import SCHEDULES, Split, in_flight
+from trnspec.perf.work.stages import in_flight
 from trnspec.perf.work.terms import terms
 
 TIMES = st.floats(0.01, 10.0)
@@ -179,8 +180,7 @@ def test_v_shaped_schedules_take_their_closed_form(schedule, p, m, w, f, b, end)
 
     check(drawn, total)
     assert not [e for e in drawn.events if e.name == SLACK]
-    held, folded = SCHEDULES[schedule]
-    flight = in_flight(Split(pp=float(p), held=held, folded=folded), float(m))
+    flight = in_flight(layout(pp=p, schedule=schedule, microbatches=m))
     assert 2 * flight == max(count for stage in range(p) for _, count in drawn.in_flight(stage))
 
 
@@ -266,7 +266,7 @@ LAYOUTS = [
 def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str) -> None:
     """Of every part, over all microbatches; forward and backward have what a layer takes in each."""
     estimator = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", calibration=calibration)
-    step, plan = estimator.step(layout), layout.plan()
+    step, plan = estimator.step(layout), layout
     of = costs(terms(estimator.model, estimator.machine), plan, links(plan, estimator.machine))
     parts = {name: float(value) for name in PARTS if (value := getattr(step, name))}
     passes = passes_of(parts, layout, of)
@@ -311,7 +311,7 @@ def test_what_may_be_in_either_pass_is_where_the_closed_form_has_it(name, schedu
     layout = Layout(
         tp=2, pp=4, dp=8, ep=8, seq=2048, global_batch=64, schedule=schedule, uneven=True, expert_overlap=True
     )
-    step, plan = on.step(layout), layout.plan()
+    step, plan = on.step(layout), layout
     of = costs(terms(on.model, on.machine), plan, links(plan, on.machine))
     parts = {part: float(value) for part in PARTS if (value := getattr(step, part))}
     drawn = timeline(passes_of(parts, layout, of), step.total)
@@ -331,7 +331,7 @@ ONE_STAGE = [
 @pytest.mark.parametrize("calibration", ["none", "trainium1-neuron"])
 def test_the_least_time_is_nearly_that_of_one_stage(layout: Layout, calibration: str) -> None:
     """A lower bound, which a step without a pipeline takes but for what overlaps."""
-    estimator, plan = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", calibration=calibration), layout.plan()
+    estimator, plan = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", calibration=calibration), layout
     of = costs(terms(estimator.model, estimator.machine), plan, links(plan, estimator.machine))
     least, total = (
         float(least_time(of, float(layout.microbatch), float(layout.microbatches))),

@@ -22,7 +22,8 @@ from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, Step, passes_of_layer, step, step_from_costs
 from trnspec.perf.training.unequal import Pipeline, Times, approximation, unequal_span
-from trnspec.perf.work.layout import DEFERRED, V_SHAPED, Layout
+from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
+from trnspec.perf.work.layout import V_SHAPED, Layout
 from trnspec.perf.work.terms import terms
 from trnspec.perf.work.transformer import transformer
 
@@ -35,7 +36,7 @@ LONG, WIDE = llama(126, 16384, 128, 8, 53248, 128256), llama(126, 1024, 16, 8, 2
 
 
 def timed(d, layers: float, layout: Layout = LAYOUT, **changes: float) -> Step:
-    return step(transformer(evolve(d, layers=layers, **changes)), layout.plan(), MACHINE)
+    return step(transformer(evolve(d, layers=layers, **changes)), layout, MACHINE)
 
 
 @pytest.mark.parametrize("d", [LONG, WIDE], ids=["layers", "output"])
@@ -55,7 +56,7 @@ def test_gradients_overlap_with_the_slowest_stage(d, layers):
     slow = evolve(MACHINE, **{f"byte_{i}": 1e3 * getattr(MACHINE, f"byte_{i}") for i in (1, 2, 3, 4)})
 
     def hidden(count: float) -> float:
-        model, plan = transformer(evolve(d, layers=count)), LAYOUT.plan()
+        model, plan = transformer(evolve(d, layers=count)), LAYOUT
         data = step(model, plan, slow).data
         assert data > 0.0
         return step(model, plan, evolve(slow, overlap=0.0)).data - data
@@ -80,7 +81,7 @@ def test_gradients_of_every_microbatch_overlap_with_the_bubble(vocabulary, sched
     h = WIDE.hidden
     d = llama(layers, h, 16, 8, 2816, vocabulary)
     model = transformer(evolve(d, mtp_layers=module, mtp_weights=2 * h**2, mtp_small=3 * h))
-    plan = evolve(LAYOUT, schedule=schedule, zero=2, global_batch=m * LAYOUT.dp).plan()
+    plan = evolve(LAYOUT, schedule=schedule, zero=2, global_batch=m * LAYOUT.dp)
     of = evolve(costs(terms(model, MACHINE), plan, links(plan, MACHINE)), data_byte=1e3)
     forward, backward, weights, _ = passes_of_layer(of, plan.microbatch * of.seq_tokens)
     found, alone = (step_from_costs(each, plan.microbatch, float(m)) for each in (of, evolve(of, available=0.0)))
@@ -172,7 +173,7 @@ def pipeline(schedule: str, p: int, m: int, v: int, layers: int) -> Pipeline:
         float(p),
         float(v),
         v_shape,
-        (p - 1.0) * DEFERRED.get(schedule, 0.0),
+        (p - 1.0) * LAYOUT_SCHEDULES[schedule].deferred,
         float(layers),
         0.0,
         float(m),
@@ -219,7 +220,7 @@ def test_a_step_is_its_execution(schedule):
         layout = evolve(
             LAYOUT, pp=p, dp=1, tp=4, global_batch=m, schedule=schedule, interleave=v, zero=0, recompute="full"
         )
-        model, plan = transformer(evolve(LONG, layers=float(layers), **mtp)), layout.plan()
+        model, plan = transformer(evolve(LONG, layers=float(layers), **mtp)), layout
         found, of = step(model, plan, MACHINE), costs(terms(model, MACHINE), plan, links(plan, MACHINE))
         tokens, fused = plan.microbatch * of.seq_tokens, schedule in FUSED
         forward, backward, weights, _ = passes_of_layer(of, tokens)
@@ -274,7 +275,7 @@ def test_what_may_be_in_either_pass_is_where_the_step_is_shortest(schedule):
 )
 def test_what_is_not_executed_is_stated(schedule, p, v, m, layers, ends):
     layout = evolve(LAYOUT, pp=p, dp=1, global_batch=m, schedule=schedule, interleave=v)
-    found = approximation(layout.plan(), float(layers), 0.0)
+    found = approximation(layout, float(layers), 0.0)
     assert (found and found[1:]) == ends
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from layouts import layout
 from pipeline_simulation import span, v_shaped
 
 from trnspec.perf.training.pass_order import order
 from trnspec.perf.training.unequal import v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED
-from trnspec.perf.work.stages import SCHEDULES, Split, in_flight
+from trnspec.perf.work.stages import in_flight
 
 
 @pytest.mark.parametrize("schedule", V_SHAPED)
@@ -21,8 +22,7 @@ def test_orders(schedule):
             assert [[(k, c, i) for k, i, c, _ in one] for one in v_shaped(p, m, schedule)] == orders
         change = {"F": 1, "B": 0, "W": -1}
         stored = [np.cumsum([change[kind] for kind, *_ in one]).max() for one in orders]
-        held, folded = SCHEDULES[schedule]
-        assert {2 * in_flight(Split(pp=float(p), held=held, folded=folded), float(m))} == set(stored)
+        assert {2 * in_flight(layout(pp=p, schedule=schedule, microbatches=m))} == set(stored)
 
 
 def executed(schedule: str, p: int, m: int, times: dict[str, float], output: tuple[float, float]) -> float:

@@ -16,8 +16,7 @@ from trnspec.perf.sweep.batch import Top, estimators, rows, sweep
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.work import frameworks
 from trnspec.perf.work.frameworks import FRAMEWORKS, Runtime, assumptions, resolved, runtime, size
-from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.memory import OPTIMIZERS
+from trnspec.perf.work.layout import OPTIMIZERS, Layout
 
 memory, training = keywords(memory_), keywords(training_)
 GIB = 2.0**30

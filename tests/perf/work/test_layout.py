@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from attrs import evolve, fields
+from attrs import evolve
 from dims_by_hand import LLAMA_3_8B, MIXTRAL
 
 from trnspec.evaluation.result import RefusalError
-from trnspec.perf.work.layout import BUBBLES, Layout, check, splits_sequence
-from trnspec.perf.work.memory import OPTIMIZERS
-from trnspec.perf.work.plan import Plan
-from trnspec.perf.work.stages import SCHEDULES
+from trnspec.perf.work.layout import Layout, splits_sequence, stacked
+from trnspec.perf.work.validity import check
 
 BASE = Layout(tp=8, pp=4, dp=16, cp=2, seq=8192, global_batch=256, microbatch=2)
 """1,024 ranks, eight microbatches of a replica."""
@@ -20,71 +19,68 @@ def test_counts():
     assert (1024, 8, 256 * 8192) == (BASE.ranks, BASE.microbatches, BASE.tokens)
 
 
-def test_plan():
-    assert Plan(
-        tp=8.0, pp=4.0, dp=16.0, cp=2.0, ep=1.0, seq=8192.0, microbatch=2.0, microbatches=8.0, bubble=1.0, deferred=0.0,
-        folded=0.0, v_shape=0.0, chunks=1.0, chunked=0.0, forward_first=0.0, sends=1.0, sharded=0.0, scattered=0.0,
-        gathered=0.0, full=0.0, selective=0.0, flash=1.0, sequence=0.0, overlap=0.0, weight_bytes=2.0, gradient_bytes=2.0,
-        update_bytes=28.0, activation_bytes=2.0, expert_split=8.0, per_node=1.0, sent=1.0, node_limit=0.0,
-        expert_overlap=1.0, load=1.0,
-    ) == BASE.plan()  # fmt: skip
-    assert {float} == {type(getattr(BASE.plan(), f.name)) for f in fields(Plan)}
-
-
-PLANS = {
-    "zero 1": ({"zero": 1}, {"sharded": 1.0}),
-    "zero 2": ({"zero": 2}, {"sharded": 1.0, "scattered": 1.0}),
-    "zero 3": ({"zero": 3}, {"sharded": 1.0, "scattered": 1.0, "gathered": 1.0}),
-    "full": ({"recompute": "full"}, {"full": 1.0}),
-    "selective": ({"recompute": "selective"}, {"selective": 1.0}),
-    "operators": ({"recompute": "operators"}, {"full": 0.5}),
-    "sequence": ({"sequence_parallel": True}, {"sequence": 1.0}),
-    "overlap": ({"overlap": True}, {"overlap": 1.0}),
+NUMBERS = {
+    "base": (
+        {},
+        {
+            "bubble": 1.0,
+            "deferred": 0.0,
+            "v_shape": 0.0,
+            "is_interleaved": 0.0,
+            "is_gpipe": 0.0,
+            "p2p_messages": 1,
+            "in_flight_ratio": 1.0,
+            "shards_optimizer": 0.0,
+            "shards_gradients": 0.0,
+            "shards_weights": 0.0,
+            "recomputed_share": 0.0,
+            "recomputes_scores": 0.0,
+            "sequence_split": 1,
+            "weight_bytes": 2.0,
+            "compute_bytes": 2.0,
+            "grad_bytes": 2.0,
+            "update_bytes": 28.0,
+            "expert_split": 8,
+            "per_node": 1.0,
+            "dispatch_ratio": 1.0,
+            "expert_load": 1.0,
+        },
+    ),
+    "zero 1": ({"zero": 1}, {"shards_optimizer": 1.0, "shards_gradients": 0.0}),
+    "zero 2": ({"zero": 2}, {"shards_optimizer": 1.0, "shards_gradients": 1.0, "shards_weights": 0.0}),
+    "zero 3": ({"zero": 3}, {"shards_optimizer": 1.0, "shards_gradients": 1.0, "shards_weights": 1.0}),
+    "full": ({"recompute": "full"}, {"recomputed_share": 1.0, "recomputes_scores": 0.0}),
+    "selective": ({"recompute": "selective"}, {"recomputed_share": 0.0, "recomputes_scores": 1.0}),
+    "operators": ({"recompute": "operators"}, {"recomputed_share": 0.5, "recomputes_scores": 0.0}),
+    "sequence": ({"sequence_parallel": True}, {"sequence_split": 8}),
     "interleaved": (
         {"schedule": "interleaved", "interleave": 4},
-        {"bubble": 0.25, "chunks": 4.0, "chunked": 1.0, "sends": 4.0},
+        {"bubble": 0.25, "is_interleaved": 1.0, "p2p_messages": 4, "in_flight_ratio": 1.0},
     ),
-    "zb1p": ({"schedule": "zb1p"}, {"bubble": 0.0, "deferred": 1.0}),
-    "zb2p": ({"schedule": "zb2p"}, {"bubble": 0.0, "deferred": 2.0}),
+    "gpipe": ({"schedule": "gpipe"}, {"bubble": 1.0, "is_gpipe": 1.0}),
+    "zb1p": ({"schedule": "zb1p"}, {"bubble": 0.0, "deferred": 1.0, "in_flight_ratio": 1.0}),
+    "zb2p": ({"schedule": "zb2p"}, {"bubble": 0.0, "deferred": 2.0, "in_flight_ratio": 2.0}),
     # In the shape of a V every stage is passed twice.
-    "zbv": ({"schedule": "zbv"}, {"bubble": 0.0, "folded": 1.0, "v_shape": 1.0, "sends": 2.0}),
-    "v-half": ({"schedule": "v-half"}, {"bubble": 0.5, "folded": 1.0, "v_shape": 2.0, "sends": 2.0}),
-    "v-min": ({"schedule": "v-min"}, {"bubble": 2.0 / 3.0, "folded": 1.0, "v_shape": 3.0, "sends": 2.0}),
-    "32 bit": ({"optimizer": "adam-fp32"}, {"weight_bytes": 4.0, "gradient_bytes": 4.0, "update_bytes": 28.0}),
-    "momentum": ({"optimizer": "sgd-momentum"}, {"update_bytes": OPTIMIZERS["sgd-momentum"].update_bytes}),
-    "not flash": ({"flash": False}, {"flash": 0.0}),
-    "not fused": ({"fused_loss": False}, {}),
+    "zbv": ({"schedule": "zbv"}, {"bubble": 0.0, "v_shape": 1.0, "p2p_messages": 2.0}),
+    "v-half": ({"schedule": "v-half"}, {"bubble": 0.5, "v_shape": 2.0, "p2p_messages": 2.0, "in_flight_ratio": 0.5}),
+    "v-min": ({"schedule": "v-min"}, {"bubble": 2.0 / 3.0, "v_shape": 3.0, "p2p_messages": 2.0}),
+    "32 bit": ({"optimizer": "adam-fp32"}, {"compute_bytes": 4.0, "grad_bytes": 4.0, "update_bytes": 28.0}),
+    "FSDP": ({"optimizer": "adam-fsdp"}, {"weight_bytes": 4.0, "compute_bytes": 2.0}),
+    "whole experts": ({"expert_tp": 1}, {"expert_split": 1}),
+    "capacity": ({"imbalance": 1.5, "capacity_factor": 1.25}, {"expert_load": 1.25}),
+    "imbalance": ({"imbalance": 1.5}, {"expert_load": 1.5}),
+    "per copy": ({"dispatch": "per-copy"}, {"per_node": 0.0}),
 }
 
 
-@pytest.mark.parametrize("case", PLANS)
-def test_plan_of(case):
-    asked, changed = PLANS[case]
-    assert evolve(BASE.plan(), **changed) == evolve(BASE, **asked).plan()
-
-
-def test_every_schedule_has_a_bubble_and_memory():
-    assert set(BUBBLES) <= set(SCHEDULES)
-
-
-@pytest.mark.parametrize("schedule", BUBBLES)
-def test_split(schedule):
-    interleave = 3 if schedule == "interleaved" else 1
-    split = evolve(BASE, schedule=schedule, interleave=interleave).split()
-    assert (8.0, 4.0, 16.0, 2.0, 1.0) == (split.tp, split.pp, split.dp, split.cp, split.ep)
-    assert (float(interleave), *SCHEDULES[schedule]) == (split.interleave, split.held, split.folded)
-
-
-def test_storing():
-    plain = BASE.storing()
-    assert (0.0, 0.0, 1.0, 1.0) == (plain.recompute, plain.sequence_parallel, plain.flash, plain.fused_loss)
-    other = evolve(BASE, recompute="full", sequence_parallel=True, flash=False).storing()
-    assert (2.0, 1.0, 0.0, 1.0) == (other.recompute, other.sequence_parallel, other.flash, other.fused_loss)
-    assert (1.0, 0.0) == (
-        evolve(BASE, fused_loss=False).storing().flash,
-        evolve(BASE, fused_loss=False).storing().fused_loss,
-    )
-    assert [1.0, 1.5] == [evolve(BASE, recompute=word).storing().recompute for word in ("selective", "operators")]
+@pytest.mark.parametrize("case", NUMBERS)
+def test_numbers_of_one_layout_and_of_an_array(case):
+    asked, expected = NUMBERS[case]
+    one = evolve(BASE, **asked)
+    assert expected == {name: getattr(one, name) for name in expected}
+    many = stacked([one, BASE])
+    for name, value in expected.items():
+        assert [value, getattr(BASE, name)] == np.broadcast_to(getattr(many, name), 2).tolist()
 
 
 REFUSED = [

@@ -23,46 +23,44 @@ from dims_by_hand import (
     llama,
 )
 from engine_catalogs import everything
+from layouts import layout
 
-from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as shipped_folder
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.measured.training import Case, training_cases
 from trnspec.perf.calibration.scores.training import peak
-from trnspec.perf.work.activations import layer_activations, recompute_code
-from trnspec.perf.work.frameworks import FRAMEWORKS
+from trnspec.perf.work.activations import activations, layer_activations
+from trnspec.perf.work.frameworks import FRAMEWORKS, Runtime
+from trnspec.perf.work.layout import OPTIMIZERS, SCHEDULES
 from trnspec.perf.work.memory import (
-    OPTIMIZERS,
-    Optimizer,
-    Split,
-    Storing,
-    activations,
     cache,
     held_parameters,
     inference_memory,
     kv_cache,
     model_state,
     peak_memory,
-    spread,
+    sharded,
     training_memory,
     transient_gradients,
 )
-from trnspec.perf.work.stages import SCHEDULES, in_flight, stage_layers
+from trnspec.perf.work.stages import in_flight, stage_layers
 
 GIB = 2.0**30
-ADAM, MEGATRON = OPTIMIZERS["adam"], OPTIMIZERS["adam-fp32-grads"]
+MEGATRON = "adam-fp32-grads"
+DROPOUT = Runtime(dropout=1.0)
 KEPT = {
-    "none": Storing(flash=0.0, dropout=1.0),
-    "sp": Storing(flash=0.0, dropout=1.0, sequence_parallel=1.0),
-    "selective": Storing(flash=0.0, dropout=1.0, recompute=1.0),
-    "selective+sp": Storing(flash=0.0, dropout=1.0, recompute=1.0, sequence_parallel=1.0),
-    "full": Storing(flash=0.0, dropout=1.0, recompute=2.0),
+    "none": {"flash": False},
+    "sp": {"flash": False, "sequence_parallel": True},
+    "selective": {"flash": False, "recompute": "selective"},
+    "selective+sp": {"flash": False, "recompute": "selective", "sequence_parallel": True},
+    "full": {"flash": False, "recompute": "full"},
 }
 
 
 def layers(d, split, kept, batch):
-    return activations(d, split, kept, seq=2048.0, microbatch=float(batch), microbatches=64.0).layers
+    asked = layout(seq=2048, microbatch=batch, microbatches=64, **split, **kept)
+    return activations(d, asked, runtime=DROPOUT).layers
 
 
 @pytest.mark.parametrize(
@@ -74,7 +72,7 @@ def layers(d, split, kept, batch):
     ],
 )  # fmt: skip
 def test_activations_in_print(d, batch, tp, pp, v, gib, percent):
-    split = Split(tp=float(tp), pp=float(pp), interleave=float(v))
+    split = {"tp": tp, "pp": pp, "interleave": v}
     found = [layers(d, split, kept, batch) / GIB for kept in KEPT.values()]
     assert all(math.isclose(e, a, rel_tol=1e-12) for e, a in zip(gib, found, strict=True)), found
     if percent:
@@ -83,16 +81,15 @@ def test_activations_in_print(d, batch, tp, pp, v, gib, percent):
 
 def test_the_530b_of_figure_1():
     """Korthikanti et al. 2022, with the numbers that calculon keeps of it (calculon/llm/validation.py)."""
-    split = Split(tp=8.0, pp=35.0, interleave=3.0)
+    split = {"tp": 8, "pp": 35, "interleave": 3}
     only = evolve(bare(GPT_530B), attention_small=0.0, embedding=0.0, head=0.0, outer_small=0.0)
-    state = model_state(only, evolve(split, interleave=1.0), MEGATRON).total
+    state = model_state(only, layout(tp=8, pp=35, optimizer=MEGATRON)).total
     found = (state, *(layers(GPT_530B, split, KEPT[name], 1) for name in ("none", "selective+sp")))
     assert pytest.approx((31.640625, 114.0234375, 23.076171875), rel=1e-4) == tuple(f / GIB for f in found)
 
 
 def test_one_layer_is_the_printed_formula():
     s, b, h, a, t = 2048.0, 4.0, 6144.0, 64.0, 8.0
-    split = Split(tp=t)
     closed = {
         "none": s * b * h * (10 + 24 / t + 5 * a * s / (h * t)),
         "sp": s * b * h / t * (34 + 5 * a * s / h),
@@ -100,7 +97,10 @@ def test_one_layer_is_the_printed_formula():
         "selective+sp": 34 * s * b * h / t,
         "full": 2 * s * b * h,
     }
-    found = {name: layer_activations(GPT_22B, split, kept, s, b) for name, kept in KEPT.items()}
+    found = {
+        name: layer_activations(GPT_22B, layout(tp=t, seq=s, microbatch=b, **kept), runtime=DROPOUT)
+        for name, kept in KEPT.items()
+    }
     assert pytest.approx(closed, rel=1e-12, abs=0) == found
 
 
@@ -108,39 +108,41 @@ def test_one_layer_is_the_printed_formula():
     ("d", "expected"), [(GPT_22B, 45.5625), (GPT_175B, 45.5625), (GPT_1T, 32.958984375)]
 )  # fmt: skip
 def test_state_of_the_layers_matrices(d, expected):
-    split = Split(tp=8.0, pp={GPT_22B: 1.0, GPT_175B: 8.0, GPT_1T: 64.0}[d])
+    asked = layout(tp=8, pp={GPT_22B: 1, GPT_175B: 8, GPT_1T: 64}[d], optimizer=MEGATRON)
     only = evolve(bare(d), attention_small=0.0, embedding=0.0, head=0.0, outer_small=0.0)
-    assert expected == model_state(only, split, MEGATRON).total / GIB
+    assert expected == model_state(only, asked).total / GIB
 
 
 ESTIMATES = [
-    (bare(GPT_175B), 2048, Split(tp=8.0, pp=8.0), 0.0, 50_348_611_584, 9.585953),
-    (bare(GPT_175B), 2048, Split(tp=8.0, pp=8.0, dp=8.0, interleave=3.0), 1.0, 20_978_588_160, 12.381856),
-    (LLAMA_3_8B, 8192, Split(dp=8.0), 1.0, 60_226_959_360, 36.070374),
+    (bare(GPT_175B), 2048, {"tp": 8, "pp": 8}, 50_348_611_584, 9.585953),
+    (bare(GPT_175B), 2048, {"tp": 8, "pp": 8, "dp": 8, "interleave": 3, "zero": 1}, 20_978_588_160, 12.381856),
+    (LLAMA_3_8B, 8192, {"dp": 8, "zero": 1}, 60_226_959_360, 36.070374),
 ]
 
 
-@pytest.mark.parametrize(("d", "seq", "split", "zero", "state", "gib"), ESTIMATES)
-def test_megatrons_estimator_for_dense_models(d, seq, split, zero, state, gib):
-    assert state == model_state(d, split, MEGATRON, zero, shares="even").total
-    kept = Storing(recompute=1.0, sequence_parallel=1.0, dropout=1.0, form="published")
-    found = activations(d, split, kept, seq=float(seq), microbatch=1.0, microbatches=64.0)
+@pytest.mark.parametrize(("d", "seq", "split", "state", "gib"), ESTIMATES)
+def test_megatrons_estimator_for_dense_models(d, seq, split, state, gib):
+    kept = {"recompute": "selective", "sequence_parallel": True, "optimizer": MEGATRON}
+    asked = layout(seq=seq, microbatches=64, **split, **kept)
+    # It counts keys and values of all query heads, and two tensors in the network even with a gate.
+    published = evolve(d, kv_elements=2 * d.hidden, kv_heads=d.heads, matrices=2.0)
+    found = activations(published, asked, runtime=DROPOUT)
     assert gib == round(found.total / GIB, 6)
     assert found.recomputed == 0.0
     # What Megatron-LM leaves to its first stage differs by the final norm alone, which is on the last.
-    there = model_state(d, split, MEGATRON, zero).total
-    assert abs(there - state) <= 18 * d.outer_small
+    assert abs(model_state(d, asked).total - state) <= 18 * d.outer_small
 
 
 def test_megatrons_estimator_for_the_state_of_mixtral():
-    split = Split(pp=4.0, dp=16.0, ep=8.0)
-    found = model_state(MIXTRAL, split, MEGATRON, 1.0, shares="even")
-    assert (2.0, 20_063_312_640) == (split.expert_copies, found.total)
+    split = layout(pp=4, dp=16, ep=8, zero=1, optimizer=MEGATRON)
+    found = model_state(MIXTRAL, split)
+    assert 2.0 == split.expert_copies
+    assert abs(found.total - 20_063_312_640) <= 18 * MIXTRAL.outer_small
 
 
 def test_zero_in_print():
     # Rajbhandari et al. 2020, figure 1, prints 120, 31.4, 16.6 and 1.9 GB.
-    found = [spread(7.5e9, 64.0, ADAM, float(z)).total / 1e9 for z in range(4)]
+    found = [sharded(7.5e9, layout(zero=z), 64.0).total / 1e9 for z in range(4)]
     assert found == [120, 31.40625, 16.640625, 1.875]
 
 
@@ -150,7 +152,7 @@ def test_gpt_oss_120b_fits_in_sixteen_logical_cores():
     d = evolve(d, qk_size=64.0, v_size=64.0, kv_elements=1024.0, attention_weights=2.0 * 2880 * (4096 + 512),
                attention_small=2.0 * 2880 + 64 + 4096 + 1024 + 2880, expert_small=3.0 * 2880 + 1)  # fmt: skip
     assert 116.83 == round(parameters(d) / 1e9, 2)
-    each = {tp: inference_memory(d, Split(tp=float(tp)), context=0.0, batch=0.0, step_tokens=0.0) for tp in (8, 16)}
+    each = {tp: inference_memory(d, layout(tp=tp), context=0.0, batch=0.0, step_tokens=0.0) for tp in (8, 16)}
     # Split evenly 27.20 and 13.60 GiB; routers, norms and outer biases are whole on every rank and add to that.
     assert [27.20, 13.60] == [round(2 * parameters(d) / tp / GIB, 2) for tp in each]
     for tp, memory in each.items():
@@ -185,10 +187,10 @@ def test_cache_is_split_by_heads_and_then_repeated():
 
 def test_cache_over_stages_sequences_and_tokens():
     whole = kv_cache(LLAMA_3_8B, 4096.0, 8.0)
-    assert whole / 4 == cache(LLAMA_3_8B, Split(pp=4.0), 4096.0, 8.0)
-    assert whole / 8 == cache(LLAMA_3_8B, Split(dp=4.0, cp=2.0), 4096.0, 8.0)
+    assert whole / 4 == cache(LLAMA_3_8B, layout(pp=4), 4096.0, 8.0)
+    assert whole / 8 == cache(LLAMA_3_8B, layout(dp=4, cp=2), 4096.0, 8.0)
     # Nine sequences on four copies: one of them has three.
-    assert whole / 8 * 3 == cache(LLAMA_3_8B, Split(dp=4.0), 4096.0, 9.0)
+    assert whole / 8 * 3 == cache(LLAMA_3_8B, layout(dp=4), 4096.0, 9.0)
 
 
 def test_windowed_layers_keep_their_window():
@@ -198,106 +200,105 @@ def test_windowed_layers_keep_their_window():
 
 
 def test_microbatches_in_flight():
-    one_by_one = [in_flight(Split(pp=4.0), 8.0, float(k)) for k in range(4)]
+    one_by_one = [in_flight(layout(pp=4, microbatches=8), k) for k in range(4)]
     assert [4.0, 3.0, 2.0, 1.0] == one_by_one
-    assert [3.0, 3.0, 2.0, 1.0] == [in_flight(Split(pp=4.0), 3.0, float(k)) for k in range(4)]
-    assert 8 * (1 + Fraction(7, 24)) == Fraction(in_flight(Split(pp=8.0, interleave=3.0), 64.0)).limit_denominator(99)
-    assert 4.0 == in_flight(Split(pp=8.0, interleave=3.0), 4.0)
+    assert [3.0, 3.0, 2.0, 1.0] == [in_flight(layout(pp=4, microbatches=3), k) for k in range(4)]
+    assert 8 * (1 + Fraction(7, 24)) == Fraction(
+        in_flight(layout(pp=8, interleave=3, microbatches=64))
+    ).limit_denominator(99)
+    assert 4.0 == in_flight(layout(pp=8, interleave=3, microbatches=4))
     for name, expected in {"gpipe": 64, "zb1p": 8, "zb2p": 16, "zbv": 8, "v-half": 5, "v-min": 4}.items():
-        held, folded = SCHEDULES[name]
-        assert expected == in_flight(Split(pp=8.0, held=held, folded=folded), 64.0), name
-    assert 8.0 == in_flight(Split(pp=8.0, held=1.0, folded=1.0), 64.0, 7.0)
+        assert expected == in_flight(layout(pp=8, schedule=name, microbatches=64)), name
+    assert 8.0 == in_flight(layout(pp=8, schedule="zbv", microbatches=64), 7)
 
 
-@pytest.mark.parametrize("held", SCHEDULES.values(), ids=SCHEDULES)
-def test_one_stage_holds_one_microbatch(held):
-    if held[0] < 2:
-        assert 1.0 == in_flight(Split(held=held[0], folded=held[1]), 1.0)
-        assert 1.0 == in_flight(Split(interleave=4.0), 9.0)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_one_stage_holds_one_microbatch(schedule):
+    assert 1.0 == in_flight(layout(schedule=schedule))
+    assert 1.0 == in_flight(layout(interleave=4, microbatches=9))
 
 
 def test_layers_of_a_stage():
     d = evolve(LATENT, layers=24.0, expert_layers=19.0)
-    assert [(5, 1), (0, 6), (0, 6), (0, 6)] == [stage_layers(d, Split(pp=4.0), float(k)) for k in range(4)]
+    assert [(5, 1), (0, 6), (0, 6), (0, 6)] == [stage_layers(d, layout(pp=4), float(k)) for k in range(4)]
     # Chunks of three: the first five layers are the first chunk of stage 0 and part of that of stage 1.
-    twice = Split(pp=4.0, interleave=2.0)
+    twice = layout(pp=4, interleave=2)
     assert [(3, 3), (2, 4), (0, 6), (0, 6)] == [stage_layers(d, twice, float(k)) for k in range(4)]
     more = evolve(d, expert_layers=10.0)
     assert [(5, 1), (3, 3), (3, 3), (3, 3)] == [stage_layers(more, twice, float(k)) for k in range(4)]
     # In a V the first and the last three layers are with stage 0.
-    assert [(3, 3), (2, 4), (0, 6), (0, 6)] == [stage_layers(d, Split(pp=4.0, folded=1.0), float(k)) for k in range(4)]
+    assert [(3, 3), (2, 4), (0, 6), (0, 6)] == [
+        stage_layers(d, layout(pp=4, schedule="zbv"), float(k)) for k in range(4)
+    ]
     dense = evolve(d, expert_layers=0.0)
-    assert [(6, 0)] * 4 == [stage_layers(dense, Split(pp=4.0, folded=1.0), float(k)) for k in range(4)]
+    assert [(6, 0)] * 4 == [stage_layers(dense, layout(pp=4, schedule="zbv"), float(k)) for k in range(4)]
 
 
 def test_embedding_and_output_of_a_pipeline():
     h, v, tied = 4096, 128256, evolve(LLAMA_3_8B, tied=1.0)
     layer = (8_030_261_248 - 2 * v * h - h) / 32
-    four = Split(pp=4.0)
+    four = layout(pp=4)
     assert [8 * layer + v * h, 8 * layer, 8 * layer, 8 * layer + v * h + h] == [
         held_parameters(LLAMA_3_8B, four, float(k)).dense for k in range(4)
     ]
     assert held_parameters(LLAMA_3_8B, four, 3.0) == held_parameters(tied, four, 3.0)
-    assert v * h == held_parameters(LLAMA_3_8B, Split()).dense - held_parameters(tied, Split()).dense
+    assert v * h == held_parameters(LLAMA_3_8B, layout()).dense - held_parameters(tied, layout()).dense
     assert [parameters(d) for d in (LLAMA_3_8B, tied)] == [
-        held_parameters(d, Split()).dense for d in (LLAMA_3_8B, tied)
+        held_parameters(d, layout()).dense for d in (LLAMA_3_8B, tied)
     ]
     # In a V both are on the first stage.
-    bent = Split(pp=4.0, folded=1.0)
+    bent = layout(pp=4, schedule="zbv")
     assert [True, False, False, False] == [held_parameters(tied, bent, float(k)).dense > 8 * layer for k in range(4)]
 
 
 @pytest.mark.parametrize("d", [LLAMA_3_8B, GPT_175B, MIXTRAL, LATENT])
 def test_stages_hold_all_parameters_once(d):
     whole = parameters(d)
-    assert whole == sum(held_parameters(d, Split()))
+    assert whole == sum(held_parameters(d, layout()))
     untied = whole + d.tied * d.head
-    split = Split(pp=3.0)
+    split = layout(pp=3)
     assert math.isclose(untied, sum(sum(held_parameters(d, split, float(k))) for k in range(3)), rel_tol=1e-12)
 
 
 def test_experts_are_split_over_ranks_and_their_state_over_fewer_copies():
-    split = Split(tp=2.0, dp=8.0, ep=4.0)
+    split = layout(tp=2, dp=8, ep=4)
     held = held_parameters(MIXTRAL, split)
     assert 32 * 8 / 4 * MIXTRAL.expert_weights / 2 == held.experts
     assert 2.0 == split.expert_copies
-    state = model_state(MIXTRAL, split, ADAM, 3.0)
+    state = model_state(MIXTRAL, evolve(split, zero=3))
     assert 16 * (held.dense / 8 + held.experts / 2) == state.total
-    alone = evolve(split, expert_tp=1.0)
+    alone = evolve(split, expert_tp=1)
     assert (4.0, 2 * held.experts) == (alone.expert_copies, held_parameters(MIXTRAL, alone).experts)
 
 
 def test_too_few_heads_of_keys_and_values_are_repeated():
-    sixteen = held_parameters(LLAMA_3_8B, Split(tp=16.0)).dense
+    sixteen = held_parameters(LLAMA_3_8B, layout(tp=16)).dense
     matrices = parameters(LLAMA_3_8B) - 65 * 4096
     assert matrices / 16 + 65 * 4096 + 32 * 4096 * 2048 * (1 / 8 - 1 / 16) == sixteen
 
 
 def test_activations_follow_the_form():
-    s, h, storing = 1024.0, 4096.0, Storing(recompute=1.0)
+    s, h = 1024, 4096.0
+    asked = layout(seq=s, recompute="selective")
     # Norms and inputs 4 h, queries and output 2 h, keys and values h/4 each, three tensors of the network.
-    assert 2 * s * (4 * h + 2 * h + h / 2 + 3 * 14336) == layer_activations(LLAMA_3_8B, Split(), storing, s, 1.0)
+    assert 2 * s * (4 * h + 2 * h + h / 2 + 3 * 14336) == layer_activations(LLAMA_3_8B, asked)
     # Twice as much inside, what an expert is sent and answers, and the router in 32 bit.
     each = 2 * s * (4 * h + 2 * h + h / 2 + 2 * (3 * 14336 + 2 * h)) + 4 * 8 * s
-    assert each == layer_activations(MIXTRAL, Split(), storing, s, 1.0, 1.0)
+    assert each == layer_activations(MIXTRAL, asked, 1.0)
     latent = 2 * s * (4 * 2048 + 2 * 16 * (192 + 128) + 576 + 3 * 10944)
-    assert latent == layer_activations(LATENT, Split(), storing, s, 1.0)
-    assert layer_activations(LLAMA_3_8B, Split(cp=4.0), storing, s, 1.0) == layer_activations(
-        LLAMA_3_8B, Split(), storing, s / 4, 1.0
-    )
+    assert latent == layer_activations(LATENT, asked)
+    quarter = layer_activations(LLAMA_3_8B, evolve(asked, seq=s // 4))
+    assert quarter == layer_activations(LLAMA_3_8B, evolve(asked, cp=4))
 
 
 def test_recomputing_holds_a_layer_in_passing():
-    full = Storing(recompute=2.0)
-    found = activations(LLAMA_3_8B, Split(), full, seq=1024.0, microbatch=1.0, microbatches=1.0)
-    assert layer_activations(LLAMA_3_8B, Split(), Storing(), 1024.0, 1.0) == found.recomputed
+    found = activations(LLAMA_3_8B, layout(seq=1024, recompute="full"))
+    assert layer_activations(LLAMA_3_8B, layout(seq=1024)) == found.recomputed
     assert 32 * 2 * 1024 * 4096 == found.layers
-    written = Storing(recompute=1.0, flash=0.0)
-    found = activations(LLAMA_3_8B, Split(), written, seq=1024.0, microbatch=1.0, microbatches=1.0)
+    found = activations(LLAMA_3_8B, layout(seq=1024, recompute="selective", flash=False))
     assert 32 * 1024 * 1024 * 2 == found.recomputed
 
 
-OPERATORS = Storing(recompute=1.5)
 KEPT_OPERATORS = {
     # What goes in, queries, values, attention's output, gate, down.
     "gated": (LLAMA_3_8B, {}, 0.0, {}, 4096 + 4096 + 1024 + 4096 + 14336 + 4096),
@@ -307,41 +308,40 @@ KEPT_OPERATORS = {
     # The keys and values of all heads are made of the compressed vector.
     "latent": (LATENT, {}, 0.0, {}, 2048 + 16 * 192 + 16 * (192 + 128) + 16 * 128 + 10944 + 2048),
     # The sum of each rank is whole.
-    "split": (LLAMA_3_8B, {"tp": 8.0}, 0.0, {}, 2 * 4096 + (4096 + 1024 + 4096 + 14336) / 8),
+    "split": (LLAMA_3_8B, {"tp": 8}, 0.0, {}, 2 * 4096 + (4096 + 1024 + 4096 + 14336) / 8),
     # Two reduce-scatters of what is split along the sequence.
-    "sequence": (LLAMA_3_8B, {"tp": 8.0}, 0.0, {"sequence_parallel": 1.0},
+    "sequence": (LLAMA_3_8B, {"tp": 8, "sequence_parallel": True}, 0.0, {},
                  4096 + (3 * 4096 + 4096 + 1024 + 4096 + 14336) / 8),
-    "repeated": (LLAMA_3_8B, {"tp": 16.0}, 0.0, {}, 2 * 4096 + 128 + (4096 + 4096 + 14336) / 16),
-    "whole experts": (MIXTRAL, {"tp": 2.0, "ep": 2.0, "expert_tp": 1.0}, 1.0, {},
+    "repeated": (LLAMA_3_8B, {"tp": 16}, 0.0, {}, 2 * 4096 + 128 + (4096 + 4096 + 14336) / 16),
+    "whole experts": (MIXTRAL, {"tp": 2, "ep": 2, "expert_tp": 1}, 1.0, {},
                       4096 + (4096 + 1024 + 4096) / 2 + (14336 + 4096)),
     # One rank has no reduce-scatter.
-    "alone": (LLAMA_3_8B, {}, 0.0, {"sequence_parallel": 1.0}, 31744),
-    "scores": (LLAMA_3_8B, {}, 0.0, {"flash": 0.0}, 31744),
-    "32 bit": (LLAMA_3_8B, {"cp": 4.0}, 0.0, {"element_bytes": 4.0}, 31744 / 2),
+    "alone": (LLAMA_3_8B, {"sequence_parallel": True}, 0.0, {}, 31744),
+    "scores": (LLAMA_3_8B, {"flash": False}, 0.0, {}, 31744),
+    "32 bit": (LLAMA_3_8B, {"cp": 4}, 0.0, {"activation_bytes": 4.0}, 31744 / 2),
 }  # fmt: skip
-"""A model, its split, whether the layer has experts, what else is asked, and the elements that are kept of a token."""
+"""A model, its layout, whether the layer has experts, what software needs, and the elements that are kept of a token."""
 
 
 @pytest.mark.parametrize("case", KEPT_OPERATORS)
 def test_what_checkpointing_of_operators_keeps(case):
     d, split, expert, more, elements = KEPT_OPERATORS[case]
-    kept = evolve(OPERATORS, **more)
-    assert 2 * 1024 * 3 * elements == layer_activations(d, Split(**split), kept, 1024.0, 3.0, expert)
+    asked = layout(seq=1024, microbatch=3, recompute="operators", **split)
+    assert 2 * 1024 * 3 * elements == layer_activations(d, asked, expert, Runtime(**more))
 
 
 def test_checkpointing_of_operators_holds_a_layer_in_passing():
-    ask = {"seq": 1024.0, "microbatch": 1.0, "microbatches": 1.0}
-    for flash in (0.0, 1.0):
-        found = activations(LLAMA_3_8B, Split(), evolve(OPERATORS, flash=flash), **ask)
-        assert layer_activations(LLAMA_3_8B, Split(), Storing(flash=flash), 1024.0, 1.0) == found.recomputed
+    for flash in (False, True):
+        found = activations(LLAMA_3_8B, layout(seq=1024, recompute="operators", flash=flash))
+        assert layer_activations(LLAMA_3_8B, layout(seq=1024, flash=flash)) == found.recomputed
         assert 32 * 2 * 1024 * 31744 == found.layers
 
 
 def test_a_loss_of_operators_one_after_the_other():
-    ask = {"seq": 1024.0, "microbatch": 2.0, "microbatches": 1.0}
     for tp in (1, 8):
-        split, stream, logits = Split(tp=float(tp)), 2 * 2 * 2048 * 4096, 2048 * 128256 / tp
-        found = [activations(LLAMA_3_8B, split, Storing(fused_loss=f), **ask) for f in (1.0, 0.0)]
+        stream, logits = 2 * 2 * 2048 * 4096, 2048 * 128256 / tp
+        asked = layout(tp=tp, seq=1024, microbatch=2)
+        found = [activations(LLAMA_3_8B, evolve(asked, fused_loss=f)) for f in (True, False)]
         assert [stream + 4 * logits, stream + 14 * logits] == [f.output for f in found]
         assert found[0]._replace(output=0.0) == found[1]._replace(output=0.0)
 
@@ -385,11 +385,10 @@ SIMUMAX = {
 
 @pytest.mark.parametrize(("tp", "pp", "cp", "seq", "measured"), SIMUMAX.values(), ids=SIMUMAX)
 def test_measured_memory_of_megatron(tp, pp, cp, seq, measured):
-    d, split = llama(4, 16384, 128, 16, 53248, 128256), Split(tp=float(tp), pp=float(pp), cp=float(cp))
-    split = evolve(split, dp=8.0 / split.ranks)
-    kept = Storing(sequence_parallel=float(tp > 1))
+    d = llama(4, 16384, 128, 16, 53248, 128256)
+    split = {"tp": tp, "pp": pp, "cp": cp, "dp": 8 // (tp * pp * cp), "sequence_parallel": tp > 1, "zero": 1}
     needs = {
-        name: peak_memory(d, split, kept, OPTIMIZERS[name], seq=float(seq), microbatch=1.0, microbatches=4.0, zero=1.0)
+        name: peak_memory(d, layout(seq=seq, microbatches=4, optimizer=name, **split))
         for name in (FRAMEWORKS["megatron"].optimizer, "adam")
     }
     errors = {name: needed / GIB / measured - 1.0 for name, needed in needs.items()}
@@ -400,50 +399,48 @@ def test_measured_memory_of_megatron(tp, pp, cp, seq, measured):
 def test_gradients_before_they_are_accumulated():
     d, h, v = LLAMA_3_8B, 4096, 128256
     widest = 2 * h * 2 * 14336 / 4
-    first, middle, last = (transient_gradients(d, Split(tp=4.0, pp=4.0), Storing(), float(k)) for k in (0, 1, 3))
+    first, middle, last = (transient_gradients(d, layout(tp=4, pp=4), k) for k in (0, 1, 3))
     assert (widest + 2 * v * h / 4, widest, widest + 2 * v * h / 4) == (first, middle, last)
     # Embedding and output on one stage are not computed at the same time.
-    assert first == transient_gradients(d, Split(tp=4.0), Storing())
-    assert widest == transient_gradients(d, Split(tp=4.0), Storing(fused_loss=0.0))
+    assert first == transient_gradients(d, layout(tp=4))
+    assert widest == transient_gradients(d, layout(tp=4, fused_loss=False))
     # Of an expert the matrices are smaller than queries, keys and values.
-    assert 2 * 2 * h * 14336 / 4 == transient_gradients(MIXTRAL, Split(tp=4.0, pp=2.0), Storing()) - 2 * 32000 * h / 4
+    assert 2 * 2 * h * 14336 / 4 == transient_gradients(MIXTRAL, layout(tp=4, pp=2)) - 2 * 32000 * h / 4
     small = evolve(MIXTRAL, expert_width=512.0)
-    assert 2 * 6144 * h == transient_gradients(small, Split(pp=3.0), Storing(), 1.0)
+    assert 2 * 6144 * h == transient_gradients(small, layout(pp=3), 1.0)
 
 
 def test_modules_of_multi_token_prediction_take_memory():
     d, h, v = LLAMA_3_8B, 4096.0, 128256.0
     module = evolve(d, mtp_layers=1.0, mtp_weights=2 * h * h, mtp_small=3 * h)
-    question = {"seq": 8192.0, "microbatch": 1.0, "microbatches": 4.0}
-    without, with_ = (training_memory(one, Split(), Storing(), ADAM, **question) for one in (d, module))
+    without, with_ = (training_memory(one, layout(seq=8192, microbatches=4)) for one in (d, module))
     layer = d.attention_weights + d.mlp_weights + 2 * h
     assert 2 * (layer + 2 * h * h + 3 * h) == with_.weights - without.weights
     assert 33 * without.activations == 32 * with_.activations
     # Two inputs that are joined, those of norm and output, and logits.
     assert 8192 * (8 * h + 4 * v) == with_.embeddings_and_logits - without.embeddings_and_logits
     # Of four stages the last has fewer layers: the module and both outputs count as three.
-    layers = [sum(stage_layers(module, Split(pp=4.0), float(k))) for k in range(4)]
+    layers = [sum(stage_layers(module, layout(pp=4), float(k))) for k in range(4)]
     assert [9.0, 9.0, 9.0, 5.0 + 1.0] == layers
     served = {"context": 8192.0, "batch": 1.0, "step_tokens": 1.0, "stage": 3.0}
-    assert inference_memory(d, Split(pp=4.0), **served) == inference_memory(module, Split(pp=4.0), **served)
+    assert inference_memory(d, layout(pp=4), **served) == inference_memory(module, layout(pp=4), **served)
 
 
 def test_buffers_of_communication():
-    split, kept = Split(pp=2.0, dp=4.0), Storing()
-    ask = {"seq": 1024.0, "microbatch": 2.0, "microbatches": 4.0}
+    asked = layout(pp=2, dp=4, seq=1024, microbatch=2, microbatches=4)
     sent = 2 * 1024 * 2 * 4096 * 2
-    assert sent == training_memory(LLAMA_3_8B, split, kept, ADAM, **ask).buffers
+    assert sent == training_memory(LLAMA_3_8B, asked).buffers
     gathered = 2 * 2 * (LLAMA_3_8B.attention_weights + LLAMA_3_8B.mlp_weights)
-    assert sent + gathered == training_memory(LLAMA_3_8B, split, kept, ADAM, **ask, zero=3.0).buffers
-    assert 0.0 == training_memory(LLAMA_3_8B, Split(), kept, ADAM, **ask, zero=3.0).buffers
+    assert sent + gathered == training_memory(LLAMA_3_8B, evolve(asked, zero=3)).buffers
+    assert 0.0 == training_memory(LLAMA_3_8B, evolve(asked, pp=1, dp=1, zero=3)).buffers
 
 
 @pytest.mark.parametrize("d", [LLAMA_3_8B, GPT_175B, MIXTRAL, evolve(LATENT, layers=24.0, expert_layers=22.0)])
 @pytest.mark.parametrize("pp", [1, 2, 4, 8])
 def test_the_peak_is_that_of_the_worst_stage(d, pp):
-    split, ask = Split(tp=2.0, pp=float(pp)), {"seq": 2048.0, "microbatch": 1.0, "microbatches": 8.0}
-    each = [training_memory(d, split, Storing(), ADAM, **ask, stage=float(k)).total for k in range(pp)]
-    assert max(each) == peak_memory(d, split, Storing(), ADAM, **ask)
+    asked = layout(tp=2, pp=pp, seq=2048, microbatches=8)
+    each = [training_memory(d, asked, stage=float(k)).total for k in range(pp)]
+    assert max(each) == peak_memory(d, asked)
 
 
 def test_optimizers():
@@ -451,11 +448,3 @@ def test_optimizers():
     assert {
         "adam": 16, "adam-fp32-grads": 18, "adam-fp32": 16, "adam-fsdp": 16, "adam-bf16": 8, "adam-8bit": 10, "sgd-momentum": 12,
     } == each  # fmt: skip
-    assert 3e9 == spread(1e9, 1.0, Optimizer(weight_bytes=1.0, grad_bytes=1.0, state_bytes=1.0), 0.0).total
-
-
-def test_words_for_recomputing():
-    words = ("none", "selective", "operators", "full", 1.25)
-    assert [0.0, 1.0, 1.5, 2.0, 1.25] == [recompute_code(word) for word in words]
-    with pytest.raises(UsageError, match="unknown recompute 'half'; expected one of none, selective, full, operators"):
-        recompute_code("half")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
+from layouts import layout
 from rules_world import shipped
 
 from trnspec.model.transformers.counting import dimensions
@@ -12,7 +13,6 @@ from trnspec.perf.serving.forward_pass import IDEAL, Deployment, cache_bytes, ke
 from trnspec.perf.work.flops import attention_flops
 from trnspec.perf.work.memory import inference_memory, kv_cache
 from trnspec.perf.work.reach import common_heads, mean, reaches
-from trnspec.perf.work.stages import Split
 from trnspec.perf.work.transformer import transformer
 
 CLOSE = 1e-12
@@ -51,7 +51,7 @@ def test_ranks_hold_whole_heads_of_each_kind_of_layer():
     assert expected == pytest.approx(kept_bytes(model, 1000.0, 2.0, 8.0), rel=CLOSE)
     assert (9 * 4 + 39 * 8) * 320 * 2 == pytest.approx(cache_bytes(model, 2.0), rel=CLOSE)
     split, whole = (
-        inference_memory(MIMO, Split(tp=t), context=0.0, batch=0.0, step_tokens=0.0).weights for t in (8.0, 1.0)
+        inference_memory(MIMO, layout(tp=t), context=0.0, batch=0.0, step_tokens=0.0).weights for t in (8.0, 1.0)
     )
     small = MIMO.attention_small * 48 + MIMO.outer_small + 47 * (MIMO.router_weights + MIMO.router_small)
     twice = 9 * 4096 * 4 * 320 / 8

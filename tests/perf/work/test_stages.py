@@ -10,11 +10,11 @@ from attrs import evolve
 from dims_by_hand import LATENT, LLAMA_3_8B
 from hypothesis import example, given
 from hypothesis import strategies as st
+from layouts import layout
 
-from trnspec.perf.work.memory import OPTIMIZERS, Storing, peak_memory, training_memory
-from trnspec.perf.work.stages import Split, extreme_layers, in_flight, stage_layers
-
-ADAM = OPTIMIZERS["adam"]
+from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.memory import peak_memory, training_memory
+from trnspec.perf.work.stages import extreme_layers, in_flight, stage_layers
 
 
 def sizes(layers: int, chunks: int) -> list[int]:
@@ -25,17 +25,17 @@ def sizes(layers: int, chunks: int) -> list[int]:
     return dealt
 
 
-def stages(layers: int, split: Split) -> list[list[range]]:
+def stages(layers: int, split: Layout) -> list[list[range]]:
     """The layers of the chunks of each stage."""
     pp = int(split.pp)
-    count = 2 * pp if split.folded else pp * int(split.interleave)
+    count = 2 * pp if split.v_shape else pp * int(split.interleave)
     starts = list(itertools.accumulate(sizes(layers, count), initial=0))
     chunks = [range(a, b) for a, b in itertools.pairwise(starts)]
-    return [[chunks[k], chunks[-1 - k]] if split.folded else chunks[k::pp] for k in range(pp)]
+    return [[chunks[k], chunks[-1 - k]] if split.v_shape else chunks[k::pp] for k in range(pp)]
 
 
 SPLITS = st.builds(
-    lambda pp, kind: Split(pp=float(pp), interleave=float(max(1, kind)), folded=float(kind == 0)),
+    lambda pp, kind: layout(pp=pp, interleave=max(1, kind), schedule="1f1b" if kind else "zbv"),
     st.integers(1, 12), st.integers(0, 4),
 )  # fmt: skip
 
@@ -50,8 +50,8 @@ def test_every_stage_has_the_layers_of_its_chunks(layers, dense, split):
         expected.append((sum(i < dense for i in mine), sum(i >= dense for i in mine)))
     assert expected == [stage_layers(d, split, float(k)) for k in range(int(split.pp))]
     each = [a + b for a, b in expected]
-    last = 0 if split.folded else -1
-    assert (max(each), each[last]) == extreme_layers(float(layers), split.pp, split.interleave, split.folded)[:2]
+    last = 0 if split.v_shape else -1
+    assert (max(each), each[last]) == extreme_layers(float(layers), split.pp, split.interleave, split.v_shape)[:2]
 
 
 @pytest.mark.parametrize(
@@ -66,37 +66,34 @@ def test_every_stage_has_the_layers_of_its_chunks(layers, dense, split):
 )  # fmt: skip
 def test_unequal_stages(layers, pp, expected):
     d = evolve(LLAMA_3_8B, layers=float(layers))
-    assert [(n, 0) for n in expected] == [stage_layers(d, Split(pp=float(pp)), float(k)) for k in range(pp)]
+    assert [(n, 0) for n in expected] == [stage_layers(d, layout(pp=pp), float(k)) for k in range(pp)]
 
 
 def test_modules_of_multi_token_prediction_are_with_the_output():
     d = evolve(LATENT, layers=24.0, expert_layers=19.0, mtp_layers=2.0)
     # Two modules and three outputs count as five layers: 7, 8, 7 and 2 + 2.
-    assert [(5, 2), (0, 8), (0, 7), (0, 4)] == [stage_layers(d, Split(pp=4.0), float(k)) for k in range(4)]
-    folded = Split(pp=4.0, folded=1.0)
+    assert [(5, 2), (0, 8), (0, 7), (0, 4)] == [stage_layers(d, layout(pp=4), float(k)) for k in range(4)]
+    folded = layout(pp=4, schedule="zbv")
     assert [(3, 5), (2, 4), (0, 6), (0, 6)] == [stage_layers(d, folded, float(k)) for k in range(4)]
     dense = evolve(d, expert_layers=0.0)
-    assert [(7, 0), (8, 0), (7, 0), (4, 0)] == [stage_layers(dense, Split(pp=4.0), float(k)) for k in range(4)]
+    assert [(7, 0), (8, 0), (7, 0), (4, 0)] == [stage_layers(dense, layout(pp=4), float(k)) for k in range(4)]
 
 
-@given(st.integers(1, 70), st.integers(0, 70), SPLITS, st.integers(1, 40), st.sampled_from([0.0, 2.0]))
-@example(8, 6, Split(pp=6.0, folded=1.0), 1, 0.0)
+@given(st.integers(1, 70), st.integers(0, 70), SPLITS, st.integers(1, 40), st.sampled_from(["none", "full"]))
+@example(8, 6, layout(pp=6, schedule="zbv"), 1, "none")
 def test_the_peak_is_that_of_all_stages(layers, dense, split, microbatches, recompute):
     dense = min(dense, layers)
     d = evolve(LATENT, layers=float(layers), expert_layers=float(layers - dense))
-    question = {"seq": 4096.0, "microbatch": 1.0, "microbatches": float(microbatches)}
-    storing = Storing(recompute=recompute)
-    every = [training_memory(d, split, storing, ADAM, **question, stage=float(k)).total for k in range(int(split.pp))]
-    assert max(every) == peak_memory(d, split, storing, ADAM, **question)
+    asked = evolve(split, seq=4096, global_batch=microbatches, recompute=recompute)
+    every = [training_memory(d, asked, stage=float(k)).total for k in range(split.pp)]
+    assert max(every) == peak_memory(d, asked)
 
 
 def test_the_fullest_stage_has_the_most_layers_in_flight():
-    d, split = evolve(LLAMA_3_8B, layers=126.0, embedding=0.0, head=0.0, vocabulary=1.0), Split(pp=16.0)
-    each = [
-        training_memory(d, split, Storing(), ADAM, seq=8192.0, microbatch=1.0, microbatches=64.0, stage=float(k))
-        for k in range(16)
-    ]
-    held = [n * in_flight(split, 64.0, float(k)) for k, n in enumerate([7, *[8] * 14, 7])]
+    d = evolve(LLAMA_3_8B, layers=126.0, embedding=0.0, head=0.0, vocabulary=1.0)
+    asked = layout(pp=16, seq=8192, microbatches=64)
+    each = [training_memory(d, asked, stage=float(k)) for k in range(16)]
+    held = [n * in_flight(asked, k) for k, n in enumerate([7, *[8] * 14, 7])]
     assert [
         math.isclose(m.activations / each[0].activations, h / held[0], rel_tol=1e-12)
         for m, h in zip(each, held, strict=True)

@@ -32,7 +32,6 @@ from trnspec.model.price import PriceType
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.goodput import CHIP_HOURS_PER_FAILURE, goodput, spare_servers
 from trnspec.perf.work import frameworks
-from trnspec.perf.work.memory import OPTIMIZERS
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
@@ -406,8 +405,7 @@ def usual_batch(tokens: float, seq: int, ranks: int) -> int:
 
 def checkpoint_bytes(estimator: Estimator, layout: Layout) -> float:
     """Size of a checkpoint of the whole model [B]: weights and optimizer states, as the optimizer stores them."""
-    sizes = OPTIMIZERS[layout.optimizer]
-    return float(parameters(estimator.dims)) * float(sizes.weight_bytes + sizes.state_bytes)
+    return float(parameters(estimator.dims)) * float(layout.weight_bytes + layout.state_bytes)
 
 
 def _storage(catalog: Catalog, on: str) -> float | None:

@@ -18,6 +18,7 @@ from trnspec.evaluators.traces.timeline import step_passes
 from trnspec.evaluators.training import TrainingQuestion  # noqa: TC001  # the annotation is read at run time
 from trnspec.output.chakra import Node, trace
 from trnspec.perf.training.tasks import Traffic, tasks
+from trnspec.perf.work.layout import ACTIVATION_BYTES
 from trnspec.perf.work.stages import stage_layers
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def execution(catalog: Catalog, question: TrainingQuestion) -> dict[str, bytes]:
 def _groups(layout: Layout) -> dict[str, tuple[int, int]]:
     """Number and distance of the ranks of each group: tensor first, then context, data and pipeline."""
     tp, cp, dp, ep = layout.tp, layout.cp, layout.dp, layout.ep
-    split = int(float(layout.plan().expert_split))
+    split = layout.expert_split
     return {
         "tensor": (tp, 1),
         "context": (cp, tp),
@@ -83,32 +84,36 @@ def _groups(layout: Layout) -> dict[str, tuple[int, int]]:
 
 
 def _traffic(estimator: Estimator, layout: Layout) -> Traffic:
-    model, plan = estimator.model, layout.plan()
+    model = estimator.model
     tokens = layout.microbatch * layout.seq / layout.cp
-    split = layout.split()
-    layers = tuple(sum(map(float, stage_layers(estimator.dims, split, float(s)))) for s in range(layout.pp))
-    hidden = tokens * float(model.hidden) * float(plan.activation_bytes)
-    size, output = float(plan.weight_bytes) / layout.tp, float(model.output) * (1.0 - float(model.tied))
+    layers = tuple(sum(map(float, stage_layers(estimator.dims, layout, float(s)))) for s in range(layout.pp))
+    hidden = tokens * float(model.hidden) * ACTIVATION_BYTES
+    size, output = float(layout.compute_bytes) / layout.tp, float(model.output) * (1.0 - float(model.tied))
     return Traffic(
         groups=_groups(layout),
         layers=layers,
         hidden=hidden,
         results=float(model.results) + float(model.shared) + float(model.moe),
         keys=tokens
-        * float(plan.activation_bytes)
+        * ACTIVATION_BYTES
         * (
             float(model.kv_elements - model.local_kv) / min(layout.tp, float(model.kv_heads))
             + float(model.local_kv) / min(layout.tp, float(model.local_kv_heads))
         ),
-        copies=float(model.active) * float(model.moe) * float(model.inner) * float(plan.sent) * hidden / layout.tp,
+        copies=float(model.active)
+        * float(model.moe)
+        * float(model.inner)
+        * float(layout.dispatch_ratio)
+        * hidden
+        / layout.tp,
         weights=(
             (float(model.whole) + float(model.small)) * size,
-            float(model.routed) * float(plan.weight_bytes) / (layout.ep * float(plan.expert_split)),
+            float(model.routed) * float(layout.compute_bytes) / (layout.ep * float(layout.expert_split)),
         ),
         ends=(float(model.embedding) * size, (output if layout.pp == 1 else float(model.output)) * size),
-        gradient=float(plan.gradient_bytes) / float(plan.weight_bytes),
-        again=float(plan.full),
-        sequence=bool(plan.sequence),
+        gradient=float(layout.grad_bytes) / float(layout.compute_bytes),
+        again=float(layout.recomputed_share),
+        sequence=layout.sequence_parallel,
         zero=layout.zero,
     )
 

@@ -73,8 +73,8 @@ def step_passes(catalog: Catalog, question: TrainingQuestion) -> tuple[Evaluatio
     q, estimator = prepared(catalog, question)
     layout = q.layout(int(estimator.system.ranks), calibrated=bool(estimator.calibration.name))
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
-    plan, machine = layout.plan(), estimator.machine
-    of = costs(terms(estimator.model, machine), plan, links(plan, machine))
+    machine = estimator.machine
+    of = costs(terms(estimator.model, machine), layout, links(layout, machine))
     return evaluation, estimator, layout, passes_of(parts, layout, of)
 
 
@@ -110,7 +110,7 @@ def _memory(drawn: Timeline, estimator: Estimator, layout: Layout) -> Iterator[d
     """The memory of a rank over time: what is held all the time, and the activations of microbatches in flight."""
     for stage in range(layout.pp):
         memory = stage_memory(estimator.dims, layout, float(stage), estimator.runtime)
-        flight = float(in_flight(layout.split(), float(layout.microbatches), float(stage)))
+        flight = float(in_flight(layout, float(stage)))
         each = float(memory.activations) / flight / drawn.chunks
         held = float(memory.total) - float(memory.activations)
         for time, count in [*drawn.in_flight(stage), (drawn.starts[stage] + drawn.total, 0)]:

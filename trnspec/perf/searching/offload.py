@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, fields, frozen
 
 from trnspec.perf.ops import Number, larger, smaller, where
 from trnspec.perf.searching.training import TrainingPiece
-from trnspec.perf.sweep.columns import REASONS, SCHEDULES, WORDS, Choices, load_of
-from trnspec.perf.sweep.formulas import columns_as_choices, replicated
+from trnspec.perf.sweep.columns import REASONS, SCHEDULES, WORDS
+from trnspec.perf.sweep.formulas import replicated
 from trnspec.perf.sweep.grid import AXES, over
 from trnspec.perf.sweep.reductions import EXCESS, UNFIT, Candidates
 from trnspec.perf.work.activations import layer_activations
-from trnspec.perf.work.memory import Memory, Optimizer, training_memory
+from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.memory import Memory, training_memory
 from trnspec.perf.work.stages import in_flight, peak_stages
 
 if TYPE_CHECKING:
@@ -25,24 +25,21 @@ if TYPE_CHECKING:
 
     from trnspec.perf.sweep.reductions import Block
     from trnspec.perf.training.estimator import Estimator
-    from trnspec.perf.work.layout import Layout
 
 
-def moved(what: str, memory: Memory, sizes: Optimizer, flight: Number, passes: Number) -> Number:
+def moved(what: str, memory: Memory, layout: Layout) -> Number:
     """Bytes that a rank sends to its host and receives in a step; see :func:`trnspec.evaluators.training.offload_time`.
 
     Args:
         what: ``optimizer``, ``activations`` or ``weights``.
         memory: The memory of the rank without offloading.
-        sizes: Bytes per parameter.
-        flight: Microbatches in flight.
-        passes: Microbatches per step and replica.
+        layout: The layout.
     """
     if what == "optimizer":
-        return memory.optimizer / sizes.state_bytes * (sizes.grad_bytes + sizes.weight_bytes)
+        return memory.optimizer / layout.state_bytes * (layout.grad_bytes + layout.weight_bytes)
     if what == "activations":
-        return 2.0 * memory.activations / flight * passes
-    return passes * (2.0 * memory.weights + memory.gradients)
+        return 2.0 * memory.activations / in_flight(layout) * layout.microbatches
+    return layout.microbatches * (2.0 * memory.weights + memory.gradients)
 
 
 @frozen
@@ -92,10 +89,10 @@ class OffloadPiece:
         code, time, needs = block.code.copy(), block.time.copy(), np.zeros(len(block.code))
         places = np.flatnonzero(code == 0)
         if len(places):
-            choices = self._choices(block.start + places)
+            layout = self._layouts(block.start + places)
             computed = block.parts["compute"][places] + block.parts["recompute"][places]
-            time[places] = time[places] + self._exposed(choices, computed)
-            needs[places] = total = self._peak(choices)
+            time[places] = time[places] + self._exposed(layout, computed)
+            needs[places] = total = self._peak(layout)
             code[places[total > self.estimator.system.capacity]] = REASONS.index(UNFIT)
         offloaded = evolve(block, code=code, time=time, memory=needs)
         return Candidates(
@@ -113,8 +110,8 @@ class OffloadPiece:
             return block.memory[places] / self.estimator.system.capacity
         return self.plain.measure(name, block, places)
 
-    def _choices(self, numbers: NDArray[np.int64]) -> Choices:
-        """The columns of some layouts, by their numbers in the grid."""
+    def _layouts(self, numbers: NDArray[np.int64]) -> Layout:
+        """Some layouts, by their numbers in the grid."""
         columns: dict[str, Any] = {}
         for name in AXES:
             values: list[Any] = list(self.plain.grid.axes[name])
@@ -125,48 +122,42 @@ class OffloadPiece:
             elif name in WORDS:
                 values = [WORDS[name].index(value) for value in values]
             columns[name] = np.array([0 if value is None else value + 0 for value in values])[positions]
-        columns |= {"dp": np.ones(len(numbers)), "load": load_of(columns["imbalance"], columns["capacity_factor"])}
-        return replicated(columns_as_choices(columns), self.estimator.machine.ranks)
+        return replicated(columns, self.estimator.machine.ranks)
 
-    def _memory(self, c: Choices, stage: Number) -> Memory:
-        return training_memory(
-            self.estimator.dims, c.split(), c.storing(), c.sizes(), seq=c.seq, microbatch=c.microbatch,
-            microbatches=c.replicas(), zero=c.zero, stage=stage, runtime=self.estimator.runtime,
-        )  # fmt: skip
+    def _memory(self, layout: Layout, stage: Number) -> Memory:
+        return training_memory(self.estimator.dims, layout, stage=stage, runtime=self.estimator.runtime)
 
-    def _exposed(self, c: Choices, computed: Number) -> Number:
+    def _exposed(self, layout: Layout, computed: Number) -> Number:
         """The time of transfers that computation does not hide [s]."""
-        stages = peak_stages(self.estimator.dims, c.split())
-        memory = self._memory(c, stages[0])
+        stages = peak_stages(self.estimator.dims, layout)
+        memory = self._memory(layout, stages[0])
         for stage in stages[1:]:
-            other = self._memory(c, stage)
+            other = self._memory(layout, stage)
             more = other.total > memory.total
-            names = ("weights", "gradients", "optimizer", "activations", "embeddings_and_logits", "recomputed", "transient",
-                     "cache", "buffers", "reserve")  # fmt: skip
-            memory = Memory(**{n: where(more, getattr(other, n), getattr(memory, n)) for n in names})
-        flight = in_flight(c.split(), c.replicas())
-        size = moved(self.what, memory, c.sizes(), flight, c.replicas())
-        return larger(0.0, size / self.rate - self.estimator.machine.overlap * computed)
+            memory = Memory(
+                **{f.name: where(more, getattr(other, f.name), getattr(memory, f.name)) for f in fields(Memory)}
+            )
+        return larger(0.0, moved(self.what, memory, layout) / self.rate - self.estimator.machine.overlap * computed)
 
-    def _peak(self, c: Choices) -> NDArray[np.float64]:
+    def _peak(self, layout: Layout) -> NDArray[np.float64]:
         """Memory on the device of the rank that needs the most [B], over all stages."""
-        peak = np.zeros(len(c.pp))
-        for pp in np.unique(c.pp).tolist():
-            at = np.flatnonzero(c.pp == pp)
-            some = Choices(**{f.name: _at(getattr(c, f.name), at) for f in attrs.fields(Choices)})
+        peak = np.zeros(len(layout.pp))
+        for pp in np.unique(layout.pp).tolist():
+            at = np.flatnonzero(layout.pp == pp)
+            some = Layout(**{f.name: _at(getattr(layout, f.name), at) for f in fields(Layout)})
             for stage in range(int(pp)):
                 peak[at] = np.maximum(peak[at], self._on_device(some, float(stage)))
         return peak
 
-    def _on_device(self, c: Choices, stage: float) -> Number:
+    def _on_device(self, layout: Layout, stage: float) -> Number:
         """Of weights and activations two layers stay, the current and the next."""
-        d, memory = self.estimator.dims, self._memory(c, stage)
+        d, memory = self.estimator.dims, self._memory(layout, stage)
         size, stays = getattr(memory, self.what), 0.0 * memory.total
         if self.what == "weights":
-            stays = smaller(size, 2.0 * size / (d.layers / c.pp))
+            stays = smaller(size, 2.0 * size / (d.layers / layout.pp))
         elif self.what == "activations":
             kinds = [k for k, n in ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers)) if n]
-            layers = [layer_activations(d, c.split(), c.storing(), c.seq, c.microbatch, kind) for kind in kinds]
+            layers = [layer_activations(d, layout, kind) for kind in kinds]
             stays = smaller(size, 2.0 * (larger(*layers) if len(layers) > 1 else layers[0]))
         return evolve(memory, **{self.what: stays}).total
 

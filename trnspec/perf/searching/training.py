@@ -13,7 +13,6 @@ from trnspec.perf.sweep.columns import REASONS
 from trnspec.perf.sweep.grid import AXES, Grid, over
 from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.work.stages import SCHEDULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,8 +147,8 @@ class TrainingPiece:
 
 def uneven(layout: Layout, layers: int) -> bool:
     """Whether the stages of a layout have different numbers of layers; embedding and output may count as one each."""
-    chunks = layout.pp * layout.interleave * (2 if SCHEDULES[layout.schedule][1] else 1)
-    return layout.pp > 1 and layers % chunks > 0 and (layers + 2) % chunks > 0
+    chunks = layout.pp * layout.interleave * (2 if layout.v_shape else 1)
+    return bool(layout.pp > 1 and layers % chunks > 0 and (layers + 2) % chunks > 0)
 
 
 TIMED = ("step_time", "mfu", "tokens_per_s", "tokens_per_s_per_chip", "usd", "energy")

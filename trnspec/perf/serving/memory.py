@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from trnspec.perf.ops import Number, larger, smaller, where
+from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.memory import inference_memory
-from trnspec.perf.work.stages import Split, distinct_stages
+from trnspec.perf.work.stages import distinct_stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,14 +42,14 @@ def held(d: Dimensions, plan: Deployment, context: Number, at_once: Number) -> M
         context: Tokens of a sequence in the KV cache: those of the compiled graph.
         at_once: Tokens of a pass.
     """
-    split = Split(tp=plan.tp, pp=plan.pp, dp=plan.dp, ep=plan.ep)
+    layout = Layout(tp=plan.tp, pp=plan.pp, dp=plan.dp, ep=plan.ep, seq=context, global_batch=plan.batch * plan.dp)
     stages = [
         inference_memory(
-            d, split, context=context, batch=where(plan.compiled_batch > 0.0, plan.compiled_batch, plan.batch) * plan.dp,
+            d, layout, context=context, batch=where(plan.compiled_batch > 0.0, plan.compiled_batch, plan.batch) * plan.dp,
             step_tokens=at_once, stage=stage, weight_bytes=plan.weight_bytes, whole_bytes=plan.whole_bytes,
             head_bytes=plan.head_bytes, kv_bytes=plan.cache_bytes, activation_bytes=plan.activation_bytes,
         )
-        for stage in distinct_stages(d, split)
+        for stage in distinct_stages(d, layout)
     ]  # fmt: skip
     most, *others = stages
     for other in others:

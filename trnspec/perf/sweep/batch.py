@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from trnspec.perf.sweep import grid
 from trnspec.perf.sweep import rows as rows_
-from trnspec.perf.sweep.columns import DISPATCHES, OPTIMIZER_NAMES, REASONS, RECOMPUTES, SCHEDULES
+from trnspec.perf.sweep.columns import OPTIMIZER_NAMES, REASONS, RECOMPUTES, SCHEDULES
 from trnspec.perf.sweep.grid import SweepResult
 from trnspec.perf.sweep.reductions import Best, Block, Each, Everything, Kept, Pareto, Reduction, Top
 from trnspec.perf.training.estimator import Estimator, prepare
+from trnspec.perf.work.layout import DISPATCHES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

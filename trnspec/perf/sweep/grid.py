@@ -14,6 +14,7 @@ from trnspec.perf.sweep.axes import layout_axes
 from trnspec.perf.sweep.blocks import blocks
 from trnspec.perf.sweep.columns import (
     COUNTS,
+    DEFAULTS,
     FLAGS,
     LEVELS,
     OPTIONAL,
@@ -22,7 +23,7 @@ from trnspec.perf.sweep.columns import (
     SCHEDULES,
     WORDS,
 )
-from trnspec.perf.sweep.formulas import DEFAULTS, LayoutFormulas
+from trnspec.perf.sweep.formulas import LayoutFormulas
 from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept, Limit, Top
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS

@@ -9,11 +9,12 @@ import numpy as np
 
 from trnspec.errors import UsageError
 from trnspec.perf.sweep.axes import collapsed
-from trnspec.perf.sweep.columns import COUNTS, OPTIONAL, RATIOS, REASONS, WORDS, load_of
-from trnspec.perf.sweep.formulas import DEFAULTS, LIMITS, coefficients, columns_as_choices, invalid
+from trnspec.perf.sweep.columns import COUNTS, DEFAULTS, LIMITS, OPTIONAL, RATIOS, REASONS, WORDS, layouts
+from trnspec.perf.sweep.formulas import coefficients, invalid
 from trnspec.perf.sweep.grid import DOES_NOT_FIT, framework_defaults
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.step import PARTS, UNUSED, step_from_costs
+from trnspec.perf.work.memory import peak_memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,7 +80,6 @@ def _columns(
     for name, highest in LIMITS.items():
         _check(name, values[name], highest)
     _check("which", index, len(estimators) - 1)
-    values["load"] = load_of(*(values.pop(name) for name in RATIOS))
     return values, np.broadcast_to(index, size), size
 
 
@@ -98,23 +98,21 @@ def _evaluate(
         if values[name] is not None:
             below, columns[name] = below | (columns[name] < 1), np.maximum(columns[name], 1)
     columns["expert_tp"] = 0 if columns["expert_tp"] is None else columns["expert_tp"]
-    choices = columns_as_choices(columns)
-    code = np.where(below, np.uint8(REASONS.index("not-positive")), invalid(choices, choices.replicas(), estimator))
+    code = np.where(below, np.uint8(REASONS.index("not-positive")), invalid(layouts(columns), estimator))
     code = np.array(np.broadcast_to(code, len(at)))
     valid = np.flatnonzero(code == 0)
     if not len(valid):
         return code
-    choices = columns_as_choices(_rows(columns, valid))
-    microbatches = choices.replicas()
-    found = coefficients(choices, microbatches, estimator)
+    layout = layouts(_rows(columns, valid))
+    found = coefficients(layout, estimator)
     of_valid = np.where(
         np.broadcast_to(found.unknown > UNUSED, len(valid)), np.uint8(REASONS.index("unknown-figure")), np.uint8(0)
     )
     if needs is not None:
-        memory = np.broadcast_to(choices.memory(estimator.dims, microbatches, estimator.runtime), len(valid))
+        memory = np.broadcast_to(peak_memory(estimator.dims, layout, estimator.runtime), len(valid))
         needs[at[valid]] = np.where(of_valid == 0, memory, 0.0)
         of_valid[(of_valid == 0) & (memory > estimator.system.capacity)] = DOES_NOT_FIT
-    step = step_from_costs(found, choices.microbatch, microbatches)
+    step = step_from_costs(found, layout.microbatch, layout.microbatches)
     for name, column in times.items():
         column[at[valid]] = np.where(of_valid == 0, getattr(step, name), 0.0)
     code[valid] = of_valid

@@ -16,7 +16,7 @@ from trnspec.perf.ops import Number, all_floats, ceil, smaller
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Group, Machine
-    from trnspec.perf.work.plan import Plan
+    from trnspec.perf.work.layout import Layout
 
 
 @define
@@ -66,48 +66,48 @@ class Links:
     part_saved: Number = 0.0
 
 
-def links(plan: Plan, machine: Machine, replicas: Number | None = None) -> Links:
+def links(layout: Layout, machine: Machine, replicas: Number | None = None) -> Links:
     """The cost of the collectives of a layout.
 
     Args:
-        plan: The layout, of which only the degrees of parallelism are used.
+        layout: The layout, of which only the degrees of parallelism are used.
         machine: Compute and communication of a rank.
         replicas: ``dp cp``, where it is known without either: arrays then have fewer axes.
     """
-    ranks = plan.dp * plan.cp if replicas is None else replicas
-    degrees = (plan.tp, plan.pp, plan.cp, plan.ep, plan.expert_split, ranks)
+    ranks = layout.dp * layout.cp if replicas is None else replicas
+    degrees = (layout.tp, layout.pp, layout.cp, layout.ep, layout.expert_split, ranks)
     if not all_floats(*degrees):
-        return _links(plan, machine, ranks)
+        return _links(layout, machine, ranks)
     # Many layouts differ only in what is not a degree of parallelism.
-    return recalled(machine, (_links, *degrees), lambda: _links(plan, machine, ranks))
+    return recalled(machine, (_links, *degrees), lambda: _links(layout, machine, ranks))
 
 
-def _links(plan: Plan, machine: Machine, ranks: Number) -> Links:
-    tensor_group = group(machine, plan.tp, 1.0)
+def _links(layout: Layout, machine: Machine, ranks: Number) -> Links:
+    tensor_group = group(machine, layout.tp, 1.0)
     ring_each: Number = 0.0
     ring_byte: Number = 0.0
     ring_unknown: Number = 0.0
-    if not always_zero(plan.cp - 1.0):
-        ring = group(machine, plan.cp, plan.tp)
+    if not always_zero(layout.cp - 1.0):
+        ring = group(machine, layout.cp, layout.tp)
         ring_each, ring_byte, ring_unknown = machine.call * ring.many + ring.latency, ring.gather, ring.unknown
-    replica_group = group(machine, ranks, plan.tp)
+    replica_group = group(machine, ranks, layout.tp)
     # Ranks are numbered by expert first: those that split one, those with different ones, those with the same.
-    equal = plan.expert_split is plan.tp or always_zero(plan.expert_split - plan.tp)
+    equal = layout.expert_split is layout.tp or always_zero(layout.expert_split - layout.tp)
     # Without expert parallelism all replicas hold the same experts.
     expert_group = (
         replica_group
-        if equal and always_zero(plan.ep - 1.0)
-        else group(machine, ranks * plan.tp / (plan.ep * plan.expert_split), plan.expert_split * plan.ep)
+        if equal and always_zero(layout.ep - 1.0)
+        else group(machine, ranks * layout.tp / (layout.ep * layout.expert_split), layout.expert_split * layout.ep)
     )
-    between_experts = exchange(machine, plan.ep, plan.expert_split)
-    split_group = tensor_group if equal else group(machine, plan.expert_split, 1.0)
-    send_each, send_byte, send_unknown = _sends(plan, machine, plan.tp * ranks)
+    between_experts = exchange(machine, layout.ep, layout.expert_split)
+    split_group = tensor_group if equal else group(machine, layout.expert_split, 1.0)
+    send_each, send_byte, send_unknown = _sends(layout, machine, layout.tp * ranks)
     return Links(
         tensor_each=machine.call * tensor_group.many + 2.0 * tensor_group.latency,
         tensor_byte=2.0 * tensor_group.gather,
         ring_each=ring_each,
         ring_byte=ring_byte,
-        expert_each=smaller(plan.ep - 1.0, 1.0) * (machine.call + between_experts.hop),
+        expert_each=smaller(layout.ep - 1.0, 1.0) * (machine.call + between_experts.hop),
         send_each=send_each,
         send_byte=send_byte,
         data_each=0.5 * machine.call * replica_group.many + replica_group.latency,
@@ -138,17 +138,17 @@ def _saved(machine: Machine, tensor: Group, data: Group, part: Group) -> dict[st
     }
 
 
-def _sends(plan: Plan, machine: Machine, stride: Number) -> tuple[Number, Number, Number]:
+def _sends(layout: Layout, machine: Machine, stride: Number) -> tuple[Number, Number, Number]:
     """A message between stages and one back: time per call and per byte [s], and use of unknown links.
 
     Args:
-        plan: The layout.
+        layout: The layout.
         machine: Compute and communication of a rank.
         stride: Ranks of a stage.
     """
-    if always_zero(plan.pp - 1.0):
+    if always_zero(layout.pp - 1.0):
         return 0.0, 0.0, 0.0
-    span = stride * plan.pp
+    span = stride * layout.pp
     # 1 where the pipeline extends beyond a unit of the level.
     beyond_1, beyond_2, beyond_3 = (
         smaller(1.0, ceil(span * inverse_ranks - 1.0))
@@ -164,5 +164,5 @@ def _sends(plan: Plan, machine: Machine, stride: Number) -> tuple[Number, Number
     unknown = (
         in_1 * machine.unknown_1 + in_2 * machine.unknown_2 + in_3 * machine.unknown_3 + beyond_3 * machine.unknown_4
     )
-    used = smaller(plan.pp - 1.0, 1.0)
+    used = smaller(layout.pp - 1.0, 1.0)
     return 2.0 * used * (machine.send + hop), 2.0 * used * byte, used * unknown

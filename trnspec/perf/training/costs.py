@@ -12,13 +12,14 @@ from attrs import define
 
 from trnspec.perf.experts import byte_time, copies, reach
 from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, ceil, floor, larger, remembered, smaller
+from trnspec.perf.ops import Number, both, ceil, floor, larger, remembered, smaller, where
+from trnspec.perf.work.layout import ACTIVATION_BYTES
 from trnspec.perf.work.stages import extreme_layers
 from trnspec.perf.work.terms import context
 
 if TYPE_CHECKING:
     from trnspec.perf.training.communication import Links
-    from trnspec.perf.work.plan import Plan
+    from trnspec.perf.work.layout import Layout
     from trnspec.perf.work.terms import Terms
 
 
@@ -132,113 +133,113 @@ class Costs:
     expert_overlap: Number
 
 
-def costs(terms: Terms, plan: Plan, links: Links) -> Costs:
+def costs(terms: Terms, layout: Layout, links: Links) -> Costs:
     """The coefficients of the time of a step.
 
     Args:
         terms: :func:`~trnspec.perf.work.terms.terms` of the model and the machine.
-        plan: The layout.
+        layout: The layout.
         links: :func:`~trnspec.perf.training.communication.links` of the layout and the machine.
     """
     # Attributes of an empty object: a call with 40 arguments takes several times as long.
     found = Costs.__new__(Costs)
-    found.seq_tokens = plan.seq / plan.cp
+    found.seq_tokens = layout.seq / layout.cp
     found.unknown = links.unknown
     if not always_zero(links.expert_unknown):
         found.unknown = links.unknown + links.expert_unknown * terms.moe
-    _layer(found, terms, plan)
-    _scores(found, terms, plan)
-    _share(found, terms, plan)
-    _schedule(found, plan)
-    _stages(found, terms, plan)
-    _available(found, terms, plan)
-    _tensor(found, terms, plan, links)
-    _ends(found, terms, plan, links)
-    _context(found, terms, plan, links)
-    _experts(found, terms, plan, links)
-    _pipeline(found, terms, plan, links)
-    _data(found, terms, plan, links)
+    _layer(found, terms, layout)
+    _scores(found, terms, layout)
+    _share(found, terms, layout)
+    _schedule(found, layout)
+    _stages(found, terms, layout)
+    _available(found, terms, layout)
+    _tensor(found, terms, layout, links)
+    _ends(found, terms, layout, links)
+    _context(found, terms, layout, links)
+    _experts(found, terms, layout, links)
+    _pipeline(found, terms, layout, links)
+    _data(found, terms, layout, links)
     return found
 
 
-def _layer(found: Costs, terms: Terms, plan: Plan) -> None:
+def _layer(found: Costs, terms: Terms, layout: Layout) -> None:
     """Time of a layer forward per token, without attention scores."""
-    share, wide, stream = 1.0 / plan.tp, terms.wide, terms.stream
-    beyond = plan.load - 1.0
+    share, wide, stream = 1.0 / layout.tp, terms.wide, terms.stream
+    beyond = layout.expert_load - 1.0
     # KV heads are split, and replicated where there are fewer than ranks; a latent cache counts as one head.
-    replicated = ceil(terms.kv_heads / plan.tp) * plan.tp / terms.kv_heads - 1.0
+    replicated = ceil(terms.kv_heads / layout.tp) * layout.tp / terms.kv_heads - 1.0
     token = terms.matmul + replicated * terms.repeated
     if not always_zero(terms.local_repeated):
-        local = ceil(terms.local_kv_heads / plan.tp) * plan.tp / terms.local_kv_heads - 1.0
+        local = ceil(terms.local_kv_heads / layout.tp) * layout.tp / terms.local_kv_heads - 1.0
         token = token + local * terms.local_repeated
     token = share * token
     if not always_zero(beyond):
         token = token + share * beyond * terms.routed_matmul
     if not always_zero(wide):
         # Ranks that split an expert have the same copies.
-        routed = share * (plan.load * plan.expert_split * terms.routed_wide + beyond * terms.routed_split)
-        token = token + (wide + share * terms.split + routed) * plan.activation_bytes
+        routed = share * (layout.expert_load * layout.expert_split * terms.routed_wide + beyond * terms.routed_split)
+        token = token + (wide + share * terms.split + routed) * ACTIVATION_BYTES
     if not always_zero(stream):
         # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
-        token = token + (1.0 + plan.sequence * (share - 1.0)) * (stream * plan.activation_bytes)
+        token = token + (1.0 + layout.sequence_parallel * (share - 1.0)) * (stream * ACTIVATION_BYTES)
     found.token = token
 
 
-def _scores(found: Costs, terms: Terms, plan: Plan) -> None:
+def _scores(found: Costs, terms: Terms, layout: Layout) -> None:
     """Time of attention scores of a layer forward per token, and backward relative to forward."""
-    scores = context(terms, plan.seq, plan.flash) * terms.score
+    scores = context(terms, layout.seq, layout.flash) * terms.score
     if not always_zero(score_byte := terms.score_byte):
-        scores = scores + (1.0 - plan.flash) * (plan.seq * (score_byte * plan.activation_bytes))
-    found.scores = scores / plan.tp
+        scores = scores + (1.0 - layout.flash) * (layout.seq * (score_byte * ACTIVATION_BYTES))
+    found.scores = scores / layout.tp
 
     # Flash attention computes them again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
-    found.scores_backward = 2.0 + 0.5 * plan.flash
+    found.scores_backward = 2.0 + 0.5 * layout.flash
 
 
-def _share(found: Costs, terms: Terms, plan: Plan) -> None:
+def _share(found: Costs, terms: Terms, layout: Layout) -> None:
     """Coefficients that need no link and depend on few fields."""
-    share = 1.0 / plan.tp
+    share = 1.0 / layout.tp
     weights: Number = 0.0
     if not always_zero(terms.wide):
-        routed = terms.expert_weight / (plan.ep * plan.expert_split)
-        weights = (terms.weight * share + routed) * plan.activation_bytes
+        routed = terms.expert_weight / (layout.ep * layout.expert_split)
+        weights = (terms.weight * share + routed) * ACTIVATION_BYTES
     # No pass of a layer is shorter than reading its weights; with few tokens that is more than their multiplication.
     read = terms.read * share
     if not always_zero(terms.routed_read):
         # Of the routed experts at least as many as one token is sent to, spread over the expert-parallel ranks.
-        read = read + terms.routed_read / (plan.ep * plan.expert_split)
-    read = read * plan.weight_bytes
+        read = read + terms.routed_read / (layout.ep * layout.expert_split)
+    read = read * layout.compute_bytes
     found.weights = weights
     found.head = share * terms.head
-    found.full = plan.full
-    found.selective = plan.selective
+    found.full = layout.recomputed_share
+    found.selective = layout.recomputes_scores
     found.forward = larger(terms.forward, read)
     found.backward = larger(terms.backward, read)
-    found.tensor_overlap = plan.overlap * terms.tensor_overlap
-    found.expert_overlap = plan.expert_overlap * terms.expert_overlap
+    found.tensor_overlap = layout.overlap * terms.tensor_overlap
+    found.expert_overlap = layout.expert_overlap * terms.expert_overlap
     found.step = terms.step
 
 
-def _tensor(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
+def _tensor(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
     """All-reduces of a layer's results, forward.
 
     Attention, dense and shared networks each have one of a token. Ranks that split experts reduce every copy of a token that
     they received.
     """
-    message = terms.hidden * plan.activation_bytes
-    results, moe, byte = terms.results, terms.moe, _all_reduce(plan, links)
+    message = terms.hidden * ACTIVATION_BYTES
+    results, moe, byte = terms.results, terms.moe, _all_reduce(layout, links)
     if always_zero(moe):
         found.tensor_each = results * links.tensor_each
         found.tensor_token = results * (byte * message)
         return
     # Where every rank has all experts, shared and routed ones have one sum, and one copy of a token is enough for both.
-    several = smaller(plan.ep - 1.0, 1.0)
-    results = results + terms.shared * (1.0 - plan.per_node * (1.0 - several))
+    several = smaller(layout.ep - 1.0, 1.0)
+    results = results + terms.shared * (1.0 - layout.per_node * (1.0 - several))
     received = (
-        plan.load
-        * copies(plan.ep, terms.active, plan.per_node, reach(links.exchange, plan.node_limit))
-        * plan.expert_split
-        / plan.tp
+        layout.expert_load
+        * copies(layout.ep, terms.active, layout.per_node, reach(links.exchange, layout.node_limit))
+        * layout.expert_split
+        / layout.tp
     )
     each = results * links.tensor_each + moe * links.split_each
     token = results * byte + moe * received * links.split_byte
@@ -246,89 +247,93 @@ def _tensor(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
     found.tensor_token = token * message
 
 
-def _ends(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
+def _ends(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
     """All-reduces of the embedding's output, forward, and of the gradient of the head's input, backward.
 
     With sequence parallelism they are reduce-scatters and all-gathers of the same bytes.  Of several stages the last one is
     the slowest, since it has the head; it has the embedding too where it is the only one, or in a V-shaped schedule.
     """
-    rounds = 1.0 + larger(plan.folded, 1.0 - smaller(plan.pp - 1.0, 1.0))
-    message = terms.hidden * plan.activation_bytes
+    rounds = 1.0 + where(both(layout.v_shape == 0.0, layout.pp > 1), 0.0, 1.0)
+    message = terms.hidden * ACTIVATION_BYTES
     found.ends_each = rounds * links.tensor_each
-    found.ends_token = rounds * (_all_reduce(plan, links) * message)
+    found.ends_token = rounds * (_all_reduce(layout, links) * message)
 
 
-def _all_reduce(plan: Plan, links: Links) -> Number:
+def _all_reduce(layout: Layout, links: Links) -> Number:
     """Time of a byte of an all-reduce over tensor-parallel ranks: with sequence parallelism it is two collectives."""
     saved = links.tensor_saved
-    return links.tensor_byte if always_zero(saved) else links.tensor_byte - (1.0 - plan.sequence) * saved
+    return links.tensor_byte if always_zero(saved) else links.tensor_byte - (1.0 - layout.sequence_parallel) * saved
 
 
-def _context(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
+def _context(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
     """Ring exchange of keys and values, forward."""
-    if always_zero(plan.cp - 1.0):
+    if always_zero(layout.cp - 1.0):
         found.context_each = 0.0
         found.context_token = 0.0
         return
-    keys = terms.keys / smaller(plan.tp, terms.kv_heads)
+    keys = terms.keys / smaller(layout.tp, terms.kv_heads)
     if not always_zero(terms.local_keys):
-        keys = keys + terms.local_keys / smaller(plan.tp, terms.local_kv_heads)
-    cache = terms.hidden * plan.activation_bytes * (plan.cp * keys)
+        keys = keys + terms.local_keys / smaller(layout.tp, terms.local_kv_heads)
+    cache = terms.hidden * ACTIVATION_BYTES * (layout.cp * keys)
     found.context_each = links.ring_each
     found.context_token = links.ring_byte * cache
 
 
-def _experts(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
+def _experts(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
     """All-to-all of tokens to their experts and back, forward and backward, as often as all-reduces."""
-    if always_zero(moe := terms.moe) or always_zero(plan.ep - 1.0):
+    if always_zero(moe := terms.moe) or always_zero(layout.ep - 1.0):
         found.expert_each = 0.0
         found.expert_token = 0.0
         return
-    rounds = (4.0 + 2.0 * plan.full) * moe
-    message = terms.hidden * plan.activation_bytes * plan.load / plan.tp
-    message = message if type(plan.sent) is float and plan.sent == 1.0 else plan.sent * message
-    byte = byte_time(links.exchange, terms.active, plan.per_node, reach(links.exchange, plan.node_limit))
-    each = links.expert_each + terms.dispatch * smaller(plan.ep - 1.0, 1.0)
+    rounds = (4.0 + 2.0 * layout.recomputed_share) * moe
+    message = terms.hidden * ACTIVATION_BYTES * layout.expert_load / layout.tp
+    message = (
+        message
+        if type(layout.dispatch_ratio) is float and layout.dispatch_ratio == 1.0
+        else layout.dispatch_ratio * message
+    )
+    byte = byte_time(links.exchange, terms.active, layout.per_node, reach(links.exchange, layout.node_limit))
+    each = links.expert_each + terms.dispatch * smaller(layout.ep - 1.0, 1.0)
     found.expert_each = rounds * each
     found.expert_token = rounds * (byte * message * terms.exchange)
 
 
-def _pipeline(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
+def _pipeline(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
     """Messages between stages, over the widest link that any of them takes.
 
     Each tensor-parallel rank sends its part; without sequence parallelism the parts are gathered on arrival (Narayanan et
     al. 2021, section 4.1).
     """
-    size = terms.hidden * plan.activation_bytes
+    size = terms.hidden * ACTIVATION_BYTES
     # Gathering a message and one back takes the time of one all-reduce.
-    gathered = (1.0 - plan.sequence) * smaller(plan.pp - 1.0, 1.0)
+    gathered = (1.0 - layout.sequence_parallel) * smaller(layout.pp - 1.0, 1.0)
     each = links.send_each + gathered * links.tensor_each
-    token = size * (links.send_byte / plan.tp + gathered * links.tensor_byte)
+    token = size * (links.send_byte / layout.tp + gathered * links.tensor_byte)
     if not always_zero(overlap := terms.pipeline_overlap):
         # Between the passes of one model chunk a stage computes others.
-        exposed = 1.0 - overlap * smaller(plan.chunks - 1.0, 1.0)
+        exposed = 1.0 - overlap * smaller(layout.interleave - 1.0, 1.0)
         each, token = exposed * each, exposed * token
     found.send_each = each
     found.send_token = token
 
 
-def _schedule(found: Costs, plan: Plan) -> None:
+def _schedule(found: Costs, layout: Layout) -> None:
     """Number of messages between stages, and what the pipeline bubble depends on."""
-    others = plan.pp - 1.0
-    found.sends = plan.sends
-    found.bubble = plan.bubble
-    found.bubble_microbatches = plan.bubble * others
-    found.fill = others * smaller(plan.deferred + plan.folded, 1.0)
-    found.deferred = others * plan.deferred
-    found.v_shape = plan.v_shape
-    found.forward_first = plan.forward_first
+    others = layout.pp - 1.0
+    found.sends = layout.p2p_messages
+    found.bubble = layout.bubble
+    found.bubble_microbatches = layout.bubble * others
+    found.fill = others * smaller(layout.deferred + layout.v_shape, 1.0)
+    found.deferred = others * layout.deferred
+    found.v_shape = layout.v_shape
+    found.forward_first = layout.is_gpipe
 
 
-def _stages(found: Costs, terms: Terms, plan: Plan) -> None:
+def _stages(found: Costs, terms: Terms, layout: Layout) -> None:
     """Layers of the stages, which decide how long a microbatch takes on each."""
-    found.stages, found.chunks = stages, chunks = plan.pp, plan.chunks
+    found.stages, found.chunks = stages, chunks = layout.pp, layout.interleave
     found.layers, found.mtp = layers, mtp = terms.layers, terms.mtp
-    balance = _balance(layers, stages, chunks, plan.folded, mtp)
+    balance = _balance(layers, stages, chunks, layout.v_shape, mtp)
     found.stage_layers, found.unequal, found.shorter, found.missing_layers = balance
 
 
@@ -339,7 +344,7 @@ def _balance(layers: Number, stages: Number, chunks: Number, folded: Number, mtp
     return most, smaller(long + mtp, 1.0), (stages * most - layers) / larger(stages - 1.0, 1.0), most - last
 
 
-def _available(found: Costs, terms: Terms, plan: Plan) -> None:
+def _available(found: Costs, terms: Terms, layout: Layout) -> None:
     """Passes of a stage from when its first gradients are final, or until its last weights are needed.
 
     The first stage of the interleaved schedule ends with one pass of all its chunks but one for each of ``pp`` microbatches,
@@ -348,44 +353,48 @@ def _available(found: Costs, terms: Terms, plan: Plan) -> None:
 
     Software exchanges a model chunk at a time, and what is exposed in any case is the first or the last of them.
     """
-    v, once = plan.chunks, 1.0 - plan.scattered
-    window = 1.0 + once * ((v - 1.0) * (plan.pp - 1.0) / v)
+    v, once = layout.interleave, 1.0 - layout.shards_gradients
+    window = 1.0 + once * ((v - 1.0) * (layout.pp - 1.0) / v)
     found.available = window * terms.overlap
     found.exposed = terms.exposed / (1.0 + once * (v - 1.0))
 
 
-def _data(found: Costs, terms: Terms, plan: Plan, links: Links) -> None:
+def _data(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
     """Collectives over gradients and sharded weights, and the optimizer.
 
     ZeRO 0 all-reduces gradients; 1 reduce-scatters them and all-gathers the new weights; 2 reduce-scatters them for every
     microbatch, since a rank keeps only its shard; 3 also all-gathers weights forward and backward for every microbatch
     (Rajbhandari et al. 2020, section 7).
     """
-    share, stages = 1.0 / plan.tp, ceil(terms.layers / plan.pp)
+    share, stages = 1.0 / layout.tp, ceil(terms.layers / layout.pp)
     # Of unequal stages, the longest or the one with the output, embedding and multi-token prediction.
-    last = floor(terms.layers / plan.pp) + terms.mtp
-    ends = (terms.outer + smaller(plan.pp - 1.0, 1.0) * terms.last_extra + terms.joined) * share
+    last = floor(terms.layers / layout.pp) + terms.mtp
+    ends = (terms.outer + smaller(layout.pp - 1.0, 1.0) * terms.last_extra + terms.joined) * share
     layer = terms.kept * share
     # Where the optimizer is sharded, gradients are reduce-scattered, else all-reduced.
-    whole = 1.0 - plan.sharded
+    whole = 1.0 - layout.shards_optimizer
     byte = links.data_byte
     byte = byte if always_zero(links.data_saved) else byte - whole * links.data_saved
     layer_byte = layer * byte
     if not always_zero(elements := terms.routed):
-        routed = elements / (plan.ep * plan.expert_split)
+        routed = elements / (layout.ep * layout.expert_split)
         part_byte = links.part_byte
         part_byte = part_byte if always_zero(links.part_saved) else part_byte - whole * links.part_saved
         layer_byte = layer_byte + part_byte * routed
         # Experts are sharded over fewer ranks, since each expert-parallel rank has its own.
-        layer = layer + routed + plan.sharded * (plan.ep * plan.expert_split * share - 1.0) * routed
+        layer = layer + routed + layout.shards_optimizer * (layout.ep * layout.expert_split * share - 1.0) * routed
     data_byte = larger(stages * layer_byte, last * layer_byte + ends * byte)
     parameters = larger(stages * layer, last * layer + ends)
     found.data_byte = data_byte
-    found.gradient_calls = (2.0 - plan.sharded + plan.gathered * (2.0 * stages - 1.0)) * links.data_each
-    found.weight_calls = (plan.sharded + plan.gathered * (stages - 1.0)) * links.data_each
-    found.state = parameters * (1.0 + plan.sharded * links.sharded) * terms.state
-    found.scattered = plan.scattered
-    found.gathered = plan.gathered
-    found.gradient_bytes = (2.0 - plan.sharded) * plan.gradient_bytes + plan.gathered * plan.weight_bytes
-    found.weight_bytes = plan.sharded * plan.weight_bytes
-    found.update_bytes = plan.update_bytes
+    found.gradient_calls = (
+        2.0 - layout.shards_optimizer + layout.shards_weights * (2.0 * stages - 1.0)
+    ) * links.data_each
+    found.weight_calls = (layout.shards_optimizer + layout.shards_weights * (stages - 1.0)) * links.data_each
+    found.state = parameters * (1.0 + layout.shards_optimizer * links.sharded) * terms.state
+    found.scattered = layout.shards_gradients
+    found.gathered = layout.shards_weights
+    found.gradient_bytes = (
+        2.0 - layout.shards_optimizer
+    ) * layout.grad_bytes + layout.shards_weights * layout.compute_bytes
+    found.weight_bytes = layout.shards_optimizer * layout.compute_bytes
+    found.update_bytes = layout.update_bytes

@@ -16,15 +16,16 @@ from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import UNUSED, Step, step, step_from_terms
 from trnspec.perf.training.unequal import approximation
 from trnspec.perf.work.frameworks import ALLOCATED, Runtime, runtime
-from trnspec.perf.work.layout import Layout, check
 from trnspec.perf.work.memory import Memory, training_memory
 from trnspec.perf.work.stages import distinct_stages
 from trnspec.perf.work.terms import Terms, terms
 from trnspec.perf.work.transformer import Transformer, transformer
+from trnspec.perf.work.validity import check
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.perf.ops import Number
+    from trnspec.perf.work.layout import Layout
 
 
 @frozen
@@ -59,8 +60,8 @@ class Estimator:
         Raises:
             RefusalError: The layout is invalid, or needs a link whose rate is not published.
         """
-        plan = check(layout, self.dims, int(self.system.ranks))
-        result = step_from_terms(self.terms, plan, self.machine)
+        check(layout, self.dims, int(self.system.ranks))
+        result = step_from_terms(self.terms, layout, self.machine)
         if result.unknown > UNUSED:
             raise self.system.unknown_link()
         return result
@@ -75,10 +76,10 @@ class Estimator:
 
         Where unequal stages are not executed as they are, their error is included.  The computed time is always within, also where a calibration is biased.
         """
-        plan, calibration = layout.plan(), self.calibration
-        slow, fast = (step(self.model, plan, extreme).total for extreme in self.ends)
+        calibration = self.calibration
+        slow, fast = (step(self.model, layout, extreme).total for extreme in self.ends)
         low, high = min(calibration.low, 1.0), max(calibration.high, 1.0)
-        if (stages := approximation(plan, self.dims.layers, self.dims.mtp_layers)) is not None:
+        if (stages := approximation(layout, self.dims.layers, self.dims.mtp_layers)) is not None:
             low, high = low * stages.low, high * stages.high
         return fast * low, slow * high
 
@@ -100,24 +101,13 @@ def extremes(system: System, calibration: Calibrated) -> tuple[System, System]:
 
 def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
     """Memory of the rank that needs the most, at the peak of a training step; without a runtime what is allocated."""
-    by_stage = [stage_memory(d, layout, stage, runtime) for stage in distinct_stages(d, layout.split())]
+    by_stage = [stage_memory(d, layout, stage, runtime) for stage in distinct_stages(d, layout)]
     return max(by_stage, key=lambda memory: float(memory.total))
 
 
 def stage_memory(d: Dimensions, layout: Layout, stage: Number, runtime: Runtime = ALLOCATED) -> Memory:
     """Memory of a rank of a stage, at the peak of a training step."""
-    return training_memory(
-        d,
-        layout.split(),
-        layout.storing(),
-        layout.bytes,
-        seq=float(layout.seq),
-        microbatch=float(layout.microbatch),
-        microbatches=float(layout.microbatches),
-        zero=float(layout.zero),
-        stage=stage,
-        runtime=runtime,
-    )
+    return training_memory(d, layout, stage=stage, runtime=runtime)
 
 
 def prepare(  # noqa: PLR0913  # the inputs of an estimator

@@ -23,7 +23,7 @@ from trnspec.perf.work.terms import terms
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
     from trnspec.perf.training.costs import Costs
-    from trnspec.perf.work.plan import Plan
+    from trnspec.perf.work.layout import Layout
     from trnspec.perf.work.terms import Terms
     from trnspec.perf.work.transformer import Transformer
 
@@ -77,26 +77,26 @@ A share that is used is at least one over the square of the number of ranks.
 """
 
 
-def step(model: Transformer, plan: Plan, machine: Machine) -> Step:
+def step(model: Transformer, layout: Layout, machine: Machine) -> Step:
     """The time of one training step.
 
     Args:
         model: The transformer.
-        plan: The layout.
+        layout: The layout.
         machine: Compute and communication of a rank.
     """
-    return step_from_terms(terms(model, machine), plan, machine)
+    return step_from_terms(terms(model, machine), layout, machine)
 
 
-def step_from_terms(terms: Terms, plan: Plan, machine: Machine) -> Step:
+def step_from_terms(terms: Terms, layout: Layout, machine: Machine) -> Step:
     """The time of one training step.
 
     Args:
         terms: :func:`~trnspec.perf.work.terms.terms` of the model and the machine.
-        plan: The layout.
+        layout: The layout.
         machine: Compute and communication of a rank.
     """
-    return step_from_costs(costs(terms, plan, links(plan, machine)), plan.microbatch, plan.microbatches)
+    return step_from_costs(costs(terms, layout, links(layout, machine)), layout.microbatch, layout.microbatches)
 
 
 def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order

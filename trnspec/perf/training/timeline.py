@@ -381,7 +381,7 @@ _THREADS = {"data": COMMUNICATION, "offload": COMMUNICATION}
 def _shares(layout: Layout, costs: Costs) -> list[float]:
     """For each chunk of the model its layers, multi-token prediction included, relative to those of the slowest stage."""
     deal, counted = dealt_with_mtp(
-        float(costs.layers), float(layout.pp), float(layout.interleave), layout.folded, float(costs.mtp)
+        float(costs.layers), float(layout.pp), float(layout.interleave), layout.v_shape, float(costs.mtp)
     )
     layers = [deal.short + (1.0 if deal.begin <= chunk < deal.end else 0.0) for chunk in range(int(deal.chunks))]
     layers[-1] += float(costs.mtp) - counted

@@ -16,12 +16,12 @@ from attrs import define
 
 from trnspec.perf.convex import least
 from trnspec.perf.distinct import ascending, distinct
-from trnspec.perf.ops import Number, all_floats, everywhere, floor, larger, smaller, somewhere, where
+from trnspec.perf.ops import Number, all_floats, both, either, everywhere, floor, larger, smaller, somewhere, where
 from trnspec.perf.training.execution import execution
 from trnspec.perf.training.pass_order import FUSED, SPLIT
 from trnspec.perf.work.layout import V_SHAPED
-from trnspec.perf.work.legality import MOST_V_STAGES, both, either
 from trnspec.perf.work.stages import dealt_with_mtp
+from trnspec.perf.work.validity import MOST_V_STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trnspec.perf.training.execution import Execution
-    from trnspec.perf.work.plan import Plan
+    from trnspec.perf.work.layout import Layout
 
 
 @define
@@ -220,21 +220,21 @@ class Approximation(NamedTuple):
     high: float
 
 
-def approximation(plan: Plan, layers: float, mtp: float) -> Approximation | None:
+def approximation(layout: Layout, layers: float, mtp: float) -> Approximation | None:
     """The approximation of the time of unequal stages; ``None`` where it is exact.
 
     Args:
-        plan: One layout.
+        layout: One layout.
         layers: Layers of the model.
         mtp: Modules of multi-token prediction.
     """
-    folded, p = plan.v_shape > 0.0, plan.pp
-    chunks = p * (2.0 if folded else plan.chunks)
-    if p == 1.0 or not (layers % chunks or mtp) or plan.v_shape + plan.deferred + plan.chunks == 1.0:
+    folded, p = layout.v_shape > 0.0, layout.pp
+    chunks = p * (2.0 if folded else layout.interleave)
+    if p == 1.0 or not (layers % chunks or mtp) or layout.v_shape + layout.deferred + layout.interleave == 1.0:
         return None
     if p * chunks > _MOST:
         return Approximation(f"of the mean length: more than {_MOST:,} stages x chunks are not executed", *_MEAN)
-    if folded and plan.microbatches > _DWELL * p:
+    if folded and layout.microbatches > _DWELL * p:
         return Approximation(f"executed with {_DWELL} pp microbatches, and extended", *_EXTENDED)
     return None
 

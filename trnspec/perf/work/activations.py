@@ -9,72 +9,21 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import frozen
 
-from trnspec.errors import UsageError
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.ops import Number, both, larger, somewhere, where
+from trnspec.perf.work.frameworks import ALLOCATED, Runtime
+from trnspec.perf.work.layout import RECOMPUTE, Layout
 from trnspec.perf.work.reach import mean
-from trnspec.perf.work.stages import Layers, Split, in_flight, stage_layers
+from trnspec.perf.work.stages import Layers, in_flight, stage_layers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trnspec.perf.work.reach import Heads
-
-RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0, "operators": 1.5}
-"""The values of ``recompute``, with the number that formulas take.
-
-``selective`` is that of Korthikanti et al. 2022; ``operators`` is PyTorch's selective activation checkpointing, see
-:func:`kept_operators`.  Append new values at the end: columns of batches store positions.
-"""
-
-
-def recompute_code(recompute: str | Number) -> Number:
-    """The number of a value of :data:`RECOMPUTE`; numbers and arrays are returned as they are.
-
-    Raises:
-        UsageError: Unknown value.
-    """
-    if not isinstance(recompute, str):
-        return recompute
-    if recompute not in RECOMPUTE:
-        raise UsageError(f"unknown recompute {recompute!r}; expected one of {', '.join(RECOMPUTE)}")
-    return RECOMPUTE[recompute]
-
-
-@frozen(kw_only=True)
-class Storing:
-    """What is stored for the backward pass.
-
-    Attributes:
-        recompute: 0.0 nothing is recomputed, 1.0 the scores (selective), 1.5 all but the results of some operators (see
-            :func:`kept_operators`), 2.0 all but a layer's input (full).
-        sequence_parallel: 1.0 when tensors that tensor parallelism does not split are split along the sequence.
-        flash: 1.0 when scores are never written (FlashAttention; its row sums, 4 bytes per head and token, not counted).
-        fused_loss: 1.0 when a logit takes 4 bytes; 0.0 when the loss is computed operator by operator, see
-            :func:`logit_bytes`.
-        dropout: 1.0 when dropout masks are stored, one byte per element.
-        element_bytes: Bytes of an activation.
-        gathered_inputs: 1.0 where the inputs of attention and network that sequence parallelism gathers are stored, as
-            DTensor does; 0.0 where each rank stores its part and gathers them again in the backward pass.
-        load: Tokens that the busiest rank's experts compute, over the mean.
-        form: ``counted`` from the dimensions, or ``published``: attention as wide as the hidden size, as many KV heads as
-            query heads, two tensors in the feed-forward network even with a gate, as in ``18 + 4 f/h`` of
-            NVIDIA/Megatron-LM, megatron/training/theoretical_memory_usage.py.
-    """
-
-    recompute: Number = 0.0
-    sequence_parallel: Number = 0.0
-    flash: Number = 1.0
-    fused_loss: Number = 1.0
-    dropout: Number = 0.0
-    element_bytes: Number = 2.0
-    gathered_inputs: Number = 0.0
-    load: Number = 1.0
-    form: Literal["counted", "published"] = "counted"
 
 
 class Activations(NamedTuple):
@@ -119,39 +68,38 @@ class _Layer:
     """
 
     d: Dimensions
-    split: Split
-    storing: Storing
+    layout: Layout
+    runtime: Runtime
     tokens: Number
     whole: Number
     input: Number
     scores: Number
 
     @classmethod
-    def of(cls, d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number) -> _Layer:
-        tokens = seq / split.cp * microbatch
-        sequence_split = where(storing.sequence_parallel > 0.0, split.tp, 1.0)
-        unsplit = tokens * d.hidden * (4.0 * storing.element_bytes + 2.0 * storing.dropout) / sequence_split
-        if somewhere(storing.gathered_inputs > 0.0):
-            gathered = 2.0 * tokens * d.hidden * storing.element_bytes
-            unsplit = unsplit + storing.gathered_inputs * (gathered - gathered / sequence_split)
-        whole = unsplit + _attention(d, split, storing, tokens)
-        input_ = tokens * d.hidden * storing.element_bytes / sequence_split
-        return cls(d, split, storing, tokens, whole, input_, _scores(d, split, storing, seq, microbatch))
+    def of(cls, d: Dimensions, layout: Layout, runtime: Runtime) -> _Layer:
+        tokens = layout.seq / layout.cp * layout.microbatch
+        unsplit = tokens * d.hidden * (4.0 * runtime.activation_bytes + 2.0 * runtime.dropout) / layout.sequence_split
+        if somewhere(runtime.gathered_inputs > 0.0):
+            gathered = 2.0 * tokens * d.hidden * runtime.activation_bytes
+            unsplit = unsplit + runtime.gathered_inputs * (gathered - gathered / layout.sequence_split)
+        whole = unsplit + _attention(d, layout, runtime, tokens)
+        input_ = tokens * d.hidden * runtime.activation_bytes / layout.sequence_split
+        return cls(d, layout, runtime, tokens, whole, input_, _scores(d, layout, runtime))
 
     def everything(self, expert: Number) -> Number:
         """What a layer without recompute stores, without scores."""
-        return self.whole + _feed_forward(self.d, self.split, self.storing, self.tokens, expert)
+        return self.whole + _feed_forward(self.d, self.layout, self.runtime, self.tokens, expert)
 
     def stored(self, everything: Number, expert: Number) -> Number:
         """What a layer stores, given the same without recompute."""
-        recompute = self.storing.recompute
+        recompute = self.layout.recompute_level
         scored = where(recompute >= 1.0, 0.0, self.scores)
         stored = where(recompute >= 2.0, self.input, everything + scored)
         operators = recompute == RECOMPUTE["operators"]
         # Few batches have rows with ``operators``; without any the computation is skipped.
         if not somewhere(operators):
             return stored
-        kept = kept_operators(self.d, self.split, self.storing, self.tokens, expert)
+        kept = kept_operators(self.d, self.layout, self.runtime, self.tokens, expert)
         return where(operators, self.input + kept, stored)
 
     def recomputed(self, *everything: Number) -> Number:
@@ -160,7 +108,7 @@ class _Layer:
         The whole layer with ``full`` and ``operators`` (which has recomputed most of it before its backward pass ends), the
         scores with ``selective``.
         """
-        recompute = self.storing.recompute
+        recompute = self.layout.recompute_level
         if not somewhere(recompute >= 1.0):
             return 0.0
         layer = reduce(larger, (one + self.scores for one in everything))
@@ -168,24 +116,20 @@ class _Layer:
         return where(recompute >= 1.0, transient, 0.0)
 
 
-def layer_activations(
-    d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number, expert: Number = 0.0
-) -> Number:
+def layer_activations(d: Dimensions, layout: Layout, expert: Number = 0.0, runtime: Runtime = ALLOCATED) -> Number:
     """Bytes that one layer stores for one microbatch on one rank.
 
     Args:
         d: The transformer.
-        split: Degrees of parallelism.
-        storing: What is stored.
-        seq: Tokens of a sequence.
-        microbatch: Sequences of a microbatch.
+        layout: The layout.
         expert: 1.0 for an MoE layer.
+        runtime: What software needs besides.
     """
-    layer = _Layer.of(d, split, storing, seq, microbatch)
+    layer = _Layer.of(d, layout, runtime)
     return layer.stored(layer.everything(expert), expert)
 
 
-def kept_operators(d: Dimensions, split: Split, storing: Storing, tokens: Number, expert: Number) -> Number:
+def kept_operators(d: Dimensions, layout: Layout, runtime: Runtime, tokens: Number, expert: Number) -> Number:
     """Bytes that PyTorch's selective activation checkpointing stores of a layer besides its input.
 
     ``torch.utils.checkpoint`` with a policy stores the results of some operators and recomputes the rest of a block.  The
@@ -206,12 +150,12 @@ def kept_operators(d: Dimensions, split: Split, storing: Storing, tokens: Number
 
     Args:
         d: The transformer.
-        split: Degrees of parallelism.
-        storing: What is stored.
+        layout: The layout.
+        runtime: What software needs besides.
         tokens: Tokens of a microbatch on a rank.
         expert: 1.0 for an MoE layer.
     """
-    tp, slots = split.tp, storing.load * tokens * d.active
+    tp, slots = layout.tp, layout.expert_load * tokens * d.active
     gated = where(d.matrices > 2.0, 1.0, 0.0)
     expanded = expands(d)
 
@@ -220,58 +164,47 @@ def kept_operators(d: Dimensions, split: Split, storing: Storing, tokens: Number
 
     attention = tokens * mean(d, kept)
     attention = attention + tokens * d.recurrent_width / d.layers / tp
-    reduce_scattered = where(both(storing.sequence_parallel > 0.0, tp > 1.0), 2.0 * tokens * d.hidden / tp, 0.0)
+    reduce_scattered = where(both(layout.sequence_parallel > 0.0, tp > 1.0), 2.0 * tokens * d.hidden / tp, 0.0)
     dense = d.width * tokens / tp + gated * d.hidden * tokens
-    routed = d.expert_width * slots / tp + gated * d.hidden * slots * (split.expert_split / tp)
+    routed = d.expert_width * slots / tp + gated * d.hidden * slots * (layout.expert_split / tp)
     shared = where(d.shared_width > 0.0, d.shared_width * tokens / tp + gated * d.hidden * tokens, 0.0)
-    return storing.element_bytes * (attention + reduce_scattered + dense * (1.0 - expert) + (routed + shared) * expert)
+    return runtime.activation_bytes * (
+        attention + reduce_scattered + dense * (1.0 - expert) + (routed + shared) * expert
+    )
 
 
-def _scores(d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number) -> Number:
+def _scores(d: Dimensions, layout: Layout, runtime: Runtime) -> Number:
     """Softmax, and with dropout its mask and its output: ``5 a s^2 b/t`` in 16 bit; none with FlashAttention."""
-    size = storing.element_bytes + storing.dropout * (1.0 + storing.element_bytes)
-    scores = seq / split.cp * microbatch * seq * mean(d, lambda own: own.heads) * size / split.tp
-    return where(storing.flash > 0.0, 0.0, scores)
+    size = runtime.activation_bytes + runtime.dropout * (1.0 + runtime.activation_bytes)
+    scores = layout.seq / layout.cp * layout.microbatch * layout.seq * mean(d, lambda own: own.heads) * size / layout.tp
+    return where(layout.flash > 0.0, 0.0, scores)
 
 
-def _attention(d: Dimensions, split: Split, storing: Storing, tokens: Number) -> Number:
+def _attention(d: Dimensions, layout: Layout, runtime: Runtime, tokens: Number) -> Number:
     """Queries, keys, values and the heads' output; for latent attention also the compressed vector."""
-    size = storing.element_bytes
-    if storing.form == "published":
-        return tokens * size * 4.0 * d.hidden / split.tp
-    heads = tokens * size * mean(d, lambda own: own.width) / split.tp
-    cached = tokens * size * mean(d, lambda own: own.kv_elements * own.kv_share(split.tp))
+    size = runtime.activation_bytes
+    heads = tokens * size * mean(d, lambda own: own.width) / layout.tp
+    cached = tokens * size * mean(d, lambda own: own.kv_elements * own.kv_share(layout.tp))
     # The keys and values of all heads are made from a compressed vector.
     latent = expands(d)
-    recurrent = tokens * size * d.recurrent_width / d.layers / split.tp
+    recurrent = tokens * size * d.recurrent_width / d.layers / layout.tp
     return heads + cached + where(latent, heads, 0.0) + recurrent
 
 
-def _feed_forward(d: Dimensions, split: Split, storing: Storing, tokens: Number, expert: Number) -> Number:
+def _feed_forward(d: Dimensions, layout: Layout, runtime: Runtime, tokens: Number, expert: Number) -> Number:
     """Inner tensors of the feed-forward network or the experts; token copies sent to experts; the router."""
-    size, tp = storing.element_bytes, split.tp
-    tensors = 2.0 if storing.form == "published" else d.matrices
-    slots = storing.load * tokens * d.active
-    dense = size * tensors * d.width * tokens / tp
-    routed = size * tensors * d.expert_width * slots / tp
-    shared = size * tensors * d.shared_width * tokens / tp
+    size, tp = runtime.activation_bytes, layout.tp
+    slots = layout.expert_load * tokens * d.active
+    dense = size * d.matrices * d.width * tokens / tp
+    routed = size * d.matrices * d.expert_width * slots / tp
+    shared = size * d.matrices * d.shared_width * tokens / tp
     # Inputs and results of the all-to-all; a single expert needs none.
-    exchanged = where(d.experts > 1.0, 2.0 * size * d.hidden * slots * (split.expert_split / tp), 0.0)
-    sequence_split = where(storing.sequence_parallel > 0.0, tp, 1.0)
-    router = where(d.router_weights > 0.0, 4.0 * d.experts * tokens / sequence_split, 0.0)
+    exchanged = where(d.experts > 1.0, 2.0 * size * d.hidden * slots * (layout.expert_split / tp), 0.0)
+    router = where(d.router_weights > 0.0, 4.0 * d.experts * tokens / layout.sequence_split, 0.0)
     return dense * (1.0 - expert) + (routed + shared + exchanged + router) * expert
 
 
-def activations(
-    d: Dimensions,
-    split: Split,
-    storing: Storing,
-    *,
-    seq: Number,
-    microbatch: Number,
-    microbatches: Number,
-    stage: Number = 0.0,
-) -> Activations:
+def activations(d: Dimensions, layout: Layout, stage: Number = 0.0, runtime: Runtime = ALLOCATED) -> Activations:
     """Activation memory of one rank of a stage at the peak [B].
 
     Outside the layers, following Korthikanti et al. 2022, section 4.3, and Megatron-LM's estimator: token ids of 8 bytes
@@ -280,25 +213,19 @@ def activations(
 
     Args:
         d: The transformer.
-        split: Degrees of parallelism.
-        storing: What is stored.
-        seq: Tokens of a sequence.
-        microbatch: Sequences of a microbatch.
-        microbatches: Microbatches per step and replica; no more than these are in flight.
+        layout: The layout.
         stage: The pipeline stage, from 0.
+        runtime: What software needs besides.
     """
-    of_stages = stage_activations(d, split, storing, seq=seq, microbatch=microbatch, microbatches=microbatches)
-    return of_stages(stage, stage_layers(d, split, stage))
+    return stage_activations(d, layout, runtime)(stage, stage_layers(d, layout, stage))
 
 
-def stage_activations(
-    d: Dimensions, split: Split, storing: Storing, *, seq: Number, microbatch: Number, microbatches: Number
-) -> Callable[[Number, Layers], Activations]:
+def stage_activations(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Number, Layers], Activations]:
     """Activation memory as a function of a stage and of its dense and MoE layers; see :func:`activations`.
 
     What is the same on all stages is computed once.
     """
-    layer = _Layer.of(d, split, storing, seq, microbatch)
+    layer = _Layer.of(d, layout, runtime)
     # Models without experts, or without other layers than those with experts, have one kind of layer.
     kinds = tuple(
         kind for kind, layers in ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers)) if somewhere(layers > 0.0)
@@ -307,31 +234,30 @@ def stage_activations(
     stored = {kind: layer.stored(everything[kind], kind) for kind in kinds}
     recomputed = layer.recomputed(*everything.values())
     tokens = layer.tokens
-    sequence_split = where(storing.sequence_parallel > 0.0, split.tp, 1.0)
-    output = 2.0 * storing.element_bytes * tokens * d.hidden / sequence_split
-    logits = logit_bytes(storing) * tokens * d.vocabulary / split.tp
+    output = 2.0 * runtime.activation_bytes * tokens * d.hidden / layout.sequence_split
+    logits = logit_bytes(layout, runtime) * tokens * d.vocabulary / layout.tp
     outputs = output + logits
     if somewhere(d.mtp_layers > 0.0):
         # Each module of multi-token prediction has an output and logits of its own, and joins two inputs.
         outputs = outputs + d.mtp_layers * (outputs + output)
 
     def of_stage(stage: Number, layers: Layers) -> Activations:
-        held = in_flight(split, microbatches, stage)
+        held = in_flight(layout, stage)
         return Activations(
             layers=held * reduce(add, (layers[int(kind)] * each for kind, each in stored.items())),
-            embedding=split.first(stage) * held * tokens * (8.0 + storing.dropout * d.hidden) / sequence_split,
-            output=split.last(stage) * outputs,
+            embedding=layout.first(stage) * held * tokens * (8.0 + runtime.dropout * d.hidden) / layout.sequence_split,
+            output=layout.last(stage) * outputs,
             recomputed=recomputed,
         )
 
     return of_stage
 
 
-def logit_bytes(storing: Storing) -> Number:
+def logit_bytes(layout: Layout, runtime: Runtime) -> Number:
     """Bytes of a logit at the peak of the loss.
 
     Fused: 4, the logits in 32 bit without a copy (Korthikanti et al. 2022, section 4.3, and Megatron-LM).  Otherwise, as in
     ``torch.nn.functional.cross_entropy`` of a 32-bit copy: the logits in the compute dtype, and in 32 bit the log-softmax
     (which replaces the copy), its gradient and the gradient of the copy: 2 + 4 + 4 + 4 = 14 in 16 bit.
     """
-    return where(storing.fused_loss > 0.0, 4.0, storing.element_bytes + 12.0)
+    return where(layout.fused_loss > 0.0, 4.0, runtime.activation_bytes + 12.0)

@@ -14,6 +14,7 @@ from trnspec.evaluation.questions import Question, Software
 from trnspec.evaluation.result import Assumption
 from trnspec.perf import frameworks as every
 from trnspec.perf.frameworks import UNSTATED, TrainingSettings
+from trnspec.perf.work.layout import ACTIVATION_BYTES
 from trnspec.quantities.quantity import Qualifier, parse
 from trnspec.quantities.units import Dimension
 
@@ -38,12 +39,16 @@ class Runtime:
         gathered_inputs: 1.0 where inputs gathered over tensor-parallel ranks are stored.
         bucket: Buffers of gradients that are being reduced [B].
         reserve: Memory of a rank that the model cannot use [B].
+        dropout: 1.0 where dropout masks are stored, one byte per element.
+        activation_bytes: Bytes of an activation.
     """
 
     framework: str = ""
     gathered_inputs: float = 0.0
     bucket: float = 0.0
     reserve: float = 0.0
+    dropout: float = 0.0
+    activation_bytes: float = ACTIVATION_BYTES
 
     @property
     def defaults(self) -> dict[str, Any]:

@@ -1,65 +1,144 @@
-"""The layout of a training step: its numbers for the formulas, and the description of an invalid one."""
+"""The layout of a training step: the inputs of a question, and the numbers that formulas take."""
 
 from __future__ import annotations
 
-import math
-from functools import cache, lru_cache
-from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+import attrs
+import numpy as np
+from attrs import Factory, field, frozen
 
-from trnspec.evaluation import questions
-from trnspec.evaluation.result import RefusalError
 from trnspec.perf.experts import SENT
-from trnspec.perf.work import legality
-from trnspec.perf.work.activations import RECOMPUTE, Storing
-from trnspec.perf.work.memory import OPTIMIZERS
-from trnspec.perf.work.plan import Plan, computed_again
-from trnspec.perf.work.reach import common_heads
-from trnspec.perf.work.stages import SCHEDULES, Split
+from trnspec.perf.ops import Number, where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.ops import Number
-    from trnspec.perf.work.memory import Optimizer
 
-Schedule = questions.PipelineSchedule
-Recompute = questions.Recompute
+@frozen(kw_only=True)
+class Schedule:
+    """A pipeline schedule.
 
-BUBBLES = {
-    "1f1b": 1.0,
-    "interleaved": 1.0,
-    "zb1p": 0.0,
-    "zb2p": 0.0,
-    "zbv": 0.0,
-    "v-half": 0.5,
-    "v-min": 2.0 / 3.0,
-    "gpipe": 1.0,
+    Attributes:
+        bubble: Least pipeline bubble relative to 1F1B; that of the interleaved schedule is divided by the chunks per stage.
+        in_flight_ratio: Activations relative to 1F1B.
+        v_shape: Number of a V-shaped schedule, whose stages have a chunk from either end of the model; 0 for others.
+        deferred: Weight-gradient passes that fill the bubble of the first stage, relative to ``pp - 1``: all but one of the
+            microbatches that the schedule has in flight. V-shaped schedules defer all; the others do not split the backward
+            pass.
+        interleaved: 1 for the interleaved schedule.
+        gpipe: 1 where all forward passes come before all backward passes.
+    """
+
+    bubble: float
+    in_flight_ratio: float = 1.0
+    v_shape: float = 0.0
+    deferred: float = 0.0
+    interleaved: float = 0.0
+    gpipe: float = 0.0
+
+
+SCHEDULES = {
+    "1f1b": Schedule(bubble=1.0),
+    "interleaved": Schedule(bubble=1.0, interleaved=1.0),
+    "zb1p": Schedule(bubble=0.0, deferred=1.0),
+    "zb2p": Schedule(bubble=0.0, in_flight_ratio=2.0, deferred=2.0),
+    "zbv": Schedule(bubble=0.0, v_shape=1.0),
+    "v-half": Schedule(bubble=0.5, in_flight_ratio=0.5, v_shape=2.0),
+    "v-min": Schedule(bubble=2.0 / 3.0, in_flight_ratio=1.0 / 3.0, v_shape=3.0),
+    "gpipe": Schedule(bubble=1.0, in_flight_ratio=float("inf"), gpipe=1.0),
 }
-"""The least pipeline bubble of each schedule relative to 1F1B; of the interleaved one divided by the chunks per stage.
+"""Pipeline schedules by name; arrays of schedules have their positions.
 
-1F1B and interleaved: Narayanan et al. 2021, section 2.2. GPipe: Huang et al. 2019, section 2.3. ``v-half`` and ``v-min``: Qi et al. 2024, and the table of
-github.com/sail-sg/zero-bubble-pipeline-parallelism. Schedules with a split backward pass have that of their passes, see
-:func:`trnspec.perf.training.step.bubble`.
+1F1B and interleaved: Narayanan et al. 2021, section 2.2. GPipe, which stores every microbatch: Huang et al. 2019, section 2.3.
+Zero bubble: Qi et al. 2023, section 3. ``v-half`` and ``v-min``: Qi et al. 2024, and the table of
+github.com/sail-sg/zero-bubble-pipeline-parallelism. The bubble of schedules with a split backward pass is that of their passes,
+see :func:`trnspec.perf.training.step.bubble`.
 """
-
-DEFERRED = {"zb1p": 1.0, "zb2p": 2.0}
-"""Weight-gradient passes that fill the bubble of the first stage, relative to ``pp - 1``: all but one of the microbatches
-that the schedule has in flight (Qi et al. 2023, section 3).  V-shaped schedules defer all; the others do not split the
-backward pass.
-"""
-
-
-V_SHAPED = tuple(name for name, (_, folded) in SCHEDULES.items() if folded)
+V_SHAPED = tuple(name for name, schedule in SCHEDULES.items() if schedule.v_shape)
 """The V-shaped schedules, by their number from 1."""
+
+RECOMPUTE = {"none": 0.0, "selective": 1.0, "full": 2.0, "operators": 1.5}
+"""The kinds of recompute; arrays of them have their positions.
+
+``selective`` is that of Korthikanti et al. 2022; ``operators`` is PyTorch's selective activation checkpointing, see
+:func:`trnspec.perf.work.activations.kept_operators`.  Append new kinds at the end.
+"""
+DISPATCHES = ("per-copy", "per-node")
+"""Ways to send tokens to experts, see :mod:`trnspec.perf.experts`; arrays of them have their positions."""
+
+
+@frozen(kw_only=True)
+class Optimizer:
+    """Bytes per parameter in training.
+
+    Attributes:
+        weight_bytes: Weight as it is stored.
+        grad_bytes: Gradient.
+        state_bytes: Optimizer states: master copy and moments.
+        compute_bytes: Weight as it is multiplied and gathered; as it is stored if left out.
+        note: Description.
+        master: 1.0 where a master copy is among the states, so that the update does not read the weights.
+    """
+
+    weight_bytes: float
+    grad_bytes: float
+    state_bytes: float
+    compute_bytes: float = field(default=Factory(lambda self: self.weight_bytes, takes_self=True))
+    note: str = ""
+    master: float = 1.0
+
+    @property
+    def update_bytes(self) -> float:
+        """Bytes that the update of a parameter reads and writes: states and weight, and the gradient, which is read."""
+        return self.grad_bytes + 2.0 * self.state_bytes + (2.0 - self.master) * self.weight_bytes
+
+
+OPTIMIZERS = {
+    "adam": Optimizer(
+        weight_bytes=2.0, grad_bytes=2.0, state_bytes=12.0, note="16 bit; master copy and moments in 32 bit"
+    ),
+    "adam-fp32-grads": Optimizer(
+        weight_bytes=2.0, grad_bytes=4.0, state_bytes=12.0, note="as adam, with gradients in 32 bit (Megatron-LM)"
+    ),
+    "adam-fp32": Optimizer(weight_bytes=4.0, grad_bytes=4.0, state_bytes=8.0, note="all in 32 bit", master=0.0),
+    "adam-fsdp": Optimizer(
+        weight_bytes=4.0,
+        grad_bytes=4.0,
+        state_bytes=8.0,
+        compute_bytes=2.0,
+        note="all in 32 bit, weights gathered in 16 bit (FSDP with mixed precision)",
+        master=0.0,
+    ),
+    "adam-bf16": Optimizer(
+        weight_bytes=2.0,
+        grad_bytes=2.0,
+        state_bytes=4.0,
+        note="all in 16 bit, rounded stochastically, no master copy",
+        master=0.0,
+    ),
+    "adam-8bit": Optimizer(
+        weight_bytes=2.0, grad_bytes=2.0, state_bytes=6.0, note="16 bit; master copy in 32 bit, moments in 8 bit"
+    ),
+    "sgd-momentum": Optimizer(
+        weight_bytes=2.0, grad_bytes=2.0, state_bytes=8.0, note="16 bit; master copy and momentum in 32 bit"
+    ),
+}
+"""Optimizers by name; ``adam`` has the K = 12 of Rajbhandari et al. 2020, section 3.1."""
+
+ACTIVATION_BYTES = 2.0
+"""Bytes of an activation in training."""
+
+_SHARDED_GRADIENTS, _SHARDED_WEIGHTS = 2, 3
+"""ZeRO stages from which on gradients and weights are sharded."""
 
 
 @frozen(kw_only=True)
 class Layout:
-    """The layout of a training step.
+    """The layout of a training step, or of many: a field is a value, or an array that broadcasts with the others.
+
+    Ranks are numbered tensor first, then context, data, pipeline.  In arrays names are positions in their table, ``None`` is 0,
+    and flags are 0 and 1.
 
     Attributes:
         tp: Tensor-parallel degree.
@@ -70,169 +149,243 @@ class Layout:
         seq: Sequence length in tokens.
         global_batch: Sequences per step, over all replicas.
         microbatch: Sequences per microbatch.
-        schedule: Pipeline schedule.
+        schedule: Pipeline schedule, of :data:`SCHEDULES`.
         interleave: Model chunks per stage.
         zero: ZeRO stage; 3 is the sharding of FSDP.
-        recompute: Activation recomputation.
+        recompute: Activation recomputation, of :data:`RECOMPUTE`.
         sequence_parallel: Whether norms and residuals are split over the tensor-parallel ranks.
         overlap: Whether tensor-parallel collectives overlap with computation.
         flash: Flash attention: scores are not written to memory.
         fused_loss: Whether the loss keeps 4 bytes per logit instead of 14.
-        optimizer: The optimizer, with the precision of its states.
+        optimizer: The optimizer, with the precision of its states, of :data:`OPTIMIZERS`.
         offload: What is kept in host memory.
         uneven: Whether stages may have different numbers of layers, see :func:`trnspec.perf.work.stages.dealt`.
         expert_tp: Tensor-parallel degree of one expert, a divisor of tp; ``None`` for tp.
-        dispatch: How tokens are sent to experts, see :mod:`trnspec.perf.experts`.
-        dispatch_dtype: Dtype of tokens on their way to experts.
+        dispatch: How tokens are sent to experts, of :data:`DISPATCHES`.
+        dispatch_dtype: Dtype of tokens on their way to experts, of :data:`trnspec.perf.experts.SENT`.
         node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
         expert_overlap: Whether the all-to-all overlaps with the rest of a layer.
         imbalance: Tokens of the busiest rank's experts over the mean.
         capacity_factor: Tokens that every expert computes, padding included, over the mean; ``None`` without a limit.
     """
 
-    tp: int = 1
-    pp: int = 1
-    dp: int = 1
-    cp: int = 1
-    ep: int = 1
-    seq: int
-    global_batch: int
-    microbatch: int = 1
-    schedule: Schedule = "1f1b"
-    interleave: int = 1
-    zero: int = 0
-    recompute: Recompute = "none"
-    sequence_parallel: bool = False
-    overlap: bool = False
-    flash: bool = True
-    fused_loss: bool = True
-    optimizer: str = "adam"
-    offload: questions.Offload = "none"
-    uneven: bool = False
-    expert_tp: int | None = None
-    dispatch: questions.Dispatch = "per-node"
-    dispatch_dtype: questions.DispatchDtype = "bf16"
-    node_limit: int = 0
-    expert_overlap: bool = True
-    imbalance: float = 1.0
-    capacity_factor: float | None = None
+    tp: Number = 1
+    pp: Number = 1
+    dp: Number = 1
+    cp: Number = 1
+    ep: Number = 1
+    seq: Number
+    global_batch: Number
+    microbatch: Number = 1
+    schedule: Any = "1f1b"
+    interleave: Number = 1
+    zero: Number = 0
+    recompute: Any = "none"
+    sequence_parallel: Number = False
+    overlap: Number = False
+    flash: Number = True
+    fused_loss: Number = True
+    optimizer: Any = "adam"
+    offload: str = "none"
+    uneven: Number = False
+    expert_tp: Number | None = None
+    dispatch: Any = "per-node"
+    dispatch_dtype: Any = "bf16"
+    node_limit: Number = 0
+    expert_overlap: Number = True
+    imbalance: Number = 1.0
+    capacity_factor: Number | None = None
 
     @property
-    def ranks(self) -> int:
+    def ranks(self) -> Number:
         """All ranks."""
         return self.tp * self.pp * self.dp * self.cp
 
     @property
-    def microbatches(self) -> int:
+    def microbatches(self) -> Number:
         """Microbatches per step and replica."""
         return self.global_batch // (self.microbatch * self.dp)
 
     @property
-    def tokens(self) -> int:
+    def tokens(self) -> Number:
         """Tokens per step."""
         return self.global_batch * self.seq
 
     @property
-    def bytes(self) -> Optimizer:
-        """Bytes per parameter of weights, gradients and states."""
-        return OPTIMIZERS[self.optimizer]
+    def copies(self) -> Number:
+        """Ranks that hold the same weights, over which ZeRO shards: ``dp cp``."""
+        return self.dp * self.cp
 
     @property
-    def folded(self) -> float:
-        """1 if a stage has a chunk from either end of the model."""
-        return SCHEDULES[self.schedule][1]
+    def expert_copies(self) -> Number:
+        """Ranks that hold the same experts: ``dp cp tp/(ep expert_tp)``."""
+        return self.dp * self.cp * self.tp / (self.ep * self.expert_split)
 
     @property
-    def v_shape(self) -> float:
-        """Number of the V-shaped schedule, from 1; 0 for others."""
-        return V_SHAPED.index(self.schedule) + 1.0 if self.schedule in V_SHAPED else 0.0
-
-    @property
-    def expert_split(self) -> int:
+    def expert_split(self) -> Number:
         """Ranks that split the matrices of one expert."""
-        return self.tp if self.expert_tp is None else self.expert_tp
+        if self.expert_tp is None:
+            return self.tp
+        return where(self.expert_tp == 0, self.tp, self.expert_tp)
 
     @property
-    def load(self) -> float:
-        """Tokens that the busiest rank's experts compute, over the mean.
+    def expert_load(self) -> Number:
+        """Tokens that the busiest rank's experts compute and receive, over the mean.
 
         With a capacity every expert computes as many: tokens beyond are dropped, and padding fills up.
         """
-        return self.imbalance if self.capacity_factor is None else self.capacity_factor
+        if self.capacity_factor is None:
+            return self.imbalance
+        return where(self.capacity_factor > 0.0, self.capacity_factor, self.imbalance)
 
-    def plan(self) -> Plan:
-        """The numbers from which times are computed."""
-        # Attributes of an empty object: a call with 40 arguments takes several times as long.
-        plan = Plan.__new__(Plan)
-        plan.tp, plan.pp, plan.dp = float(self.tp), float(self.pp), float(self.dp)
-        plan.cp, plan.ep, plan.seq = float(self.cp), float(self.ep), float(self.seq)
-        plan.expert_split = float(self.expert_split)
-        plan.microbatch, plan.microbatches = float(self.microbatch), float(self.microbatches)
-        bubble, shape, chunks = _of_schedule(self.schedule, self.interleave)
-        plan.bubble, plan.deferred = bubble
-        plan.folded, plan.v_shape, plan.forward_first = shape
-        plan.chunks, plan.chunked, plan.sends = chunks
-        zero = self.zero
-        plan.sharded, plan.scattered = 1.0 if zero >= 1 else 0.0, 1.0 if zero >= _SCATTERED else 0.0
-        plan.gathered = 1.0 if zero > _SCATTERED else 0.0
-        plan.full, plan.selective = computed_again(RECOMPUTE[self.recompute])
-        plan.flash = 1.0 if self.flash else 0.0
-        plan.sequence = 1.0 if self.sequence_parallel else 0.0
-        plan.overlap = 1.0 if self.overlap else 0.0
-        plan.weight_bytes, plan.gradient_bytes, plan.update_bytes = _moved_bytes(self.optimizer)
-        plan.activation_bytes = 2.0
-        plan.per_node = 1.0 if self.dispatch == "per-node" else 0.0
-        plan.sent, plan.node_limit = SENT[self.dispatch_dtype], float(self.node_limit)
-        plan.expert_overlap = 1.0 if self.expert_overlap else 0.0
-        plan.load = float(self.load)
-        return plan
+    @property
+    def per_node(self) -> Number:
+        """1 where a token is sent once to each unit with some of its experts, 0 where once for each expert."""
+        return float(self.dispatch == "per-node") if isinstance(self.dispatch, str) else self.dispatch * 1.0
 
-    def split(self) -> Split:
-        """The numbers from which memory is computed."""
-        return Split(
-            tp=float(self.tp),
-            pp=float(self.pp),
-            dp=float(self.dp),
-            cp=float(self.cp),
-            ep=float(self.ep),
-            expert_tp=float(self.expert_split),
-            interleave=float(self.interleave),
-            held=SCHEDULES[self.schedule][0],
-            folded=self.folded,
-        )
+    @property
+    def dispatch_ratio(self) -> Number:
+        """Bytes of all-to-alls over those of 16 bit."""
+        return _looked_up(SENT, self.dispatch_dtype)
 
-    def storing(self) -> Storing:
-        """What is stored for the backward pass."""
-        return Storing(
-            recompute=RECOMPUTE[self.recompute],
-            sequence_parallel=float(self.sequence_parallel),
-            flash=float(self.flash),
-            fused_loss=float(self.fused_loss),
-            load=float(self.load),
-        )
+    @property
+    def v_shape(self) -> Number:
+        """Number of the V-shaped schedule in :data:`V_SHAPED`, from 1; 0 for others."""
+        return _looked_up(SCHEDULES, self.schedule, "v_shape")
+
+    @property
+    def bubble(self) -> Number:
+        """Least pipeline bubble relative to 1F1B, with many microbatches."""
+        return _looked_up(SCHEDULES, self.schedule, "bubble") / self.interleave
+
+    @property
+    def deferred(self) -> Number:
+        """Weight-gradient passes that fill the bubble, relative to ``pp - 1``; 0 where V-shaped, or not split."""
+        return _looked_up(SCHEDULES, self.schedule, "deferred")
+
+    @property
+    def in_flight_ratio(self) -> Number:
+        """Activations of the schedule relative to 1F1B; ignored by the interleaved schedule."""
+        return _looked_up(SCHEDULES, self.schedule, "in_flight_ratio")
+
+    @property
+    def is_interleaved(self) -> Number:
+        """1 for the interleaved schedule."""
+        return _looked_up(SCHEDULES, self.schedule, "interleaved")
+
+    @property
+    def is_gpipe(self) -> Number:
+        """1 where all forward passes come before all backward passes."""
+        return _looked_up(SCHEDULES, self.schedule, "gpipe")
+
+    @property
+    def p2p_messages(self) -> Number:
+        """Messages between stages relative to 1F1B: a V-shaped schedule passes every stage twice, each chunk passes every stage once."""
+        return where(self.interleave == 1, where(self.v_shape > 0.0, 2.0, 1.0), self.interleave)
+
+    @property
+    def shards_optimizer(self) -> Number:
+        """1 where the optimizer states are sharded over the replicas: ZeRO 1, 2 and 3."""
+        return where(self.zero >= 1, 1.0, 0.0)
+
+    @property
+    def shards_gradients(self) -> Number:
+        """1 where gradients are sharded too, and reduced after every microbatch: ZeRO 2 and 3."""
+        return where(self.zero >= _SHARDED_GRADIENTS, 1.0, 0.0)
+
+    @property
+    def shards_weights(self) -> Number:
+        """1 where weights are sharded too, and gathered for every use: ZeRO 3, as in FSDP."""
+        return where(self.zero >= _SHARDED_WEIGHTS, 1.0, 0.0)
+
+    @property
+    def recompute_level(self) -> Number:
+        """0 nothing is recomputed, 1 scores (selective), 1.5 all but the results of some operators, 2 all but a layer's input."""
+        return _looked_up(RECOMPUTE, self.recompute)
+
+    @property
+    def recomputed_share(self) -> Number:
+        """Share of a layer's forward pass that is recomputed in the backward pass.
+
+        With ``operators`` it is half of the layer: every second matrix multiplication and, as an approximation, half of the
+        rest, although what is between the multiplications is recomputed in full and attention scores not at all.  The same
+        half applies to communication, of which reduce-scatters are stored and all-gathers are not.
+        """
+        level = self.recompute_level
+        return where(level >= 2.0, 1.0, where(level >= 1.5, 0.5, 0.0))
+
+    @property
+    def recomputes_scores(self) -> Number:
+        """1 where only attention scores are recomputed."""
+        return where(self.recompute_level == 1.0, 1.0, 0.0)
+
+    @property
+    def sequence_split(self) -> Number:
+        """Ranks that split tensors which tensor parallelism leaves whole: along the sequence."""
+        return where(self.sequence_parallel > 0, self.tp, 1)
+
+    @property
+    def weight_bytes(self) -> Number:
+        """Bytes of a weight as it is stored."""
+        return _looked_up(OPTIMIZERS, self.optimizer, "weight_bytes")
+
+    @property
+    def compute_bytes(self) -> Number:
+        """Bytes of a weight as it is communicated and read."""
+        return _looked_up(OPTIMIZERS, self.optimizer, "compute_bytes")
+
+    @property
+    def grad_bytes(self) -> Number:
+        """Bytes of a gradient."""
+        return _looked_up(OPTIMIZERS, self.optimizer, "grad_bytes")
+
+    @property
+    def state_bytes(self) -> Number:
+        """Bytes of optimizer states per parameter."""
+        return _looked_up(OPTIMIZERS, self.optimizer, "state_bytes")
+
+    @property
+    def update_bytes(self) -> Number:
+        """Bytes per parameter that the optimizer reads and writes."""
+        return _looked_up(OPTIMIZERS, self.optimizer, "update_bytes")
+
+    def first(self, stage: Number) -> Number:
+        """1.0 where a stage has the embedding."""
+        return where(stage == 0.0, 1.0, 0.0)
+
+    def last(self, stage: Number) -> Number:
+        """1.0 where a stage has the output: the last one, or the first in a V-shaped schedule."""
+        return where(stage == where(self.v_shape > 0.0, 0.0, self.pp - 1.0), 1.0, 0.0)
 
 
-_SCATTERED = 2
-"""The ZeRO stage from which on gradients are sharded."""
+TABLES: dict[str, Sequence[str]] = {
+    "schedule": tuple(SCHEDULES),
+    "recompute": tuple(RECOMPUTE),
+    "optimizer": tuple(OPTIMIZERS),
+    "dispatch": DISPATCHES,
+    "dispatch_dtype": tuple(SENT),
+}
+"""The fields of a layout that are names, with the names in the order of their positions."""
 
 
-@lru_cache(maxsize=256)
-def _of_schedule(schedule: str, interleave: int) -> tuple[tuple[float, ...], ...]:
-    """The numbers of a plan that the schedule decides: of its bubble, its shape, its chunks, and its messages."""
-    folded = SCHEDULES[schedule][1]
-    v_shape = V_SHAPED.index(schedule) + 1.0 if schedule in V_SHAPED else 0.0
-    chunks, chunked = float(interleave), 1.0 if schedule == "interleaved" else 0.0
-    # A V-shaped schedule passes every stage twice; each model chunk passes every stage once.
-    sends = 1.0 + folded if interleave == 1 else chunks
-    bubble = BUBBLES[schedule] / interleave, DEFERRED.get(schedule, 0.0)
-    return bubble, (folded, v_shape, 1.0 if schedule == "gpipe" else 0.0), (chunks, chunked, sends)
+def _looked_up(table: Mapping[str, Any], key: Any, name: str = "") -> Number:
+    """A row of a table or an attribute of it, by the row's name; an array by positions."""
+    if isinstance(key, str):
+        return getattr(table[key], name) if name else table[key]
+    values = [float(getattr(row, name) if name else row) for row in table.values()]
+    return np.array(values)[key] if isinstance(key, np.ndarray) else values[int(key)]
 
 
-@cache
-def _moved_bytes(optimizer: str) -> tuple[Number, Number, Number]:
-    """The bytes of a weight and a gradient as they are communicated, and of a parameter's update."""
-    sizes = OPTIMIZERS[optimizer]
-    return sizes.compute_bytes, sizes.grad_bytes, sizes.update_bytes
+def stacked(layouts: Sequence[Layout]) -> Layout:
+    """Layouts as one of arrays."""
+    columns: dict[str, Any] = {}
+    for one in attrs.fields(Layout):
+        values = [getattr(layout, one.name) for layout in layouts]
+        if one.name in TABLES:
+            columns[one.name] = np.array([TABLES[one.name].index(value) for value in values])
+        elif one.name != "offload":
+            columns[one.name] = np.array([0.0 if value is None else value for value in values], float)
+    return Layout(**columns)
 
 
 def splits_sequence(seq: int, tp: int, cp: int, *, wanted: bool | None) -> bool:
@@ -240,234 +393,3 @@ def splits_sequence(seq: int, tp: int, cp: int, *, wanted: bool | None) -> bool:
     if wanted is not None:
         return wanted
     return tp > 1 and cp > 0 and seq % cp == 0 and seq // cp % tp == 0
-
-
-def check(layout: Layout, d: Dimensions, ranks: int | None = None) -> Plan:
-    """Checks a layout for a model and a number of ranks; the conditions are those of :mod:`trnspec.perf.work.legality`.
-
-    Args:
-        layout: The layout.
-        d: The model.
-        ranks: Ranks of the system; not checked if left out.
-
-    Returns:
-        The layout as the numbers from which times are computed.
-
-    Raises:
-        RefusalError: It is invalid, with the reason and the input at fault.
-    """
-    if min(counts := _COUNTS(layout)) < 1:
-        name, count = next(pair for pair in zip(_COUNTED, counts, strict=True) if pair[1] < 1)
-        raise RefusalError("not-positive", f"{name} is {count}; it must be at least 1", place=name)
-    expert_tp, capacity = layout.expert_tp, layout.capacity_factor
-    for name, value in (("expert_tp", expert_tp), ("imbalance", layout.imbalance), ("capacity_factor", capacity)):
-        if value is not None and value < 1:
-            raise RefusalError("not-positive", f"{name} is {value:g}; it must be at least 1", place=name)
-    if layout.optimizer not in OPTIMIZERS:
-        raise RefusalError(
-            "unknown-optimizer",
-            f"there is no optimizer {layout.optimizer}",
-            place="optimizer",
-            hint=", ".join(OPTIMIZERS),
-        )
-    total, plan = layout.ranks if ranks is None else ranks, layout.plan()
-    conditions = (
-        legality.degrees(plan, total, common_heads(d), d.experts or 1.0),
-        legality.stages(plan, d.layers, uneven=layout.uneven),
-        legality.sequence(plan),
-        legality.positions(plan, longest(d)),
-        legality.batch(layout.global_batch / (layout.microbatch * layout.dp), legality.multiple(plan)),
-    )
-    for of_kind in conditions:
-        if True in of_kind.values():
-            break
-    else:
-        return plan
-    invalid = {reason for of_kind in conditions for reason, holds in of_kind.items() if holds}
-    raise _DESCRIBED[next(reason for reason in legality.REASONS if reason in invalid)](layout, d, total)
-
-
-_COUNTED = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave")
-_COUNTS = attrgetter(*_COUNTED)
-
-
-def _rank_count(layout: Layout, d: Dimensions, ranks: int) -> RefusalError:
-    """At fault is dp if it could be another, else the first degree with which no dp is right."""
-    for name, product in (
-        ("tp", layout.tp),
-        ("pp", layout.tp * layout.pp),
-        ("cp", layout.tp * layout.pp * layout.cp),
-    ):
-        if ranks % product:
-            others = layout.tp * layout.pp * layout.cp // getattr(layout, name)
-            able = [n for n in range(1, ranks // others + 1) if ranks % (n * others) == 0]
-            if name == "tp":
-                able = [n for n in able if int(common_heads(d)) % n == 0]
-            return RefusalError(
-                "rank-count",
-                f"{ranks:,} ranks are not divisible by tp {layout.tp} x pp {layout.pp} x cp {layout.cp}",
-                place=name,
-                hint=nearest(name, getattr(layout, name), able),
-            )
-    return RefusalError(
-        "rank-count",
-        f"tp {layout.tp} x pp {layout.pp} x dp {layout.dp} x cp {layout.cp} is {layout.ranks:,} ranks; "
-        f"the system has {ranks:,}",
-        place="dp",
-        hint=f"dp {ranks // (layout.tp * layout.pp * layout.cp)}",
-    )
-
-
-def _batch(layout: Layout, *_: object) -> RefusalError:
-    return RefusalError(
-        "batch-not-divisible",
-        f"a global batch of {layout.global_batch} is not divisible into microbatches of {layout.microbatch} on each of "
-        f"{layout.dp} replicas",
-        place="global_batch",
-        hint=_multiple(layout),
-    )
-
-
-def _multiple(layout: Layout) -> str:
-    """The batches next to the one that is not divisible, and another cause: too many replicas."""
-    each, batch = layout.dp * layout.microbatch, layout.global_batch
-    able = nearest("global_batch", batch, [n * each for n in (batch // each, batch // each + 1) if n])
-    return able if batch > each else f"{able}, or fewer replicas by a larger tp, pp or cp"
-
-
-def _heads(layout: Layout, d: Dimensions, _: int) -> RefusalError:
-    heads = int(common_heads(d))
-    text = (
-        f"tp {layout.tp} exceeds the {heads} heads"
-        if layout.tp > heads
-        else f"{heads} heads are not divisible by tp {layout.tp}"
-    )
-    return RefusalError("heads-not-divisible", text, place="tp")
-
-
-def _schedule(layout: Layout, *_: object) -> RefusalError:
-    if layout.v_shape and layout.pp > legality.MOST_V_STAGES:
-        return RefusalError(
-            "schedule",
-            f"the schedule {layout.schedule} is computed for at most {legality.MOST_V_STAGES} stages; pp is {layout.pp}",
-            place="pp",
-            hint=f"pp {legality.MOST_V_STAGES} or less",
-        )
-    if (layout.interleave > 1) != (layout.schedule == "interleaved"):
-        return RefusalError(
-            "schedule",
-            f"the schedule {layout.schedule} cannot have interleave {layout.interleave}",
-            place="interleave",
-            hint="schedule interleaved with interleave 2 or more, or interleave 1",
-        )
-    return RefusalError(
-        "schedule",
-        f"the schedule {layout.schedule} needs more than one stage; pp is 1",
-        place="interleave" if layout.interleave > 1 else "schedule",
-        hint="pp 2 or more, or neither schedule nor interleave",
-    )
-
-
-def _layers(layout: Layout, d: Dimensions, _: int) -> RefusalError:
-    layers, parts = int(d.layers), int(layout.pp * layout.interleave * (1 + layout.folded))
-    return RefusalError(
-        "layers-not-divisible",
-        f"{layers} layers, or {layers + 2} with embedding and output, are not divisible into {parts} parts of the pipeline",
-        place="pp",
-        hint="" if layout.uneven or parts > layers else "uneven=True allows stages with different numbers of layers",
-    )
-
-
-def _microbatches(layout: Layout, *_: object) -> RefusalError:
-    return RefusalError(
-        "microbatches-not-divisible",
-        f"the interleaved schedule needs a multiple of pp {layout.pp} microbatches, not {layout.microbatches}",
-        place="global_batch",
-    )
-
-
-def _experts(layout: Layout, d: Dimensions, _: int) -> RefusalError:
-    experts = int(d.experts)
-    if layout.ep > 1 and not experts:
-        text = "the model has no experts"
-    elif experts % layout.ep:
-        text = f"{experts} experts are not divisible by ep {layout.ep}"
-    elif layout.expert_split < 1 or layout.tp % layout.expert_split:
-        text = f"tp {layout.tp} is not divisible by expert_tp {layout.expert_split}"
-        able = [n for n in range(1, layout.tp + 1) if layout.tp % n == 0]
-        hint = nearest("expert_tp", layout.expert_split, able)
-        return RefusalError("experts-not-divisible", text, place="expert_tp", hint=hint)
-    elif layout.expert_split < layout.tp:
-        whole = layout.dp * layout.cp * layout.tp // layout.expert_split
-        text = f"dp x cp x tp / expert_tp, which is {whole}, is not divisible by ep {layout.ep}"
-    else:
-        text = f"dp x cp, which is {layout.dp * layout.cp}, is not divisible by ep {layout.ep}"
-        # Whole experts leave the tensor-parallel ranks to expert parallelism.
-        if layout.tp > 1 and layout.dp * layout.cp * layout.tp % layout.ep == 0:
-            return RefusalError("experts-not-divisible", text, place="ep", hint="expert_tp 1")
-    return RefusalError("experts-not-divisible", text, place="ep")
-
-
-def _sequence(layout: Layout, *_: object) -> RefusalError:
-    if layout.seq % layout.cp:
-        return RefusalError(
-            "sequence-not-divisible", f"{layout.seq} tokens are not divisible by cp {layout.cp}", place="cp"
-        )
-    return RefusalError(
-        "sequence-not-divisible",
-        f"{layout.seq // layout.cp} tokens are not divisible by tp {layout.tp}",
-        place="sequence_parallel",
-    )
-
-
-def _context(layout: Layout, d: Dimensions, _: int) -> RefusalError:
-    return _too_long(layout.seq, d, "seq")
-
-
-_DESCRIBED: dict[str, Callable[[Layout, Dimensions, int], RefusalError]] = {
-    "rank-count": _rank_count,
-    "batch-not-divisible": _batch,
-    "heads-not-divisible": _heads,
-    "schedule": _schedule,
-    "layers-not-divisible": _layers,
-    "microbatches-not-divisible": _microbatches,
-    "experts-not-divisible": _experts,
-    "sequence-not-divisible": _sequence,
-    "context": _context,
-}
-"""The description of an invalid layout, by reason."""
-
-
-def nearest(name: str, now: int, able: Sequence[int]) -> str:
-    """A hint: the nearest smaller and larger degree of the valid ones, which are sorted; empty if there are none."""
-    degrees = [*[n for n in able if n < now][-1:], *[n for n in able if n > now][:1]]
-    return " or ".join(f"{name} {n}" for n in degrees)
-
-
-def longest(d: Dimensions) -> float:
-    """The maximum number of tokens per sequence: the learned positions of the model, else unlimited."""
-    return d.context if d.positions else math.inf
-
-
-def check_context(tokens: int, d: Dimensions, place: str) -> None:
-    """Checks the length of a sequence; a model without learned positions takes any.
-
-    Args:
-        tokens: Tokens per sequence.
-        d: The model.
-        place: The input that gives the length.
-
-    Raises:
-        RefusalError: ``context``: some tokens would have no position.
-    """
-    if tokens > longest(d):
-        raise _too_long(tokens, d, place)
-
-
-def _too_long(tokens: int, d: Dimensions, place: str) -> RefusalError:
-    return RefusalError(
-        "context",
-        f"a sequence of {tokens:,} tokens exceeds the {d.context:,.0f} learned positions of the model",
-        place=place,
-        hint=f"up to {d.context:,.0f} tokens",
-    )

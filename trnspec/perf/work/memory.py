@@ -6,15 +6,15 @@ All functions take floats or float64 arrays that broadcast, and return the broad
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import Factory, evolve, field, frozen
+from attrs import evolve, frozen
 
 from trnspec.perf.ops import Number, ceil, larger, smaller, somewhere, where
-from trnspec.perf.work.activations import Activations, Storing, activations, expands, recompute_code, stage_activations
+from trnspec.perf.work.activations import expands, stage_activations
 from trnspec.perf.work.frameworks import ALLOCATED
 from trnspec.perf.work.reach import heads_of, mean, reaches
-from trnspec.perf.work.stages import Layers, Split, in_flight, layers_of_stages, peak_stages, stage_layers
+from trnspec.perf.work.stages import distinct_stages, layers_of_stages, stage_layers
 from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
@@ -22,89 +22,8 @@ if TYPE_CHECKING:
 
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.work.frameworks import Runtime
-
-__all__ = [
-    "OPTIMIZERS",
-    "Activations",
-    "Memory",
-    "Optimizer",
-    "RankParameters",
-    "Split",
-    "State",
-    "Storing",
-    "activations",
-    "cache",
-    "held_parameters",
-    "in_flight",
-    "inference_memory",
-    "kv_cache",
-    "model_state",
-    "peak_memory",
-    "peak_stages",
-    "recompute_code",
-    "spread",
-    "stage_layers",
-    "training_memory",
-]  # fmt: skip
-
-
-@frozen(kw_only=True)
-class Optimizer:
-    """Bytes per parameter in training.
-
-    Attributes:
-        weight_bytes: Weight as it is stored.
-        grad_bytes: Gradient.
-        state_bytes: Optimizer states: master copy and moments.
-        compute_bytes: Weight as it is multiplied and gathered; as it is stored if left out.
-        note: Description.
-        master: 1.0 where a master copy is among the states, so that the update does not read the weights.
-    """
-
-    weight_bytes: Number
-    grad_bytes: Number
-    state_bytes: Number
-    compute_bytes: Number = field(default=Factory(lambda self: self.weight_bytes, takes_self=True))
-    note: str = ""
-    master: Number = 1.0
-
-    @property
-    def update_bytes(self) -> Number:
-        """Bytes that the update of a parameter reads and writes: states and weight, and the gradient, which is read."""
-        return self.grad_bytes + 2.0 * self.state_bytes + (2.0 - self.master) * self.weight_bytes
-
-
-OPTIMIZERS = {
-    "adam": Optimizer(
-        weight_bytes=2.0, grad_bytes=2.0, state_bytes=12.0, note="16 bit; master copy and moments in 32 bit"
-    ),
-    "adam-fp32-grads": Optimizer(
-        weight_bytes=2.0, grad_bytes=4.0, state_bytes=12.0, note="as adam, with gradients in 32 bit (Megatron-LM)"
-    ),
-    "adam-fp32": Optimizer(weight_bytes=4.0, grad_bytes=4.0, state_bytes=8.0, note="all in 32 bit", master=0.0),
-    "adam-fsdp": Optimizer(
-        weight_bytes=4.0,
-        grad_bytes=4.0,
-        state_bytes=8.0,
-        compute_bytes=2.0,
-        note="all in 32 bit, weights gathered in 16 bit (FSDP with mixed precision)",
-        master=0.0,
-    ),
-    "adam-bf16": Optimizer(
-        weight_bytes=2.0,
-        grad_bytes=2.0,
-        state_bytes=4.0,
-        note="all in 16 bit, rounded stochastically, no master copy",
-        master=0.0,
-    ),
-    "adam-8bit": Optimizer(
-        weight_bytes=2.0, grad_bytes=2.0, state_bytes=6.0, note="16 bit; master copy in 32 bit, moments in 8 bit"
-    ),
-    "sgd-momentum": Optimizer(
-        weight_bytes=2.0, grad_bytes=2.0, state_bytes=8.0, note="16 bit; master copy and momentum in 32 bit"
-    ),
-}
-"""Optimizers by name; ``adam`` has the K = 12 of Rajbhandari et al. 2020, section 3.1."""
+    from trnspec.perf.work.layout import Layout
+    from trnspec.perf.work.stages import Layers
 
 
 class State(NamedTuple):
@@ -132,10 +51,10 @@ class RankParameters(NamedTuple):
     experts: Number
 
 
-def embedding_and_output(d: Dimensions, split: Split, stage: Number = 0.0) -> Number:
+def embedding_and_output(d: Dimensions, layout: Layout, stage: Number = 0.0) -> Number:
     """Parameters of the embedding and the output matrix on a rank of a stage: a part of ``RankParameters.dense``."""
-    first, last = split.first(stage), split.last(stage)
-    return (first * d.embedding + last * _own_head(d, first)) / split.tp
+    first, last = layout.first(stage), layout.last(stage)
+    return (first * d.embedding + last * _own_head(d, first)) / layout.tp
 
 
 def _own_head(d: Dimensions, first: Number) -> Number:
@@ -143,41 +62,24 @@ def _own_head(d: Dimensions, first: Number) -> Number:
     return (1.0 - d.tied * first) * d.head
 
 
-def spread(parameters: Number, copies: Number, optimizer: Optimizer, zero: Number) -> State:
+def sharded(parameters: Number, layout: Layout, copies: Number) -> State:
     """The model state of some parameters when ZeRO shards it over the ranks that hold the same ones [B].
 
     Stage 1 shards the optimizer states, 2 also the gradients, 3 also the weights (Rajbhandari et al. 2020, figure 1).
 
     Args:
         parameters: Parameters that the ranks have in common.
+        layout: The layout.
         copies: Number of ranks that hold them.
-        optimizer: Bytes per parameter.
-        zero: ZeRO stage, 0.0 to 3.0.
     """
-    return _sharded(parameters, _shards(copies, zero), optimizer)
-
-
-def _shards(copies: Number, zero: Number) -> State:
-    """Over how many ranks ZeRO shards each part of the model state."""
     return State(
-        weights=where(zero >= 3.0, copies, 1.0),
-        gradients=where(zero >= 2.0, copies, 1.0),
-        optimizer=where(zero >= 1.0, copies, 1.0),
+        weights=layout.weight_bytes * parameters / where(layout.shards_weights > 0.0, copies, 1.0),
+        gradients=layout.grad_bytes * parameters / where(layout.shards_gradients > 0.0, copies, 1.0),
+        optimizer=layout.state_bytes * parameters / where(layout.shards_optimizer > 0.0, copies, 1.0),
     )
 
 
-def _sharded(parameters: Number, shards: State, optimizer: Optimizer) -> State:
-    """The model state of some parameters, each part over a number of ranks [B]."""
-    return State(
-        weights=optimizer.weight_bytes * parameters / shards.weights,
-        gradients=optimizer.grad_bytes * parameters / shards.gradients,
-        optimizer=optimizer.state_bytes * parameters / shards.optimizer,
-    )
-
-
-def held_parameters(
-    d: Dimensions, split: Split, stage: Number = 0.0, shares: Literal["stage", "even"] = "stage"
-) -> RankParameters:
+def held_parameters(d: Dimensions, layout: Layout, stage: Number = 0.0) -> RankParameters:
     """Parameters that a rank of a stage holds.
 
     Tensor parallelism splits matrices, embedding and output; norms, the router and biases of results on the residual
@@ -185,22 +87,18 @@ def held_parameters(
 
     Args:
         d: The transformer.
-        split: Degrees of parallelism.
+        layout: The layout.
         stage: The pipeline stage, from 0.
-        shares: ``stage``: parameters outside the layers count on the stage that uses them. ``even``: every stage has its
-            share of the final norm, and no stage has the output unless there is only one, as in Megatron-LM's estimator.
     """
-    return stage_parameters(d, split, shares)(stage, stage_layers(d, split, stage))
+    return stage_parameters(d, layout)(stage, stage_layers(d, layout, stage))
 
 
-def stage_parameters(
-    d: Dimensions, split: Split, shares: Literal["stage", "even"] = "stage"
-) -> Callable[[Number, Layers], RankParameters]:
+def stage_parameters(d: Dimensions, layout: Layout) -> Callable[[Number, Layers], RankParameters]:
     """Parameters as a function of a stage and of its dense and MoE layers; see :func:`held_parameters`.
 
     What is the same on all stages is computed once.
     """
-    tp = split.tp
+    tp = layout.tp
     kv_weights = d.hidden * mean(d, lambda own: own.projected)
     # Query heads are padded where they do not divide, which only serving allows.
     padding = mean(d, lambda own: own.width * (own.head_share(tp) * tp)) / mean(d, lambda own: own.width)
@@ -208,24 +106,21 @@ def stage_parameters(
     attention = attention + d.hidden * mean(d, lambda own: own.projected * own.kv_share(tp))
     mlp = d.mlp_weights / tp + _biases(d.mlp_small, d.hidden, tp)
     shared = d.shared_weights / tp + _biases(d.shared_small, d.hidden, tp)
-    expert_weights = d.expert_weights / split.expert_split + _biases(d.expert_small, d.hidden, split.expert_split)
+    expert_weights = d.expert_weights / layout.expert_split + _biases(d.expert_small, d.hidden, layout.expert_split)
     outermost = d.outer_small + d.outer_weights / tp
 
     def of_stage(stage: Number, layers: Layers) -> RankParameters:
         dense, expert = layers
-        first, last = split.first(stage), split.last(stage)
-        head, outer = last * _own_head(d, first) / tp, last * outermost
-        if shares == "even":
-            head, outer = where(split.pp == 1.0, head, 0.0), outermost / split.pp
+        first, last = layout.first(stage), layout.last(stage)
         return RankParameters(
             dense=(dense + expert) * attention
             + dense * mlp
             + expert * (shared + d.router_weights + d.router_small)
             + first * (d.embedding / tp + d.positions)
-            + head
-            + outer
+            + last * _own_head(d, first) / tp
+            + last * outermost
             + last * d.mtp_layers * (d.mtp_weights / tp + d.mtp_small),
-            experts=expert * (d.experts / split.ep) * expert_weights,
+            experts=expert * (d.experts / layout.ep) * expert_weights,
         )
 
     return of_stage
@@ -237,42 +132,26 @@ def _biases(elements: Number, hidden: Number, tp: Number) -> Number:
     return replicated + (elements - replicated) / tp
 
 
-def model_state(
-    d: Dimensions,
-    split: Split,
-    optimizer: Optimizer,
-    zero: Number = 0.0,
-    stage: Number = 0.0,
-    shares: Literal["stage", "even"] = "stage",
-) -> State:
+def model_state(d: Dimensions, layout: Layout, stage: Number = 0.0) -> State:
     """Bytes of weights, gradients and optimizer states on a rank of a stage.
 
     ZeRO shards over ``dp cp`` ranks, and routed experts over the ranks that hold the same ones.
 
     Args:
         d: The transformer.
-        split: Degrees of parallelism.
-        optimizer: Bytes per parameter.
-        zero: ZeRO stage, 0.0 to 3.0.
+        layout: The layout.
         stage: The pipeline stage, from 0.
-        shares: See :func:`held_parameters`.
     """
-    return _states(d, split, optimizer, zero)(held_parameters(d, split, stage, shares))
+    return _state(d, layout, held_parameters(d, layout, stage))
 
 
-def _states(d: Dimensions, split: Split, optimizer: Optimizer, zero: Number) -> Callable[[RankParameters], State]:
-    """The model state as a function of the parameters of a rank [B]."""
-    shards, routed = _shards(split.copies, zero), somewhere(d.expert_layers > 0.0)
-    of_experts = _shards(split.expert_copies, zero) if routed else shards
-
-    def state(parameters: RankParameters) -> State:
-        dense = _sharded(parameters.dense, shards, optimizer)
-        if not routed:
-            return dense
-        experts = _sharded(parameters.experts, of_experts, optimizer)
-        return State(*(a + b for a, b in zip(dense, experts, strict=True)))
-
-    return state
+def _state(d: Dimensions, layout: Layout, parameters: RankParameters) -> State:
+    """The model state of the parameters of a rank [B]."""
+    dense = sharded(parameters.dense, layout, layout.copies)
+    if not somewhere(d.expert_layers > 0.0):
+        return dense
+    experts = sharded(parameters.experts, layout, layout.expert_copies)
+    return State(*(a + b for a, b in zip(dense, experts, strict=True)))
 
 
 def kv_cache(d: Dimensions, tokens: Number, batch: Number, element_bytes: Number = 2.0, tp: Number = 1.0) -> Number:
@@ -295,10 +174,10 @@ def kv_cache(d: Dimensions, tokens: Number, batch: Number, element_bytes: Number
     return batch * (keys * element_bytes + d.state * STATE_BYTES / tp)
 
 
-def cache(d: Dimensions, split: Split, tokens: Number, batch: Number, element_bytes: Number = 2.0) -> Number:
+def cache(d: Dimensions, layout: Layout, tokens: Number, batch: Number, element_bytes: Number = 2.0) -> Number:
     """KV cache on a rank [B], with layers split over stages, tokens over ``cp`` and sequences over ``dp``."""
-    replica_cache = kv_cache(d, tokens, ceil(batch / split.dp), element_bytes, split.tp)
-    return replica_cache / split.pp / split.cp
+    replica_cache = kv_cache(d, tokens, ceil(batch / layout.dp), element_bytes, layout.tp)
+    return replica_cache / layout.pp / layout.cp
 
 
 @frozen(kw_only=True)
@@ -339,72 +218,28 @@ class Memory:
         return total if type(self.cache) is float and self.cache == 0.0 else total + self.cache
 
 
-def training_memory(  # noqa: PLR0913  # each is an input of the evaluator
-    d: Dimensions,
-    split: Split,
-    storing: Storing,
-    optimizer: Optimizer,
-    *,
-    seq: Number,
-    microbatch: Number,
-    microbatches: Number,
-    zero: Number = 0.0,
-    stage: Number = 0.0,
-    runtime: Runtime = ALLOCATED,
-) -> Memory:
+def training_memory(d: Dimensions, layout: Layout, *, stage: Number = 0.0, runtime: Runtime = ALLOCATED) -> Memory:
     """Memory of a rank of a stage at the peak of a training step [B].
 
     Args:
         d: The transformer.
-        split: Degrees of parallelism.
-        storing: What is stored for the backward pass.
-        optimizer: Bytes per parameter.
-        seq: Tokens of a sequence.
-        microbatch: Sequences of a microbatch.
-        microbatches: Microbatches per step and replica.
-        zero: ZeRO stage, 0.0 to 3.0.
+        layout: The layout.
         stage: The pipeline stage, from 0.
         runtime: What software needs besides; nothing by default.
     """
-    of_stages = _of_stages(
-        d,
-        split,
-        storing,
-        optimizer,
-        seq=seq,
-        microbatch=microbatch,
-        microbatches=microbatches,
-        zero=zero,
-        runtime=runtime,
-    )
-    return of_stages(stage)
+    return _of_stages(d, layout, runtime)(stage)
 
 
-def _of_stages(  # noqa: PLR0913  # those of training_memory
-    d: Dimensions,
-    split: Split,
-    storing: Storing,
-    optimizer: Optimizer,
-    *,
-    seq: Number,
-    microbatch: Number,
-    microbatches: Number,
-    zero: Number,
-    runtime: Runtime,
-) -> Callable[[Number], Memory]:
+def _of_stages(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Number], Memory]:
     """Memory as a function of a stage; see :func:`training_memory`.  What is the same on all stages is computed once."""
-    if runtime.gathered_inputs:
-        storing = evolve(storing, gathered_inputs=runtime.gathered_inputs)
-    layers_of, parameters, state_of = (
-        layers_of_stages(d, split), stage_parameters(d, split), _states(d, split, optimizer, zero)
-    )  # fmt: skip
-    activations_ = stage_activations(d, split, storing, seq=seq, microbatch=microbatch, microbatches=microbatches)
-    transient = _stage_gradients(d, split, storing)
-    buffers = _pipeline_buffers(d, split, storing, seq, microbatch) + _gathered_weights(d, split, optimizer, zero)
+    layers_of, parameters = layers_of_stages(d, layout), stage_parameters(d, layout)
+    activations_ = stage_activations(d, layout, runtime)
+    transient = _stage_gradients(d, layout, runtime)
+    buffers = _pipeline_buffers(d, layout, runtime) + _gathered_weights(d, layout)
 
     def of_stage(stage: Number) -> Memory:
         layers = layers_of(stage)
-        state = state_of(parameters(stage, layers))
+        state = _state(d, layout, parameters(stage, layers))
         stored = activations_(stage, layers)
         bucket = smaller(runtime.bucket, state.gradients) if runtime.bucket else 0.0
         return Memory(
@@ -415,14 +250,14 @@ def _of_stages(  # noqa: PLR0913  # those of training_memory
             embeddings_and_logits=stored.embedding + stored.output,
             recomputed=stored.recomputed,
             transient=transient(stage, layers),
-            buffers=buffers + where(split.copies > 1.0, bucket, 0.0) if runtime.bucket else buffers,
+            buffers=buffers + where(layout.copies > 1.0, bucket, 0.0) if runtime.bucket else buffers,
             reserve=runtime.reserve,
         )
 
     return of_stage
 
 
-def transient_gradients(d: Dimensions, split: Split, storing: Storing, stage: Number = 0.0) -> Number:
+def transient_gradients(d: Dimensions, layout: Layout, stage: Number = 0.0, runtime: Runtime = ALLOCATED) -> Number:
     """Gradients that the backward pass has computed and not yet accumulated, on a rank of a stage [B].
 
     They are as wide as activations.  At the peak there are those of the widest matrix of a layer, gate and up together, and
@@ -430,87 +265,63 @@ def transient_gradients(d: Dimensions, split: Split, storing: Storing, stage: Nu
 
     Args:
         d: The transformer.
-        split: Degrees of parallelism.
-        storing: What is stored for the backward pass.
+        layout: The layout.
         stage: The pipeline stage, from 0.
+        runtime: What software needs besides.
     """
-    return _stage_gradients(d, split, storing)(stage, stage_layers(d, split, stage))
+    return _stage_gradients(d, layout, runtime)(stage, stage_layers(d, layout, stage))
 
 
-def _stage_gradients(d: Dimensions, split: Split, storing: Storing) -> Callable[[Number, Layers], Number]:
+def _stage_gradients(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Number, Layers], Number]:
     """The same as a function of a stage and of its dense and MoE layers."""
-    fused = where(storing.fused_loss > 0.0, 1.0, 0.0)
-    routed = where(d.experts > 0.0, d.expert_width / split.expert_split, 0.0)
+    fused = where(layout.fused_loss > 0, 1.0, 0.0)
+    routed = where(d.experts > 0.0, d.expert_width / layout.expert_split, 0.0)
     projected = 0.0
     for own in heads_of(d):
-        projected = larger(projected, (own.heads * own.qk_size + own.projected) / split.tp)
+        projected = larger(projected, (own.heads * own.qk_size + own.projected) / layout.tp)
     projected = where(expands(d), 0.0, projected)
 
     def of_stage(stage: Number, layers: Layers) -> Number:
-        first, last = split.first(stage), split.last(stage)
-        vocabulary = larger(first * (1.0 - last), last * fused) * d.embedding / split.tp
-        network = d.width / split.tp
+        first, last = layout.first(stage), layout.last(stage)
+        vocabulary = larger(first * (1.0 - last), last * fused) * d.embedding / layout.tp
+        network = d.width / layout.tp
         if somewhere(d.expert_layers > 0.0):
-            network = larger(where(layers[0] > 0.0, d.width, 0.0), d.shared_width) / split.tp
+            network = larger(where(layers[0] > 0.0, d.width, 0.0), d.shared_width) / layout.tp
         widest = larger((d.matrices - 1.0) * larger(network, routed), projected)
-        return storing.element_bytes * (vocabulary + d.hidden * widest)
+        return runtime.activation_bytes * (vocabulary + d.hidden * widest)
 
     return of_stage
 
 
-def _pipeline_buffers(d: Dimensions, split: Split, storing: Storing, seq: Number, microbatch: Number) -> Number:
+def _pipeline_buffers(d: Dimensions, layout: Layout, runtime: Runtime) -> Number:
     """Receive buffers between stages: activations of one microbatch forward, gradients of one backward."""
-    sequence_split = where(storing.sequence_parallel > 0.0, split.tp, 1.0)
-    message = seq / split.cp * microbatch * d.hidden * storing.element_bytes / sequence_split
-    return where(split.pp > 1.0, 2.0 * message, 0.0)
+    tokens = layout.seq / layout.cp * layout.microbatch
+    message = tokens * d.hidden * runtime.activation_bytes / layout.sequence_split
+    return where(layout.pp > 1.0, 2.0 * message, 0.0)
 
 
-def _gathered_weights(d: Dimensions, split: Split, optimizer: Optimizer, zero: Number) -> Number:
+def _gathered_weights(d: Dimensions, layout: Layout) -> Number:
     """Weights that ZeRO 3 gathers: of the current layer and the next, of the larger kind."""
-    dense = where(d.layers > d.expert_layers, d.mlp_weights, 0.0) / split.tp
-    routed = d.experts / split.ep * d.expert_weights / split.expert_split
-    expert = where(d.expert_layers > 0.0, routed + d.shared_weights / split.tp + d.router_weights, 0.0)
-    layer = d.attention_weights / split.tp + larger(dense, expert)
-    single_rank = split.copies * split.expert_copies <= 1.0
-    return where(zero >= 3.0, where(single_rank, 0.0, 2.0 * optimizer.compute_bytes * layer), 0.0)
+    dense = where(d.layers > d.expert_layers, d.mlp_weights, 0.0) / layout.tp
+    routed = d.experts / layout.ep * d.expert_weights / layout.expert_split
+    expert = where(d.expert_layers > 0.0, routed + d.shared_weights / layout.tp + d.router_weights, 0.0)
+    layer = d.attention_weights / layout.tp + larger(dense, expert)
+    single_rank = layout.copies * layout.expert_copies <= 1.0
+    return where(layout.shards_weights > 0.0, where(single_rank, 0.0, 2.0 * layout.compute_bytes * layer), 0.0)
 
 
-def peak_memory(  # noqa: PLR0913  # those of training_memory
-    d: Dimensions,
-    split: Split,
-    storing: Storing,
-    optimizer: Optimizer,
-    *,
-    seq: Number,
-    microbatch: Number,
-    microbatches: Number,
-    zero: Number = 0.0,
-    runtime: Runtime = ALLOCATED,
-) -> Number:
+def peak_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Number:
     """Memory of the rank that needs the most [B]: the largest total among :func:`peak_stages`.
 
     Arguments are those of :func:`training_memory`.
     """
-    stages = peak_stages(d, split)
-    if all(type(stage) is float for stage in stages):
-        stages = tuple(dict.fromkeys(stages))
-    of_stages = _of_stages(
-        d,
-        split,
-        storing,
-        optimizer,
-        seq=seq,
-        microbatch=microbatch,
-        microbatches=microbatches,
-        zero=zero,
-        runtime=runtime,
-    )
-    return reduce(larger, (of_stages(stage).total for stage in stages))
+    of_stages = _of_stages(d, layout, runtime)
+    return reduce(larger, (of_stages(stage).total for stage in distinct_stages(d, layout)))
 
 
 def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
     d: Dimensions,
-    split: Split,
+    layout: Layout,
     *,
     context: Number,
     batch: Number,
@@ -530,7 +341,7 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
 
     Args:
         d: The transformer.
-        split: Degrees of parallelism.
+        layout: The layout.
         context: Tokens of a sequence in the KV cache.
         batch: Sequences, over all of ``dp``.
         step_tokens: Tokens computed at once on a rank: those of a prefill, or one per sequence.
@@ -543,13 +354,13 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
         reserve: Memory kept for the runtime, communication and fragmentation.
     """
     d = evolve(d, mtp_layers=0.0) if somewhere(d.mtp_layers > 0.0) else d
-    parameters = held_parameters(d, split, stage)
+    parameters = held_parameters(d, layout, stage)
     weights = weight_bytes * (parameters.dense + parameters.experts)
     if somewhere(whole_bytes > 0.0) or somewhere(head_bytes > 0.0):
-        outer = embedding_and_output(d, split, stage)
+        outer = embedding_and_output(d, layout, stage)
         weights = weights + where(whole_bytes > 0.0, whole_bytes - weight_bytes, 0.0) * (parameters.dense - outer)
         weights = weights + where(head_bytes > 0.0, head_bytes - weight_bytes, 0.0) * outer
-    tp = split.tp
+    tp = layout.tp
     queries = 0.0
     for own in heads_of(d):
         queries = larger(queries, own.width / tp + own.kv_elements * own.kv_share(tp))
@@ -557,8 +368,8 @@ def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator
     return Memory(
         weights=weights,
         activations=step_tokens * activation_bytes * (2.0 * d.hidden + larger(queries, feed_forward)),
-        embeddings_and_logits=split.last(stage) * 4.0 * ceil(batch / split.dp) * d.vocabulary / tp,
-        cache=cache(d, split, context, batch, kv_bytes),
-        buffers=where(split.pp > 1.0, 2.0 * step_tokens * d.hidden * activation_bytes, 0.0),
+        embeddings_and_logits=layout.last(stage) * 4.0 * ceil(batch / layout.dp) * d.vocabulary / tp,
+        cache=cache(d, layout, context, batch, kv_bytes),
+        buffers=where(layout.pp > 1.0, 2.0 * step_tokens * d.hidden * activation_bytes, 0.0),
         reserve=reserve,
     )

@@ -4,91 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import frozen
-
 from trnspec.perf.ops import Number, all_floats, both, ceil, floor, larger, remembered, smaller, somewhere, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trnspec.model.transformers.dimensions import Dimensions
-
-SCHEDULES = {
-    "1f1b": (1.0, 0.0),
-    "interleaved": (1.0, 0.0),
-    "gpipe": (float("inf"), 0.0),
-    "zb1p": (1.0, 0.0),
-    "zb2p": (2.0, 0.0),
-    "zbv": (1.0, 1.0),
-    "v-half": (0.5, 1.0),
-    "v-min": (1.0 / 3.0, 1.0),
-}
-"""By schedule: its activations relative to 1F1B, and 1.0 where a rank holds a chunk from either end of the model.
-
-Zero bubble: sail-sg/zero-bubble-pipeline-parallelism, README.md. GPipe stores every microbatch.
-"""
-
+    from trnspec.perf.work.layout import Layout
 
 Layers = tuple[Number, Number]
 """The dense and the MoE layers of a stage."""
 
 
-@frozen(kw_only=True)
-class Split:
-    """How a model is split over ranks; every degree is a float or an array.
-
-    Attributes:
-        tp: Tensor-parallel degree.
-        pp: Pipeline-parallel degree.
-        dp: Data-parallel degree.
-        cp: Context-parallel degree.
-        ep: Expert-parallel degree; it divides ``dp cp tp/expert_tp``.
-        expert_tp: Tensor-parallel degree of one expert; ``tp`` by default.
-        interleave: Model chunks per stage (virtual pipeline stages); 1.0 without interleaving.
-        held: Activations of the schedule relative to 1F1B, see :data:`SCHEDULES`; ignored by interleaved schedules.
-        folded: 1.0 where stage ``k`` holds a chunk from either end of the model, as in V-shaped schedules.
-    """
-
-    tp: Number = 1.0
-    pp: Number = 1.0
-    dp: Number = 1.0
-    cp: Number = 1.0
-    ep: Number = 1.0
-    expert_tp: Number | None = None
-    interleave: Number = 1.0
-    held: Number = 1.0
-    folded: Number = 0.0
-
-    @property
-    def ranks(self) -> Number:
-        """All ranks."""
-        return self.tp * self.pp * self.dp * self.cp
-
-    @property
-    def expert_split(self) -> Number:
-        """Ranks that split the matrices of one expert."""
-        return self.tp if self.expert_tp is None else self.expert_tp
-
-    @property
-    def copies(self) -> Number:
-        """Ranks that hold the same weights, over which ZeRO shards: ``dp cp``."""
-        return self.dp * self.cp
-
-    @property
-    def expert_copies(self) -> Number:
-        """Ranks that hold the same experts: ``dp cp tp/(ep expert_tp)``."""
-        return self.dp * self.cp * self.tp / (self.ep * self.expert_split)
-
-    def first(self, stage: Number) -> Number:
-        """1.0 where a stage has the embedding."""
-        return where(stage == 0.0, 1.0, 0.0)
-
-    def last(self, stage: Number) -> Number:
-        """1.0 where a stage has the output: the last one, or the first in a V-shaped schedule."""
-        return where(stage == where(self.folded > 0.0, 0.0, self.pp - 1.0), 1.0, 0.0)
-
-
-def in_flight(split: Split, microbatches: Number, stage: Number = 0.0) -> Number:
+def in_flight(layout: Layout, stage: Number = 0.0) -> Number:
     """Microbatches whose activations a stage stores at the peak, in units of all its layers.
 
     - 1F1B: ``min(m, p - k)`` (Narayanan et al. 2021, section 2.2);
@@ -100,16 +28,15 @@ def in_flight(split: Split, microbatches: Number, stage: Number = 0.0) -> Number
       al. 2024, table 1), which is the factor times ``p - 2``, and 2.
 
     Args:
-        split: Degrees of parallelism.
-        microbatches: Microbatches per step and replica.
+        layout: The layout.
         stage: The pipeline stage, from 0.
     """
-    v = split.interleave
+    v = layout.interleave
     # A third of whole numbers may be rounded.
-    v_shaped = floor(smaller(split.held, 1.0) * (split.pp - 2.0) + _TWO)
-    limit = where(split.folded > 0.0, v_shaped, split.held * (split.pp - stage))
-    non_interleaved = smaller(microbatches, larger(1.0, limit))
-    interleaved = smaller(microbatches, ((v - 1.0) * split.pp + 2.0 * (split.pp - stage) - 1.0) / v)
+    v_shaped = floor(smaller(layout.in_flight_ratio, 1.0) * (layout.pp - 2.0) + _TWO)
+    limit = where(layout.v_shape > 0.0, v_shaped, layout.in_flight_ratio * (layout.pp - stage))
+    non_interleaved = smaller(layout.microbatches, larger(1.0, limit))
+    interleaved = smaller(layout.microbatches, ((v - 1.0) * layout.pp + 2.0 * (layout.pp - stage) - 1.0) / v)
     return where(v > 1.0, interleaved, non_interleaved)
 
 
@@ -188,22 +115,22 @@ def dealt_with_mtp(layers: Number, pp: Number, interleave: Number, folded: Numbe
     return dealt(layers + counted, pp, interleave, folded), counted
 
 
-def stage_layers(d: Dimensions, split: Split, stage: Number) -> Layers:
+def stage_layers(d: Dimensions, layout: Layout, stage: Number) -> Layers:
     """The dense and the MoE layers of a stage; dense layers are the first of the model.
 
     Interleaved, chunk ``j`` of stage ``k`` is the ``(j p + k)``-th; in a V-shaped schedule a stage has the ``k``-th and the
     ``(2 p - 1 - k)``-th.  See :func:`dealt` for their layers.  Modules of multi-token prediction count as layers of the
     stage with the output, of the kind of the last layer.
     """
-    return layers_of_stages(d, split)(stage)
+    return layers_of_stages(d, layout)(stage)
 
 
-def layers_of_stages(d: Dimensions, split: Split) -> Callable[[Number], Layers]:
+def layers_of_stages(d: Dimensions, layout: Layout) -> Callable[[Number], Layers]:
     """The layers as a function of a stage; see :func:`stage_layers`.  What is the same on all stages is computed once."""
-    deal, counted = dealt_with_mtp(d.layers, split.pp, split.interleave, split.folded, d.mtp_layers)
-    folded, unequal = split.folded > 0.0, deal.unequal
+    deal, counted = dealt_with_mtp(d.layers, layout.pp, layout.interleave, layout.v_shape, d.mtp_layers)
+    folded, unequal = layout.v_shape > 0.0, deal.unequal
     v_shaped, moved = somewhere(folded), somewhere(counted > 0.0)
-    chunks = where(folded, 2.0, split.interleave)
+    chunks = where(folded, 2.0, layout.interleave)
     expert = where(d.expert_layers > 0.0, 1.0, 0.0)
 
     def of_stage(stage: Number) -> Layers:
@@ -211,7 +138,7 @@ def layers_of_stages(d: Dimensions, split: Split) -> Callable[[Number], Layers]:
 
         def until(chunk: Number) -> Number:
             """Chunks of the stage before a chunk."""
-            interleaved = larger(0.0, ceil((chunk - stage) / split.pp))
+            interleaved = larger(0.0, ceil((chunk - stage) / layout.pp))
             if mirrored is None:
                 return interleaved
             return where(folded, where(chunk > stage, 1.0, 0.0) + where(chunk > mirrored, 1.0, 0.0), interleaved)
@@ -219,11 +146,11 @@ def layers_of_stages(d: Dimensions, split: Split) -> Callable[[Number], Layers]:
         first_long = until(deal.begin) if unequal else 0.0
         layers = deal.short * chunks
         layers = layers + (until(deal.end) - first_long) if unequal else layers
-        layers = layers - split.last(stage) * counted if moved else layers
+        layers = layers - layout.last(stage) * counted if moved else layers
         dense_layers = _dense(d, deal, until, first_long, layers)
         if type(d.mtp_layers) is float and not d.mtp_layers:
             return dense_layers, layers - dense_layers
-        predicting = split.last(stage) * d.mtp_layers
+        predicting = layout.last(stage) * d.mtp_layers
         return dense_layers + (1.0 - expert) * predicting, layers - dense_layers + expert * predicting
 
     return of_stage
@@ -269,20 +196,22 @@ def extreme_layers(
     return where(pp > 1.0, even + most, last), last, long
 
 
-def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
+def peak_stages(d: Dimensions, layout: Layout) -> tuple[Number, ...]:
     """Stages that may need the most memory: the first, the last, and those around the first MoE layer.
 
     Where layers are not divisible, also the first stages with the most layers.  Of stages with the same layers the first one
     stores the most.
     """
-    last = split.pp - 1.0
-    deal, _ = dealt_with_mtp(d.layers, split.pp, split.interleave, split.folded, d.mtp_layers)
-    folded = split.folded > 0.0
+    last = layout.pp - 1.0
+    deal, _ = dealt_with_mtp(d.layers, layout.pp, layout.interleave, layout.v_shape, d.mtp_layers)
+    folded = layout.v_shape > 0.0
     stages: tuple[Number, ...] = (0.0, last)
     # Layers of one kind have no first MoE layer within.
     if not (type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}):
         chunk = deal.chunk(d.layers - d.expert_layers)
-        boundary = where(folded, smaller(chunk, deal.chunks - 1.0 - chunk), chunk - floor(chunk / split.pp) * split.pp)
+        boundary = where(
+            folded, smaller(chunk, deal.chunks - 1.0 - chunk), chunk - floor(chunk / layout.pp) * layout.pp
+        )
         # Without MoE layers the chunk is after the last one.
         stages += (larger(0.0, boundary), smaller(last, larger(0.0, boundary) + 1.0))
     if not deal.unequal:
@@ -294,7 +223,7 @@ def peak_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
     return (*stages, second, where(folded, smaller(last, deal.chunks - deal.end), second))
 
 
-def distinct_stages(d: Dimensions, split: Split) -> tuple[Number, ...]:
+def distinct_stages(d: Dimensions, layout: Layout) -> tuple[Number, ...]:
     """The stages of :func:`peak_stages`, of equal ones one; arrays are not compared."""
-    stages = peak_stages(d, split)
+    stages = peak_stages(d, layout)
     return tuple(dict.fromkeys(stages)) if all_floats(*stages) else stages

@@ -206,7 +206,7 @@ def test_folds(groups, parts):
 def test_times_of_a_batch_are_those_of_each_row():
     whole = batch(CLEAN)
     for efficiency in (IDEAL, TRUE, WRITTEN):
-        each = [step(transformer(c.dims), c.layout.plan(), machine(c.system, efficiency, c.dtype)).total for c in CLEAN]
+        each = [step(transformer(c.dims), c.layout, machine(c.system, efficiency, c.dtype)).total for c in CLEAN]
         assert each == whole.times(efficiency).tolist()
 
 

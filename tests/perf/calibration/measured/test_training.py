@@ -17,7 +17,7 @@ from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measured import tables as module
 from trnspec.perf.calibration.measured.tables import Skipped, records
 from trnspec.perf.calibration.measured.training import Case, training_cases
-from trnspec.perf.work.layout import check
+from trnspec.perf.work.validity import check
 
 DATA = folder() / "measured"
 MODEL = "the catalog has no model like {!r}, and the row lacks its dimensions"

@@ -140,4 +140,5 @@ def stacked(values: Sequence[Any]) -> Any:
 
 def selected(value: Any, mask: Any) -> Any:
     """Some rows of an attrs object whose fields are arrays."""
-    return type(value)(**{f.name: getattr(value, f.name)[mask] for f in attrs.fields(type(value))})
+    columns = {f.name: getattr(value, f.name) for f in attrs.fields(type(value))}
+    return type(value)(**{n: c[mask] if isinstance(c, np.ndarray) else c for n, c in columns.items()})

@@ -20,7 +20,8 @@ from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import step
 from trnspec.perf.training.unequal import half_moved
-from trnspec.perf.work.plan import Plan
+from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.layout import stacked as stacked_layouts
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Batch:
     """
 
     model: Transformer
-    plan: Plan
+    plan: Layout
     systems: tuple[tuple[System, str, str], ...]
     which: Any
     seconds: Any
@@ -215,7 +216,7 @@ def batch(cases: Sequence[Case], eras: Sequence[str] = ()) -> Batch:
     position = {key: i for i, key in enumerate(systems)}
     return Batch(
         stacked([transformer(c.dims) for c in cases]),
-        stacked([c.layout.plan() for c in cases]),
+        stacked_layouts([c.layout for c in cases]),
         tuple(systems.values()),
         np.array([position[key] for key in keys]),
         np.array([c.seconds for c in cases]),
@@ -390,7 +391,7 @@ def _free(data: Batch) -> tuple[str, ...]:
         "score_passes": (plan.flash == 0.0).any(),
         "tensor_overlap": plan.overlap.any(),
         "send": (plan.pp > 1.0).any(),
-        "pipeline_overlap": (plan.chunks > 1.0).any(),
+        "pipeline_overlap": (plan.interleave > 1.0).any(),
         "overlap": replicated,
         "exposed": replicated,
         "ultraserver": "ultraserver" in levels,

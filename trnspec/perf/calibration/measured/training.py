@@ -29,8 +29,9 @@ from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import UNUSED, step
 from trnspec.perf.work.flops import model_flops_per_token
 from trnspec.perf.work.frameworks import ALLOCATED, Runtime, profile, runtime
-from trnspec.perf.work.layout import Layout, Recompute, check, longest
+from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
+from trnspec.perf.work.validity import check, longest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -336,7 +337,7 @@ def _interleaved(
     return likely, tuple(one for one in possible if one != likely)
 
 
-def _recompute(text: str) -> Recompute:
+def _recompute(text: str) -> str:
     """The recompute that a lower-case description names; torchtitan's option "op" is ``operators``."""
     if "full" in text:
         return "full"
@@ -350,7 +351,7 @@ def _seconds(row: Record, layout: Layout, chips: int, dims: Dimensions) -> float
     if seconds:
         return seconds
     if rate:
-        return layout.tokens / (rate * chips)
+        return float(layout.tokens) / (rate * chips)
     if flops and "2104.04473" in (row.get("source") or ""):
         # The rates of this paper are based on its own FLOP count.
         work = model_flops_per_token(dims, float(layout.seq), "sc21") * layout.tokens
@@ -360,5 +361,5 @@ def _seconds(row: Record, layout: Layout, chips: int, dims: Dimensions) -> float
 
 def _check_links(dims: Dimensions, layout: Layout, system: System, dtype: str) -> None:
     """Reject layouts that use a link without a published rate, which would count as taking no time."""
-    if step(transformer(dims), layout.plan(), machine(system, IDEAL, dtype)).unknown > UNUSED:
+    if step(transformer(dims), layout, machine(system, IDEAL, dtype)).unknown > UNUSED:
         raise RefusalError("unknown-figure", f"the layout needs a link of {system.name} whose rate is not published")
