@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 
 import trnspec
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.deployment_grid import grids
 from trnspec.evaluators.deployment_grid import sweep as deployments
 from trnspec.evaluators.searching.question import SearchQuestion

@@ -23,18 +23,10 @@ if TYPE_CHECKING:
     from trnspec.catalog.versions.diff import Differences
     from trnspec.catalog.views import DocumentView
     from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity
-    from trnspec.errors import EditionError, QuantityError, TrnspecError, UnknownNameError, UsageError
-    from trnspec.evaluation.evidence import Evidence, GroupError, Nearest, Outside
-    from trnspec.evaluation.result import (
-        Answer,
-        Assumption,
-        Evaluation,
-        Part,
-        RefusalError,
-        Table,
-        UsedFigure,
-    )
+    from trnspec.errors import EditionError, QuantityError, RefusalError, TrnspecError, UnknownNameError, UsageError
+    from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
     from trnspec.evaluation.sweeps.sweep import Sweep
+    from trnspec.evidence import Evidence, GroupError, Nearest, Outside, UsedFigure
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import Stated
     from trnspec.loading.precedence import CatalogWarning
@@ -120,7 +112,7 @@ __all__ = [
 
 _MODULES = {
     "trnspec.api": ("evaluate", "load", "search", "sensitivity", "solve", "sweep", "trace", "validate"),
-    "trnspec.evaluation.evidence": ("Evidence", "GroupError", "Nearest", "Outside"),
+    "trnspec.evidence": ("Evidence", "GroupError", "Nearest", "Outside", "UsedFigure"),
     "trnspec.evaluation.sweeps.sweep": ("Sweep",),
     "trnspec.catalog.catalog": ("Catalog",),
     "trnspec.catalog.query.run": ("Result",),
@@ -128,9 +120,11 @@ _MODULES = {
     "trnspec.catalog.versions.diff": ("Differences",),
     "trnspec.catalog.views": ("DocumentView",),
     "trnspec.diagnostics": ("Code", "Diagnostic", "Location", "Report", "Severity"),
-    "trnspec.errors": ("EditionError", "QuantityError", "TrnspecError", "UnknownNameError", "UsageError"),
+    "trnspec.errors": (
+        "EditionError", "QuantityError", "RefusalError", "TrnspecError", "UnknownNameError", "UsageError",
+    ),
     "trnspec.evaluation.result": (
-        "Answer", "Assumption", "Evaluation", "Part", "RefusalError", "Table", "UsedFigure",
+        "Answer", "Assumption", "Evaluation", "Part", "Table",
     ),
     "trnspec.graph.graph": ("Graph",),
     "trnspec.graph.provenance": ("Stated",),

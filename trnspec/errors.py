@@ -6,6 +6,8 @@ invalid argument, a name that does not exist, an inconsistent setting.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class TrnspecError(Exception):
     """Base class of the exceptions that trnspec raises.
@@ -53,3 +55,22 @@ class UnknownNameError(TrnspecError, KeyError):
     def __str__(self) -> str:
         # KeyError shows the repr of its argument, which would put the message in quotes.
         return str(self.args[0]) if self.args else ""
+
+
+class RefusalError(TrnspecError):
+    """There is no answer: the inputs contradict each other, or a figure is not published.
+
+    Attributes:
+        reason: One word for programs, in kebab case: ``rank-count``, ``does-not-fit``, ``unknown-figure``.
+        place: The input (``tp``) or the figure (``trainium1 spec.peak.dense.fp8``) at fault.
+        hint: How to fix it, or an empty text.
+        suggestions: Evaluations to run instead, see :class:`trnspec.evaluation.result.Suggestion`.
+    """
+
+    def __init__(
+        self, reason: str, message: str, *, place: str = "", hint: str = "", suggestions: tuple[Any, ...] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+        self.place = place
+        self.suggestions = suggestions

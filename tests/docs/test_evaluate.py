@@ -12,7 +12,8 @@ from docs_runner import Runner, blocks
 from running import ROOT, Here
 
 from trnspec.cli.eval import MOST
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, UsedFigure
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
+from trnspec.evidence import UsedFigure
 from trnspec.perf.sweep.columns import REASONS
 
 TUTORIAL = ROOT / "docs" / "tutorial" / "write-an-evaluator.md"
@@ -69,7 +70,7 @@ REFUSING = (
     *(
         "evaluators/inference",
         "evaluators/deployment",
-        "evaluators/serving_software",
+        "evaluators/software",
         "perf/work/validity",
         "perf/training/estimator",
         "perf/lowering/lower",

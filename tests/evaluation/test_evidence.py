@@ -1,12 +1,12 @@
-"""trnspec.evaluation.evidence: kinds of answers, and inputs outside the range of a fit."""
+"""trnspec.evidence: kinds of answers, and inputs outside the range of a fit."""
 
 from __future__ import annotations
 
 import pytest
 
-from trnspec.evaluation.evidence import IDEAL, KINDS, Evidence, Outside, marked, mixed, rank_class, weakest
-from trnspec.evaluation.result import Answer, Evaluation
+from trnspec.evaluation.result import Answer, Evaluation, marked
 from trnspec.evaluation.runner import unsound
+from trnspec.evidence import IDEAL, KINDS, Evidence, Outside, mixed, rank_class, weakest
 
 ANSWERS = (
     Answer("step_time", 1.0, "s"),

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trnspec
-from trnspec.errors import TrnspecError, UnknownNameError, UsageError
+from trnspec.errors import RefusalError, TrnspecError, UnknownNameError, UsageError
 from trnspec.evaluation.inverse import Target, solve
-from trnspec.evaluation.result import Answer, Evaluation, RefusalError, UsedFigure
+from trnspec.evaluation.result import Answer, Evaluation
+from trnspec.evidence import UsedFigure
 from trnspec.plugins.api import Evaluator
 
 CATALOG = trnspec.load()

@@ -11,9 +11,9 @@ import pytest
 from evaluator_samples import RAISED, UNSOUND, install
 
 import trnspec
-from trnspec.errors import UnknownNameError, UsageError
+from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.inputs import Docstring, Input, docstring, inputs
-from trnspec.evaluation.result import Answer, Evaluation, RefusalError
+from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.runner import timeline
 from trnspec.plugins.api import Evaluator
 

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trnspec
-from trnspec.errors import UnknownNameError, UsageError
+from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.figure_path import figure_path, figures_of, scaled
-from trnspec.evaluation.result import Answer, Evaluation, RefusalError, UsedFigure
+from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.sensitivity import COLUMNS, STEP, elasticities
+from trnspec.evidence import UsedFigure
 from trnspec.quantities.units import Dimension
 
 CATALOG = trnspec.load()

@@ -15,9 +15,8 @@ from running import ROOT
 
 import trnspec
 from trnspec.builtin import plugin as house
-from trnspec.errors import UnknownNameError, UsageError
+from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.page import page
-from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.tables import Skipped, records, row_hashes

@@ -26,8 +26,7 @@ from evaluator_calls import BASES, LLAMA, MIXTRAL, Base, calls
 
 from trnspec.api import evaluate, load, trace
 from trnspec.catalog.catalog import Catalog
-from trnspec.errors import TrnspecError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, TrnspecError
 from trnspec.evaluators.traces.execution import execution
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.loading.files import shipped

@@ -4,9 +4,8 @@ import pytest
 from evaluator_samples import keywords
 
 import trnspec
-from trnspec.errors import QuantityError, UnknownNameError
+from trnspec.errors import QuantityError, RefusalError, UnknownNameError
 from trnspec.evaluation.inputs import inputs
-from trnspec.evaluation.result import RefusalError
 from trnspec.evaluation.runner import unsound
 from trnspec.evaluators.collective import run as collective_
 from trnspec.model.calibration import Calibration

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 from engine_catalogs import everything, shipped
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, idle, prepare
 from trnspec.perf.lowering.calibrated import Calibrated
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trnspec.api import load
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.deployment_grid import AXES, grids, sweep
 from trnspec.evaluators.inference import run
 from trnspec.perf.sweep import blocks as of_blocks

@@ -7,8 +7,7 @@ import itertools
 import pytest
 
 import trnspec
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.search import LAYOUT
 from trnspec.evaluators.training import EXPERT_INPUTS
 

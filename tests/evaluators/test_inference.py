@@ -10,8 +10,7 @@ from engine_catalogs import FOLDERS as PLUGINS
 from evaluator_samples import keywords
 
 from trnspec.api import load
-from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.runner import run as checked
 from trnspec.evaluators.deployment import InferenceQuestion, default_tp
 from trnspec.evaluators.inference import answered
@@ -19,10 +18,10 @@ from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measured.serving import Runs, ServingCase, serving_cases
+from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.serving.forward_pass import Serving
-from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.plugins.api import Evaluator
 
 run = keywords(inference_)
@@ -220,7 +219,7 @@ def test_a_framework_sets_what_is_not_given(catalog):
     assert {n: v for n, v in explicit.inputs.items() if n != "framework"} == {
         n: v for n, v in found.inputs.items() if n != "framework"
     }
-    settings = FRAMEWORKS["nxd-inference"].settings
+    settings = SERVING["nxd-inference"].settings
     assert {n: f"nxd-inference: {s.origin}" for n, s in settings.items()} == {
         n: assumed(found)[n].why for n in settings
     }

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trnspec
-from trnspec.errors import UsageError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import inputs
-from trnspec.evaluation.result import Evaluation, RefusalError, Table
+from trnspec.evaluation.result import Evaluation, Table
 from trnspec.evaluation.runner import run as evaluate
 from trnspec.evaluation.runner import unsound
 from trnspec.evaluators.fit import PARTS

@@ -9,8 +9,7 @@ from evaluator_samples import keywords
 
 import trnspec
 from trnspec.builtin import plugin as builtin
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.search import LAYOUT
 from trnspec.evaluators.search import run as search_
 from trnspec.evaluators.training import run as training_

@@ -15,8 +15,8 @@ from running import Here, apart
 import trnspec
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
-from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.errors import RefusalError, UnknownNameError, UsageError
+from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import unsound
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.training.estimator import prepare

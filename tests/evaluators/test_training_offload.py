@@ -8,8 +8,7 @@ import pytest
 from engine_catalogs import shipped
 from evaluator_samples import keywords
 
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.training import host_rate
 from trnspec.evaluators.training import run as training_
 

@@ -8,7 +8,7 @@ from dims_by_hand import gpt
 from engine_samples import estimator, system
 from pipeline_simulation import one_forward_one_backward, span
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import machine

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from shipped_samples import drawn
 from shipped_samples import estimators as shipped
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.timing import group
 from trnspec.perf.experts import byte_time

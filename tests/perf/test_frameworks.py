@@ -11,10 +11,9 @@ import trnspec_nvidia
 from running import ROOT
 
 import trnspec
-from trnspec.errors import UsageError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import fields_of
 from trnspec.evaluation.questions import FrameworkName
-from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators.collective import CollectiveQuestion
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.memory import MemoryQuestion

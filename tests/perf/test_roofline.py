@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trnspec
-from trnspec.errors import UnknownNameError, UsageError
+from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.inputs import inputs
-from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import unsound
 from trnspec.evaluators.roofline import run as roofline_
 from trnspec.perf.roofline import ELEMENT_BYTES, attainable, least_time, pieces, ridge

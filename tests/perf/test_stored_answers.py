@@ -26,7 +26,8 @@ from fixed_calibrations import fixed
 from stored import different, lines, number
 
 import trnspec
-from trnspec.evaluation.result import Answer, Evaluation, RefusalError
+from trnspec.errors import RefusalError
+from trnspec.evaluation.result import Answer, Evaluation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,13 +8,13 @@ from typing import Any
 from attrs import evolve, frozen
 from dims_by_hand import LLAMA_3_8B, LLAMA_3_70B, MIXTRAL, experts, gpt, llama
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
+from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.work.frameworks import ALLOCATED, Runtime
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
 from trnspec.perf.work.validity import check

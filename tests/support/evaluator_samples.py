@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from distributions import Site
 
-from trnspec.errors import UsageError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import bound, call, inputs
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
+from trnspec.evidence import UsedFigure
 from trnspec.plugins.api import API, Evaluator, Plugin
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 from engine_catalogs import everything
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.work.layout import OPTIMIZERS, SCHEDULES, V_SHAPED, Layout

@@ -8,7 +8,8 @@ import pytest
 from evaluator_samples import plugin as samples
 
 from trnspec.catalog.catalog import Catalog
-from trnspec.evaluation.result import Answer, Evaluation, UsedFigure
+from trnspec.evaluation.result import Answer, Evaluation
+from trnspec.evidence import UsedFigure
 from trnspec.plugins.api import API, Evaluator, Plugin
 from trnspec.testing import EvaluatorConformance
 

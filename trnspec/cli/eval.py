@@ -20,9 +20,9 @@ from trnspec.cli.complete import of_input
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import emit, format_option, show, table_options, width
 from trnspec.cli.suggest import renamed
-from trnspec.errors import UsageError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
-from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
+from trnspec.evaluation.result import Evaluation, Suggestion
 from trnspec.evaluation.suggestion import COMMANDS, plain
 from trnspec.evaluation.suggestion import command as suggested
 from trnspec.evaluation.sweeps.ranges import expanded

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from trnspec.errors import UsageError
-from trnspec.evaluation.evidence import rank_class
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import bound, inputs
-from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.result import Table as Rows
 from trnspec.evaluation.sweeps.figure_axes import FigureValue
 from trnspec.evaluation.sweeps.page import SHORT
+from trnspec.evidence import rank_class
 from trnspec.output.reporters.evaluation import cells, record
 from trnspec.text_table import Column, Table, table
 

@@ -125,7 +125,8 @@ def _read(file: str, evaluator: str) -> list[Row]:
     Raises:
         UsageError: The file does not have the output of ``trnspec eval --format json``.
     """
-    from trnspec.evaluation.result import Evaluation, RefusalError
+    from trnspec.errors import RefusalError
+    from trnspec.evaluation.result import Evaluation
 
     expected = f"{file}: the output of trnspec {evaluator} --format json is expected"
     try:

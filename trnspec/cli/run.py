@@ -14,8 +14,7 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval_csv import REFUSED, column, ranked
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import format_option, show, table_options, width
-from trnspec.errors import TrnspecError, UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.text_table import Table, csv, markdown, table, wrapped
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval import evaluator_command
 from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
 from trnspec.cli.render import format_option, show, width
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

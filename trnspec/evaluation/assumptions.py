@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.errors import QuantityError, TrnspecError, UsageError
+from trnspec.errors import QuantityError, RefusalError, TrnspecError, UsageError
 from trnspec.evaluation.figure_path import FigurePath, figure_path
 from trnspec.evaluation.measures import measure
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError
+from trnspec.evaluation.result import Answer, Assumption, Evaluation
 from trnspec.graph.graph import figure_at
 from trnspec.model.reflection import FigureShape, NumberShape, shape_at, spread
 from trnspec.quantities.quantity import Quantity, parse

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from trnspec.errors import QuantityError, UsageError
+from trnspec.errors import QuantityError, RefusalError, UsageError
 from trnspec.evaluation.assumptions import applied
 from trnspec.evaluation.figure_path import FigurePath, calibrations, figure_path, figures_of, scaled
 from trnspec.evaluation.measures import measure, multiples
-from trnspec.evaluation.result import Answer, Evaluation, RefusalError
+from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.runner import run
 from trnspec.quantities.grammar import PARTS
 from trnspec.quantities.quantity import Qualifier, Quantity, parse, render

@@ -9,9 +9,9 @@ import re
 from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.evidence import PREDICTED
 from trnspec.evaluation.measures import columns, common, edge, mark, measure, outward, predicted, printed
 from trnspec.evaluation.suggestion import command
+from trnspec.evidence import PREDICTED
 from trnspec.text_table import (
     Block,
     Column,
@@ -32,9 +32,9 @@ from trnspec.text_table import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.evaluation.evidence import Evidence
     from trnspec.evaluation.result import Evaluation, Value
     from trnspec.evaluation.result import Table as Rows
+    from trnspec.evidence import Evidence
     from trnspec.text_table import Cell
 
 WIDTH = 80

@@ -1,6 +1,6 @@
 """The result of an evaluator: answers with intervals, breakdowns, assumptions, and the catalog figures used.
 
-An evaluator that has no answer raises a :class:`RefusalError` with a reason.
+An evaluator that has no answer raises a :class:`~trnspec.errors.RefusalError` with a reason.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.diagnostics import did_you_mean
-from trnspec.errors import TrnspecError, UnknownNameError, UsageError
-from trnspec.evaluation.evidence import Evidence, Kind
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.evidence import PREDICTED, Evidence, Kind, UsedFigure
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     import pandas as pd
 
@@ -52,7 +52,7 @@ class Answer:
         high: The upper end.
         note: What a reader should know, such as what the interval covers.
         kind: The kind of evidence of a prediction: ``ideal`` (a bound), ``estimate``, ``extrapolated`` or ``transferred``;
-            empty for any other answer. See :data:`trnspec.evaluation.evidence.Kind`.
+            empty for any other answer. See :data:`trnspec.evidence.Kind`.
     """
 
     name: str
@@ -98,29 +98,6 @@ class Assumption:
     name: str
     value: str
     why: str = ""
-
-    __repr__ = short_repr
-
-
-@frozen
-class UsedFigure:
-    """A catalog figure used by the evaluation.
-
-    Attributes:
-        of: The document.
-        at: The path in the document: ``peak.dense.bf16``.
-        says: The published text.
-        source: The name of its source, or how it is derived.
-        as_of: The date of the source.
-        conflicting: Values that other sources publish, with the verdict.
-    """
-
-    of: str
-    at: str
-    says: str
-    source: str
-    as_of: str = ""
-    conflicting: tuple[str, ...] = ()
 
     __repr__ = short_repr
 
@@ -334,20 +311,12 @@ def _pandas() -> Any:
     return pd
 
 
-class RefusalError(TrnspecError):
-    """There is no answer: the inputs contradict each other, or a figure is not published.
+def marked(answers: Iterable[Answer], kind: Kind, also: Collection[str] = ()) -> tuple[Answer, ...]:
+    """Answers with the kind of evidence on each that is a prediction and has none yet.
 
-    Attributes:
-        reason: One word for programs, in kebab case: ``rank-count``, ``does-not-fit``, ``unknown-figure``.
-        place: The input (``tp``) or the figure (``trainium1 spec.peak.dense.fp8``) at fault.
-        hint: How to fix it, or an empty text.
-        suggestions: Evaluations to run instead.
+    Args:
+        answers: The answers.
+        kind: The kind.
+        also: Names of predictions whose unit is not one of :data:`PREDICTED`.
     """
-
-    def __init__(
-        self, reason: str, message: str, *, place: str = "", hint: str = "", suggestions: tuple[Suggestion, ...] = ()
-    ) -> None:
-        super().__init__(message, hint=hint)
-        self.reason = reason
-        self.place = place
-        self.suggestions = suggestions
+    return tuple(evolve(a, kind=kind) if not a.kind and (a.unit in PREDICTED or a.name in also) else a for a in answers)

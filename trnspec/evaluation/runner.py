@@ -14,9 +14,9 @@ from attrs import evolve
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.evaluation.assumptions import INPUTS, applied
 from trnspec.evaluation.assumptions import evaluate as under_assumptions
-from trnspec.evaluation.evidence import KINDS, Evidence
 from trnspec.evaluation.inputs import Input, bound, call, inputs
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table, UsedFigure
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table
+from trnspec.evidence import KINDS, Evidence, UsedFigure
 from trnspec.plugins.api import loaded
 from trnspec.plugins.failures import print_traceback
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.errors import UsageError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.assumptions import applied
 from trnspec.evaluation.figure_path import FigurePath, figures_of, scaled
-from trnspec.evaluation.result import Evaluation, RefusalError, Table
+from trnspec.evaluation.result import Evaluation, Table
 from trnspec.evaluation.runner import run
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from attrs import asdict, field, frozen
 
-from trnspec.errors import UsageError
-from trnspec.evaluation.evidence import Kind
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.progress import report
 from trnspec.evaluation.questions import CalibratedSystem, Question, axis, like
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, RefusalError, Table
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Table
+from trnspec.evidence import Kind
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.fits.training import Holdout
 from trnspec.perf.calibration.measured.tables import Part, Skipped, records

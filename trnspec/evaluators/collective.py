@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec.errors import QuantityError
+from trnspec.errors import QuantityError, RefusalError
 from trnspec.evaluation.assumptions import spaced
-from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
-from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import CalibratedSystem, FrameworkName, axis
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value, marked
 from trnspec.evaluators.collective_model import of_collective
+from trnspec.evidence import IDEAL as NO_LOSSES
+from trnspec.evidence import UsedFigure
 from trnspec.perf import frameworks
 from trnspec.perf.calibration.fits.collectives import collective_inputs
 from trnspec.perf.calibration.nearest import nearest_row

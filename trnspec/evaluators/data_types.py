@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf import roofline
 
 ELEMENT_BYTES = {**roofline.ELEMENT_BYTES, "int4": 0.5, "fp4": 0.5}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import evolve, field, frozen
 
-from trnspec.errors import UsageError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     Degrees,
@@ -20,12 +20,14 @@ from trnspec.evaluation.questions import (
     axis,
     like,
 )
-from trnspec.evaluation.result import Assumption, RefusalError
+from trnspec.evaluation.result import Assumption
 from trnspec.evaluators.data_types import ELEMENT_BYTES, element_bytes
-from trnspec.evaluators.serving_software import Software, narrowed, resolve
+from trnspec.evaluators.software import ServingSoftware, narrowed, resolve_serving, resolve_training
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf import frameworks
 from trnspec.perf.experts import SENT
+from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
@@ -33,11 +35,9 @@ from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
 from trnspec.perf.serving.forward_pass import Deployment
-from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.memory import capacity, held, invalid_layouts
 from trnspec.perf.serving.request import Speculation
 from trnspec.perf.serving.static_graphs import all_experts_from, compiled
-from trnspec.perf.work import frameworks
 from trnspec.perf.work.reach import common_heads
 from trnspec.perf.work.transformer import Transformer, transformer
 from trnspec.perf.work.validity import check_context
@@ -168,7 +168,7 @@ class Setup:
     pool: Pool
     before: Pool | None = None
     drafting: tuple[Speculation, Dimensions] | None = field(default=None, repr=False)
-    software: Software = field(factory=Software, repr=False)
+    software: ServingSoftware = field(factory=ServingSoftware, repr=False)
 
     @property
     def speculation(self) -> Speculation | None:
@@ -238,7 +238,7 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
         element_bytes(getattr(question, name) or question.dtype, name)
     system = lower(graph, question.on, lnc=question.lnc, chips=question.chips)
     question = with_software(question, known)
-    question, software = resolve(question, neuron=bool(system.lnc))
+    question, software = resolve_serving(question, neuron=bool(system.lnc))
     if question.prefill_on is not None and question.batching == "static":
         raise RefusalError(
             "batching",
@@ -256,9 +256,7 @@ def prepare(graph: Graph, question: InferenceQuestion, known: Calibrated, elsewh
     dp = question.dp or dp
     # What calibrations were fitted to does not overlap; without one a time must not include what software can avoid.
     overlap = not known.name if question.expert_overlap is None else question.expert_overlap
-    resolved = evolve(
-        frameworks.resolved(question), model=node.name, on=system.name, tp=tp, dp=dp, expert_overlap=overlap
-    )
+    resolved = evolve(resolve_training(question), model=node.name, on=system.name, tp=tp, dp=dp, expert_overlap=overlap)
     check(resolved, dims, int(system.ranks))
     network = () if question.prefill_on is None else _network(graph, system, question.on)
     model = transformer(dims)
@@ -301,7 +299,7 @@ def with_software(question: InferenceQuestion, known: Calibrated) -> InferenceQu
     A calibration of GPUs is fitted to servers with the settings of its framework and requests in flight, and is not of use
     without them.
     """
-    framework = FRAMEWORKS.get(known.framework)
+    framework = SERVING.get(known.framework)
     if question.framework is not None or framework is None or framework.neuron:
         return question
     given: dict[str, Any] = {"framework": known.framework}
@@ -371,7 +369,7 @@ def check(question: InferenceQuestion, d: Dimensions, ranks: int, where_: str = 
 
 def on_gpu(question: InferenceQuestion) -> bool:
     """Whether the framework of a question runs on GPUs."""
-    return question.framework is not None and not FRAMEWORKS[question.framework].neuron
+    return question.framework is not None and not SERVING[question.framework].neuron
 
 
 def _plan(  # what a layout is computed from

@@ -12,8 +12,7 @@ import numpy as np
 from attrs import evolve, field, fields, frozen
 
 from trnspec.diagnostics import did_you_mean
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.data_types import ELEMENT_BYTES
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, check, default_degrees, memory, prepare
 from trnspec.evaluators.inference import case_numbers

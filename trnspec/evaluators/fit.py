@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, frozen
 
-from trnspec.errors import TrnspecError, UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, TrnspecError, UsageError
+from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.work.activations import layer_activations
-from trnspec.perf.work.frameworks import ALLOCATED, Runtime
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.memory import Memory, inference_memory, training_memory
 from trnspec.perf.work.validity import check, check_context

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import attrs
 from attrs import evolve, frozen
 
-from trnspec.evaluation.evidence import weakest
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure, Value
+from trnspec.errors import RefusalError
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, Value
 from trnspec.evaluators.collective_model import of_serving
 from trnspec.evaluators.deployment import (
     InferenceQuestion,
@@ -20,14 +20,15 @@ from trnspec.evaluators.deployment import (
     memory,
     prepare,
 )
+from trnspec.evidence import UsedFigure, weakest
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
+from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.ops import Number, smaller, where
 from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, head_share, kept_bytes
-from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.in_flight import in_flight, most_running
 from trnspec.perf.serving.request import Served, chosen, serve, transfer_time
 from trnspec.perf.training.step import UNUSED
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.evidence import Kind
+    from trnspec.evidence import Kind
     from trnspec.perf.lowering.machine import Machine
     from trnspec.perf.work.memory import Memory
 
@@ -291,7 +292,7 @@ def _in_flight(setup: Setup, serving: Serving, numbers: Machine) -> tuple[Served
     assert q.framework is not None
     most = most_running(setup.model, plan, numbers)
     flight = in_flight(
-        setup.model, plan, numbers, serving, requests=plan.batch, most=most, mixed=float(FRAMEWORKS[q.framework].mixed)
+        setup.model, plan, numbers, serving, requests=plan.batch, most=most, mixed=float(SERVING[q.framework].mixed)
     )
     alone = serve(setup.model, evolve(plan, batch=flight.running), numbers, serving, schedule="static")
     served = evolve(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
+from trnspec.errors import RefusalError
 from trnspec.evaluation.questions import (
     Degrees,
     ExpertDispatch,
@@ -24,7 +25,6 @@ from trnspec.evaluation.questions import (
     ZeroStage,
     like,
 )
-from trnspec.evaluation.result import RefusalError
 from trnspec.evaluators import training
 from trnspec.perf.searching.training import TrainingPiece
 from trnspec.perf.sweep.grid import fastest as find_fastest

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import attrs
 from attrs import evolve, field, frozen
 
+from trnspec.errors import RefusalError
 from trnspec.evaluation.measures import printed
 from trnspec.evaluation.questions import (
     ExpertLoad,
@@ -22,14 +23,15 @@ from trnspec.evaluation.questions import (
     axis,
     like,
 )
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evaluators.data_types import element_bytes
 from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Change, Demand, nearest, neighbors
+from trnspec.evaluators.software import resolve_training, runtime_of, training_assumptions
 from trnspec.evaluators.training import expert_assumptions
 from trnspec.model.transformers.counting import dimensions, parameters
+from trnspec.perf.frameworks import SETTINGS
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.work import frameworks
 from trnspec.perf.work.layout import OPTIMIZERS, Layout, splits_sequence
 from trnspec.perf.work.memory import Memory
 
@@ -83,7 +85,7 @@ class MemoryQuestion(Workload, System, Software, TrainingParallelism, TrainingPr
         interleaved = self.interleave > 1 and self.schedule == "1f1b"
         split = splits_sequence(self.seq, self.tp, self.cp, wanted=self.sequence_parallel)
         layout: dict[str, Any] = {
-            **frameworks.resolved(self).common(Layout),
+            **resolve_training(self).common(Layout),
             "dp": max(1, ranks // max(1, self.tp * self.pp * self.cp)) if self.dp is None else self.dp,
             "global_batch": 1,
             "schedule": "interleaved" if interleaved else self.schedule,
@@ -122,7 +124,7 @@ def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
             trnspec eval memory --model llama-3.1-70b --on trn2.48xlarge --seq 8192
             --mode inference --tp 16 --batch 32
     """
-    q = frameworks.resolved(question)
+    q = resolve_training(question)
     node = model_named(catalog.graph, q.model)
     d = dimensions(node.spec)
     system = lower(catalog.graph, q.on, lnc=q.lnc, chips=q.chips)
@@ -130,7 +132,7 @@ def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
         place = f"{system.chip} spec.memory.capacity"
         raise RefusalError("unknown-figure", f"{system.chip} has no published memory capacity", place=place)
     ranks = int(system.ranks)
-    demand = evolve(q.demand(ranks), runtime=frameworks.runtime_of(q, system.capacity))
+    demand = evolve(q.demand(ranks), runtime=runtime_of(q, system.capacity))
     demand.check(d, ranks)
     _check_offload(demand)
     capacity = Capacity(ranks, system.capacity, _host(system, demand))
@@ -275,10 +277,10 @@ def _assumptions(d: Dimensions, demand: Demand, system: Hardware, question: Memo
     sizes = OPTIMIZERS[demand.layout.optimizer]
     size = f"{sizes.weight_bytes:g} + {sizes.grad_bytes:g} + {sizes.state_bytes:g} B"
     described = {"optimizer": (size, f"weight, gradient and state per parameter: {sizes.note}")}
-    used = [n for n in frameworks.SETTINGS if n != "overlap"] if demand.mode == "training" else ["reserve"]
+    used = [n for n in SETTINGS if n != "overlap"] if demand.mode == "training" else ["reserve"]
     common: tuple[Assumption, ...] = (
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
-        *frameworks.assumptions(question, used, described),
+        *training_assumptions(question, used, described),
     )
     if system.ranks_per_chip > 1:
         shared = f"{system.ranks_per_chip:g} ranks share the memory of a chip evenly"

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.errors import QuantityError, UsageError
+from trnspec.errors import QuantityError, RefusalError, UsageError
 from trnspec.evaluation.assumptions import spaced
-from trnspec.evaluation.result import Assumption, RefusalError, UsedFigure
+from trnspec.evaluation.result import Assumption
+from trnspec.evidence import UsedFigure
 from trnspec.graph.prices import chosen, price_documents, quotes
 from trnspec.model.price import UNSTATED
 from trnspec.quantities.quantity import Interval, parse

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import evolve, field, frozen
 
-from trnspec.errors import UsageError
-from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
-from trnspec.evaluation.evidence import marked
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.questions import (
     Attention,
     Precision,
@@ -21,8 +19,10 @@ from trnspec.evaluation.questions import (
     axis,
     like,
 )
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Table, UsedFigure
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table, marked
 from trnspec.evaluators.data_types import element_bytes
+from trnspec.evidence import IDEAL as NO_LOSSES
+from trnspec.evidence import UsedFigure
 from trnspec.graph.provenance import figures
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.lowering.lookup import model_named

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import attrs
 from attrs import evolve, field, frozen
 
-from trnspec.errors import QuantityError, UsageError
+from trnspec.errors import QuantityError, RefusalError, UsageError
 from trnspec.evaluation.assumptions import spaced
-from trnspec.evaluation.evidence import marked
 from trnspec.evaluation.questions import (
     CalibratedSystem,
     ExpertDispatch,
@@ -20,19 +19,20 @@ from trnspec.evaluation.questions import (
     TrainingWorkload,
     axis,
 )
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, RefusalError, Suggestion, UsedFigure
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, marked
 from trnspec.evaluators.collective_model import of_training
 from trnspec.evaluators.fit import Demand
+from trnspec.evaluators.software import resolve_training, training_assumptions
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.calibration.fit_range import scale_of, training_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH
+from trnspec.perf.frameworks import TRAINING, named_in, training_settings
 from trnspec.perf.lowering.calibrated import with_nearest
 from trnspec.perf.searching.offload import moved
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.training.unequal import approximation
-from trnspec.perf.work import frameworks
 from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_token
 from trnspec.perf.work.layout import OPTIMIZERS, Layout, splits_sequence
 from trnspec.perf.work.validity import check
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from trnspec.catalog.catalog import Catalog
+    from trnspec.evidence import UsedFigure
     from trnspec.perf.training.step import Step
     from trnspec.perf.work.memory import Memory
 
@@ -115,7 +116,7 @@ class TrainingQuestion(
         interleaved = self.interleave > 1 and self.schedule == "1f1b"
         split = splits_sequence(self.seq, self.tp, self.cp, wanted=self.sequence_parallel)
         resolved: dict[str, Any] = {
-            **frameworks.resolved(self).common(Layout),
+            **resolve_training(self).common(Layout),
             "dp": max(1, ranks // others) if self.dp is None else self.dp,
             "schedule": "interleaved" if interleaved else self.schedule,
             "sequence_parallel": split,
@@ -233,7 +234,7 @@ def _ideal(catalog: Catalog, question: TrainingQuestion, layout: Layout) -> tupl
 
 def prepared(catalog: Catalog, question: TrainingQuestion) -> tuple[TrainingQuestion, Estimator]:
     """The inputs with what the framework sets, and the estimator of the model on the system."""
-    q = frameworks.resolved(question)
+    q = resolve_training(question)
     estimator = prepare(
         catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
         framework=q.framework, era=q.era, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
@@ -349,9 +350,7 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
         Assumption("attention_flops", question.attention, "counted in MFU"),
         *_software(estimator, layout, question),
-        *frameworks.assumptions(
-            question, described={"optimizer": (layout.optimizer, OPTIMIZERS[layout.optimizer].note)}
-        ),
+        *training_assumptions(question, described={"optimizer": (layout.optimizer, OPTIMIZERS[layout.optimizer].note)}),
     ]
     if d.experts:
         active = f"{active_parameters(d):,.0f}"
@@ -383,11 +382,11 @@ def _software(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
     if question.framework is not None or not software:
         return
     value = f"unstated; calibrated on {software}"
-    name = estimator.calibration.framework or frameworks.named_in(software.replace(" ", "-"))
-    if name not in frameworks.FRAMEWORKS:
+    name = estimator.calibration.framework or named_in(software.replace(" ", "-"))
+    if name not in TRAINING:
         yield Assumption("framework", value, "no framework is named")
         return
-    default = frameworks.profile(name)
+    default = training_settings(name)
     gradients = f"{OPTIMIZERS[default.optimizer].grad_bytes * 8:g}-bit gradients"
     attention = "flash attention" if default.flash else "attention scores in memory"
     others = "" if default.flash == layout.flash else "; the step here has the other attention path"

@@ -1,4 +1,4 @@
-"""The frameworks that ``--framework`` names, and what each sets in training, in inference and for collectives.
+"""The frameworks that ``--framework`` names: what each sets in training, in inference and for collectives, and its memory.
 
 A framework sets inputs that the caller leaves unstated; each is an assumption with an origin.  One that has no part in a
 phase is rejected there.  Sources are in docs/explanation/performance/memory.md and serving.md.
@@ -6,14 +6,18 @@ phase is rejected there.  Sources are in docs/explanation/performance/memory.md 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
+import attrs
 from attrs import frozen
 
 from trnspec.diagnostics import did_you_mean
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import QuantityError, RefusalError, UsageError
+from trnspec.perf.work.layout import ACTIVATION_BYTES
+from trnspec.quantities.quantity import Qualifier, parse
+from trnspec.quantities.units import Dimension
 
 Phase = Literal["training", "inference", "collectives"]
 """Parts of a framework."""
@@ -205,6 +209,15 @@ FRAMEWORKS: Mapping[str, Framework] = {
 }
 """The frameworks by name."""
 
+TRAINING = {name: one.training for name, one in FRAMEWORKS.items() if one.training is not None}
+"""The settings of the frameworks of training, by name."""
+
+SERVING = {name: one.serving for name, one in FRAMEWORKS.items() if one.serving is not None}
+"""The settings of the frameworks of inference, by name."""
+
+SETTINGS = tuple(f.name for f in attrs.fields(TrainingSettings))
+"""The inputs that a framework of training sets."""
+
 
 def known(name: str, phase: Phase) -> Framework:
     """A framework that has a part in a phase.
@@ -233,3 +246,116 @@ def known(name: str, phase: Phase) -> Framework:
             hint=f"a framework of {phase}: {', '.join(others)}",
         )
     return framework
+
+
+def training_settings(framework: str | None) -> TrainingSettings:
+    """The settings of a framework; those without one for ``None`` or an empty name.
+
+    Raises:
+        UsageError: Unknown framework.
+        RefusalError: It is not a framework of training.
+    """
+    return known(framework, "training").training or UNSTATED if framework else UNSTATED
+
+
+@frozen(kw_only=True)
+class Runtime:
+    """What software needs of a rank's memory besides the layout.
+
+    Attributes:
+        framework: Name of the framework; empty if unstated.
+        gathered_inputs: 1.0 where inputs gathered over tensor-parallel ranks are stored.
+        bucket: Buffers of gradients that are being reduced [B].
+        reserve: Memory of a rank that the model cannot use [B].
+        dropout: 1.0 where dropout masks are stored, one byte per element.
+        activation_bytes: Bytes of an activation.
+    """
+
+    framework: str = ""
+    gathered_inputs: float = 0.0
+    bucket: float = 0.0
+    reserve: float = 0.0
+    dropout: float = 0.0
+    activation_bytes: float = ACTIVATION_BYTES
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The settings of the framework by input, for layouts; its memory settings are in the other attributes."""
+        own = {f.name for f in attrs.fields(Runtime)}
+        return {n: v for n, v in attrs.asdict(training_settings(self.framework)).items() if n not in own}
+
+
+ALLOCATED = Runtime()
+"""No reserve and no buckets: what the model and its training step allocate."""
+
+
+def runtime(
+    capacity: float,
+    *,
+    framework: str | None = None,
+    reserve: str | None = None,
+    gathered_inputs: bool | None = None,
+    bucket: str | None = None,
+) -> Runtime:
+    """What software needs on a rank with some memory; stated values win over those of the framework.
+
+    Args:
+        capacity: Memory of the rank, of which a reserve may be a share [B].
+        framework: Name of a framework.
+        reserve: A size, or a share such as ``5%``.
+        gathered_inputs: Whether inputs gathered over tensor-parallel ranks are stored.
+        bucket: A size.
+
+    Raises:
+        UsageError: Unknown framework, or a text that is not a size.
+    """
+    default = training_settings(framework)
+    return Runtime(
+        framework=framework or "",
+        gathered_inputs=float(default.gathered_inputs if gathered_inputs is None else gathered_inputs),
+        bucket=size(default.bucket if bucket is None else bucket, "bucket"),
+        reserve=size(default.reserve if reserve is None else reserve, "reserve", capacity),
+    )
+
+
+def named_in(text: str) -> str:
+    """The framework that a description of software names; empty if none, or if it is a mixture of two."""
+    for name, pattern in _NAMED.items():
+        if re.search(pattern, text.lower()):
+            return name
+    return ""
+
+
+_NAMED = {
+    "": "megatron-deepspeed",
+    "megatron": "megatron",
+    "torchtitan": "torchtitan",
+    "nxd": "neuronx-distributed|nxd",
+    "deepspeed": "deepspeed",
+    "llm-foundry": "llm-foundry",
+}
+"""Words that name a framework, by framework."""
+
+
+def size(text: str, name: str, whole: float | None = None) -> float:
+    """A size in B: a quantity such as ``4 GiB``, or, of a whole, a share such as ``5%``.
+
+    Args:
+        text: The text.
+        name: The input that it is the value of, for messages.
+        whole: What a share is of [B]; ``None`` where a share is not accepted.
+
+    Raises:
+        UsageError: It is neither, is not exact, or is a share above 100%.
+    """
+    expected = 'a size such as "4 GiB"' + ("" if whole is None else ', or a share of the memory such as "5%"')
+    share = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
+    if share is not None and whole is not None and float(share[1]) <= 100.0:
+        return float(share[1]) / 100.0 * whole
+    try:
+        quantity = parse(text, Dimension.INFORMATION)
+    except QuantityError as error:
+        raise UsageError(f"{name} is {text!r}; expected {expected} ({error})") from error
+    if quantity.qualifier is not Qualifier.EXACT:
+        raise UsageError(f"{name} is {text!r}, which is not exact; expected {expected}")
+    return float(quantity.value)

@@ -199,7 +199,7 @@ class Evaluator(_Named):
 
     ``catalog`` is a :class:`trnspec.catalog.catalog.Catalog`. The inputs are the keyword-only parameters of the
     function; they become the options of ``trnspec eval NAME``. Where it has no result, the function raises a
-    :class:`trnspec.evaluation.result.RefusalError`.
+    :class:`trnspec.errors.RefusalError`.
 
     Attributes:
         rows: The result is its first table, which ``--format csv`` prints; the answers only summarise it.

@@ -17,9 +17,9 @@ from attrs import evolve
 from trnspec.api import load, plugins
 from trnspec.builtin import plugin as builtin
 from trnspec.catalog.versions.changes import attempt
-from trnspec.errors import TrnspecError
+from trnspec.errors import RefusalError, TrnspecError
 from trnspec.evaluation.inputs import bound, call, inputs
-from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import run, unsound
 from trnspec.evaluation.suggestion import COMMANDS
 from trnspec.plugins.api import Registry

@@ -14,7 +14,7 @@ from trnspec_cost.evaluate import cost as evaluated
 import trnspec
 from trnspec.builtin import plugin as builtin
 from trnspec.cli.eval import evaluator_command
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.plugins.api import Registry
 from trnspec.testing import EvaluatorConformance
 

@@ -13,7 +13,7 @@ from trnspec_energy.evaluate import energy as evaluated
 
 import trnspec
 from trnspec.cli.eval import evaluator_command
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.testing import EvaluatorConformance
 
 DATA = Path(__file__).parent / "data"

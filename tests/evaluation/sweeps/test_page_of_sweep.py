@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from trnspec.evaluation.evidence import Evidence
+from trnspec.errors import RefusalError
 from trnspec.evaluation.page import BOUNDS, IDEAL
-from trnspec.evaluation.result import Answer, Evaluation, RefusalError
+from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_note, sweep_page, sweep_table
 from trnspec.evaluation.sweeps.sweep import Sweep
+from trnspec.evidence import Evidence
 from trnspec.text_table import lines
 
 

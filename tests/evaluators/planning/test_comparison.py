@@ -9,8 +9,8 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trnspec.evaluation.evidence import IDEAL, KINDS, Evidence
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, dominates, listed, pareto, percent
+from trnspec.evidence import IDEAL, KINDS, Evidence
 
 
 @frozen(eq=False)

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trnspec
-from trnspec.evaluation.evidence import IDEAL, Evidence
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.evaluators.inference import run as inference_
 from trnspec.evaluators.planning import serving, serving_page
 from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed
 from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits, larger_plan, offers
 from trnspec.evaluators.planning.requests import equal_lengths
 from trnspec.evaluators.planning.serving import PlanServingQuestion, _time, _up
+from trnspec.evidence import IDEAL, Evidence
 from trnspec.perf.serving.load import Replica
 
 inference = keywords(inference_)

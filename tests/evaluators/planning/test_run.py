@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trnspec.evaluation.evidence import IDEAL, Evidence
 from trnspec.evaluation.result import Assumption
 from trnspec.evaluators.planning.run import DAY, Goals, Plan
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent
 from trnspec.evaluators.prices import HourlyPrice
+from trnspec.evidence import IDEAL, Evidence
 from trnspec.perf.goodput import goodput
 from trnspec.perf.work.layout import Layout
 from trnspec.quantities.quantity import Interval

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import trnspec
 from trnspec.builtin import plugin as builtin
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import Evaluation, RefusalError
+from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluation.result import Evaluation
 from trnspec.evaluators.planning.serving import run as plan_
 from trnspec.testing import EvaluatorConformance
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 import trnspec
 from trnspec.builtin import plugin as builtin
-from trnspec.errors import UsageError
-from trnspec.evaluation.evidence import IDEAL, KINDS, Evidence
-from trnspec.evaluation.result import Assumption, Evaluation, RefusalError
+from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluation.result import Assumption, Evaluation
 from trnspec.evaluators.planning.run import Goals, Plan
 from trnspec.evaluators.planning.system_cost import Rent
 from trnspec.evaluators.planning.training import rank, usual_batch
 from trnspec.evaluators.planning.training import run as plan_
 from trnspec.evaluators.prices import HourlyPrice
+from trnspec.evidence import IDEAL, KINDS, Evidence
 from trnspec.graph.prices import chosen, quotes
 from trnspec.perf.goodput import goodput
 from trnspec.perf.work.layout import Layout

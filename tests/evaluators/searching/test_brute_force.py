@@ -9,16 +9,16 @@ import pytest
 from attrs import evolve
 
 import trnspec
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.evaluators.fit import Demand
 from trnspec.evaluators.layouts import LayoutChoices, divisors
 from trnspec.evaluators.planning.system_cost import rent
 from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.searching.space import search_of
 from trnspec.evaluators.training import dispatched, host_rate, offload_time
+from trnspec.perf.frameworks import training_settings
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.work.flops import model_flops_per_token
-from trnspec.perf.work.frameworks import profile
 from trnspec.perf.work.layout import Layout
 
 CAT = trnspec.load()
@@ -158,7 +158,7 @@ def layouts_of(question: dict, estimator) -> list[Layout]:
             continue
         if tp == 1 and overlap != (question["overlap"] or (False,))[0]:
             continue
-        default = profile(None)
+        default = training_settings(None)
         given = {n: question[n] for n in ("optimizer", "flash", "fused_loss") if question[n] is not None}
         same = {n: getattr(default, n) for n in ("optimizer", "flash", "fused_loss")} | given
         found.append(

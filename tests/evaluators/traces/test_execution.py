@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import trnspec
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.evaluators.traces.execution import _traffic, execution, step_passes
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.output.chakra import parsed

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import trnspec
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.perf.training.timeline import SLACK
 
 CATALOG = trnspec.load()

@@ -7,8 +7,8 @@ from engine_catalogs import shipped
 
 import trnspec
 from trnspec.api import load
-from trnspec.evaluation.evidence import Evidence
 from trnspec.evaluation.page import page
+from trnspec.evidence import Evidence
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.fit_range import inputs_of
 from trnspec.perf.calibration.measured.tables import Skipped, records, row_hashes

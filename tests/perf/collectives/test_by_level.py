@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from made_systems import servers, system
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.collectives.timing import group, timings
 from trnspec.perf.experts import byte_time, exchange
 from trnspec.perf.lowering.efficiency import IDEAL

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_systems import on
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.grid_routes import ring
 from trnspec.perf.collectives.groups import Group

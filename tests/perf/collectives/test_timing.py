@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from made_systems import on, system
 
 import trnspec
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import _network
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.link_rates import NETWORK, Rates, fabric_level

@@ -9,8 +9,7 @@ import pytest
 from catalogs import document, graph, source
 from engine_catalogs import everything, shipped
 
-from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
 from trnspec.perf.lowering.lower import lower

@@ -15,7 +15,7 @@ from engine_samples import system as made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Group, Machine, always_zero, carried, collective_time, group, machine, towards

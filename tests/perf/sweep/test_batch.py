@@ -13,7 +13,7 @@ from engine_samples import ESTIMATORS, FITTED, SYSTEMS, estimator, possible, sam
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, Best, Block, Pareto, Top, rows, sweep
 from trnspec.perf.sweep.grid import AXES, grid
 from trnspec.perf.training.step import PARTS

@@ -8,8 +8,7 @@ import pytest
 from attrs import evolve, fields
 from engine_catalogs import everything, shipped
 
-from trnspec.errors import UnknownNameError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UnknownNameError
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.step import PARTS, Step, step

@@ -14,8 +14,7 @@ from engine_samples import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator, possi
 from nvidia_catalog import catalog
 from running import ROOT
 
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.perf.calibration.measured.training import Case, training_cases
 from trnspec.perf.experts import LEAST_DISPATCH
 from trnspec.perf.lowering.efficiency import IDEAL

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 from engine_samples import FITTED, MODELS, SYSTEMS, estimator
 from stored import different, number
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.training.tasks import Task, Traffic, tasks
 from trnspec.perf.training.timeline import COMMUNICATION, COMPUTE, Passes, Work, timeline
 from trnspec.perf.training.unequal import approximation, half_moved

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from layouts import layout
 from pipeline_simulation import folded_inputs, one_forward_one_backward, span, v_shaped, zero_bubble
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import prepare

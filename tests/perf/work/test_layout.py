@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 from dims_by_hand import LLAMA_3_8B, MIXTRAL
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.work.layout import Layout, splits_sequence, stacked
 from trnspec.perf.work.validity import check
 

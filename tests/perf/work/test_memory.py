@@ -30,8 +30,8 @@ from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.measured.training import Case, training_cases
 from trnspec.perf.calibration.scores.training import peak
+from trnspec.perf.frameworks import TRAINING, Runtime
 from trnspec.perf.work.activations import activations, layer_activations
-from trnspec.perf.work.frameworks import FRAMEWORKS, Runtime
 from trnspec.perf.work.layout import OPTIMIZERS, SCHEDULES
 from trnspec.perf.work.memory import (
     cache,
@@ -56,6 +56,10 @@ KEPT = {
     "selective+sp": {"flash": False, "recompute": "selective", "sequence_parallel": True},
     "full": {"flash": False, "recompute": "full"},
 }
+
+
+def state_of(d, asked):
+    return model_state(d, asked, held_parameters(d, asked))
 
 
 def layers(d, split, kept, batch):
@@ -83,7 +87,7 @@ def test_the_530b_of_figure_1():
     """Korthikanti et al. 2022, with the numbers that calculon keeps of it (calculon/llm/validation.py)."""
     split = {"tp": 8, "pp": 35, "interleave": 3}
     only = evolve(bare(GPT_530B), attention_small=0.0, embedding=0.0, head=0.0, outer_small=0.0)
-    state = model_state(only, layout(tp=8, pp=35, optimizer=MEGATRON)).total
+    state = state_of(only, layout(tp=8, pp=35, optimizer=MEGATRON)).total
     found = (state, *(layers(GPT_530B, split, KEPT[name], 1) for name in ("none", "selective+sp")))
     assert pytest.approx((31.640625, 114.0234375, 23.076171875), rel=1e-4) == tuple(f / GIB for f in found)
 
@@ -110,7 +114,7 @@ def test_one_layer_is_the_printed_formula():
 def test_state_of_the_layers_matrices(d, expected):
     asked = layout(tp=8, pp={GPT_22B: 1, GPT_175B: 8, GPT_1T: 64}[d], optimizer=MEGATRON)
     only = evolve(bare(d), attention_small=0.0, embedding=0.0, head=0.0, outer_small=0.0)
-    assert expected == model_state(only, asked).total / GIB
+    assert expected == state_of(only, asked).total / GIB
 
 
 ESTIMATES = [
@@ -130,12 +134,12 @@ def test_megatrons_estimator_for_dense_models(d, seq, split, state, gib):
     assert gib == round(found.total / GIB, 6)
     assert found.recomputed == 0.0
     # What Megatron-LM leaves to its first stage differs by the final norm alone, which is on the last.
-    assert abs(model_state(d, asked).total - state) <= 18 * d.outer_small
+    assert abs(state_of(d, asked).total - state) <= 18 * d.outer_small
 
 
 def test_megatrons_estimator_for_the_state_of_mixtral():
     split = layout(pp=4, dp=16, ep=8, zero=1, optimizer=MEGATRON)
-    found = model_state(MIXTRAL, split)
+    found = state_of(MIXTRAL, split)
     assert 2.0 == split.expert_copies
     assert abs(found.total - 20_063_312_640) <= 18 * MIXTRAL.outer_small
 
@@ -265,7 +269,7 @@ def test_experts_are_split_over_ranks_and_their_state_over_fewer_copies():
     held = held_parameters(MIXTRAL, split)
     assert 32 * 8 / 4 * MIXTRAL.expert_weights / 2 == held.experts
     assert 2.0 == split.expert_copies
-    state = model_state(MIXTRAL, evolve(split, zero=3))
+    state = state_of(MIXTRAL, evolve(split, zero=3))
     assert 16 * (held.dense / 8 + held.experts / 2) == state.total
     alone = evolve(split, expert_tp=1)
     assert (4.0, 2 * held.experts) == (alone.expert_copies, held_parameters(MIXTRAL, alone).experts)
@@ -389,7 +393,7 @@ def test_measured_memory_of_megatron(tp, pp, cp, seq, measured):
     split = {"tp": tp, "pp": pp, "cp": cp, "dp": 8 // (tp * pp * cp), "sequence_parallel": tp > 1, "zero": 1}
     needs = {
         name: peak_memory(d, layout(seq=seq, microbatches=4, optimizer=name, **split))
-        for name in (FRAMEWORKS["megatron"].optimizer, "adam")
+        for name in (TRAINING["megatron"].optimizer, "adam")
     }
     errors = {name: needed / GIB / measured - 1.0 for name, needed in needs.items()}
     assert abs(errors["adam-fp32-grads"]) < 0.02

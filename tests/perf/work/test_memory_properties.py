@@ -12,7 +12,7 @@ from dims_by_hand import GPT_175B, LATENT, LLAMA_3_8B, LLAMA_3_70B, MIXTRAL, exp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trnspec.perf.work.frameworks import Runtime
+from trnspec.perf.frameworks import Runtime
 from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES, Layout, stacked
 from trnspec.perf.work.memory import Memory, inference_memory, kv_cache, peak_memory, training_memory
 

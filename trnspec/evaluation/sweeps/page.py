@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from trnspec.evaluation.evidence import mixed, rank_class
 from trnspec.evaluation.measures import bound, common, edge, mark, measure, predicted
 from trnspec.evaluation.page import BOUNDS, IDEAL, is_number, label
 from trnspec.evaluation.sweeps.figure_axes import FigureValue
+from trnspec.evidence import mixed, rank_class
 from trnspec.text_table import Block, Column, Number, Table, escape, html, in_html, markdown, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.evaluation.evidence import Kind
-    from trnspec.evaluation.result import Answer, Evaluation, RefusalError, Value
+    from trnspec.errors import RefusalError
+    from trnspec.evaluation.result import Answer, Evaluation, Value
+    from trnspec.evidence import Kind
     from trnspec.text_table import Cell
 
 Row = tuple["Mapping[str, Value | None]", "Evaluation | RefusalError"]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import Evaluation, RefusalError, Value
+from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluation.result import Evaluation, Value
 from trnspec.evaluation.sweeps.figure_axes import FigureValue
 from trnspec.evaluation.sweeps.ranges import expanded
 from trnspec.short_repr import abbreviated

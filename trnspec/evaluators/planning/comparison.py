@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from trnspec.evaluation.evidence import KINDS, Evidence
+from trnspec.evidence import KINDS, Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

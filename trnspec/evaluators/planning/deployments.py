@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, prepare
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
+from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.decode import decode, mean_context, speculate
-from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.in_flight import in_flight
 from trnspec.perf.serving.load import Replica
 from trnspec.perf.serving.prefill import prefill
@@ -172,7 +172,7 @@ def _replica(setup: Setup, known: Calibrated, most: int, lengths: Lengths, part:
     if part == "decode":
         return Replica.of([0.0], steps, first=0.0, output=float(lengths.osl))
     # Chunks, and all prompts of servers on GPUs, share decode steps.
-    gpu = setup.in_flight and bool(FRAMEWORKS[setup.question.framework or "vllm"].mixed)
+    gpu = setup.in_flight and bool(SERVING[setup.question.framework or "vllm"].mixed)
     mixes = part == "all" and (gpu or float(plan.passes) > 1.0)
     times = [_prompt(setup, prompt, numbers, serving, mixes=mixes) for prompt in lengths.prompts]
     # A prompt occupies one pipeline stage at a time; the others continue.

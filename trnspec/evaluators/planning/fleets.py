@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
-from trnspec.evaluation.evidence import Evidence, weakest
 from trnspec.evaluators.inference import transfer
 from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed, fit_inputs
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent, chip_power, rent
+from trnspec.evidence import Evidence, weakest
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import with_nearest
 from trnspec.perf.lowering.lookup import model_named

@@ -8,9 +8,8 @@ from typing import Literal
 
 from attrs import field, frozen
 
-from trnspec.evaluation.evidence import Evidence
-from trnspec.evaluation.result import UsedFigure
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent
+from trnspec.evidence import Evidence, UsedFigure
 from trnspec.perf.goodput import Goodput
 from trnspec.perf.work.layout import Layout
 

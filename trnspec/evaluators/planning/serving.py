@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
-from trnspec.errors import UsageError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.amounts import duration
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.questions import (
@@ -26,7 +26,7 @@ from trnspec.evaluation.questions import (
     axis,
     like,
 )
-from trnspec.evaluation.result import Evaluation, RefusalError, Suggestion
+from trnspec.evaluation.result import Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion, check_speculation
 from trnspec.evaluators.planning.comparison import evidence_class
 from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools, Reason
@@ -38,6 +38,7 @@ from trnspec.perf import frameworks
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.result import Evaluation
 
 Objective = Literal["cost", "chips", "energy"]
 """Objectives, smallest in the best plan."""

@@ -13,8 +13,8 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent
 from trnspec.evaluators.planning.fleets import NOTABLE, by_computed_times, with_nearest_row
 from trnspec.evaluators.planning.system_cost import purchases
+from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.lookup import model_named
-from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.load import MOST_UTILIZED
 from trnspec.perf.serving.replay import replay
 
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.result import UsedFigure, Value
+    from trnspec.evaluation.result import Value
     from trnspec.evaluators.planning.deployments import Deployed
     from trnspec.evaluators.planning.fleets import FleetPlan, Limits
     from trnspec.evaluators.planning.requests import Lengths
     from trnspec.evaluators.planning.serving import PlanServingQuestion
+    from trnspec.evidence import UsedFigure
     from trnspec.perf.serving.pools import State
 
 COLUMNS = {
@@ -444,7 +445,7 @@ def _figures_used(plan: FleetPlan) -> tuple[UsedFigure, ...]:
 def _inference_inputs(question: PlanServingQuestion, plan: FleetPlan) -> dict[str, Any]:
     """One replica with its mean number of running requests."""
     q = plan.decode.setup.question
-    framework = None if q.framework is None else FRAMEWORKS[q.framework]
+    framework = None if q.framework is None else SERVING[q.framework]
     batch = max(1, round(plan.state.running))
     given = evolve(q, model=question.model, batch=batch, dp=q.ep, prefill_on=None)
     names = ("model", "on", "tp", "pp", "ep", "dp", "batch", "prompt", "output", "dtype", "weight_dtype", "framework",

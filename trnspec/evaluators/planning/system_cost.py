@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec.errors import UsageError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.questions import Prices
-from trnspec.evaluation.result import RefusalError, UsedFigure
 from trnspec.evaluators.prices import HourlyPrice, hourly_price, used
 from trnspec.graph.composition import chips, servers
 from trnspec.graph.power import Draw, upper_power
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.catalog.catalog import Catalog
+    from trnspec.evidence import UsedFigure
     from trnspec.graph.graph import Graph
     from trnspec.graph.prices import Quote
     from trnspec.model.document import Node

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from trnspec.errors import UsageError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.amounts import amount, duration, until
 from trnspec.evaluation.questions import (
     CalibratedSystem,
@@ -20,7 +20,6 @@ from trnspec.evaluation.questions import (
     axis,
     like,
 )
-from trnspec.evaluation.result import Evaluation, RefusalError
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
 from trnspec.evaluators.planning.comparison import evidence_class
@@ -28,13 +27,14 @@ from trnspec.evaluators.planning.counts import fewest
 from trnspec.evaluators.planning.run import DAY, HOUR, Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import chip_power, rent
 from trnspec.evaluators.planning.training_page import page, step_question
+from trnspec.evaluators.software import resolve_training
 from trnspec.model.price import PriceType
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.goodput import CHIP_HOURS_PER_FAILURE, goodput, spare_servers
-from trnspec.perf.work import frameworks
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluation.result import Evaluation
     from trnspec.evaluators.planning.system_cost import Rent
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
@@ -304,7 +304,7 @@ def _likely_count(
     catalog: Catalog, question: PlanTrainingQuestion, name: str, tokens: float, limit: float
 ) -> tuple[int, int]:
     """The count that may take some time [s], and that of :data:`MOST_CHIPS`."""
-    q = frameworks.resolved(question)
+    q = resolve_training(question)
     estimator = q.estimator(catalog, q.model, name, calibration="none")
     work = 6.0 * float(active_parameters(estimator.dims)) * tokens
     peak = estimator.system.ranks * estimator.system.rate(q.dtype)
@@ -318,7 +318,7 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
     Raises:
         RefusalError: ``no-layout``, or a figure is not published.
     """
-    q = frameworks.resolved(question)
+    q = resolve_training(question)
     estimator = q.estimator(catalog, q.model, on, calibration=q.calibration, era=q.era)
     seq = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE)
     layout = _layout(q, estimator, seq, goals.tokens, before)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.result import RefusalError, Value
+    from trnspec.errors import RefusalError
+    from trnspec.evaluation.result import Value
     from trnspec.evaluators.planning.run import Goals, Plan
     from trnspec.evaluators.planning.training import PlanTrainingQuestion
     from trnspec.evaluators.training import TrainingQuestion

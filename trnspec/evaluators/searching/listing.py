@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from trnspec.evaluation.evidence import rank_class
 from trnspec.evaluation.result import Evaluation, Value
 from trnspec.evaluators import inference, training
 from trnspec.evaluators.searching.measures import MEASURES
 from trnspec.evaluators.searching.serving import DEPLOYMENT, HOUR, ServingPiece
 from trnspec.evaluators.searching.training import LAYOUT, layout_inputs, training_question
+from trnspec.evidence import rank_class
 from trnspec.perf.searching.training import timed
 
 if TYPE_CHECKING:

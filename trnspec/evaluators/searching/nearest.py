@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
+from trnspec.errors import RefusalError
 from trnspec.evaluation.measures import measure
-from trnspec.evaluation.result import RefusalError, Suggestion
+from trnspec.evaluation.result import Suggestion
 from trnspec.evaluators.fit import Capacity, Demand, nearest
 from trnspec.evaluators.layouts import divisors, fastest
 from trnspec.evaluators.searching.listing import unit

@@ -26,9 +26,9 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluators.deployment import InferenceQuestion, check_speculation
 from trnspec.evaluators.layouts import RECOMPUTE_UNSET, LayoutChoices, Splits
+from trnspec.evaluators.software import resolve_training
 from trnspec.model.price import PriceType
 from trnspec.perf.frameworks import known
-from trnspec.perf.work import frameworks
 
 Mode = Literal["training", "inference"]
 Objective = Literal["step_time", "tokens_per_s_per_chip", "usd", "energy", "ttft", "tpot"]
@@ -161,7 +161,7 @@ class SearchQuestion(Splits, Reserve, Listed):
         values |= {"dtype": dtype, "overlap": None, "schedule": everything(self.schedule, SCHEDULES)}
         if self.recompute is not None:
             values["recompute"] = everything(self.recompute, RECOMPUTES)
-        return frameworks.resolved(LayoutChoices(**values))
+        return resolve_training(LayoutChoices(**values))
 
     def inference(self, **values: Any) -> InferenceQuestion:
         """The question of the evaluator inference about one deployment."""

@@ -11,7 +11,8 @@ from trnspec.evaluators.layouts import EVALUATED
 from trnspec.evaluators.planning.system_cost import rent
 from trnspec.evaluators.searching.listing import columns, listed, unit
 from trnspec.evaluators.searching.nearest import infeasible
-from trnspec.perf.work import frameworks
+from trnspec.evaluators.software import training_assumptions
+from trnspec.perf.frameworks import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,7 +149,7 @@ def _assumptions(catalog: Catalog, search: Search, kept: Selected, first: Listed
         )
         evaluated = {"zero", "recompute", "overlap"}
         choices = q.choices(q.dtype[0])
-        yield from frameworks.assumptions(_as_given(q, choices), [n for n in frameworks.SETTINGS if n not in evaluated])
+        yield from training_assumptions(_as_given(q, choices), [n for n in SETTINGS if n not in evaluated])
         yield from (of[name] for name in ("experts", "dispatch") if name in of)
     else:
         degrees = "tp: divisors of the ranks; pp: of the layers; ep: of the experts"
@@ -163,7 +164,7 @@ def _assumptions(catalog: Catalog, search: Search, kept: Selected, first: Listed
 
 def _as_given(q: Any, choices: Any) -> Any:
     """The choices without what the framework set, for the assumptions that state it."""
-    unstated = {n: None for n in frameworks.SETTINGS if hasattr(q, n) and getattr(q, n) is None}
+    unstated = {n: None for n in SETTINGS if hasattr(q, n) and getattr(q, n) is None}
     return evolve(choices, **unstated)
 
 

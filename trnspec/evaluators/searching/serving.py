@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from trnspec.evaluation.evidence import rank_class
 from trnspec.evaluators.deployment_grid import COMPUTED, DeploymentGrid, grid_of
 from trnspec.evaluators.layouts import divisors
 from trnspec.evaluators.planning.system_cost import chip_watts, rent
 from trnspec.evaluators.searching.question import BATCHES
+from trnspec.evidence import rank_class
 from trnspec.graph.graph import Graph, names_used
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.lowering.lookup import model_named

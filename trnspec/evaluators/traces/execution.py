@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.evaluators.traces.timeline import step_passes
 from trnspec.evaluators.training import TrainingQuestion  # noqa: TC001  # the annotation is read at run time
 from trnspec.output.chakra import Node, trace

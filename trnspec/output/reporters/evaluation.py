@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from trnspec.evaluation.suggestion import hint
 
 if TYPE_CHECKING:
-    from trnspec.evaluation.result import Evaluation, RefusalError
+    from trnspec.errors import RefusalError
+    from trnspec.evaluation.result import Evaluation
 
 
 def refusal(error: RefusalError) -> dict[str, str]:

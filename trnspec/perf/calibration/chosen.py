@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trnspec.perf.calibration.fit_range import inputs_of
 from trnspec.perf.calibration.groups import label
+from trnspec.perf.frameworks import named_in
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
-from trnspec.perf.work.frameworks import named_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.errors import TrnspecError
-from trnspec.evaluation.evidence import Nearest, Outside
+from trnspec.evidence import Nearest, Outside
 from trnspec.loading.measured import table_of, used_rows
 from trnspec.model.calibration import Calibration
 from trnspec.model.measurements import Measurements

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import evolve, frozen
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf import ops
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.groups import routes_of

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.collectives.link_rates import NETWORK, fabric_level, level_named
 from trnspec.perf.collectives.routes import INSIDE, Routes
 from trnspec.topology.shapes import GridShape

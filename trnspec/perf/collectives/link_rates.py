@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.collectives.routes import INSIDE
 from trnspec.perf.lowering.system import System
 from trnspec.topology.shapes import GridShape, Hypercube

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.algorithms import Phase, Plan, plans
 from trnspec.perf.collectives.groups import Group, explicit_group, group

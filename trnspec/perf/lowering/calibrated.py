@@ -11,8 +11,8 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluation.evidence import IDEAL as NO_LOSSES
-from trnspec.evaluation.evidence import PAGE, Evidence, GroupError, Kind, Nearest, Outside
+from trnspec.evidence import IDEAL as NO_LOSSES
+from trnspec.evidence import PAGE, Evidence, GroupError, Kind, Nearest, Outside
 from trnspec.model.calibration import Calibration, Group
 from trnspec.model.chip import Chip
 from trnspec.perf.calibration.fit_range import EXPONENT, within

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.diagnostics import in_plugin, nearest
-from trnspec.errors import UnknownNameError, UsageError
-from trnspec.evaluation.result import RefusalError, UsedFigure
+from trnspec.errors import RefusalError, UnknownNameError, UsageError
+from trnspec.evidence import UsedFigure
 from trnspec.graph import composition
 from trnspec.graph.fabrics import fabric as shape_of
 from trnspec.graph.provenance import Stated, figures

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, frozen
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.ops import Number, both, floor, larger, smaller, where
 
 if TYPE_CHECKING:

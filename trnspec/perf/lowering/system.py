@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from trnspec.evaluation.result import RefusalError, UsedFigure
+from trnspec.errors import RefusalError
+from trnspec.evidence import UsedFigure
 from trnspec.topology.shapes import Shape
 
 UNKNOWN = 0.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve, field, frozen
 
-from trnspec.evaluation.evidence import rank_class
+from trnspec.evidence import rank_class
 from trnspec.perf.sweep.columns import REASONS
 from trnspec.perf.sweep.grid import AXES, Grid, over
 from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates
@@ -56,7 +56,7 @@ class TrainingPiece:
 
     @property
     def bound(self) -> float:
-        """1.0 if times are bounds; see :func:`trnspec.evaluation.evidence.rank_class`."""
+        """1.0 if times are bounds; see :func:`trnspec.evidence.rank_class`."""
         return float(rank_class(self.estimator.calibration.evidence.kind))
 
     def at(self, offset: int) -> TrainingPiece:

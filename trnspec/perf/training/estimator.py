@@ -9,13 +9,13 @@ from attrs import evolve, field, frozen
 
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import UNUSED, Step, step, step_from_terms
 from trnspec.perf.training.unequal import approximation
-from trnspec.perf.work.frameworks import ALLOCATED, Runtime, runtime
 from trnspec.perf.work.memory import Memory, training_memory
 from trnspec.perf.work.stages import distinct_stages
 from trnspec.perf.work.terms import Terms, terms
@@ -135,7 +135,7 @@ def prepare(  # noqa: PLR0913  # the inputs of an estimator
         calibration: Name of a calibration; ``auto`` for that of chip and framework, ``none`` for ideal times.
         lnc: Physical cores per logical core.
         chips: Use only this many chips; all by default.
-        framework: Training framework, of :data:`trnspec.perf.work.frameworks.FRAMEWORKS`; sets the others and the
+        framework: Training framework, of :data:`trnspec.perf.frameworks.FRAMEWORKS`; sets the others and the
             defaults of :func:`trnspec.perf.sweep.batch.sweep` and :func:`~trnspec.perf.sweep.batch.rows`.
         era: Era of the software's release, such as ``2026``, of which calibrations are preferred; the newest by default.
         reserve: Memory of a rank that the model cannot use: a size or a share, such as ``4 GiB`` or ``5%``.

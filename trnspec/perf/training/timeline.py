@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from attrs import evolve, field, frozen
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.convex import least
 from trnspec.perf.training import pass_order
 from trnspec.perf.training.pass_order import FUSED, ORDERED

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from attrs import frozen
 
 from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.ops import Number, both, larger, somewhere, where
-from trnspec.perf.work.frameworks import ALLOCATED, Runtime
 from trnspec.perf.work.layout import RECOMPUTE, Layout
 from trnspec.perf.work.reach import mean
 from trnspec.perf.work.stages import Layers, in_flight, stage_layers

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import evolve, frozen
 
+from trnspec.perf.frameworks import ALLOCATED
 from trnspec.perf.ops import Number, ceil, larger, smaller, somewhere, where
 from trnspec.perf.work.activations import expands, stage_activations
-from trnspec.perf.work.frameworks import ALLOCATED
 from trnspec.perf.work.reach import heads_of, mean, reaches
 from trnspec.perf.work.stages import distinct_stages, layers_of_stages, stage_layers
 from trnspec.perf.work.transformer import STATE_BYTES
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.work.frameworks import Runtime
+    from trnspec.perf.frameworks import Runtime
     from trnspec.perf.work.layout import Layout
     from trnspec.perf.work.stages import Layers
 
@@ -132,21 +132,16 @@ def _biases(elements: Number, hidden: Number, tp: Number) -> Number:
     return replicated + (elements - replicated) / tp
 
 
-def model_state(d: Dimensions, layout: Layout, stage: Number = 0.0) -> State:
-    """Bytes of weights, gradients and optimizer states on a rank of a stage.
+def model_state(d: Dimensions, layout: Layout, parameters: RankParameters) -> State:
+    """Bytes of weights, gradients and optimizer states on a rank.
 
     ZeRO shards over ``dp cp`` ranks, and routed experts over the ranks that hold the same ones.
 
     Args:
         d: The transformer.
         layout: The layout.
-        stage: The pipeline stage, from 0.
+        parameters: Parameters that the rank holds before ZeRO shards anything.
     """
-    return _state(d, layout, held_parameters(d, layout, stage))
-
-
-def _state(d: Dimensions, layout: Layout, parameters: RankParameters) -> State:
-    """The model state of the parameters of a rank [B]."""
     dense = sharded(parameters.dense, layout, layout.copies)
     if not somewhere(d.expert_layers > 0.0):
         return dense
@@ -239,7 +234,7 @@ def _of_stages(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Num
 
     def of_stage(stage: Number) -> Memory:
         layers = layers_of(stage)
-        state = _state(d, layout, parameters(stage, layers))
+        state = model_state(d, layout, parameters(stage, layers))
         stored = activations_(stage, layers)
         bucket = smaller(runtime.bucket, state.gradients) if runtime.bucket else 0.0
         return Memory(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError
 from trnspec.perf.ops import Number, both, either, floor, larger, where
 from trnspec.perf.work.layout import OPTIMIZERS
 from trnspec.perf.work.reach import common_heads

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
-from trnspec.errors import UsageError
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.loading.measured import UNSTATED
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.calibration.measured.tables import cases, cell, dtype_of, hardware, integer, model_of, number
+from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.roofline import ELEMENT_BYTES
 from trnspec.perf.serving.forward_pass import Deployment, Serving, context_at
-from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.request import serve
 from trnspec.perf.serving.static_graphs import all_experts_from, compiled, narrow_shards, powers_of_two, tile_of
 from trnspec.perf.work.transformer import transformer
@@ -241,7 +240,7 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
     precision = cell(row, "precision")
     if times.encoded and precision.endswith("/w:"):
         assumptions.append("weights: 2 bytes, the dtype of multiplications; at the slow end of the interval 4")
-    settings = FRAMEWORKS[framework].settings if framework in FRAMEWORKS and system.lnc else {}
+    settings = SERVING[framework].settings if framework in SERVING and system.lnc else {}
     compiled_batch = compiled_batches.get(_server(row), 0) if optimum else integer(row, "batch_compiled")
     integer(row, "batch_conc", needed=not compiled_batch)
     if continuous and 0 < compiled_batch < replica_batch:

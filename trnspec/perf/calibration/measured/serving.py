@@ -13,10 +13,10 @@ from trnspec.errors import UsageError
 from trnspec.perf.calibration.fits.solver import selected, stacked
 from trnspec.perf.calibration.measured.inference import InferenceCase
 from trnspec.perf.calibration.measured.tables import Skipped, cases, cell, dtype_of, hardware, integer, model_of, number
+from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.serving.forward_pass import Deployment, Serving
-from trnspec.perf.serving.frameworks import FRAMEWORKS
 from trnspec.perf.serving.in_flight import InFlight, in_flight, most_running
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work.transformer import Transformer, transformer
@@ -172,7 +172,7 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
     narrow = dims.experts > 0 and WEIGHTS[stored] < 1.0
     share = _mean_length(row)
     prompt = max(1.0, share * integer(row, "isl", needed=True))
-    chunk = float(FRAMEWORKS[framework].settings["chunk"].value)
+    chunk = float(SERVING[framework].settings["chunk"].value)
     assumptions.append(f"chunk: {chunk:g} tokens, the default of {framework}")
     return ServingCase(
         id=name,
@@ -291,7 +291,7 @@ class Runs:
             rank,
             np.array([c.requests for c in cases]),
             most_running(model, plan, rank),
-            np.array([float(FRAMEWORKS[c.framework].mixed) for c in cases]),
+            np.array([float(SERVING[c.framework].mixed) for c in cases]),
             np.array([float(c.separate) for c in cases]),
         )
 

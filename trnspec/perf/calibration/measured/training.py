@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
-from trnspec.errors import UsageError
-from trnspec.evaluation.questions import Dispatch
-from trnspec.evaluation.result import RefusalError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.loading.measured import UNSTATED, is_stated
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.calibration.measured.tables import (
@@ -23,12 +21,12 @@ from trnspec.perf.calibration.measured.tables import (
     model_of,
     number,
 )
+from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime, training_settings
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.training.step import UNUSED, step
 from trnspec.perf.work.flops import model_flops_per_token
-from trnspec.perf.work.frameworks import ALLOCATED, Runtime, profile, runtime
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
 from trnspec.perf.work.validity import check, longest
@@ -108,7 +106,7 @@ class _Source:
     flash: bool = True
     sequence_parallel: bool = True
     optimizer: str = ""
-    dispatch: Dispatch = "per-copy"
+    dispatch: str = "per-copy"
     whole_experts: bool = False
     blocking: bool = False
 
@@ -213,7 +211,7 @@ def _source(row: Record, text: str) -> _Source:
     found = next((source for pattern, source in _SOURCES if re.search(pattern, lower)), _Source(framework=""))
     stated = (row.get("framework") or "").strip().lower()
     if stated not in UNSTATED:
-        profile(stated)
+        training_settings(stated)
         found = evolve(found, framework=stated)
     era = (row.get("era") or row.get("release") or "").strip()
     if era not in UNSTATED:
@@ -289,7 +287,7 @@ def _layout(row: Record, dims: Dimensions, system: System, source: _Source, assu
     if not integer(row, "global_batch"):
         raise RefusalError("unstated", "the row states no global batch")
     text = f"{row.get('precision', '')} {row.get('note', '')}".lower()
-    settings, recompute = profile(source.framework), (row.get("recompute") or "").lower()
+    settings, recompute = training_settings(source.framework), (row.get("recompute") or "").lower()
     if recompute.strip() in UNSTATED:
         recompute = settings.recompute
         assumptions.append(f"recompute: {recompute}, the default of {source.framework or 'most frameworks'}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from attrs import frozen
 
-from trnspec.evaluation.evidence import Kind
+from trnspec.evidence import Kind
 from trnspec.perf.calibration.measured.tables import Part
 
 if TYPE_CHECKING:

@@ -1,34 +1,96 @@
-"""The serving software of a question: what its framework sets, and the graphs that are compiled for it."""
+"""The software of a question: what its framework sets where the caller states nothing, and the graphs compiled for serving."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve, field, frozen
 
-from trnspec.evaluation.result import Assumption, RefusalError
+from trnspec.errors import RefusalError
+from trnspec.evaluation import questions
+from trnspec.evaluation.inputs import fields_of
+from trnspec.evaluation.result import Assumption
 from trnspec.perf import frameworks
-from trnspec.perf.frameworks import Setting
-from trnspec.perf.serving.frameworks import DEFAULTS, FRAMEWORKS
+from trnspec.perf.frameworks import SERVING, SETTINGS, Setting, known, training_settings
 from trnspec.perf.serving.static_graphs import narrow_shards, powers_of_two, tile_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from trnspec.evaluators.deployment import InferenceQuestion
     from trnspec.graph.graph import Graph
     from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.frameworks import Runtime
     from trnspec.perf.serving.forward_pass import Deployment
     from trnspec.perf.work.transformer import Transformer
+
+Q = TypeVar("Q", bound=questions.Question)
+
+
+def resolve_training(question: Q) -> Q:
+    """A question with every unstated input that a framework sets: by its framework, or the default without one.
+
+    An input of several values stays unstated: a search evaluates all of them.
+    """
+    default = training_settings(_framework(question))
+    cls: Any = type(question)
+    one_value = {one.name for one in fields_of(cls) if not one.many}
+    unstated = {n: getattr(default, n) for n in SETTINGS if n in one_value and getattr(question, n) is None}
+    return evolve(question, **unstated) if unstated else question  # type: ignore[misc]  # subclasses are attrs classes
+
+
+def training_assumptions(
+    question: questions.Question,
+    names: Iterable[str] = SETTINGS,
+    described: Mapping[str, tuple[str, str]] | None = None,
+) -> tuple[Assumption, ...]:
+    """What a framework sets in a question, each with its origin; without one the reserve.
+
+    Args:
+        question: The inputs as given.
+        names: The settings that the evaluator uses.
+        described: Settings that are assumptions in any case: value and reason, to which the origin is added.
+    """
+    framework = _framework(question)
+    origin = f"framework {framework}" if framework else "default without a framework"
+    rows, default = [], training_settings(framework)
+    for name in names:
+        unstated = getattr(question, name, 0) is None
+        if described and name in described:
+            value, why = described[name]
+            rows.append(Assumption(name, value, f"{why}; {origin}" if unstated and framework else why))
+        elif unstated and (framework or name == "reserve"):
+            why = f"included in memory; {origin}" if name == "reserve" else origin
+            rows.append(Assumption(name, _text(getattr(default, name)), why))
+    return tuple(rows)
+
+
+def _framework(question: questions.Question) -> str | None:
+    """The training framework of a question; those of serving have settings of their own."""
+    return question.framework if isinstance(question, questions.Software) else None
+
+
+def _text(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def runtime_of(question: questions.Question, capacity: float) -> Runtime:
+    """What the software of a question needs on a rank with some memory [B]; see :func:`trnspec.perf.frameworks.runtime`."""
+    stated = {n: getattr(question, n, None) for n in ("framework", "reserve", "gathered_inputs", "bucket")}
+    return frameworks.runtime(capacity, **stated)
+
+
+SERVING_DEFAULTS: Mapping[str, str] = {"batching": "continuous", "experts": "selected"}
+"""The values of options of serving without a framework."""
 
 MAX_BATCH = 1 << 24
 """The largest batch that powers of two are listed for."""
 
 
 @frozen
-class Software:
-    """What the framework of a question sets.
+class ServingSoftware:
+    """What the framework of a question about serving sets.
 
     Attributes:
         settings: The settings of the framework that no option replaces, by the name of the option.
@@ -60,7 +122,7 @@ class Software:
                 yield Assumption(name, text, f"{question.framework}: {setting.origin}")
 
 
-def resolve(question: InferenceQuestion, *, neuron: bool) -> tuple[InferenceQuestion, Software]:
+def resolve_serving(question: InferenceQuestion, *, neuron: bool) -> tuple[InferenceQuestion, ServingSoftware]:
     """The question with the settings of its framework, where no option is given.
 
     Args:
@@ -72,10 +134,10 @@ def resolve(question: InferenceQuestion, *, neuron: bool) -> tuple[InferenceQues
     """
     settings: dict[str, Setting] = {}
     if question.framework is not None:
-        frameworks.known(question.framework, "inference")
-        framework = FRAMEWORKS[question.framework]
+        known(question.framework, "inference")
+        framework = SERVING[question.framework]
         if framework.neuron != neuron:
-            runs = [name for name, other in FRAMEWORKS.items() if other.neuron == neuron]
+            runs = [name for name, other in SERVING.items() if other.neuron == neuron]
             raise RefusalError(
                 "framework",
                 f"{question.framework} runs on {'Neuron devices' if framework.neuron else 'GPUs'}, not on {question.on}",
@@ -84,7 +146,7 @@ def resolve(question: InferenceQuestion, *, neuron: bool) -> tuple[InferenceQues
             )
         settings = {name: s for name, s in framework.settings.items() if getattr(question, name) is None}
     total = question.prompt + question.output
-    values: dict[str, Any] = {n: v for n, v in DEFAULTS.items() if getattr(question, n) is None}
+    values: dict[str, Any] = {n: v for n, v in SERVING_DEFAULTS.items() if getattr(question, n) is None}
     values |= {n: s.value for n, s in settings.items() if n not in _RESOLVED}
     batches = _increasing(question.batch_buckets)
     contexts = _increasing(question.context_buckets)
@@ -101,7 +163,7 @@ def resolve(question: InferenceQuestion, *, neuron: bool) -> tuple[InferenceQues
             )  # fmt: skip
     shown = powers_of_two(batches[0], question.batch) if "batch_buckets" in settings else batches
     values |= {"context_buckets": contexts or None, "batch_buckets": shown or None}
-    return evolve(question, **values), Software(settings, batches, question.tile)
+    return evolve(question, **values), ServingSoftware(settings, batches, question.tile)
 
 
 _RESOLVED = ("context_buckets", "batch_buckets", "tile")

@@ -1,17 +1,15 @@
-"""The kind of evidence of an answer: a bound, an estimate, or an estimate beyond what was measured."""
+"""The evidence of an answer: the catalog figures used, and whether it is a bound, an estimate, or beyond what was measured."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from trnspec.evaluation.result import Answer
+    from collections.abc import Iterable, Mapping
 
 Kind = Literal["", "ideal", "estimate", "extrapolated", "transferred"]
 """The kinds of evidence; empty for an answer that is not a prediction, such as a number of bytes.
@@ -31,6 +29,29 @@ KINDS: tuple[Kind, ...] = ("estimate", "extrapolated", "transferred", "ideal", "
 
 PREDICTED = frozenset({"s", "tokens/s", "FLOP/s", "B/s", "%"})
 """The units of answers that are predictions; counts and bytes are computed exactly."""
+
+
+@frozen
+class UsedFigure:
+    """A catalog figure used by the evaluation.
+
+    Attributes:
+        of: The document.
+        at: The path in the document: ``peak.dense.bf16``.
+        says: The published text.
+        source: The name of its source, or how it is derived.
+        as_of: The date of the source.
+        conflicting: Values that other sources publish, with the verdict.
+    """
+
+    of: str
+    at: str
+    says: str
+    source: str
+    as_of: str = ""
+    conflicting: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
 
 @frozen(kw_only=True)
@@ -200,14 +221,3 @@ def rank_class(kind: object) -> int:
 def mixed(kinds: Iterable[object]) -> bool:
     """Whether some rows have predictions of different kinds, so that a table states the kind of each."""
     return len({*kinds} - {"", None}) > 1
-
-
-def marked(answers: Iterable[Answer], kind: Kind, also: Collection[str] = ()) -> tuple[Answer, ...]:
-    """Answers with the kind of evidence on each that is a prediction and has none yet.
-
-    Args:
-        answers: The answers.
-        kind: The kind.
-        also: Names of predictions whose unit is not one of :data:`PREDICTED`.
-    """
-    return tuple(evolve(a, kind=kind) if not a.kind and (a.unit in PREDICTED or a.name in also) else a for a in answers)

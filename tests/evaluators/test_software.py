@@ -10,12 +10,12 @@ from evaluator_samples import keywords
 from trnspec.errors import UsageError
 from trnspec.evaluation.questions import OptimizerName
 from trnspec.evaluators.memory import run as memory_
+from trnspec.evaluators.software import resolve_training, training_assumptions
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.evaluators.training import run as training_
+from trnspec.perf.frameworks import ALLOCATED, SETTINGS, TRAINING, Runtime, runtime, size
 from trnspec.perf.sweep.batch import Top, estimators, rows, sweep
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.work import frameworks
-from trnspec.perf.work.frameworks import FRAMEWORKS, Runtime, assumptions, resolved, runtime, size
 from trnspec.perf.work.layout import OPTIMIZERS, Layout
 
 memory, training = keywords(memory_), keywords(training_)
@@ -28,9 +28,9 @@ def test_names_are_those_of_the_question() -> None:
     assert OptimizerName.__args__ == tuple(OPTIMIZERS)
 
 
-@pytest.mark.parametrize("name", FRAMEWORKS)
+@pytest.mark.parametrize("name", TRAINING)
 def test_a_framework_sets_what_is_not_stated(name) -> None:
-    profile = attrs.asdict(FRAMEWORKS[name])
+    profile = attrs.asdict(TRAINING[name])
     found = training(shipped(), **STEP, framework=name, must_fit=False)
     assert profile == {n: found.inputs[n] for n in profile}
     by_name = {a.name: (a.value, a.why) for a in found.assumptions}
@@ -45,7 +45,7 @@ def test_what_is_stated_wins() -> None:
         "optimizer": "sgd-momentum", "zero": 2, "recompute": "none", "overlap": True, "flash": False, "fused_loss": True,
         "gathered_inputs": False, "bucket": "3 GB", "reserve": "7 GiB",
     }  # fmt: skip
-    assert set(stated) == set(frameworks.SETTINGS)
+    assert set(stated) == set(SETTINGS)
     found = training(shipped(), **STEP, framework="torchtitan", **stated, must_fit=False)
     assert stated == {n: found.inputs[n] for n in stated}
     assert not {a.name for a in found.assumptions if a.why.endswith("framework torchtitan")}
@@ -54,12 +54,12 @@ def test_what_is_stated_wins() -> None:
 
 def test_without_a_framework_only_the_reserve_is_assumed() -> None:
     question = TrainingQuestion(**STEP)
-    assert [("reserve", "5%")] == [(a.name, a.value) for a in assumptions(question)]
-    filled = resolved(question)
+    assert [("reserve", "5%")] == [(a.name, a.value) for a in training_assumptions(question)]
+    filled = resolve_training(question)
     assert Layout(seq=8192, global_batch=64) == Layout(seq=8192, global_batch=64, **{
         n: getattr(filled, n) for n in ("optimizer", "zero", "recompute", "overlap", "flash", "fused_loss")
     })  # fmt: skip
-    assert resolved(filled) is filled
+    assert resolve_training(filled) is filled
 
 
 def test_fits_includes_the_reserve() -> None:
@@ -122,4 +122,4 @@ def test_gathered_inputs_and_buckets_take_memory() -> None:
     # Buckets are no larger than the gradients, and there are none on a single replica.
     most = prepare(shipped().graph, "llama-3.1-8b", "trn2.48xlarge", **node, bucket="1 TB").memory(layout)
     assert most.gradients == most.buffers - plain.buffers
-    assert Runtime() == frameworks.ALLOCATED
+    assert Runtime() == ALLOCATED
