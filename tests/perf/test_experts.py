@@ -48,7 +48,7 @@ def test_levels_carry_what_is_counted(sizes, k) -> None:
     links = exchange(levels(*map(float, sizes)), 8.0, 1.0)
     direct, handed_on = counted(8, sizes, k)
     for i in range(4):
-        alone = evolve(links, **{f"byte_{j + 1}": float(i == j) for j in range(4)})
+        alone = evolve(links, bytes=tuple(float(i == j) for j in range(4)))
 
         assert byte_time(alone, float(k), PER_COPY) == pytest.approx(float(direct[i]), abs=1e-15)
         assert byte_time(alone, float(k), PER_NODE) == pytest.approx(float(handed_on[i]), abs=1e-15)
@@ -98,8 +98,8 @@ def test_four_of_eight_nodes() -> None:
 
 def test_levels_work_at_once() -> None:
     """The slowest counts."""
-    links = evolve(exchange(levels(2.0, 4.0, 4.0), 8.0, 1.0), byte_1=1.0, byte_2=3.0, byte_3=0.0, byte_4=20.0)
-    parts = [evolve(links, **{f"byte_{j}": 0.0 for j in (1, 2, 4) if j != i}) for i in (1, 2, 4)]
+    links = evolve(exchange(levels(2.0, 4.0, 4.0), 8.0, 1.0), bytes=(1.0, 3.0, 0.0, 20.0))
+    parts = [evolve(links, bytes=tuple(b if i == j else 0.0 for j, b in enumerate(links.bytes))) for i in (0, 1, 3)]
 
     for way in (PER_COPY, PER_NODE):
         assert byte_time(links, 2.0, way) == max(byte_time(part, 2.0, way) for part in parts)

@@ -15,12 +15,13 @@ All functions take floats or float64 arrays that broadcast.  Times are in s, siz
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from trnspec.perf import ops
-from trnspec.perf.lowering.machine import across, always_zero, carried, remembered
+from trnspec.perf.lowering.machine import across, cached_for_numbers, carried, unit_shares
 from trnspec.perf.ops import Number, larger, power, smaller, where
 
 if TYPE_CHECKING:
@@ -45,84 +46,48 @@ _NONE = 1e-12
 
 @frozen
 class Exchange:
-    """The links that an all-to-all among the ranks of a group uses; ``_1`` is the innermost level.
+    """The links that an all-to-all among the ranks of a group uses.
 
     Attributes:
-        share_0: Share of the group that is one rank.
-        share_1: Share of the group within a unit of level 1.
-        share_2: The same, level 2.
-        share_3: The same, level 3.
-        byte_1: Time of one byte over the links of level 1 [s].
-        byte_2: The same, level 2.
-        byte_3: The same, level 3.
-        byte_4: The same, level 4.
-        across_2: Time of a byte to a random chip of a torus or mesh over the slowest dimension within a server [s]; else 0.
-        across_3: The same, over those between the servers of an UltraServer.
-        across: Share of the group within the torus or mesh.
+        shares: Shares of the group: one rank, and the part within a unit of each level, innermost first; the last is 1.
+        bytes: Time of one byte over the links of each level [s].
+        across: Time of a byte to a random chip of a torus or mesh over its slowest dimension, for each level [s]; else 0.
+        across_share: Share of the group within the torus or mesh.
         hop: Latency of the farthest level that is used [s].
         unknown: Above 0 where a link is used whose rate is not published.
     """
 
-    share_0: Number
-    share_1: Number
-    share_2: Number
-    share_3: Number
-    byte_1: Number
-    byte_2: Number
-    byte_3: Number
-    byte_4: Number
-    across_2: Number
-    across_3: Number
-    across: Number
+    shares: tuple[Number, ...]
+    bytes: tuple[Number, ...]
+    across: tuple[Number, ...]
+    across_share: Number
     hop: Number
     unknown: Number
 
 
-_NO_EXCHANGE = Exchange(1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0)
-"""That of one rank."""
-
-
-@remembered
+@cached_for_numbers
 def exchange(machine: Machine, n: Number, stride: Number) -> Exchange:
     """The links of an all-to-all among ``n`` ranks with a stride.
-
-    Where a unit does not hold an integer number of the group's ranks, its share is the mean.
 
     Args:
         machine: Compute and communication of a rank.
         n: Ranks of the group.
         stride: Distance of neighbors in the group, in ranks.
     """
-    if always_zero(n - 1.0):
-        return _NO_EXCHANGE
-    share_0 = 1.0 / n
-    share_1 = share_0 / larger(share_0, smaller(1.0, stride * machine.inverse_1))
-    share_2 = share_0 / larger(share_0, smaller(1.0, stride * machine.inverse_2))
-    share_3 = share_0 / larger(share_0, smaller(1.0, stride * machine.inverse_3))
-    on_1, on_2, on_3, on_4 = share_1 - share_0, share_2 - share_1, share_3 - share_2, 1.0 - share_3
-    hop = where(
-        on_4 > _NONE,
-        machine.hop_4,
-        where(on_3 > _NONE, machine.hop_3, where(on_2 > _NONE, machine.hop_2, machine.hop_1)),
-    )
-    unknown = on_1 * machine.unknown_1 + on_2 * machine.unknown_2 + on_3 * machine.unknown_3 + on_4 * machine.unknown_4
-    byte_2, byte_3 = machine.byte_2, machine.byte_3
-    across_2: Number = 0.0
-    across_3: Number = 0.0
-    within = share_2
-    if not always_zero(machine.line_2a):
-        byte_2 = byte_2 / carried(machine, 2, n, stride)
-        across_2 = machine.byte_2 * across(machine, 2, n, stride)
-    if not always_zero(machine.line_3a):
-        byte_3 = byte_3 / carried(machine, 3, n, stride)
-        across_3 = machine.byte_3 * across(machine, 3, n, stride)
-        # Dimensions within a server and between servers are one torus.
-        within = where(machine.line_3a > 0.0, share_3, share_2)
+    shares = tuple(1.0 / n / share for share in unit_shares(machine, n, stride))
+    hop, unknown, torus = machine.levels[0].hop, 0.0, shares[2]
+    for level, (near, far), share in zip(machine.levels, pairwise(shares), shares[1:], strict=True):
+        hop = where(far - near > _NONE, level.hop, hop)
+        unknown = unknown + (far - near) * level.unknown
+        if level.axes:
+            # Dimensions within a server and between servers are one torus.
+            torus = where(level.axes[0].line > 0.0, share, torus)
     return Exchange(
-        *(share_0, share_1, share_2, share_3),
-        *(machine.byte_1, byte_2, byte_3, machine.byte_4),
-        *(across_2, across_3, within),
-        hop,
+        shares,
+        tuple(level.byte / carried(machine, level, n, stride) for level in machine.levels),
+        tuple(level.byte * across(machine, level, n, stride) for level in machine.levels),
+        torus,
+        where(n > 1.0, hop, 0.0),
         unknown,
     )
 
@@ -134,9 +99,7 @@ def reach(links: Exchange, node_limit: Number) -> Number:
         links: The links; a unit within which no network is used is a node.
         node_limit: Nodes that the experts of a token are on, at most; 0 for no limit.
     """
-    if always_zero(node_limit):
-        return 1.0
-    return where(node_limit > 0.0, smaller(1.0, larger(1.0, node_limit) * links.share_3), 1.0)
+    return where(node_limit > 0.0, smaller(1.0, larger(1.0, node_limit) * links.shares[-2]), 1.0)
 
 
 @ops.remembered
@@ -161,16 +124,11 @@ def copies(n: Number, k: Number, per_node: Number, within: Number = 1.0) -> Numb
         per_node: 1 where a rank receives a token once, 0 where once for each expert.
         within: Result of :func:`reach`.
     """
-    if always_zero(per_node):
-        return k
-    ranks = n * _met(1.0 / n, k, within)
-    return ranks if type(per_node) is float else where(per_node > 0.0, ranks, k)
+    return where(per_node > 0.0, n * _met(1.0 / n, k, within), k)
 
 
 def _met(share: Number, k: Number, within: Number) -> Number:
     """:func:`visited`, where experts are chosen in a share of them that is itself chosen uniformly."""
-    if type(within) is float and within == 1.0:
-        return visited(share, k)
     return within * visited(smaller(1.0, share / within), k)
 
 
@@ -191,24 +149,11 @@ def byte_time(links: Exchange, k: Number, per_node: Number, within: Number = 1.0
         per_node: 1 where tokens are sent per node, 0 where per copy.
         within: Result of :func:`reach`: with the share ``w`` of the experts, ``w (1 - (1 - s/w)^k)`` is visited.
     """
-    one_way = type(per_node) is float
     direct: Number = 0.0
     handed_on: Number = 0.0
-    if not one_way or not per_node:
-        for middle in (links.across_2, links.across_3):
-            direct = direct if always_zero(middle) else larger(direct, k * links.across * middle)
-    for near, far, byte in (
-        (links.share_0, links.share_1, links.byte_1),
-        (links.share_1, links.share_2, links.byte_2),
-        (links.share_2, links.share_3, links.byte_3),
-        (links.share_3, 1.0, links.byte_4),
-    ):
-        if always_zero(byte) or always_zero(far - near):
-            continue
-        if not one_way or not per_node:
-            direct = larger(direct, k * (far - near) * byte)
-        if not one_way or per_node:
-            handed_on = larger(handed_on, _met(near, k, within) * (1.0 / near - 1.0 / far) * byte)
-    if one_way:
-        return handed_on if per_node else direct
+    for crossing in links.across:
+        direct = larger(direct, k * links.across_share * crossing)
+    for (near, far), byte in zip(pairwise(links.shares), links.bytes, strict=True):
+        direct = larger(direct, k * (far - near) * byte)
+        handed_on = larger(handed_on, _met(near, k, within) * (1.0 / near - 1.0 / far) * byte)
     return where(per_node > 0.0, handed_on, direct)

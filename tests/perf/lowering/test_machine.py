@@ -16,9 +16,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trnspec.errors import RefusalError
+from trnspec.perf.calibration.fits.solver import stacked
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.lower import lower
-from trnspec.perf.lowering.machine import Group, Machine, always_zero, carried, collective_time, group, machine, towards
+from trnspec.perf.lowering.machine import (
+    SLOTS,
+    Group,
+    Machine,
+    always_zero,
+    carried,
+    collective_time,
+    group,
+    machine,
+    towards,
+)
 
 NESTED = made(
     (("chip", 4.0, 3e11, 1e-6), ("server", 64.0, 9e10, 2e-6), ("ultraserver", 256.0, 3e10, 4e-6),
@@ -133,15 +144,14 @@ def test_numbers_of_one_rank():
     # Attention stays in 16 bit where weights are narrower.
     assert 1.0 / (system.rates["bf16"] * 0.31) == found.score
     assert 1.0 / (725e9 * 0.83) == found.byte
-    assert (1 / 4, 1 / 64, 1 / 256) == (found.inverse_1, found.inverse_2, found.inverse_3)
+    levels = found.levels
+    assert [1 / 4, 1 / 64, 1 / 256] == [level.share for level in levels[:3]]
     each = zip(system.levels, (0.8, 0.6, 0.55, 0.7), strict=True)
-    assert [1.0 / (level.rate * share) for level, share in each] == [
-        found.byte_1, found.byte_2, found.byte_3, found.byte_4,
-    ]  # fmt: skip
+    assert [1.0 / (level.rate * share) for level, share in each] == [level.byte for level in levels]
     # A published latency is before the fitted one; none is published within a chip.
-    assert (3e-6, 1.5e-6, 1.5e-6, 1.5e-5) == (found.hop_1, found.hop_2, found.hop_3, found.hop_4)
-    assert (3e-6, 3e-6, 3e-6, 2.2e-5) == (found.step_1, found.step_2, found.step_3, found.step_4)
-    assert [0.0] * 4 == [getattr(found, f"unknown_{i}") for i in range(1, 5)]
+    assert [3e-6, 1.5e-6, 1.5e-6, 1.5e-5] == [level.hop for level in levels]
+    assert [3e-6, 3e-6, 3e-6, 2.2e-5] == [level.step for level in levels]
+    assert [0.0] * 4 == [level.unknown for level in levels]
     for name in ("forward", "call", "send", "overlap", "exposed", "tensor_overlap", "step", "causal", "head_passes"):
         assert getattr(FITTED, name) == getattr(found, name)
 
@@ -149,18 +159,17 @@ def test_numbers_of_one_rank():
 def test_a_level_that_is_absent_costs_nothing_and_reaches_no_further():
     """The switched UltraServer has no level of a server: chips are joined at once."""
     found = machine(lower(everything(), "trn3-gen2-ultraserver"), IDEAL, "bf16")
-    assert (1 / 4, 1 / 4, 1 / 576) == (found.inverse_1, found.inverse_2, found.inverse_3)
-    assert (0.0, 1.0) == (found.byte_2, found.unknown_2)
+    assert [1 / 4, 1 / 4, 1 / 576] == [level.share for level in found.levels[:3]]
+    assert (0.0, 1.0) == (found.levels[1].byte, found.levels[1].unknown)
     assert 0.0 == group(found, 576.0, 1.0).unknown
 
 
 def test_every_share_is_of_the_level_with_its_name():
     """The links of each level are achieved on their own."""
-    for i, name in enumerate(("chip", "server", "ultraserver", "network"), 1):
+    for i, name in enumerate(SLOTS):
         whole, half = (machine(NESTED, e, "bf16") for e in (IDEAL, Efficiency(**{name: 0.5})))
-        changed = {f.name for f in fields(Machine) if getattr(whole, f.name) != getattr(half, f.name)}
-        assert {f"byte_{i}"} == changed
-        assert 2.0 * getattr(whole, f"byte_{i}") == getattr(half, f"byte_{i}")
+        faster = evolve(half.levels[i], byte=half.levels[i].byte / 2.0)
+        assert whole == evolve(half, levels=(*half.levels[:i], faster, *half.levels[i + 1 :]))
 
 
 def test_without_a_bandwidth_of_device_memory_nothing_is_said():
@@ -239,8 +248,8 @@ def test_arrays_have_the_same_bits_where_switches_reduce(pairs):
     n, stride = (np.array(column, float) for column in zip(*pairs, strict=True))
     # A batch has systems with and without such switches.
     for numbers in (on, bare):
-        flags = {f"reduces_{i}": np.full(len(pairs), getattr(numbers, f"reduces_{i}")) for i in (2, 3, 4)}
-        many = group(evolve(numbers, **flags), n, stride)
+        levels = tuple(evolve(level, reduces=np.full(len(pairs), level.reduces)) for level in numbers.levels)
+        many = group(evolve(numbers, levels=levels), n, stride)
         for i, (x, y) in enumerate(pairs):
             assert group(numbers, float(x), float(y)).reduce == many.reduce[i]
 
@@ -261,7 +270,7 @@ def test_arrays_have_the_same_bits_where_switches_reduce(pairs):
 def test_a_group_in_a_torus_uses_the_links_along_its_dimensions(on, n, stride, share) -> None:
     numbers = machine(lower(everything(), on), IDEAL, "bf16")
 
-    assert share == pytest.approx(carried(numbers, 2, float(n), float(stride)), rel=1e-12)
+    assert share == pytest.approx(carried(numbers, numbers.levels[1], float(n), float(stride)), rel=1e-12)
 
 
 @pytest.mark.parametrize(("n", "share"), [(2, 1 / 2), (4, 1.0)])
@@ -269,27 +278,28 @@ def test_servers_of_an_ultraserver_are_a_ring(n, share) -> None:
     """Four servers in a ring, 64 ranks each; the dimensions inside a server are not those between servers."""
     numbers = machine(lower(everything(), "trn2-ultraserver"), IDEAL, "bf16")
 
-    assert share == pytest.approx(carried(numbers, 3, float(n), 64.0), rel=1e-12)
+    assert share == pytest.approx(carried(numbers, numbers.levels[2], float(n), 64.0), rel=1e-12)
 
 
 @pytest.mark.parametrize(
     ("on", "slot", "stride", "share"),
     [
         # The next chip of a row, or of a column, over one of four links; with every second chip, two share it.
-        ("trn2.48xlarge", 2, 4, 1 / 4),
-        ("trn2.48xlarge", 2, 8, 1 / 8),
-        ("trn2.48xlarge", 2, 16, 1 / 4),
-        ("trn2.48xlarge", 2, 32, 1 / 8),
+        ("trn2.48xlarge", 1, 4, 1 / 4),
+        ("trn2.48xlarge", 1, 8, 1 / 8),
+        ("trn2.48xlarge", 1, 16, 1 / 4),
+        ("trn2.48xlarge", 1, 32, 1 / 8),
         # Within a chip, and beyond the server.
-        ("trn2.48xlarge", 2, 1, 1.0),
-        ("trn2.48xlarge", 2, 64, 1.0),
+        ("trn2.48xlarge", 1, 1, 1.0),
+        ("trn2.48xlarge", 1, 64, 1.0),
         # One direction of the ring of four servers.
-        ("trn2-ultraserver", 3, 64, 1 / 2),
+        ("trn2-ultraserver", 2, 64, 1 / 2),
     ],
 )
 def test_a_message_to_the_next_stage_uses_the_links_towards_it(on, slot, stride, share) -> None:
     numbers = machine(lower(everything(), on), IDEAL, "bf16")
 
-    assert share == pytest.approx(towards(numbers, slot, float(stride)), rel=1e-12)
-    many = evolve(numbers, **{f.name: np.array([getattr(numbers, f.name)]) for f in fields(Machine)})
-    assert [towards(numbers, slot, float(stride))] == np.ravel(towards(many, slot, np.array([float(stride)]))).tolist()
+    found = towards(numbers, numbers.levels[slot], float(stride))
+    assert share == pytest.approx(found, rel=1e-12)
+    many = stacked([numbers, numbers])
+    assert [found] * 2 == np.broadcast_to(towards(many, many.levels[slot], float(stride)), 2).tolist()

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.calibration.fits.solver import stacked
 from trnspec.perf.lowering.efficiency import IDEAL as IDEAL_RATES
-from trnspec.perf.lowering.machine import Machine, machine
+from trnspec.perf.lowering.machine import machine
 from trnspec.perf.serving.decode import accepted, decode, mean_context, token_load
 from trnspec.perf.serving.forward_pass import (
     IDEAL,
@@ -27,7 +28,7 @@ from trnspec.perf.serving.forward_pass import (
 )
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.serving.request import Served, Speculation, serve
-from trnspec.perf.work.transformer import Transformer, transformer
+from trnspec.perf.work.transformer import transformer
 
 CASES = settings()
 EXPERTS = st.sampled_from([0.0, 1.0, 4.0, 8.0, 64.0])
@@ -72,18 +73,14 @@ def models(draw, experts=EXPERTS):
 @st.composite
 def machines(draw):
     rate = draw(st.floats(1e12, 1e15))
-    levels = {}
-    within = 1.0
-    for slot in (1, 2, 3):
+    numbers, levels, within = machine(SYSTEMS[0], IDEAL_RATES, "bf16"), [], 1.0
+    for level in numbers.levels:
         within *= draw(st.sampled_from([1.0, 2.0, 4.0, 16.0]))
-        levels[f"inverse_{slot}"] = 1.0 / within
-    for slot in (1, 2, 3, 4):
-        levels[f"byte_{slot}"] = 1.0 / draw(st.floats(1e9, 1e12))
-        levels[f"hop_{slot}"] = draw(SECONDS)
-        levels[f"unknown_{slot}"] = 0.0
+        byte, hop = 1.0 / draw(st.floats(1e9, 1e12)), draw(SECONDS)
+        levels.append(evolve(level, share=1.0 / within, byte=byte, hop=hop, unknown=0.0))
     return evolve(
-        machine(SYSTEMS[0], IDEAL_RATES, "bf16"), ranks=4096.0, flop=1.0 / rate, head=1.0 / rate, score=1.0 / rate,
-        byte=1.0 / draw(st.floats(1e10, 1e13)), capacity=1e11, **levels,
+        numbers, ranks=4096.0, flop=1.0 / rate, head=1.0 / rate, score=1.0 / rate,
+        byte=1.0 / draw(st.floats(1e10, 1e13)), capacity=1e11, levels=tuple(levels),
     )  # fmt: skip
 
 
@@ -157,13 +154,15 @@ def test_a_step_is_no_shorter_than_reading(model, plan, numbers, serving):
 @CASES
 @given(models(), plans(), machines(), servings(), st.sampled_from([1.5, 2.0, 10.0]))
 def test_more_of_anything_is_never_slower(model, plan, numbers, serving, factor):
-    names = ("flop", "score", "byte", *(f"{n}_{i}" for n in ("byte", "hop") for i in (1, 2, 3, 4)))
+    numbers_slower = [evolve(numbers, **{name: getattr(numbers, name) * factor}) for name in ("flop", "score", "byte")]
+    for i, level in enumerate(numbers.levels):
+        for name in ("byte", "hop"):
+            slow = evolve(level, **{name: getattr(level, name) * factor})
+            numbers_slower.append(evolve(numbers, levels=(*numbers.levels[:i], slow, *numbers.levels[i + 1 :])))
     for schedule in ("static", "separate"):
         before = serve(model, plan, numbers, serving, schedule=schedule)
-        for name in names:
-            slower = serve(
-                model, plan, evolve(numbers, **{name: getattr(numbers, name) * factor}), serving, schedule=schedule
-            )
+        for other in numbers_slower:
+            slower = serve(model, plan, other, serving, schedule=schedule)
             assert slower.latency >= before.latency
             assert slower.throughput <= before.throughput
         for name in ("call", "launch", "step", "sample", "request"):
@@ -232,8 +231,8 @@ def test_one_rank_does_not_communicate(model, plan, numbers, serving):
 @CASES
 @given(models(), plans(), machines(), servings(), st.sampled_from(["static", "continuous", "separate"]))
 def test_twice_the_rates_and_half_the_latencies_take_half(model, plan, numbers, serving, schedule):
-    times = {f.name: getattr(numbers, f.name) / 2 for f in attrs.fields(Machine) if f.name.startswith(("byte", "hop"))}
-    fast = evolve(numbers, flop=numbers.flop / 2, score=numbers.score / 2, **times)
+    levels = tuple(evolve(level, byte=level.byte / 2, hop=level.hop / 2) for level in numbers.levels)
+    fast = evolve(numbers, flop=numbers.flop / 2, score=numbers.score / 2, byte=numbers.byte / 2, levels=levels)
     quick = evolve(
         serving, **{name: getattr(serving, name) / 2 for name in ("call", "launch", "step", "sample", "request")}
     )
@@ -247,10 +246,6 @@ def test_twice_the_rates_and_half_the_latencies_take_half(model, plan, numbers, 
     assert slow.time_per_token == 2 * found.time_per_token
     assert slow.latency == 2 * found.latency
     assert 2 * slow.throughput == found.throughput
-
-
-def stacked(kind, values):
-    return kind(**{f.name: np.array([getattr(v, f.name) for v in values]) for f in attrs.fields(kind)})
 
 
 def flat(found: Served):
@@ -273,15 +268,8 @@ def test_one_call_is_the_element_of_a_batch_bit_for_bit(cases, schedule, draftin
         return Speculation(model=small, drafted=4.0, acceptance=0.7) if drafting else None
 
     columns = list(zip(*cases, strict=True))
-    kinds = (Transformer, Deployment, Machine, Serving)
-    model, plan, numbers, serving = (stacked(k, c) for k, c in zip(kinds, columns[:4], strict=True))
-    many = dict(
-        flat(
-            serve(
-                model, plan, numbers, serving, schedule=schedule, speculation=drafted(stacked(Transformer, columns[4]))
-            )
-        )
-    )
+    model, plan, numbers, serving = map(stacked, columns[:4])
+    many = dict(flat(serve(model, plan, numbers, serving, schedule=schedule, speculation=drafted(stacked(columns[4])))))
     for i, (one, laid, chip, achieved, small) in enumerate(cases):
         alone = dict(flat(serve(one, laid, chip, achieved, schedule=schedule, speculation=drafted(small))))
         assert alone == {name: np.broadcast_to(value, len(cases))[i] for name, value in many.items()}

@@ -53,7 +53,7 @@ def test_the_slowest_stage_decides(d):
 @pytest.mark.parametrize(("d", "layers"), [(LONG, 8), (WIDE, 7)], ids=["layers", "output"])
 def test_gradients_overlap_with_the_slowest_stage(d, layers):
     """That with the output has seven layers of a microbatch to overlap with, and the others have eight."""
-    slow = evolve(MACHINE, **{f"byte_{i}": 1e3 * getattr(MACHINE, f"byte_{i}") for i in (1, 2, 3, 4)})
+    slow = evolve(MACHINE, levels=tuple(evolve(level, byte=1e3 * level.byte) for level in MACHINE.levels))
 
     def hidden(count: float) -> float:
         model, plan = transformer(evolve(d, layers=count)), LAYOUT

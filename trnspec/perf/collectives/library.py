@@ -16,12 +16,13 @@ that broadcast.  Times are in s, sizes in B.
 from __future__ import annotations
 
 import itertools
+from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
 from trnspec.perf.collectives.closed_forms import Kind
-from trnspec.perf.lowering.machine import always_zero, carried, detour
+from trnspec.perf.lowering.machine import carried, detour, unit_shares
 from trnspec.perf.ops import Number, larger, smaller, steps, where
 
 if TYPE_CHECKING:
@@ -135,60 +136,51 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
         n: Ranks of the group.
         stride: Distance of neighbouring ranks.
     """
-    inverse = 1.0 / n
-    share_1, share_2, share_3 = (
-        larger(inverse, smaller(1.0, stride * i)) for i in (machine.inverse_1, machine.inverse_2, machine.inverse_3)
-    )
-    byte_2, byte_3 = machine.byte_2, machine.byte_3
-    if not always_zero(machine.line_2a):
-        byte_2 = byte_2 / carried(machine, 2, n, stride)
-    if not always_zero(machine.line_3a):
-        byte_3 = byte_3 / carried(machine, 3, n, stride)
-    on = (1.0 - share_1, share_1 - share_2, share_2 - share_3, share_3 - inverse)
-    unknown = (
-        on[0] * machine.unknown_1 + on[1] * machine.unknown_2 + on[2] * machine.unknown_3 + on[3] * machine.unknown_4
-    )
+    shares, levels = unit_shares(machine, n, stride), machine.levels
+    inverse, local_share = shares[-1], shares[-2]
+    on = [near - far for near, far in itertools.pairwise(shares)]
+    bytes_ = [level.byte / carried(machine, level, n, stride) for level in levels]
+    unknown = sum(part * level.unknown for part, level in zip(on, levels, strict=True))
     # Members within a unit that needs no network, and such units.
-    local, units = 1.0 / share_3, n * share_3
+    local, units = 1.0 / local_share, n * local_share
     if kind == "send":
-        near = where(share_3 > inverse, 0.0, 1.0)
+        near = where(local_share > inverse, 0.0, 1.0)
         some = smaller(n - 1.0, 1.0)
-        byte = where(share_2 > share_3, byte_3, where(share_1 > share_2, byte_2, machine.byte_1))
+        byte = bytes_[0]
+        for part, each in zip(on[1:-1], bytes_[1:-1], strict=True):
+            byte = where(part > 0.0, each, byte)
         return Shape(
-            some * near, some * (1.0 - near), some * near * byte, some * (1.0 - near) * machine.byte_4, 0.0, unknown
+            some * near, some * (1.0 - near), some * near * byte, some * (1.0 - near) * bytes_[-1], 0.0, unknown
         )
     if kind == "all-to-all":
-        if not always_zero(machine.line_2a):
-            byte_2 = machine.byte_2 * detour(machine, 2, n, stride)
-        if not always_zero(machine.line_3a):
-            byte_3 = machine.byte_3 * detour(machine, 3, n, stride)
-        within = [inverse / s for s in (inverse, share_1, share_2, share_3)]
         # Of the blocks of a rank, those to the ranks of its unit of level i less those to its unit inside.
-        near = larger(
-            larger((within[1] - within[0]) * machine.byte_1, (within[2] - within[1]) * byte_2),
-            (within[3] - within[2]) * byte_3,
-        )
-        return Shape(steps(local), steps(units), near, (1.0 - within[3]) * machine.byte_4, 0.0, unknown)
+        within = [inverse / share for share in (inverse, *shares[1:])]
+        blocks = [far - near for near, far in itertools.pairwise(within)]
+        loads = [
+            part * (level.byte * detour(machine, level, n, stride) if level.axes else level.byte)
+            for part, level in zip(blocks, levels, strict=True)
+        ]
+        return Shape(steps(local), steps(units), reduce(larger, loads[:-1]), loads[-1], 0.0, unknown)
     passes = 2.0 if kind == "all-reduce" else 1.0
-    shares = (1.0, share_1, share_2, share_3, inverse)
     if kind == "broadcast":
         # A pipeline along the ring: every link carries the whole part.
         factors = [where(part > 0.0, outer, 0.0) for part, outer in zip(on, shares, strict=False)]
     elif algorithm == "in-network":
         # Levels whose switches do not reduce are passed as a ring would.
-        reduces = (0.0, machine.reduces_2, machine.reduces_3, machine.reduces_4)
         factors = [
-            passes * part + where(part > 0.0, yes * (outer + inner - passes * part), 0.0)
-            for part, outer, inner, yes in zip(on, shares, shares[1:], reduces, strict=False)
+            passes * part + where(part > 0.0, level.reduces * (outer + inner - passes * part), 0.0)
+            for part, (outer, inner), level in zip(on, itertools.pairwise(shares), levels, strict=True)
         ]
     elif algorithm == "one-shot" and kind == "all-reduce":
         factors = [outer / inner - 1.0 for outer, inner in itertools.pairwise(shares)]
     else:
         factors = [passes * part for part in on]
-    near = larger(larger(factors[0] * machine.byte_1, factors[1] * byte_2), factors[2] * byte_3)
-    innermost = where(on[0] > 0.0, machine.byte_1, where(on[1] > 0.0, byte_2, where(on[2] > 0.0, byte_3, 0.0)))
+    loads = [factor * byte for factor, byte in zip(factors, bytes_, strict=True)]
+    innermost: Number = 0.0
+    for part, byte in zip(on[-2::-1], bytes_[-2::-1], strict=True):
+        innermost = where(part > 0.0, byte, innermost)
     inside, between = _steps(algorithm, kind, local, units)
-    return Shape(inside, between, near, factors[3] * machine.byte_4, inverse * innermost, unknown)
+    return Shape(inside, between, reduce(larger, loads[:-1]), loads[-1], inverse * innermost, unknown)
 
 
 def _steps(algorithm: Algorithm, kind: Kind, local: Number, units: Number) -> tuple[Number, Number]:
@@ -218,7 +210,7 @@ def time_of(protocol: Protocol, at: Shape, size: Number) -> Number:
 
 def usable(library: Library, machine: Machine, kind: Kind) -> Iterator[Protocol]:
     """The protocols of a library that can run a collective on a machine."""
-    reduces = not all(map(always_zero, (machine.reduces_2, machine.reduces_3, machine.reduces_4)))
+    reduces = any(level.reduces for level in machine.levels)
     for protocol in library.protocols:
         if kind in protocol.kinds and (reduces or protocol.algorithm != "in-network"):
             yield protocol

@@ -516,12 +516,11 @@ def _pipeline_time(plan: Deployment, machine: Machine, serving: Serving, message
     """Messages between all stages over the widest link that any of them takes: time [s], and use of unknown links."""
     stride = plan.tp * plan.dp
     span = stride * plan.pp
-    on_1, on_2, on_3 = (span * i <= 1.0 for i in (machine.inverse_1, machine.inverse_2, machine.inverse_3))
-    byte_2, byte_3 = machine.byte_2 / towards(machine, 2, stride), machine.byte_3 / towards(machine, 3, stride)
-    byte = where(on_1, machine.byte_1, where(on_2, byte_2, where(on_3, byte_3, machine.byte_4)))
-    hop = where(on_1, machine.hop_1, where(on_2, machine.hop_2, where(on_3, machine.hop_3, machine.hop_4)))
-    unknown = where(
-        on_1, machine.unknown_1, where(on_2, machine.unknown_2, where(on_3, machine.unknown_3, machine.unknown_4))
-    )
+    *inner, last = machine.levels
+    byte, hop, unknown = last.byte, last.hop, last.unknown
+    for level in reversed(inner):
+        within = span * level.share <= 1.0
+        byte = where(within, level.byte / towards(machine, level, stride), byte)
+        hop, unknown = where(within, level.hop, hop), where(within, level.unknown, unknown)
     time = (plan.pp - 1.0) * (serving.call + hop + message / plan.tp * byte / serving.link)
     return time, where(plan.pp > 1.0, unknown, 0.0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from trnspec.perf.experts import Exchange, exchange
-from trnspec.perf.lowering.machine import always_zero, group, recalled, towards
+from trnspec.perf.lowering.machine import always_zero, cached, group, towards
 from trnspec.perf.ops import Number, all_floats, ceil, smaller
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def links(layout: Layout, machine: Machine, replicas: Number | None = None) -> L
     if not all_floats(*degrees):
         return _links(layout, machine, ranks)
     # Many layouts differ only in what is not a degree of parallelism.
-    return recalled(machine, (_links, *degrees), lambda: _links(layout, machine, ranks))
+    return cached(machine, (_links, *degrees), lambda: _links(layout, machine, ranks))
 
 
 def _links(layout: Layout, machine: Machine, ranks: Number) -> Links:
@@ -119,18 +119,16 @@ def _links(layout: Layout, machine: Machine, ranks: Number) -> Links:
         exchange=between_experts,
         split_each=machine.call * split_group.many + 2.0 * split_group.latency,
         split_byte=2.0 * split_group.gather,
-        **_saved(machine, tensor_group, replica_group, expert_group),
+        **_saved(tensor_group, replica_group, expert_group),
     )
 
 
-def _saved(machine: Machine, tensor: Group, data: Group, part: Group) -> dict[str, Number]:
+def _saved(tensor: Group, data: Group, part: Group) -> dict[str, Number]:
     """What switches that reduce save of an all-reduce; nothing of a reduce-scatter and an all-gather.
 
     A rank sends the part that a switch adds up and receives the sum at the same time.  One after the other, the
     reduce-scatter sends and the all-gather receives as much as without.
     """
-    if always_zero(machine.reduces_2) and always_zero(machine.reduces_3) and always_zero(machine.reduces_4):
-        return {}
     return {
         "tensor_saved": 2.0 * tensor.gather - tensor.reduce,
         "data_saved": data.gather - 0.5 * data.reduce,
@@ -149,20 +147,14 @@ def _sends(layout: Layout, machine: Machine, stride: Number) -> tuple[Number, Nu
     if always_zero(layout.pp - 1.0):
         return 0.0, 0.0, 0.0
     span = stride * layout.pp
-    # 1 where the pipeline extends beyond a unit of the level.
-    beyond_1, beyond_2, beyond_3 = (
-        smaller(1.0, ceil(span * inverse_ranks - 1.0))
-        for inverse_ranks in (machine.inverse_1, machine.inverse_2, machine.inverse_3)
-    )
-    in_1, in_2, in_3 = 1.0 - beyond_1, beyond_1 - beyond_2, beyond_2 - beyond_3
-    byte_2, byte_3 = (
-        byte if always_zero(line) else byte / towards(machine, slot, stride)
-        for slot, byte, line in ((2, machine.byte_2, machine.line_2a), (3, machine.byte_3, machine.line_3a))
-    )
-    byte = in_1 * machine.byte_1 + in_2 * byte_2 + in_3 * byte_3 + beyond_3 * machine.byte_4
-    hop = in_1 * machine.hop_1 + in_2 * machine.hop_2 + in_3 * machine.hop_3 + beyond_3 * machine.hop_4
-    unknown = (
-        in_1 * machine.unknown_1 + in_2 * machine.unknown_2 + in_3 * machine.unknown_3 + beyond_3 * machine.unknown_4
-    )
+    byte, hop, unknown = 0.0, 0.0, 0.0
+    reached: Number = 1.0
+    for level in machine.levels:
+        # 1 where the pipeline extends beyond a unit of the level.
+        beyond = 0.0 if level is machine.levels[-1] else smaller(1.0, ceil(span * level.share - 1.0))
+        part, reached = reached - beyond, beyond
+        byte = byte + part * (level.byte / towards(machine, level, stride))
+        hop = hop + part * level.hop
+        unknown = unknown + part * level.unknown
     used = smaller(layout.pp - 1.0, 1.0)
     return 2.0 * used * (machine.send + hop), 2.0 * used * byte, used * unknown

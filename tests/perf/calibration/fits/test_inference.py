@@ -79,8 +79,8 @@ def test_steps_of_collectives_take_time(vendor):
     """As in a machine whose calibration has it: of two ranks one, of 32 on 16 chips one in the chip and 15 in the server."""
     whole = runs(vendor)
     machines = (whole.with_hop(HOP).machine, runs(vendor, Efficiency(hop=HOP)).machine)
-    for name in ("hop_1", "hop_2", "step_1", "step_2"):
-        assert getattr(machines[0], name).tolist() == getattr(machines[1], name).tolist()
+    for one, other in zip(machines[0].levels[:2], machines[1].levels[:2], strict=True):
+        assert (one.hop.tolist(), one.step.tolist()) == (other.hop.tolist(), other.step.tolist())
     tokens = (whole.with_hop(HOP).token_times(TRUE) - whole.token_times(TRUE)) / HOP
     case = vendor[0]
     assert (32.0, "trn1.32xlarge*1") == (case.plan.tp, case.system.name)

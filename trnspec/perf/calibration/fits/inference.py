@@ -114,10 +114,10 @@ class Runs:
 
     def with_hop(self, hop: Any) -> Runs:
         """The same rows, where a step of a ring whose latency is not published takes some time [s]."""
-        machine = self.machine
-        hops = {n: np.where(getattr(machine, n) > 0.0, getattr(machine, n), hop) for n in ("hop_1", "hop_2", "hop_3")}
-        steps = dict.fromkeys(("step_1", "step_2", "step_3"), hop + np.zeros(len(self.tpot)))
-        return attrs.evolve(self, machine=attrs.evolve(machine, **hops, **steps))
+        *inner, network = self.machine.levels
+        step = hop + np.zeros(len(self.tpot))
+        inner = [attrs.evolve(each, hop=np.where(each.hop > 0.0, each.hop, hop), step=step) for each in inner]
+        return attrs.evolve(self, machine=attrs.evolve(self.machine, levels=(*inner, network)))
 
     def rows(self, mask: Any) -> Runs:
         """Some of the rows."""

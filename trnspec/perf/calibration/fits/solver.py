@@ -133,12 +133,20 @@ def bounded(x: Any, *, share: bool) -> Any:
 
 
 def stacked(values: Sequence[Any]) -> Any:
-    """One attrs object whose fields are arrays over those of several."""
-    kind = type(values[0])
-    return kind(**{f.name: np.array([getattr(v, f.name) for v in values], float) for f in attrs.fields(kind)})
+    """One attrs object whose numbers are arrays over those of several."""
+    return combined(values, lambda numbers: np.array(numbers, float))
 
 
 def selected(value: Any, mask: Any) -> Any:
-    """Some rows of an attrs object whose fields are arrays."""
-    columns = {f.name: getattr(value, f.name) for f in attrs.fields(type(value))}
-    return type(value)(**{n: c[mask] if isinstance(c, np.ndarray) else c for n, c in columns.items()})
+    """Some rows of an attrs object whose numbers are arrays."""
+    return combined([value], lambda numbers: numbers[0][mask] if isinstance(numbers[0], np.ndarray) else numbers[0])
+
+
+def combined(values: Sequence[Any], of: Callable[[Sequence[Any]], Any]) -> Any:
+    """One attrs object whose numbers are made from those of several, also where these are in tuples of further objects."""
+    kind = type(values[0])
+    if isinstance(values[0], tuple):
+        return tuple(combined(each, of) for each in zip(*values, strict=True))
+    if attrs.has(kind):
+        return kind(**{f.name: combined([getattr(v, f.name) for v in values], of) for f in attrs.fields(kind)})
+    return of(values)

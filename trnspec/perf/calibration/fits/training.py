@@ -14,7 +14,7 @@ from trnspec.model.calibration import SHARES
 from trnspec.perf.calibration.fits.limits import KERNELS, kernel, limits
 from trnspec.perf.calibration.fits.prior import TYPICAL as NO_PRIOR
 from trnspec.perf.calibration.fits.prior import Learned, Posterior, Prior, posterior, scale
-from trnspec.perf.calibration.fits.solver import bounded, derivatives, minimize, selected, stacked, unbounded
+from trnspec.perf.calibration.fits.solver import bounded, combined, derivatives, minimize, selected, stacked, unbounded
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
@@ -186,8 +186,7 @@ class Batch:
         ]
         found = machines[0]
         if len(machines) > 1:
-            columns = {f.name: [getattr(m, f.name) for m in machines] for f in attrs.fields(Machine)}
-            found = Machine(**{name: self._of_rows(each) for name, each in columns.items()})
+            found = combined(machines, self._of_rows)
         return found if self.overlapping.all() else attrs.evolve(found, overlap=self.overlapping * found.overlap)
 
     def _of_rows(self, each: Sequence[Any]) -> Any:

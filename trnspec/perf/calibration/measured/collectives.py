@@ -123,7 +123,7 @@ class CollectiveCase:
     def can_use(self, protocol: Protocol) -> bool:
         """Whether the library can use a protocol for this row."""
         if protocol.algorithm == "in-network":
-            reduces = self.machine.reduces_2 or self.machine.reduces_3 or self.machine.reduces_4
+            reduces = any(level.reduces for level in self.machine.levels)
             return bool(self.switched and reduces and self.kind in protocol.kinds)
         return self.kind in protocol.kinds
 
