@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import pytest
 from attrs import evolve
@@ -17,7 +18,7 @@ from trnspec.checks.runner import check
 from trnspec.errors import UsageError
 from trnspec.loading.pipeline import load_document
 from trnspec.plugins.api import API, Finding, Plugin, Registry, rule
-from trnspec.plugins.failures import seconds_of
+from trnspec.plugins.failures import MOST_FINDINGS, seconds_of
 from trnspec.yaml import read_text
 
 CHIP = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 32 GiB}}", "source: page")
@@ -98,6 +99,46 @@ def test_a_rule_without_end(monkeypatch) -> None:
     assert checked(loops, target=True) == {("TRN900", "<catalog>")}
     assert time.monotonic() - began < 2
     assert (handler, (0.0, 0.0)) == (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL))
+
+
+def test_a_rule_with_findings_without_end() -> None:
+    """The first ones are kept, and the rule is not run on further documents."""
+
+    @rule("EVIL001", "evil-stream", over=object)
+    def streams(node, graph):
+        """Does not end."""
+        while True:
+            yield Finding(("spec",), "again")
+
+    core = evolve(KNOWN.plugins[0], rules=())
+    known = Registry.of([core, Plugin(name="evil", api=API, rules=(streams,))])
+    results = [load_document(read_text(CHIP.replace("part", f"part{n}"), f"part{n}.yaml"), known) for n in range(3)]
+    counted = Counter(d.code for d in check(results, known).report.diagnostics)
+
+    assert (MOST_FINDINGS, 1) == (counted["EVIL001"], counted["TRN900"])
+
+
+@pytest.mark.parametrize("value", ["a text", None, Finding("spec.memory", "a text as path")])
+def test_what_is_no_finding(value) -> None:
+    @rule("EVIL001", "evil-value", over=object)
+    def yields(node, graph):
+        """Yields another value."""
+        yield value
+
+    assert ("TRN900", "part.yaml") in checked(yields)
+
+
+def test_a_waiver_of_a_rule_that_failed_is_not_called_idle(monkeypatch) -> None:
+    @rule("EVIL001", "evil-fails", over=object)
+    def fails(node, graph):
+        """Fails."""
+        yield from node.nothing
+
+    waived = CHIP.replace("title: T", "title: T, allow: [{code: EVIL001, reason: ours}]", 1)
+    assert "allow" in waived
+    monkeypatch.setitem(globals(), "CHIP", waived)
+
+    assert "TRN304" not in {code for code, _ in checked(fails)}
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "nan", "3601", "1e9", "\u0663"])

@@ -247,7 +247,7 @@ def test_unknown_figure(here, tmp_path) -> None:
         (["sweep", "--chip", "trainium2", "--share", "1e999"], "--share: a finite number is expected, not inf\n"),
         (["sweep", "--chip", "trainium2", "--dtype", "bf61"], "--dtype: one of bf16, fp8 is expected, not 'bf61'; did"),
         (["sweep", "--chip", "trainium2", "--extra", "1,x"], "--extra: a whole number is expected, not 'x'\n"),
-        (["broken", "--how", "KeyError: 'no'"], "trnspec: the evaluator broken of the plugin samples of trnspec-samples 1.0 raised an error: KeyError: 'no'\n"),
+        (["broken", "--how", "KeyError: 'no'"], "trnspec: the evaluator broken of the plugin samples of trnspec-samples 1.0 failed: KeyError: 'no'\n"),
     ],
 )  # fmt: skip
 def test_misuse(here, args, reported) -> None:

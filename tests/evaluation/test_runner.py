@@ -160,9 +160,7 @@ def test_unsound(how) -> None:
 def test_broken(how) -> None:
     with pytest.raises(UsageError) as caught:
         trnspec.evaluate("broken", CATALOG, how=how)
-    assert f"the evaluator broken of the plugin samples of trnspec-samples 1.0 raised an error: {how}" == str(
-        caught.value
-    )
+    assert f"the evaluator broken of the plugin samples of trnspec-samples 1.0 failed: {how}" == str(caught.value)
 
 
 # Signatures.
@@ -263,7 +261,7 @@ def test_a_timeline_that_raises_is_one_message() -> None:
 
     def bare(catalog, *, chip: str) -> Evaluation: ...
 
-    with pytest.raises(UsageError, match="the timeline of drawn of the plugin acme raised an error: KeyError"):
+    with pytest.raises(UsageError, match="the timeline of drawn of the plugin acme failed: KeyError"):
         timeline(Evaluator("drawn", "It draws.", bare, trace=broken), "the plugin acme", CATALOG, {"chip": "trainium2"})
     with pytest.raises(UsageError, match="has no timeline"):
         timeline(Evaluator("drawn", "It draws.", bare), "the plugin acme", CATALOG, {"chip": "trainium2"})

@@ -32,6 +32,10 @@ def kind(
     return KIND.format(fields=fields, decorator=decorator, base=base, doc=doc)
 
 
+PARTS = """
+from trnspec.model.parts import Parts
+from trnspec.model.ref import Ref
+""" + kind("chip: Ref[Chip]\n    count: int\n\n    def parts(self) -> Parts[Chip]:\n        return RESULT")
 STORE = "kinds=(Kind('Store', 'stores', Store),)"
 SOUND = kind("size: Capacity | None = None")
 
@@ -48,6 +52,21 @@ BROKEN = {
         STORE,
         ("kind Store", "field Store.size", "'1 PB' is not a number", "Capacity"),
     ),
+    "default": (
+        kind("size: Capacity | None = '40 GiB'"), STORE, ("field Store.size", "the default '40 GiB' is not of its type")
+    ),
+    "default-number": (kind("n: int = 'x'"), STORE, ("field Store.n", "the default 'x'")),
+    "default-none": (kind("n: int = None"), STORE, ("field Store.n", "the default None")),
+    "default-list": (
+        kind("n: tuple[int, ...] = field(factory=list)").replace("define, frozen", "define, field, frozen"),
+        STORE, ("field Store.n", "the default []"),
+    ),
+    "ref": (kind("chip: Ref").replace("from trnspec.model.fields", "from trnspec.model.ref import Ref\nfrom trnspec.model.fields"),
+            STORE, ("field Store.chip", "Ref[Server]")),
+    "renamed": (kind("size: Capacity\n    RENAMED = {'old': len}"), STORE, ("Store.RENAMED", "both texts")),
+    "swapped": (PARTS.replace("RESULT", "((self.chip, self.count),)"), STORE, ("Store.parts()", "(count, ref)", "Ref(name=")),
+    "no-parts": (PARTS.replace("RESULT", "None"), STORE, ("Store.parts() raises TypeError", "(count, ref)")),
+    "parts-of-int": (PARTS.replace("Parts[Chip]", "Parts[int]").replace("RESULT", "()"), STORE, ("Parts[int]", "name the classes")),
     "silent": (kind("size: Capacity", doc=""), STORE, ("kind Store", "no docstring")),
     "unnamed": (SOUND, "kinds=(Kind('', 'stores', Store),)", ("the kind ''", "such as Rack")),
     "nested": (
@@ -293,6 +312,25 @@ def test_clashes(tmp_path, more, what) -> None:
     records = {r["name"]: r for r in json.loads(site.run("plugin", "list", "--format", "json").out)["plugins"]}
 
     assert ("clash", [what]) == (records["other"]["status"], records["other"]["faults"])
+
+
+def test_parts_that_fail_for_one_document(tmp_path) -> None:
+    """Samples of the kind have parts; the document is a finding, and commands do without it."""
+    site = Site(tmp_path / "site")
+    site.plugin("rack", STORE, head=PARTS.replace("RESULT", "((1 if self.count < 9 else '9', self.chip),)"))
+    site.catalog("acme", ACME)
+    text = "api_version: trnspec/v1\nkind: Store\nmetadata: {name: big, title: Big, source: acme-page}\n"
+    (site.folder / "stores").mkdir()
+    (site.folder / "stores" / "big.yaml").write_text(text + "spec: {chip: acme-1, count: 9}\n")
+    (finding,) = json.loads(site.run("validate", "stores", "--format", "json").out)["diagnostics"]
+
+    assert ("TRN190", 4) == (finding["code"], finding["line"])
+    assert "Store.parts() has the part ('9', Ref(name='acme-1'))" in finding["message"]
+    assert "the kind Store of the plugin rack of trnspec-rack 1.0" in finding["message"]
+
+    done = site.run("query", "chip where memory.capacity = 64 GiB", "--catalog", ".")
+
+    assert (0, True) == (done.status, "TRN190" in done.err)
 
 
 # Evaluators.

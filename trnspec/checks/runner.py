@@ -15,8 +15,9 @@ from trnspec.graph.graph import Graph, UnresolvedError, at
 from trnspec.loading.pipeline import link, text_at
 from trnspec.loading.settings import Settings
 from trnspec.model.reflection import spread
-from trnspec.plugins.api import Registry, Rule
+from trnspec.plugins.api import Finding, Registry, Rule
 from trnspec.plugins.failures import (
+    MOST_FINDINGS,
     RULE_SECONDS,
     TimeLimitError,
     contained,
@@ -32,7 +33,6 @@ from trnspec.yaml.edits import removal
 if TYPE_CHECKING:
     from trnspec.loading.pipeline import LoadResult
     from trnspec.model.document import Node, Waiver
-    from trnspec.plugins.api import Finding
 
 
 @frozen
@@ -82,8 +82,9 @@ def run(
     rules = list(rules)
     own = {id(r) for p in registry.plugins if p.name == CORE[0] for r in p.rules} if registry is not None else None
     seconds = seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)
+    limited: tuple[Any, ...] = (partial(contained, seconds), MOST_FINDINGS)
     runs = [
-        RuleRun(rule, graph, registry, nullcontext if own is None or id(rule) in own else partial(contained, seconds))
+        RuleRun(rule, graph, registry, *((nullcontext,) if own is None or id(rule) in own else limited))
         for rule in rules
     ]
     scope = graph.scope
@@ -116,12 +117,13 @@ def _by_document(runs: Iterable[RuleRun], scope: AbstractSet[str] | None) -> Cal
 
 @define
 class RuleRun:
-    """A rule, and its findings in one run."""
+    """A rule, and its findings in one run; ``most`` is a limit for one call."""
 
     rule: Rule
     graph: Graph
     registry: Registry | None
     context: Callable[[], AbstractContextManager[Any]]
+    most: int | None = None
     diagnostics: list[Diagnostic] = field(factory=list)
     stopped: bool = False
 
@@ -131,7 +133,7 @@ class RuleRun:
             return
         try:
             with self.context():
-                _extend(self.diagnostics, self.rule, node, self.graph)
+                _extend(self.diagnostics, self.rule, node, self.graph, self.most)
         except UnresolvedError:
             pass  # the reference that cannot be resolved is reported where it is written
         except KeyboardInterrupt:
@@ -139,7 +141,7 @@ class RuleRun:
         except BaseException as error:  # noqa: BLE001  # a defect of a rule, sys.exit() too, is a finding
             print_traceback(error)
             # A rule without end would take as long for every other document.
-            self.stopped = isinstance(error, TimeLimitError)
+            self.stopped = isinstance(error, (TimeLimitError, _TooManyError))
             self.diagnostics.append(_of_error(self.rule, error, None if self.stopped else node, self.registry))
 
 
@@ -150,10 +152,22 @@ def check_node(rule: Rule, node: Node[Any], graph: Graph, registry: Registry) ->
     return [finished(d, registry, Settings()) for d in diagnostics]
 
 
-def _extend(diagnostics: list[Diagnostic], rule: Rule, node: Node[Any] | None, graph: Graph) -> None:
+class _TooManyError(Exception):
+    """A rule does not stop to yield findings."""
+
+
+def _extend(
+    diagnostics: list[Diagnostic], rule: Rule, node: Node[Any] | None, graph: Graph, most: int | None = None
+) -> None:
     """Add what a rule finds, up to an error that it raises."""
-    for finding in rule.check(graph) if node is None else rule.check(node, graph):
-        diagnostics.append(_of_finding(rule, finding, finding.node or node))  # noqa: PERF401  # keep those before an error
+    finding: Any  # a plugin may yield anything
+    for number, finding in enumerate(rule.check(graph) if node is None else rule.check(node, graph)):
+        if number == most:
+            raise _TooManyError(f"it has more than {most:,} findings in one call; the first are kept")
+        if not isinstance(finding, Finding) or not isinstance(finding.path, tuple):
+            example = 'Finding(("spec", "memory"), "message")'
+            raise TypeError(f"it yields {finding!r}; {example} is expected, with a tuple of steps as path")
+        diagnostics.append(_of_finding(rule, finding, finding.node or node))
 
 
 def _of_error(rule: Rule, error: BaseException, node: Node[Any] | None, registry: Registry | None) -> Diagnostic:
@@ -174,6 +188,11 @@ def _of_error(rule: Rule, error: BaseException, node: Node[Any] | None, registry
     return Diagnostic("TRN900", Severity.ERROR, f"{name} {failed}: {described(error)}", where, hint, see)
 
 
+def failed_rule(diagnostic: Diagnostic) -> str:
+    """The code of the rule of a TRN900."""
+    return diagnostic.message.split()[1]
+
+
 def _of_finding(rule: Rule, finding: Finding, node: Node[Any] | None) -> Diagnostic:
     where = Location("<catalog>")
     if node is not None:
@@ -192,12 +211,15 @@ def apply_waivers(
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """The findings that no waiver accepts, with findings on waivers that suppress nothing; and the waived findings.
 
-    A waiver of a code that is not in ``codes`` may be one of a plugin that is not installed; it has no edit.
+    A waiver of a code that is not in ``codes`` may be one of a plugin that is not installed; it has no edit. Of a rule that
+    failed, it is not known which waivers suppress nothing.
     """
     nodes: dict[str, Node[Any]] = {n.document.file: n for n in graph}
     used: set[tuple[str, int]] = set()
     kept: list[Diagnostic] = []
     waived: list[Diagnostic] = []
+    diagnostics = list(diagnostics)
+    failed = {failed_rule(d) for d in diagnostics if d.code == "TRN900"}
     for diagnostic in diagnostics:
         node = nodes.get(diagnostic.where.file)
         matching = [] if node is None else [i for i, w in enumerate(node.metadata.allow) if _accepts(w, diagnostic)]
@@ -209,7 +231,7 @@ def apply_waivers(
     every: list[Node[Any]] = [n for n in graph if n.target]
     for node in every:
         for index, waiver in enumerate(node.metadata.allow):
-            if (node.name, index) not in used:
+            if (node.name, index) not in used and waiver.code not in failed:
                 path: Path = ("metadata", "allow", index)
                 message = f"this waiver of {waiver.code} suppresses nothing"
                 edit = removal(node.document, path) if present_id(waiver.code) in codes else None

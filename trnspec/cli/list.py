@@ -14,7 +14,6 @@ from trnspec.cli.prices import listed
 from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
-from trnspec.graph.composition import has_parts
 from trnspec.graph.facts import words
 from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
@@ -22,6 +21,7 @@ from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.figure import Figure
 from trnspec.model.link import Link
+from trnspec.model.parts import has_parts
 from trnspec.model.power import Power
 from trnspec.model.price import Price
 from trnspec.model.reflection import value_at

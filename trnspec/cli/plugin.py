@@ -131,6 +131,7 @@ def _faults_of_functions(plugin: Plugin) -> Iterator[str]:
 def _faults_of_documents(discovery: Discovery) -> Mapping[str, list[str]]:
     """By plugin, the errors in its documents and its rules that raise; settings hide none of them."""
     from trnspec.api import validate
+    from trnspec.checks.runner import failed_rule
     from trnspec.diagnostics import Severity
     from trnspec.errors import UsageError
     from trnspec.loading.files import documents_in
@@ -149,8 +150,7 @@ def _faults_of_documents(discovery: Discovery) -> Mapping[str, list[str]]:
     for each in validate(registry=discovery.registry, every=True).report.diagnostics:
         message = " ".join(each.message.split())
         if each.code == "TRN900":
-            # "rule ACME001 name ...": the fault of the rule, not of the document.
-            name, fault = rules.get(message.split()[1], ""), message
+            name, fault = rules.get(failed_rule(each), ""), message
         else:
             file = FilePath(realpath(each.where.file))
             name = next((n for root, n in roots if file.is_relative_to(root)), "")

@@ -18,7 +18,7 @@ from trnspec.graph import composition
 from trnspec.graph.totals import sums, total
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core, Engine, Engines
-from trnspec.model.parts import PartCount
+from trnspec.model.parts import PartCount, has_parts
 from trnspec.model.reflection import ObjectShape, leaves, value_at
 from trnspec.text_table import Block, Cell, Table, table, wrapped
 
@@ -60,7 +60,7 @@ def command(name: str, format_: str, **options: Any) -> None:
     """Print the parts of the system NAME: servers, chips, cores and engines, with counts and main figures."""
     graph = graph_for(name, **options)
     node = graph.named(name)
-    if not isinstance(node.spec, Core) and not composition.has_parts(type(node.spec)):
+    if not isinstance(node.spec, Core) and not has_parts(type(node.spec)):
         raise UsageError(f"{node.kind} {node.name} has no parts")
     root = part(graph, node, 1)
     emit(format_, lambda: _page(root), lambda: _data(root))

@@ -5,20 +5,19 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from trnspec.errors import TrnspecError, UsageError
+from trnspec.errors import UsageError
 from trnspec.evaluation.assumptions import INPUTS, applied
 from trnspec.evaluation.assumptions import evaluate as under_assumptions
 from trnspec.evaluation.inputs import Input, bound, call, inputs
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table
 from trnspec.evidence import KINDS, Evidence, UsedFigure
 from trnspec.plugins.api import loaded
-from trnspec.plugins.failures import print_traceback
+from trnspec.plugins.failures import described, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -53,13 +52,13 @@ def _run(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping
     who = f"the evaluator {evaluator.name} of {provider}"
     function, inputs_ = resolved(evaluator, provider)
     values = bound(inputs_, given, evaluator.name)
-    with _errors_of(who):
+    with guarded(f"the evaluator {evaluator.name}", provider):
         evaluation: Evaluation = call(function, catalog, values)
     try:
         fault = next(unsound(evaluation, evaluator.name), "")
     except Exception as error:
         # Fields of wrong types can fail in their own ways.
-        raise UsageError(f"{who} returned an invalid result: {_message(error)}") from error
+        raise UsageError(f"{who} returned an invalid result: {described(error)}") from error
     if fault:
         raise UsageError(f"{who} returned an invalid result: {fault}")
     return evolve(
@@ -120,7 +119,7 @@ def _traced(
         raise UsageError(f"the {what} is that of one value of each figure; give assume instead of use_claims")
     inputs_ = resolved(evaluator, provider)[1]
     values = bound(inputs_, rest, evaluator.name)
-    with _errors_of(f"the {what} of {evaluator.name} of {provider}"):
+    with guarded(f"the {what} of {evaluator.name}", provider):
         return call(loaded(evaluator.name, function), used, values)
 
 
@@ -137,33 +136,12 @@ def resolved(evaluator: Evaluator, provider: str) -> tuple[Callable[..., Any], t
         raise UsageError(f"the evaluator {evaluator.name} of {provider} cannot be used: {error}") from error
 
 
-@contextmanager
-def _errors_of(who: str) -> Iterator[None]:
-    """Makes one message of whatever a plugin raises."""
-    try:
-        yield
-    except (TrnspecError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        print_traceback(error)
-        raise UsageError(f"{who} raised an error: {_message(error)}") from error
-
-
 _cached = functools.lru_cache(64)(inputs)
 
 
 def _inputs(function: Callable[..., Any], name: str) -> tuple[Input, ...]:
     """The inputs of an evaluator, read once for all combinations of a sweep."""
     return _cached(function, name) if isinstance(function, FunctionType) else inputs(function, name)
-
-
-def _message(error: BaseException) -> str:
-    # The message of an error may itself raise.
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001
-        text = "its message cannot be shown"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _plain(value: Any) -> Any:

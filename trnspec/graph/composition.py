@@ -8,20 +8,19 @@ depends on it is ``None``; a partial result is never returned.
 from __future__ import annotations
 
 import functools
-import typing
 import weakref
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import frozen
 
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
-from trnspec.model.parts import CountRange, PartCount
+from trnspec.model.parts import CountRange, PartCount, declared_parts, has_parts
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import ObjectShape, RefShape, referring_leaves, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from trnspec.graph.graph import Graph
     from trnspec.yaml import Path
@@ -67,11 +66,6 @@ class Occurrence:
         return product
 
 
-def has_parts(spec: type[Any]) -> bool:
-    """Whether a kind is built of parts."""
-    return callable(getattr(spec, "parts", None))
-
-
 def parts(graph: Graph, node: Node[Any]) -> tuple[Part, ...] | None:
     """The direct parts of a document; ``None`` where one is not in the graph or is of another kind.
 
@@ -114,31 +108,6 @@ def _count_by_chips(graph: Graph, node: Node[Any], part: Node[Any]) -> PartCount
     if isinstance(total, CountRange):
         return total // each[0]
     return total // each[0] if total % each[0] == 0 else None
-
-
-def declared_parts(spec: Any) -> tuple[type, ...]:
-    """The kinds of the parts of a kind, as the return annotation of its ``parts`` names them; ``()`` where it names none."""
-    return _declared_parts(spec)
-
-
-@functools.cache
-def _declared_parts(spec: Any) -> tuple[type, ...]:
-    if not has_parts(spec):
-        return ()
-    try:
-        annotation = typing.get_type_hints(spec.parts).get("return")
-    except NameError:  # imported for type checkers only
-        return ()
-    return tuple(dict.fromkeys(_referred(annotation)))
-
-
-def _referred(annotation: Any) -> Iterator[type]:
-    if get_origin(annotation) is Ref:
-        (target,) = get_args(annotation)
-        yield from (t for t in (get_args(target) or (target,)) if isinstance(t, type))
-    else:
-        for argument in get_args(annotation):
-            yield from _referred(argument)
 
 
 def occurrences(

@@ -18,6 +18,7 @@ from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, structure
 from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Node
 from trnspec.model.kinds import BUILTIN
+from trnspec.model.parts import has_parts, parts_fault
 from trnspec.model.reflection import dotted
 from trnspec.yaml import Document, Path, Place, Problem
 from trnspec.yaml.text import BIDI, foreign, name_of, unsafe_texts
@@ -94,6 +95,10 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
         node, more = _valid_part(kind, document, data, error, registry.units)
         problems += more
     folder = "" if kind.name in BUILTIN else kind.folder
+    if node is not None and kind.name not in BUILTIN and has_parts(kind.spec) and (fault := parts_fault(node.spec)):
+        message = f"{fault} (the kind {kind.name} of {registry.provider(kind)})"
+        problems.append(Problem("TRN190", message, document.place(("spec",)), "report this to its author", ("spec",)))
+        node = None
     if node is not None and (folder or not target):
         node = evolve(node, target=target, folder=folder)
     return LoadResult(document, node, tuple(problems), name, target)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.graph.composition import has_parts
 from trnspec.graph.facts import facts
 from trnspec.graph.graph import references
 from trnspec.graph.provenance import Stated
 from trnspec.graph.totals import total
 from trnspec.lsp.fields import TOP, described, field_at
 from trnspec.model.figure import Figure
+from trnspec.model.parts import has_parts
 from trnspec.model.reflection import dotted, spread, value_at
 from trnspec.model.source import Source
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import typing
 from fractions import Fraction
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from attrs import frozen
 
 from trnspec.errors import QuantityError
 from trnspec.model.ref import Ref
 from trnspec.quantities.quantity import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 T = TypeVar("T")
 
@@ -118,3 +123,48 @@ A kind that is built of parts has a method ``parts(self) -> Parts[Server]``. Its
 parts (``Parts[Server | Chip]`` for several), so that their paths are known before there is a document. Totals, paths of
 queries, sum checks, ``tree``, performance models and exporters use nothing else.
 """
+
+
+def has_parts(spec: type[Any]) -> bool:
+    """Whether a kind is built of parts."""
+    return callable(getattr(spec, "parts", None))
+
+
+def declared_parts(spec: Any) -> tuple[type, ...]:
+    """The kinds of the parts of a kind, as the return annotation of its ``parts`` names them; ``()`` where it names none."""
+    return _declared_parts(spec)
+
+
+@functools.cache
+def _declared_parts(spec: Any) -> tuple[type, ...]:
+    if not has_parts(spec):
+        return ()
+    try:
+        annotation = typing.get_type_hints(spec.parts).get("return")
+    except NameError:  # imported for type checkers only
+        return ()
+    return tuple(dict.fromkeys(_referred(annotation)))
+
+
+def _referred(annotation: Any) -> Iterator[type]:
+    if get_origin(annotation) is Ref:
+        (target,) = get_args(annotation)
+        yield from (t for t in (get_args(target) or (target,)) if isinstance(t, type))
+    else:
+        for argument in get_args(annotation):
+            yield from _referred(argument)
+
+
+def parts_fault(spec: Any) -> str:
+    """Why the result of ``parts()`` of a spec cannot be used, or an empty text."""
+    name = f"{type(spec).__name__}.parts()"
+    expected = "return a tuple of (count, ref), such as ((self.servers.count, self.servers.server),)"
+    try:
+        for part in spec.parts():
+            count, ref = part
+            is_count = count is None or (isinstance(count, PartCount) and not isinstance(count, bool))
+            if not is_count or not isinstance(ref, Ref):
+                return f"{name} has the part {part!r}; {expected}"
+    except Exception as error:  # noqa: BLE001  # the code of a plugin
+        return f"{name} raises {type(error).__name__}: {error}; {expected}"
+    return ""

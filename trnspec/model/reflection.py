@@ -190,6 +190,8 @@ def shape_of(annotation: Any) -> Shape:  # noqa: C901, PLR0911  # one branch for
     if annotation in (int, float):
         least = mark(Least)
         return NumberShape(annotation is int, least and least.value, mark(Rounded) is not None)
+    if annotation is Ref:
+        raise TypeError("a Ref names the kind of its document, such as Ref[Server]")
     if origin is Ref and isinstance(args[0], type):
         return RefShape(args[0])
     if origin is Literal and all(isinstance(word, str) for word in args):

@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trnspec.errors import TrnspecError, UsageError
-from trnspec.plugins.selection import TRACEBACK
+from trnspec.plugins.selection import CORE, TRACEBACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RULE_SECONDS = 10.0
-"""Seconds that one call of a rule of a plugin may take, unless TRNSPEC_RULE_SECONDS is set."""
+"""Seconds that one call of a function of a plugin may take, unless TRNSPEC_RULE_SECONDS is set."""
+
+MOST_FINDINGS = 1_000
+"""Findings of one call of a rule of a plugin that are kept; the rule is then stopped."""
 
 
 class TimeLimitError(BaseException):
@@ -85,30 +88,48 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, handler)
 
 
-def called(name: str, function: Callable[..., Any], returns: type[T], *args: Any, **options: Any) -> T:
-    """The result of a function of a plugin; what it raises becomes one error that names it.
+@contextmanager
+def guarded(what: str, provider: str) -> Iterator[None]:
+    """A context for a function of a plugin: contained, and what it raises becomes one error that names it.
 
     Args:
-        name: What is called, and its plugin: ``the exporter json of trnspec``.
+        what: What is called: ``the exporter json``.
+        provider: Its plugin, as the registry describes it.
+
+    Raises:
+        UsageError: It took too long, or raised another error than a :class:`TrnspecError`.
+    """
+    seconds = None if provider == CORE[0] else seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)
+    try:
+        with contained(seconds):
+            yield
+    except (TrnspecError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        print_traceback(error)
+        raise UsageError(f"{what} of {provider} failed: {described(error)}") from error
+
+
+def called(what: str, provider: str, function: Callable[..., Any], returns: type[T], *args: Any, **options: Any) -> T:
+    """The result of a function of a plugin; see :func:`guarded`.
+
+    Args:
+        what: What is called.
+        provider: Its plugin.
         function: The function.
         returns: The class of its result.
         args: Its arguments.
         options: Its keyword arguments.
 
     Raises:
-        UsageError: It raised another error than a :class:`TrnspecError`, or returned a value of another class.
+        UsageError: It failed, or returned a value of another class.
     """
-    try:
-        with contained():
-            result = function(*args, **options)
-    except (TrnspecError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        print_traceback(error)
-        raise UsageError(f"{name} failed: {described(error)}") from error
+    with guarded(what, provider):
+        result = function(*args, **options)
     if not isinstance(result, returns):
         article = "an" if returns.__name__[0] in "AEIOU" else "a"
-        raise UsageError(f"{name} returned a {type(result).__name__}; {article} {returns.__name__} is expected")
+        of = type(result).__name__
+        raise UsageError(f"{what} of {provider} returned a {of}; {article} {returns.__name__} is expected")
     return result
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import types
 import typing
+from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -18,11 +19,11 @@ from attrs.exceptions import FrozenInstanceError
 
 from trnspec.diagnostics import Code
 from trnspec.plugins.api import Command, Evaluator, Exporter, Kind, Plugin, Reporter, Rule
-from trnspec.plugins.failures import described
+from trnspec.plugins.failures import RULE_SECONDS, TimeLimitError, contained, described
 from trnspec.quantities.units import Unit, UnitTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from importlib.metadata import EntryPoint
 
     from trnspec.model.reflection import Shape
@@ -138,36 +139,54 @@ def invalid_kinds(plugin: Plugin, units: UnitTable) -> Iterator[str]:
         units: The units of the run, for the schemas.
     """
     for kind in plugin.kinds:
-        faults = [f"the kind {kind.name}: {fault}" for fault in _invalid_spec(kind.spec)]
-        if not faults:
-            from trnspec.model.json_schema import document_schema
-
-            try:
-                document_schema(kind.name, kind.spec, units)
-            except Exception as error:  # noqa: BLE001  # whatever is left must not fail in a command
-                faults.append(f"the kind {kind.name}: its JSON Schema cannot be built: {described(error)}")
-        yield from faults
+        faults: list[str] = []
+        try:
+            with contained(RULE_SECONDS):
+                faults += _invalid_spec(kind.name, kind.spec, units)
+        except (Exception, TimeLimitError) as error:  # noqa: BLE001  # whatever is left must not fail in a command
+            faults = [f"its JSON Schema cannot be built: {described(error)}"]
+        yield from (f"the kind {kind.name}: {fault}" for fault in faults)
 
 
-def _invalid_spec(spec: object) -> Iterator[str]:
+def _invalid_spec(kind: str, spec: Any, units: UnitTable) -> list[str]:
+    """What is wrong with a class, the classes of its fields, the schema, or the result of its method ``parts``."""
+    from trnspec.model.json_schema import document_schema
+    from trnspec.model.parts import declared_parts, has_parts, parts_fault
+    from trnspec.model.reflection import ObjectShape, classes_in
+    from trnspec.model.samples import sample_of
+
     if not isinstance(spec, type):
-        yield f"its spec is {spec!r}; a class is expected"
-        return
-    seen: set[type] = set()
-    waiting: list[type] = [spec]
-    while waiting:
-        cls = waiting.pop(0)
-        if cls in seen:
-            continue
-        seen.add(cls)
+        return [f"its spec is {spec!r}; a class is expected"]
+    faults: list[str] = []
+    classes = [spec]
+    for cls in classes:
         if reason := _not_frozen(cls):
-            yield reason
-        else:
-            if cls is spec and not (cls.__doc__ or "").strip():
-                yield f"the class {cls.__name__} has no docstring; its first sentence describes the kind"
-            faults, nested = _fields(cls)
-            yield from faults
-            waiting += nested
+            faults.append(reason)
+            continue
+        if cls is spec and not (cls.__doc__ or "").strip():
+            faults.append(f"the class {cls.__name__} has no docstring; its first sentence describes the kind")
+        if not _is_mapping_of_texts(vars(cls).get("RENAMED", {})):
+            faults.append(f"{cls.__name__}.RENAMED is not a mapping from former paths to present ones, both texts")
+        for attribute in (a for a in attrs.fields(cls) if a.init):
+            try:
+                shape = _shape(cls, attribute)
+            except ValueError as error:
+                faults.append(f"field {cls.__name__}.{attribute.name}: {error}")
+            else:
+                classes += (c for c in classes_in(shape) if c not in classes)
+    if faults:
+        return faults
+    document_schema(kind, spec, units)
+    if has_parts(spec):
+        if wrong := [part for part in declared_parts(spec) if not attrs.has(part)]:
+            return [f"parts() returns Parts[{wrong[0].__name__}]; name the classes of the parts: Parts[Server | Chip]"]
+        samples = (sample_of(ObjectShape(spec), complete=complete) for complete in (False, True))
+        return [fault for fault in dict.fromkeys(map(parts_fault, samples)) if fault]
+    return []
+
+
+def _is_mapping_of_texts(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(v, str) for pair in value.items() for v in pair)
 
 
 def _not_frozen(cls: type) -> str:
@@ -183,53 +202,40 @@ def _not_frozen(cls: type) -> str:
     return f"the class {cls.__name__} is mutable; decorate it with @attrs.frozen"
 
 
-def _fields(cls: type) -> tuple[list[str], list[type]]:
-    """What is wrong with the fields of a class, and the classes that they are declared with."""
-    from trnspec.model.json_schema import example_of
-    from trnspec.model.reflection import classes_in, field_docs
-
-    faults: list[str] = []
-    nested: list[type] = []
-    docs = field_docs(cls)
-    for name, owner, annotation in _declared(cls):
-        try:
-            shape = _shape(owner, name, annotation)
-            nested += classes_in(shape)
-            text = docs.get(name, ("", None))[1]
-            if text is not None:
-                example_of(shape, text)
-        except ValueError as error:
-            faults.append(f"field {cls.__name__}.{name}: {error}")
-    return faults, nested
-
-
-def _declared(cls: type) -> Iterator[tuple[str, type, Any]]:
-    """The fields of a class as they are written: name, the class that declares it, annotation."""
-    names = {a.name for a in attrs.fields(cls) if a.init}
-    for owner in reversed(cls.__mro__):
-        for name, annotation in vars(owner).get("__annotations__", {}).items():
-            if name in names:
-                yield name, owner, annotation
-
-
-def _shape(owner: type, name: str, annotation: Any) -> Shape:
-    """The shape of one field.
+def _shape(cls: type, attribute: attrs.Attribute[Any]) -> Shape:
+    """The shape of one field, whose example and default are checked.
 
     Raises:
-        ValueError: Its annotation cannot be evaluated, or documents cannot express it.
+        ValueError: Its annotation cannot be evaluated, documents cannot express it, or its example or default is of
+            another type.
     """
-    from trnspec.model.reflection import shape_of
+    from trnspec.model.json_schema import example_of
+    from trnspec.model.reflection import field_docs, shape_of
+    from trnspec.model.samples import has_shape
 
-    # Alone, in the module of its class, so that an error belongs to this field.
+    name, annotation = attribute.name, attribute.type
+    # Alone, in the module of the class that declares it, so that an error belongs to this field.
+    owner = next(
+        c for c in cls.__mro__ if attrs.has(c) and not getattr(attrs.fields_dict(c).get(name), "inherited", True)
+    )
     probe = type("probe", (), {"__annotations__": {name: annotation}, "__module__": owner.__module__})
     try:
         hint = typing.get_type_hints(probe, include_extras=True)[name]
     except Exception as error:
         raise ValueError(f"the annotation {annotation!r} cannot be evaluated: {described(error)}") from error
     try:
-        return shape_of(hint)
+        shape = shape_of(hint)
     except Exception as error:
         raise ValueError(f"{_unsuited(hint) or described(error)}; {FIELD_TYPES}") from error
+    if example := field_docs(cls).get(name, ("", None))[1]:
+        example_of(shape, example)
+    default: Any = attribute.default
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a class
+        default = attrs.NOTHING if default.takes_self else default.factory()
+    may_be = default is attrs.NOTHING or (default is None and type(None) in get_args(hint)) or has_shape(default, shape)
+    if not may_be:
+        raise ValueError(f"the default {default!r} is not of its type; use None, or a value that a document gets")
+    return shape
 
 
 def _unsuited(hint: Any) -> str:

@@ -20,7 +20,6 @@ from trnspec.checks.reconcile.sites import CLAIM, ONE, Relation, Site, Term, is_
 from trnspec.graph.composition import (
     Occurrence,
     count_path,
-    has_parts,
     in_text,
     occurrences,
     part_kinds,
@@ -34,6 +33,7 @@ from trnspec.model.core import Core
 from trnspec.model.fields import Rates
 from trnspec.model.figure import Figure
 from trnspec.model.link import Link
+from trnspec.model.parts import has_parts
 from trnspec.model.reflection import (
     FigureShape,
     NumberShape,

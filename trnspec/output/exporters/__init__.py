@@ -67,8 +67,8 @@ def export_all(format: str, graph: Graph) -> Export:
 
 def _run(chosen: Exporter, function: Function, *args: Any, **options: Any) -> Export:
     """Call a function of an exporter."""
-    name = f"the exporter {chosen.name} of {installed().registry.provider(chosen)}"
-    call = loaded(name, function)
+    what, provider = f"the exporter {chosen.name}", installed().registry.provider(chosen)
+    call = loaded(f"{what} of {provider}", function)
     if options and "use" not in inspect.signature(call).parameters:
         raise UsageError(f"{chosen.name} takes no other figures (--use); an overlay can supply one (--overlay FILE)")
-    return called(name, call, Export, *args, **options)
+    return called(what, provider, call, Export, *args, **options)

@@ -51,9 +51,9 @@ def render(
     """
     registry = installed().registry
     chosen = registry.reporter(format)
-    name = f"the reporter {chosen.name} of {registry.provider(chosen)}"
+    what, provider = f"the reporter {chosen.name}", registry.provider(chosen)
     options = {"color": color, "width": width, "texts": texts, "docs": docs, "when": when}
-    return called(name, loaded(name, chosen.run), str, report, **options)
+    return called(what, provider, loaded(f"{what} of {provider}", chosen.run), str, report, **options)
 
 
 def use_color(stream: _Stream, environ: Mapping[str, str]) -> bool:
