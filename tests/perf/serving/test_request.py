@@ -94,7 +94,7 @@ def test_floor_of_decoding(models, name, chips, context, milliseconds, measured,
 def test_an_ideal_step_reads_weights_and_cache_once(models, trn1):
     """Without links and with heads that divide it is the floor, without embedding and norms, which are not multiplied."""
     model = transformer(models["llama-2-7b"])
-    free = evolve(trn1, **{f"{n}_{i}": 0.0 for n in ("byte", "hop") for i in range(1, 5)})
+    free = evolve(trn1, levels=tuple(evolve(level, byte=0.0, hop=0.0) for level in trn1.levels))
     plan = Deployment(tp=32.0, prompt=128.0, output=8064.0)
 
     found = decode_time(model, plan, free, IDEAL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, ceil, power, smaller, where
 from trnspec.perf.serving.forward_pass import (
     Context,
@@ -44,8 +43,6 @@ def second_context(plan: Deployment) -> Number:
 
 
 def _mean_within(limit: Number, plan: Deployment, full: Number) -> Number:
-    if always_zero(limit):
-        return full
     low, high = smaller(plan.prompt, limit), smaller(plan.prompt + plan.output, limit)
     mean = (0.5 * (high - low) * (high + low) + limit * (plan.output - (high - low))) / plan.output
     return where(limit > 0.0, mean, full)
@@ -53,8 +50,6 @@ def _mean_within(limit: Number, plan: Deployment, full: Number) -> Number:
 
 def _chosen(plan: Deployment, compiled: Context, exact: Context) -> Context:
     """What a compiled graph reads, where there is one."""
-    if always_zero(plan.compiled_keys):
-        return exact
     has = plan.compiled_keys > 0.0
     return Context(
         where(has, compiled.full, exact.full),
@@ -89,18 +84,17 @@ def token_load(
         new_tokens: Tokens of a sequence that are computed together: more than one when a draft is verified.
     """
     sequences = ceil(where(plan.compiled_batch > 0.0, plan.compiled_batch, plan.batch) / plan.pp)
-    if not always_zero(serving.padding):
-        capacity = context_at(model, plan.prompt + plan.output)
-        # A compiled graph reads exactly the keys that it was compiled for.
-        exact = plan.compiled_context > 0.0
-        context = Context(
-            *(
-                where(exact, one, one + serving.padding * (allocated - one))
-                for one, allocated in (
-                    (context.full, capacity.full), (context.window, capacity.window), (context.chosen, capacity.chosen)
-                )
+    capacity = context_at(model, plan.prompt + plan.output)
+    # A compiled graph reads exactly the keys that it was compiled for.
+    exact = plan.compiled_context > 0.0
+    context = Context(
+        *(
+            where(exact, one, one + serving.padding * (allocated - one))
+            for one, allocated in (
+                (context.full, capacity.full), (context.window, capacity.window), (context.chosen, capacity.chosen)
             )
-        )  # fmt: skip
+        )
+    )  # fmt: skip
     tokens = sequences * new_tokens
     scores = score_elements(model, context, plan.tp)
     if model.absorbed is not model.scores:
@@ -108,15 +102,10 @@ def token_load(
         scores = scores * (model.absorbed / model.scores)
     # An indexer scores every key, on average over the output, and reads its own key of each.
     whole = where(plan.compiled_keys > 0.0, plan.compiled_keys, plan.prompt + 0.5 * plan.output)
-    if not (always_zero(model.index) and always_zero(model.recurrence)):
-        scores = scores + (whole * model.index + model.recurrence) * head_share(model, plan.tp)
+    scores = scores + (whole * model.index + model.recurrence) * head_share(model, plan.tp)
     written = Context(context.full + new_tokens, context.window + new_tokens, context.chosen + new_tokens)
-    cached = cache_elements(model, written, plan.tp)
-    if not always_zero(model.index_cache):
-        cached = cached + model.index_cache * cache_share(model, plan.tp) * whole
-    spilled = 0.0
-    if not always_zero(serving.score_passes):
-        spilled = tokens * score_rows(model, context, plan.tp) * (serving.score_passes * 4.0)
+    cached = cache_elements(model, written, plan.tp) + model.index_cache * cache_share(model, plan.tp) * whole
+    spilled = tokens * score_rows(model, context, plan.tp) * (serving.score_passes * 4.0)
     return Load(
         tokens=tokens,
         scores=tokens * scores,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from trnspec.perf.experts import byte_time, copies, exchange, reach
-from trnspec.perf.lowering.machine import always_zero, group, towards
-from trnspec.perf.ops import MOST, Number, both, ceil, larger, power, smaller, where
+from trnspec.perf.lowering.machine import group, towards
+from trnspec.perf.ops import MOST, Number, both, ceil, larger, power, smaller, somewhere, where
 from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def context_at(model: Transformer, tokens: Number) -> Context:
 
 def within(limit: Number, tokens: Number) -> Number:
     """The tokens within a limit; all where it is 0."""
-    return tokens if always_zero(limit) else where(limit > 0.0, smaller(limit, tokens), tokens)
+    return where(limit > 0.0, smaller(limit, tokens), tokens)
 
 
 def score_elements(model: Transformer, keys: Context, tp: Number) -> Number:
@@ -294,12 +294,8 @@ def _weighted(
     """Contexts weighted with what their layers have of a token, of which a rank has a share; windowed layers by their heads."""
     full, window, chosen = parts
     # Contexts are the largest arrays of a sweep: numbers that they are multiplied by are multiplied first.
-    total = keys.full * (full * share)
-    if not always_zero(window):
-        total = total + keys.window * (window * (ceil(local_heads / tp) / local_heads))
-    if not always_zero(chosen):
-        total = total + keys.chosen * (chosen * share)
-    return total
+    total = keys.full * (full * share) + keys.window * (window * (ceil(local_heads / tp) / local_heads))
+    return total + keys.chosen * (chosen * share)
 
 
 def cache_share(model: Transformer, tp: Number) -> Number:
@@ -346,7 +342,7 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     ranks = group(machine, plan.tp, 1.0)
     links = exchange(machine, plan.ep, plan.tp)
     layer = _layer(model, plan, machine, serving, load, ranks, links)
-    if not always_zero(plan.expert_overlap):
+    if somewhere(plan.expert_overlap > 0.0):
         layer = _overlapping(layer, _layer(model, plan, machine, serving, load.half(), ranks, links), plan, load)
     pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, tokens * model.hidden * plan.activation_bytes)
 
@@ -434,10 +430,9 @@ def _layer(  # noqa: PLR0917  # what a pass is computed from
     # Every rank has whole heads: query heads are padded, KV heads are replicated where there are fewer than ranks.
     padding = (model.scores - model.local_scores) * (heads * plan.tp - 1.0)
     padding = padding + (model.projected - model.local_projected) * (cache_share(model, plan.tp) * plan.tp - 1.0)
-    if not always_zero(model.local_scores):
-        padding = padding + model.local_scores * (ceil(model.local_heads / plan.tp) / model.local_heads * plan.tp - 1.0)
-        local = ceil(model.local_kv_heads / plan.tp) / model.local_kv_heads
-        padding = padding + model.local_projected * (local * plan.tp - 1.0)
+    padding = padding + model.local_scores * (ceil(model.local_heads / plan.tp) / model.local_heads * plan.tp - 1.0)
+    local = ceil(model.local_kv_heads / plan.tp) / model.local_kv_heads
+    padding = padding + model.local_projected * (local * plan.tp - 1.0)
     padding = model.hidden * padding
     expert = where(every, model.routed, model.weights - model.whole)
     multiplied = where(every, model.whole + model.routed, model.weights)

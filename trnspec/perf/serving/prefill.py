@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, both, larger, smaller, where
 from trnspec.perf.serving.forward_pass import (
     PARTS,
@@ -67,20 +66,17 @@ def prompt_load(model: Transformer, plan: Deployment, serving: Serving) -> Load:
     whole = where(compiled, padded * (1.0 - 0.5 * within_causal * model.causal), keys)
     whole = where(earlier, plan.compiled_prompt, whole)
     all_read = where(earlier, plan.compiled_prompt, where(compiled, padded, read))
-    window = (whole, all_read) if always_zero(model.score_window) else limited(model.window)
-    chosen = (whole, all_read) if always_zero(model.score_chosen) else limited(model.chosen)
+    window, chosen = limited(model.window), limited(model.chosen)
     attended = Context(whole, window[0], chosen[0])
     # An indexer scores every key and reads its own key of each; recurrences cost a token the same whatever its context.
     scores = score_elements(model, attended, plan.tp)
-    if not (always_zero(model.index) and always_zero(model.recurrence)):
-        scores = scores + (model.index * whole + model.recurrence) * head_share(model, plan.tp)
+    scores = scores + (model.index * whole + model.recurrence) * head_share(model, plan.tp)
     cached = cache_elements(model, Context(all_read, window[1], chosen[1]), plan.tp)
-    if not always_zero(model.index_cache):
-        cached = cached + model.index_cache * cache_share(model, plan.tp) * all_read
+    cached = cached + model.index_cache * cache_share(model, plan.tp) * all_read
     tokens = plan.prompts * padded
     least = where(plan.materialized > 0.0, MATERIALIZED_PASSES * plan.activation_bytes, 0.0)
     passes = where(plan.flash > 0.0, 0.0, larger(least, serving.score_passes * 4.0))
-    spilled = 0.0 if always_zero(passes) else tokens * score_rows(model, attended, plan.tp) * passes
+    spilled = tokens * score_rows(model, attended, plan.tp) * passes
     return Load(
         tokens=tokens,
         scores=tokens * scores,

@@ -144,9 +144,7 @@ def costs(terms: Terms, layout: Layout, links: Links) -> Costs:
     # Attributes of an empty object: a call with 40 arguments takes several times as long.
     found = Costs.__new__(Costs)
     found.seq_tokens = layout.seq / layout.cp
-    found.unknown = links.unknown
-    if not always_zero(links.expert_unknown):
-        found.unknown = links.unknown + links.expert_unknown * terms.moe
+    found.unknown = links.unknown + links.expert_unknown * terms.moe
     _layer(found, terms, layout)
     _scores(found, terms, layout)
     _share(found, terms, layout)
@@ -164,33 +162,26 @@ def costs(terms: Terms, layout: Layout, links: Links) -> Costs:
 
 def _layer(found: Costs, terms: Terms, layout: Layout) -> None:
     """Time of a layer forward per token, without attention scores."""
-    share, wide, stream = 1.0 / layout.tp, terms.wide, terms.stream
+    share = 1.0 / layout.tp
     beyond = layout.expert_load - 1.0
     # KV heads are split, and replicated where there are fewer than ranks; a latent cache counts as one head.
     replicated = ceil(terms.kv_heads / layout.tp) * layout.tp / terms.kv_heads - 1.0
-    token = terms.matmul + replicated * terms.repeated
-    if not always_zero(terms.local_repeated):
-        local = ceil(terms.local_kv_heads / layout.tp) * layout.tp / terms.local_kv_heads - 1.0
-        token = token + local * terms.local_repeated
-    token = share * token
-    if not always_zero(beyond):
-        token = token + share * beyond * terms.routed_matmul
-    if not always_zero(wide):
-        # Ranks that split an expert have the same copies.
-        routed = share * (layout.expert_load * layout.expert_split * terms.routed_wide + beyond * terms.routed_split)
-        token = token + (wide + share * terms.split + routed) * ACTIVATION_BYTES
-    if not always_zero(stream):
-        # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
-        token = token + (1.0 + layout.sequence_parallel * (share - 1.0)) * (stream * ACTIVATION_BYTES)
-    found.token = token
+    local_replicated = ceil(terms.local_kv_heads / layout.tp) * layout.tp / terms.local_kv_heads - 1.0
+    projected = replicated * terms.repeated + local_replicated * terms.local_repeated
+    matmul = share * (terms.matmul + projected + beyond * terms.routed_matmul)
+    # Ranks that split an expert have the same copies.
+    routed = share * (layout.expert_load * layout.expert_split * terms.routed_wide + beyond * terms.routed_split)
+    operands = (terms.wide + share * terms.split + routed) * ACTIVATION_BYTES
+    # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
+    norms = terms.stream * ACTIVATION_BYTES / layout.sequence_split
+    found.token = matmul + operands + norms
 
 
 def _scores(found: Costs, terms: Terms, layout: Layout) -> None:
     """Time of attention scores of a layer forward per token, and backward relative to forward."""
     scores = context(terms, layout.seq, layout.flash) * terms.score
-    if not always_zero(score_byte := terms.score_byte):
-        scores = scores + (1.0 - layout.flash) * (layout.seq * (score_byte * ACTIVATION_BYTES))
-    found.scores = scores / layout.tp
+    written = where(layout.flash > 0, 0.0, layout.seq * (terms.score_byte * ACTIVATION_BYTES))
+    found.scores = (scores + written) / layout.tp
 
     # Flash attention computes them again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
     found.scores_backward = 2.0 + 0.5 * layout.flash
@@ -199,17 +190,11 @@ def _scores(found: Costs, terms: Terms, layout: Layout) -> None:
 def _share(found: Costs, terms: Terms, layout: Layout) -> None:
     """Coefficients that need no link and depend on few fields."""
     share = 1.0 / layout.tp
-    weights: Number = 0.0
-    if not always_zero(terms.wide):
-        routed = terms.expert_weight / (layout.ep * layout.expert_split)
-        weights = (terms.weight * share + routed) * ACTIVATION_BYTES
+    expert_ranks = layout.ep * layout.expert_split
+    found.weights = (terms.weight * share + terms.expert_weight / expert_ranks) * ACTIVATION_BYTES
     # No pass of a layer is shorter than reading its weights; with few tokens that is more than their multiplication.
-    read = terms.read * share
-    if not always_zero(terms.routed_read):
-        # Of the routed experts at least as many as one token is sent to, spread over the expert-parallel ranks.
-        read = read + terms.routed_read / (layout.ep * layout.expert_split)
-    read = read * layout.compute_bytes
-    found.weights = weights
+    # Of the routed experts at least as many as one token is sent to, spread over the expert-parallel ranks.
+    read = (terms.read * share + terms.routed_read / expert_ranks) * layout.compute_bytes
     found.head = share * terms.head
     found.full = layout.recomputed_share
     found.selective = layout.recomputes_scores
@@ -261,19 +246,13 @@ def _ends(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
 
 def _all_reduce(layout: Layout, links: Links) -> Number:
     """Time of a byte of an all-reduce over tensor-parallel ranks: with sequence parallelism it is two collectives."""
-    saved = links.tensor_saved
-    return links.tensor_byte if always_zero(saved) else links.tensor_byte - (1.0 - layout.sequence_parallel) * saved
+    return links.tensor_byte - where(layout.sequence_parallel > 0, 0.0, links.tensor_saved)
 
 
 def _context(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
     """Ring exchange of keys and values, forward."""
-    if always_zero(layout.cp - 1.0):
-        found.context_each = 0.0
-        found.context_token = 0.0
-        return
     keys = terms.keys / smaller(layout.tp, terms.kv_heads)
-    if not always_zero(terms.local_keys):
-        keys = keys + terms.local_keys / smaller(layout.tp, terms.local_kv_heads)
+    keys = keys + terms.local_keys / smaller(layout.tp, terms.local_kv_heads)
     cache = terms.hidden * ACTIVATION_BYTES * (layout.cp * keys)
     found.context_each = links.ring_each
     found.context_token = links.ring_byte * cache
@@ -281,17 +260,8 @@ def _context(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
 
 def _experts(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
     """All-to-all of tokens to their experts and back, forward and backward, as often as all-reduces."""
-    if always_zero(moe := terms.moe) or always_zero(layout.ep - 1.0):
-        found.expert_each = 0.0
-        found.expert_token = 0.0
-        return
-    rounds = (4.0 + 2.0 * layout.recomputed_share) * moe
-    message = terms.hidden * ACTIVATION_BYTES * layout.expert_load / layout.tp
-    message = (
-        message
-        if type(layout.dispatch_ratio) is float and layout.dispatch_ratio == 1.0
-        else layout.dispatch_ratio * message
-    )
+    rounds = (4.0 + 2.0 * layout.recomputed_share) * terms.moe
+    message = layout.dispatch_ratio * (terms.hidden * ACTIVATION_BYTES * layout.expert_load / layout.tp)
     byte = byte_time(links.exchange, terms.active, layout.per_node, reach(links.exchange, layout.node_limit))
     each = links.expert_each + terms.dispatch * smaller(layout.ep - 1.0, 1.0)
     found.expert_each = rounds * each
@@ -309,12 +279,10 @@ def _pipeline(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
     gathered = (1.0 - layout.sequence_parallel) * smaller(layout.pp - 1.0, 1.0)
     each = links.send_each + gathered * links.tensor_each
     token = size * (links.send_byte / layout.tp + gathered * links.tensor_byte)
-    if not always_zero(overlap := terms.pipeline_overlap):
-        # Between the passes of one model chunk a stage computes others.
-        exposed = 1.0 - overlap * smaller(layout.interleave - 1.0, 1.0)
-        each, token = exposed * each, exposed * token
-    found.send_each = each
-    found.send_token = token
+    # Between the passes of one model chunk a stage computes others.
+    exposed = 1.0 - terms.pipeline_overlap * smaller(layout.interleave - 1.0, 1.0)
+    found.send_each = exposed * each
+    found.send_token = exposed * token
 
 
 def _schedule(found: Costs, layout: Layout) -> None:
@@ -373,16 +341,12 @@ def _data(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
     layer = terms.kept * share
     # Where the optimizer is sharded, gradients are reduce-scattered, else all-reduced.
     whole = 1.0 - layout.shards_optimizer
-    byte = links.data_byte
-    byte = byte if always_zero(links.data_saved) else byte - whole * links.data_saved
-    layer_byte = layer * byte
-    if not always_zero(elements := terms.routed):
-        routed = elements / (layout.ep * layout.expert_split)
-        part_byte = links.part_byte
-        part_byte = part_byte if always_zero(links.part_saved) else part_byte - whole * links.part_saved
-        layer_byte = layer_byte + part_byte * routed
-        # Experts are sharded over fewer ranks, since each expert-parallel rank has its own.
-        layer = layer + routed + layout.shards_optimizer * (layout.ep * layout.expert_split * share - 1.0) * routed
+    byte, part_byte = links.data_byte - whole * links.data_saved, links.part_byte - whole * links.part_saved
+    expert_ranks = layout.ep * layout.expert_split
+    routed = terms.routed / expert_ranks
+    layer_byte = layer * byte + part_byte * routed
+    # Experts are sharded over fewer ranks, since each expert-parallel rank has its own.
+    layer = layer + routed + layout.shards_optimizer * (expert_ranks * share - 1.0) * routed
     data_byte = larger(stages * layer_byte, last * layer_byte + ends * byte)
     parameters = larger(stages * layer, last * layer + ends)
     found.data_byte = data_byte

@@ -114,7 +114,7 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
     """
     tokens = microbatch * costs.seq_tokens
     full, selective, fill = costs.full, costs.selective, costs.fill
-    split = 0.0 if always_zero(fill) else smaller(fill, 1.0)
+    split = smaller(fill, 1.0)
     forward, backward, weights, scores = passes_of_layer(costs, tokens)
     redone = full * forward + selective * scores
 
@@ -132,9 +132,7 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
         tensor_forward = tensor_forward - hidden
     # Keys and values go around the ring forward; they and their gradients backward; once more under recompute.
     context_forward = _carried(costs.context_each, costs.context_token, tokens)
-    context = context_forward
-    if not always_zero(context_forward):
-        context = (rounds + (1.0 + selective)) * context_forward
+    context = (rounds + (1.0 + selective)) * context_forward
     work = forward + backward
     rest = work + redone + tensor + context
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
@@ -200,14 +198,11 @@ def least_time(costs: Costs, microbatch: Number, microbatches: Number) -> Number
     work = forward + backward + (costs.full * forward + costs.selective * scores)
     rounds = 2.0 + costs.full
     tensor = rounds * _carried(costs.tensor_each, costs.tensor_token, tokens)
-    if not always_zero(overlap := costs.tensor_overlap):
-        tensor = larger(tensor - overlap * work, 0.0)
+    tensor = larger(tensor - costs.tensor_overlap * work, 0.0)
     context = _carried(costs.context_each, costs.context_token, tokens)
     whole = work + tensor + (rounds + (1.0 + costs.selective)) * context
     expert = _carried(costs.expert_each, costs.expert_token, tokens)
-    if not (always_zero(overlap := costs.expert_overlap) or always_zero(expert)):
-        expert = larger(expert - overlap * whole, 0.0)
-    whole = whole + expert
+    whole = whole + larger(expert - costs.expert_overlap * whole, 0.0)
     pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
     ends = (1.0 + costs.mtp) * _carried(costs.ends_each, costs.ends_token, tokens)
     later = larger(tokens * costs.head + ends - (costs.missing_layers - costs.mtp) * whole, 0.0)
@@ -241,7 +236,7 @@ class Stage:
 
 def _carried(call: Number, token: Number, tokens: Number) -> Number:
     """The time of a collective over ``tokens`` tokens."""
-    return call if type(token) is float and not token else call + tokens * token
+    return call + tokens * token
 
 
 def _all_to_all(expert: Number, rest: Number, overlap: Number, rounds: Number) -> tuple[Number, Number, Number]:
@@ -275,11 +270,8 @@ def passes_of_layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Numbe
     weights = tokens * costs.token + costs.weights
     forward = weights + scores
     backward = 2.0 * weights + costs.scores_backward * scores
-    forward_minimum, backward_minimum = costs.forward, costs.backward
-    if not (always_zero(forward_minimum) and always_zero(backward_minimum)):
-        forward, launched = larger(forward, forward_minimum), larger(backward, backward_minimum)
-        weights, backward = weights + 0.5 * (launched - backward), launched
-    return forward, backward, weights, scores
+    launched = larger(backward, costs.backward)
+    return larger(forward, costs.forward), launched, weights + 0.5 * (launched - backward), scores
 
 
 def passes_of_output(head: Number, ends: Number) -> tuple[Number, Number]:
@@ -452,7 +444,7 @@ def _data(
         return times
     repeated, whole = gradients + costs.gathered * weights, available * layer.whole
     others = scattered * (microbatches - 1.0)
-    beside = 0.0 if always_zero(split) else split * available
+    beside = split * available
     return [
         time + _exposed(others * repeated, others * (n * whole) + beside * idle, exposed)
         for time, (n, idle) in zip(times, stages, strict=True)
@@ -462,4 +454,4 @@ def _data(
 def _exposed(time: Number, behind: Number, share: Number) -> Number:
     """What of a collective does not overlap, and at least a share of it."""
     excess = time - behind
-    return larger(excess, 0.0) if type(share) is float and not share else larger(time * share, excess)
+    return larger(time * share, excess)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, smaller
 
 if TYPE_CHECKING:
@@ -209,10 +208,7 @@ def context(terms: Terms, seq: Number, flash: Number = 1.0) -> Number:
     unwindowed = seq * (1.0 - causal_half)
     keys = terms.full * unwindowed
     for share, limit in ((terms.windowed, terms.window), (terms.picked, terms.chosen)):
-        if not always_zero(share):
-            window = smaller(limit, seq)
-            # With a window w each token attends to w keys, but for the first w tokens, which attend to w/2 on average.
-            keys = keys + share * (window - causal_half * window * window / seq)
-    if always_zero(terms.index):
-        return keys if always_zero(terms.recurrence) else keys + terms.recurrence
+        window = smaller(limit, seq)
+        # With a window w each token attends to w keys, but for the first w tokens, which attend to w/2 on average.
+        keys = keys + share * (window - causal_half * window * window / seq)
     return keys + (terms.index * unwindowed + terms.recurrence)
