@@ -14,7 +14,7 @@ from trnspec.evaluators.collective_model import of_collective
 from trnspec.evidence import IDEAL as NO_LOSSES
 from trnspec.evidence import UsedFigure
 from trnspec.perf import frameworks
-from trnspec.perf.calibration.fits.collectives import collective_inputs
+from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.collectives import closed_forms, library
 from trnspec.perf.collectives.bounds import Bound, bound

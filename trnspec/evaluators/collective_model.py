@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trnspec.evaluation.result import Assumption
-from trnspec.perf.calibration.fits.collectives import collective_inputs
+from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.collectives.library import timed
 from trnspec.perf.lowering.calibrated import calibrated, serving_of
 from trnspec.perf.lowering.efficiency import IDEAL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import ceil
 from typing import TYPE_CHECKING
 
 import attrs
@@ -39,6 +40,12 @@ def training_inputs(d: Dimensions, layout: Layout) -> Inputs:
         "tokens_per_rank": layout.microbatch * layout.seq / layout.cp,
         **{name: float(getattr(layout, name)) for name in ("tp", "pp", "cp", "ep", "ranks", "global_batch")},
     }
+
+
+def collective_inputs(system: System, size: float, ranks: float) -> Inputs:
+    """The inputs of a collective, by the names of :class:`trnspec.model.calibration.FittedOn`."""
+    near = max((level.ranks for level in system.levels if level.name != "network"), default=system.ranks_per_chip)
+    return {"size": max(size, 1.0), "ranks": ranks, "servers": float(ceil(ranks / near))}
 
 
 def serving_inputs(d: Dimensions, plan: Deployment) -> Inputs:

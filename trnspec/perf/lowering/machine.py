@@ -143,7 +143,7 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
     for name in SLOTS:
         level, inside = by_name.get(name), levels[-1].share if levels else 1.0
         fitted_hop = efficiency.network_hop if name == "network" else efficiency.hop
-        chips_inside = levels[0].share / inside if len(levels) > 1 else 1.0
+        chips_inside = levels[0].share / inside if name == "ultraserver" and inside else 1.0
         # Servers are joined by one fabric, or an UltraServer is: the dimensions within a server are its own.
         below = by_name.get("server") if name == "ultraserver" else None
         chips_below = 1.0 if below is None else below.ranks / system.ranks_per_chip

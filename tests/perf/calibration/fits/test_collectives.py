@@ -13,12 +13,12 @@ from trnspec.api import load
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.document import document, printed_learned
+from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.fits.collectives import (
     LIBRARIES,
     SIZES,
     FittedLibrary,
     arrays,
-    collective_inputs,
     fit_collectives,
     times,
 )

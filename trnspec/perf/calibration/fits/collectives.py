@@ -15,7 +15,7 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fit_range import EXPONENT
+from trnspec.perf.calibration.fit_range import EXPONENT, collective_inputs
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.fits.prior import TYPICAL, Learned, Prior, posterior
 from trnspec.perf.calibration.fits.solver import minimize
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.collectives.library import Algorithm
-    from trnspec.perf.lowering.system import System
 
 _RINGS: tuple[Kind, ...] = ("all-reduce", "all-gather", "reduce-scatter", "broadcast")
 _REDUCE: tuple[Kind, ...] = ("all-reduce",)
@@ -309,12 +308,6 @@ def _ends(errors: Any) -> tuple[float, float]:
 
 def _range(values: Sequence[float]) -> str:
     return f"{{low: {min(values):.0f}, high: {max(values):.0f}}}"
-
-
-def collective_inputs(system: System, size: float, ranks: float) -> dict[str, float]:
-    """The inputs of a collective, by the names of :class:`trnspec.model.calibration.FittedOn`."""
-    near = max((level.ranks for level in system.levels if level.name != "network"), default=system.ranks_per_chip)
-    return {"size": max(size, 1.0), "ranks": ranks, "servers": float(np.ceil(ranks / near))}
 
 
 def fit_collectives(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fits.collectives import BASE, collective_inputs, fit_collectives
+from trnspec.perf.calibration.fit_range import collective_inputs
+from trnspec.perf.calibration.fits.collectives import BASE, fit_collectives
 from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
 from trnspec.perf.calibration.measured.tables import Skipped
 from trnspec.perf.calibration.scores.score import Scored
