@@ -54,8 +54,8 @@ def run(*command: str | Path) -> Run:
 
 
 def trnspec(*paths: Path) -> Run:
-    """Check documents."""
-    return run(sys.executable, "-m", "trnspec", "validate", "--skip-others", *paths)
+    """Check documents; they are copies of one document, which TRN208 would say of each."""
+    return run(sys.executable, "-m", "trnspec", "validate", "--skip-others", "--ignore", "TRN208", *paths)
 
 
 def others(*paths: Path) -> Run:

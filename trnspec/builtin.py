@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trnspec.checks.codes import CODES
 from trnspec.checks.rules import (
+    copies,
     dates,
     derived,
     measurements,
@@ -35,6 +36,7 @@ plugin = Plugin(
         names.name_file_mismatch,
         names.name_family_mismatch,
         names.name_version_mismatch,
+        copies.copied_document,
         provenance.unsourced_figure,
         provenance.misplaced_claim,
         provenance.conflict_without_verdict,
