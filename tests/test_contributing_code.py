@@ -223,14 +223,14 @@ def test_evaluator_option(scratch) -> None:
         '        metadata=_schedule("Share of the pipeline bubble that is used.", "SHARE", minimum=0, maximum=1),\n'
         "    )\n",
     )
-    scratch.insert(layout, "    uneven: bool = False\n", "    bubble_fill: float = 0.0\n")
+    scratch.insert(layout, "    uneven: Number = False\n", "    bubble_fill: Number = 0.0\n")
     scratch.insert(
         layout, "        uneven: Whether stages", "        bubble_fill: Share of the pipeline bubble that is used.\n"
     )
     scratch.replace(
         layout,
-        "        plan.bubble, plan.deferred = bubble\n",
-        "        plan.bubble, plan.deferred = bubble\n        plan.bubble *= 1.0 - self.bubble_fill\n",
+        '"bubble") / self.interleave\n',
+        '"bubble") / self.interleave * (1.0 - self.bubble_fill)\n',
     )
     made_as_stated(scratch, "evaluator option")
     inputs = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*4", "seq": 2048, "global_batch": 64, "tp": 8, "pp": 4}

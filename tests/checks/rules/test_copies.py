@@ -11,7 +11,7 @@ from rules_world import KNOWN, findings, rule
 
 from trnspec.api import graph as load
 from trnspec.api import validate
-from trnspec.checks.rules.copies import _content, _share
+from trnspec.checks.rules.names import _content, _share
 from trnspec.checks.runner import run
 from trnspec.loading.files import shipped
 

@@ -1,21 +1,34 @@
-"""Names of documents, files and families."""
+"""Identity of documents: the names of documents, files and families, and copies under another name."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter, defaultdict
+from itertools import combinations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from trnspec.diagnostics import Severity
+from trnspec.graph.graph import at
+from trnspec.model.calibration import Calibration
 from trnspec.model.core import Core
 from trnspec.model.link import Link
+from trnspec.model.measurements import Measurements
+from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
+from trnspec.model.source import Source
+from trnspec.model.transformers.model import Model
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+
+    Content = frozenset[tuple[str, str]]
+    """The values of a document with their paths below ``spec``, and its claims."""
 
 
 @rule("TRN205", "name-file-mismatch", over=object, local=True)
@@ -140,3 +153,166 @@ def name_version_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     if named and version and not set(named) & set(version):
         message = f"the version is {node.spec.version}, but the name of the document has {named[0]}"
         yield Finding(("spec", "version"), message, f"write {named[0]}, or rename the document")
+
+
+SHARE = 0.84
+"""Least share of equal values and claims of a copy. Of the catalogs, two sizes of a server share up to 0.73 of them."""
+
+LEAST = 12
+"""Least number of values of two documents that are compared by the share of equal ones."""
+
+LEAST_EQUAL = 3
+"""Least number of values of two documents that are compared for equality."""
+
+
+@rule("TRN208", "copied-document", severity=Severity.WARNING, local=True)
+def copied_document(graph: Graph) -> Iterator[Finding]:
+    """A document whose values and claims are those of another document of its kind.
+
+    Why:
+        The next generation is often written in a copy of the document of the last one. A value that is left as it was is
+        that of another product, with a source that does not state it. Sizes of a family differ in more than a sixth of
+        their values and claims; models of one architecture have different publications, or one is the ``base`` of the
+        other. A page that was read at two dates is two sources with two versions.
+
+    Example:
+        ```yaml
+        # file: links/cable-v1.yaml
+        api_version: trnspec/v1
+        kind: Link
+        metadata: {name: cable-v1, title: Example}
+        spec: {connects: chips, version: v1, technology: copper}
+        # file: links/cable-x.yaml
+        api_version: trnspec/v1
+        kind: Link
+        metadata: {name: cable-x, title: Example}
+        spec: {connects: chips, version: v1, technology: copper}  #! TRN208
+        ```
+
+    Instead:
+        ```yaml
+        # file: links/cable-v1.yaml
+        api_version: trnspec/v1
+        kind: Link
+        metadata: {name: cable-v1, title: Example, aliases: [cable-x]}
+        spec: {connects: chips, version: v1, technology: copper}
+        ```
+
+    Source:
+        The pairs of similar documents in the catalogs of trnspec: the values of two products differ.
+    """
+    for one, other in _copies(graph):
+        node, original = _order(one, other)
+        own, known = _content(node), _content(original)
+        changed = sorted({path for path, _ in own ^ known if path})
+        total = len(own | known)
+        see = (at(original, ("spec",), key=True, text=original.name),)
+        if not changed and own == known:
+            message = f"it has the same content as {original.name}"
+            hint = f"write {node.name} among the aliases of {original.name}, or remove one of the two"
+        else:
+            paths = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
+            message = (
+                f"{len(own & known)} of {total} values and claims are those of {original.name}; other values: {paths}"
+            )
+            hint = f"correct the values that are still those of {original.name}, and their sources"
+        yield Finding(("spec",), message, hint, see, node, key=True)
+    yield from _same_version(graph)
+
+
+def _copies(graph: Graph) -> Iterator[tuple[Node[Any], Node[Any]]]:
+    """Pairs of documents of one kind of which one is a copy of the other, each document with the most similar one."""
+    by_kind: dict[str, list[Node[Any]]] = defaultdict(list)
+    for node in graph:
+        if not node.is_of(Source, Calibration, Measurements):
+            by_kind[node.kind].append(node)
+    focus = {node.name for node in graph.focused()}
+    for nodes in by_kind.values():
+        if not any(node.name in focus for node in nodes):
+            continue
+        contents = {node.name: _content(node) for node in nodes}
+        known = {node.name: node for node in nodes}
+        found: dict[str, tuple[float, str]] = {}
+        for one, other in _candidates(contents):
+            if (one in focus or other in focus) and not _is_variant(known[one], known[other]):
+                share = _share(contents[one], contents[other])
+                least = LEAST_EQUAL if share == 1 else LEAST
+                if share >= SHARE and len(contents[one] | contents[other]) >= least:
+                    later = _order(known[one], known[other])[0].name
+                    found[later] = max(found.get(later, (0.0, "")), (share, other if later == one else one))
+        yield from ((known[name], known[original]) for name, (_, original) in found.items())
+
+
+def _candidates(contents: Mapping[str, Content]) -> Iterator[tuple[str, str]]:
+    """Pairs that may share :data:`SHARE` of their values: equal ones, and those that share one of their rarest values.
+
+    Of two sets with that share, the rarest values of each, one more than may differ, have one in common.
+    """
+    alike: dict[Content, list[str]] = defaultdict(list)
+    for name, content in contents.items():
+        alike[content].append(name)
+    for first, *others in alike.values():
+        yield from ((first, other) for other in others)
+    counts = Counter(value for content in alike for value in content)
+    users: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for content, (name, *_) in alike.items():
+        rarest = sorted(content, key=lambda value: (counts[value], value))
+        for value in rarest[: len(content) - math.ceil(SHARE * len(content)) + 1]:
+            users[value].append(name)
+    yield from {pair for names in users.values() for pair in combinations(sorted(names), 2)}
+
+
+def _share(one: Content, other: Content) -> float:
+    return len(one & other) / len(one | other)
+
+
+def _is_variant(one: Node[Any], other: Node[Any]) -> bool:
+    """Whether two documents are models of which one states the other as its base, or of two publications."""
+    if not one.is_of(Model):
+        return False
+    bases = {node.spec.base.model.name for node in (one, other) if node.spec.base is not None}
+    return bool(bases & {one.name, other.name}) or one.metadata.source != other.metadata.source
+
+
+def _order(one: Node[Any], other: Node[Any]) -> tuple[Node[Any], Node[Any]]:
+    """The copy and the original: a document that is checked is a copy of one that is not, else the later name."""
+    first, second = sorted((one, other), key=lambda node: (node.target, _natural(node.name)))
+    return second, first
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """A key that sorts ``v10`` after ``v9``."""
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def _content(node: Node[Any]) -> Content:
+    data = node.document.data or {}
+    stated = data.get("claims")
+    claims = (("", repr(claim)) for claim in stated) if isinstance(stated, list) else ()
+    return frozenset((*_leaves(data.get("spec"), ("spec",)), *claims))
+
+
+def _leaves(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _leaves(item, (*path, index))
+    else:
+        yield dotted(path), repr(value)
+
+
+def _same_version(graph: Graph) -> Iterator[Finding]:
+    """Sources with the same address and version, which one reading of a page cannot have twice."""
+    by_address: dict[tuple[str, str | None], list[Node[Source]]] = defaultdict(list)
+    for source in graph.of(Source) if graph.focused(Source) else ():
+        if source.spec.address is not None:
+            by_address[str(source.spec.address), source.spec.version].append(source)
+    for sources in by_address.values():
+        original, *copies = sorted(sources, key=lambda node: (node.target, node.spec.as_of, _natural(node.name)))
+        for copy in copies:
+            message = f"it has the address and the version of {original.name} ({original.spec.as_of})"
+            hint = f"write the address or the version that was read on {copy.spec.as_of}, or remove one of the two"
+            see = (at(original, ("spec", "address")),)
+            yield Finding(("spec", "address"), message, hint, see, copy)
