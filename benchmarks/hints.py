@@ -10,10 +10,9 @@ import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from slips import result_of, sampled
-
+from tests.support.slips import result_of, sampled
 from trnspec.api import graph as load
 from trnspec.api import registry
 

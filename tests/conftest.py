@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import settings
-from kept_documents import keep
+
+from tests.support.kept_documents import keep
 
 # How long an example takes says something about the machine, which others use as well. Every run draws other examples;
 # --hypothesis-profile=thorough draws many at once.

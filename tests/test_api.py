@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from running import ROOT
 
+from tests.support.programs import ROOT
 from trnspec.api import Selection, load_documents, registry, select, validate
 from trnspec.checks.runner import check
 from trnspec.errors import UsageError

@@ -6,7 +6,7 @@ import ast
 import re
 from collections import Counter
 
-from running import ROOT
+from tests.support.programs import ROOT
 
 DEFINED = (ast.FunctionDef, ast.ClassDef)
 KNOWN = {

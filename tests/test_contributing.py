@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from contributing_rows import made_as_stated
-from scratch import Scratch
 
+from tests.support.programs import Scratch, made_as_stated
 from trnspec.plugins.scaffold.writer import files
 
 

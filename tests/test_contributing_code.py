@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from contributing_rows import made_as_stated
-from running import ROOT
-from scratch import Scratch
+
+from tests.support.programs import ROOT, Scratch, made_as_stated
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import ast
 import re
 
 import pytest
-from contributing_rows import ROWS
-from running import ROOT
 
+from tests.support.programs import ROOT, ROWS
 from trnspec.plugins.scaffold.writer import KINDS, files
 
 REQUIRED = {

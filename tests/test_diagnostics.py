@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.running import ROOT
+from tests.support.programs import ROOT
 from trnspec import errors
 from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity, did_you_mean, in_plugin, nearest
 from trnspec.errors import QuantityError, TrnspecError, UnknownNameError, UsageError

@@ -10,9 +10,9 @@ from pathlib import Path
 import attrs
 import pytest
 from click import Command as ClickCommand
-from running import ROOT
 
 import trnspec
+from tests.support.programs import ROOT
 from trnspec import Amount, Quantity, QuantityError, TrnspecError
 from trnspec.api import registry
 from trnspec.perf.sweep.batch import Top, estimators, sweep

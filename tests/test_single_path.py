@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import ROOT, environment
+
+from tests.support.programs import ROOT, environment
 
 PACKAGE = ROOT / "trnspec"
 CHIP = ROOT / "catalog" / "chips" / "trainium2.yaml"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 import pytest
-from running import ROOT
 
+from tests.support.programs import ROOT
 from trnspec.api import registry
 from trnspec.cli import group
 

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from elsewhere import Elsewhere, built
-from running import ROOT, environment
+
+from tests.support.programs import ROOT, Elsewhere, built, environment
 
 BIN = Path(sys.executable).parent
 RIGHT = ROOT / "tests" / "typing" / "revealed.py"

@@ -10,9 +10,9 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
-from elsewhere import wheel as built_wheel
-from running import ROOT
 
+from tests.support.programs import ROOT
+from tests.support.programs import wheel as built_wheel
 from trnspec._version import __version__
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from asking import CAT
-from running import ROOT
 
 import trnspec
+from tests.support.programs import CAT, ROOT
 from trnspec.catalog import frames
 from trnspec.errors import UsageError
 

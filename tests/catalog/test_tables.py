@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 import pytest
-from asking import CAT, GRAPH
 
 import trnspec
+from tests.support.programs import CAT, GRAPH
 from trnspec.catalog.tables import Table, tables
 from trnspec.model.kinds import BUILTIN
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rules_world import KNOWN
 
+from tests.support.rules import KNOWN
 from trnspec.checks import baseline
 from trnspec.checks.baseline import Baseline, accepting, read, without
 from trnspec.checks.runner import Checked, check

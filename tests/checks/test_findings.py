@@ -20,9 +20,7 @@ import pytest
 # Run as a program, too.
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from checked_catalog import checked, described, files, slips
-from rules_world import KNOWN, beside, shipped
-
+from tests.support.rules import KNOWN, beside, checked, described, files, shipped, slips
 from trnspec.checks.runner import run
 from trnspec.testing.helpers import examples, split
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rules_world import KNOWN
 
+from tests.support.rules import KNOWN
 from trnspec.checks import fixes
 from trnspec.checks.fixes import Fixed, fix
 from trnspec.loading.pipeline import load_document

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 import pytest
-from slips import CAUSES, result_of, sampled, slips
 
+from tests.support.slips import CAUSES, result_of, sampled, slips
 from trnspec.api import graph as load
 from trnspec.api import registry
 

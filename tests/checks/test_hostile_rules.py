@@ -11,9 +11,9 @@ from collections import Counter
 
 import pytest
 from attrs import evolve
-from catalogs import KNOWN, document, source
-from running import ROOT, environment
 
+from tests.support.programs import ROOT, environment
+from tests.support.rules import KNOWN, document, source
 from trnspec.checks.runner import check
 from trnspec.errors import UsageError
 from trnspec.loading.pipeline import load_document

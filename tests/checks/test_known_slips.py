@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mutations import Change, changed, findings
 
+from tests.support.mutations import Change, changed, findings
 from trnspec.api import graph as load
 from trnspec.api import registry
 

@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from attrs import evolve, frozen
-from mutations import (
+
+from tests.checks.power_changes import power_changes
+from tests.checks.price_changes import price_changes
+from tests.support.mutations import (
     KINDS,
     Change,
     Outcome,
+    Statement,
     changed,
     changes,
     claimed,
@@ -25,12 +29,9 @@ from mutations import (
     first_findings,
     outcome,
     sites,
+    statement_changes,
 )
-from power_changes import power_changes
-from price_changes import price_changes
-from running import ROOT
-from statement_changes import Statement, statement_changes
-
+from tests.support.programs import ROOT
 from trnspec.api import graph as load
 from trnspec.api import registry, validate
 from trnspec.graph.graph import Graph

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 from attrs import evolve
-from printed_facts import FIVE, PATHS, documents, facts, noted, place
 
+from tests.support.printed_facts import FIVE, PATHS, documents, facts, noted, place
 from trnspec.api import graph as load
 
 FACTS = facts()

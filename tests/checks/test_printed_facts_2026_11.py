@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from printed_facts import sayings
 
+from tests.support.printed_facts import sayings
 from trnspec.api import graph as load
 from trnspec.errors import QuantityError
 from trnspec.quantities.quantity import Quantity, parse

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rules_world import KNOWN
-
+from tests.support.rules import KNOWN
 from trnspec.checks.runner import check
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.settings import Settings

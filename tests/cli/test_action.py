@@ -10,8 +10,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from running import ROOT
 
+from tests.support.programs import ROOT
 from trnspec.yaml import read_text
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import io
 import json
 
 import pytest
-from running import Here
 
 import trnspec
+from tests.support.programs import Here
 
 CATALOG = trnspec.load()
 TRAINING = ("eval", "training", "--model", "llama-3.1-8b", "--on", "trn2.48xlarge*2", "--seq", "4096", "--global-batch",

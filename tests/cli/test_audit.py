@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from running import DATA, Here, apart
+
+from tests.support.programs import DATA, Here, apart
 
 
 @pytest.fixture

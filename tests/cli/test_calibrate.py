@@ -8,9 +8,9 @@ import re
 import sys
 
 import pytest
-from engine_catalogs import everything
-from running import ROOT, Here, apart
 
+from tests.support.engine import everything
+from tests.support.programs import ROOT, Here, apart
 from trnspec.api import load, validate
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration

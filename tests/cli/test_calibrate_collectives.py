@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from evaluator_samples import keywords
-from running import Here
 
+from tests.support.evaluations import keywords
+from tests.support.programs import Here
 from trnspec.api import load
 from trnspec.evaluators.collective import run
 from trnspec.loading.files import shipped

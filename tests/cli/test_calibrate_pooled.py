@@ -6,9 +6,9 @@ import csv
 from pathlib import Path
 
 import pytest
-from engine_catalogs import FOLDERS
-from running import Here
 
+from tests.support.engine import FOLDERS
+from tests.support.programs import Here
 from trnspec.loading.files import shipped
 
 OPTIONS = [arg for folder in FOLDERS for arg in ("--catalog", folder)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from catalogs import document, graph, source
-from git_repository import git
 
+from tests.support.programs import git
+from tests.support.rules import document, graph, source
 from trnspec.catalog.versions.editions import FOLDER, freeze, write
 from trnspec.cli.catalogs import label, of_folder, of_revision, open_catalog
 from trnspec.errors import TrnspecError, UsageError

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from running import Here
+
+from tests.support.programs import Here
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from running import ROOT, Here
+
+from tests.support.programs import ROOT, Here
 
 OVERLAY = """
 change:

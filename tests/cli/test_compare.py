@@ -7,8 +7,8 @@ import io
 import json
 
 import pytest
-from running import Here
 
+from tests.support.programs import Here
 from trnspec import load
 
 CATALOG = load()

@@ -8,8 +8,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from running import ROOT, Here, command, environment
 
+from tests.support.programs import ROOT, Here, command, environment
 from trnspec.api import graph
 from trnspec.plugins.builtin_commands import LISTED
 

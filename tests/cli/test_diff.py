@@ -6,7 +6,8 @@ import json
 import shutil
 
 import pytest
-from running import ROOT, Here, apart
+
+from tests.support.programs import ROOT, Here, apart
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import json
 import shutil
 
 import pytest
-from running import ROOT, Here
 
+from tests.support.programs import ROOT, Here
 from trnspec.catalog.versions.editions import verify
 
 

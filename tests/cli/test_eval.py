@@ -8,10 +8,10 @@ import json
 import re
 
 import pytest
-from evaluator_samples import CALLS, install
-from running import ROOT, Here
 
 import trnspec
+from tests.support.evaluations import CALLS, install
+from tests.support.programs import ROOT, Here
 from trnspec.evaluation.result import Evaluation
 
 SECONDS = 96 * 2**30 / 2.9e12

@@ -9,9 +9,9 @@ import re
 import shlex
 
 import pytest
-from evaluator_samples import install
-from running import Here
 
+from tests.support.evaluations import install
+from tests.support.programs import Here
 from trnspec.cli.eval import EvalRequest
 from trnspec.cli.eval_csv import REFUSED, many
 from trnspec.evaluation.page import BOUNDS, IDEAL

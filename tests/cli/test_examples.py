@@ -10,8 +10,8 @@ from importlib.util import find_spec
 
 import click
 import pytest
-from running import DATA, ROOT, Here
 
+from tests.support.programs import DATA, ROOT, Here
 from trnspec.cli import COMMANDS, calibrate_import
 from trnspec.cli.help import GroupedCommand
 

@@ -8,9 +8,8 @@ import json
 import subprocess
 
 import pytest
-from distributions import Site
-from running import ROOT, Here, apart, command, environment
 
+from tests.support.programs import ROOT, Here, Site, apart, command, environment
 from trnspec.api import registry
 from trnspec.model.reflection import ObjectShape
 

@@ -6,10 +6,10 @@ import json
 import re
 
 import pytest
-from engine_catalogs import FOLDERS
-from running import Here, apart
 
 import trnspec
+from tests.support.engine import FOLDERS
+from tests.support.programs import Here, apart
 from trnspec.builtin import plugin
 
 CAT = trnspec.load()

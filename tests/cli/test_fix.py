@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from running import Here
+
+from tests.support.programs import Here
 
 HEAD = "api_version: trnspec/v1\nkind: Chip\nmetadata: {name: acme, title: Acme}\n"
 WAIVED = HEAD.replace("title: Acme}", "title: Acme, allow: [{code: TRN301, reason: ours}]}")

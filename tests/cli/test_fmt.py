@@ -7,7 +7,8 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from running import Here
+
+from tests.support.programs import Here
 
 UNTIDY = "# chip\r\nkind: Link\r\napi_version: trnspec/v1\r\nspec:   {connects: chips} # s\r\nmetadata: {title: T,name: x}\r\n"
 TIDY = "# chip\r\napi_version: trnspec/v1\r\nkind: Link\r\nmetadata: {name: x, title: T}\r\nspec: {connects: chips}  # s\r\n"

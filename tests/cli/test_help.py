@@ -9,8 +9,8 @@ import shutil
 import click
 import pytest
 from click.testing import CliRunner
-from running import DATA, ROOT, Here
 
+from tests.support.programs import DATA, ROOT, Here
 from trnspec.builtin import plugin as builtin
 from trnspec.cli.eval import evaluator_command
 from trnspec.cli.help import GroupedCommand, GroupedOption, folded

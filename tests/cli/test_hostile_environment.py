@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from running import ROOT, Here, command, environment
 
+from tests.support.programs import ROOT, Here, command, environment
 from trnspec.api import validate
 from trnspec.plugins.api import API, Plugin, Registry
 from trnspec.plugins.scaffold.writer import write

@@ -8,8 +8,8 @@ import json
 import re
 
 import pytest
-from running import Here
 
+from tests.support.programs import Here
 from trnspec.api import graph, registry
 
 GRAPH = graph()

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from running import Here, apart
 
+from tests.support.programs import Here, apart
 from trnspec._version import __version__
 from trnspec.cli.dispatch import _message
 from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS, LISTED

@@ -8,8 +8,8 @@ import json
 import shutil
 
 import pytest
-from running import DATA, ROOT, Here
 
+from tests.support.programs import DATA, ROOT, Here
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs.formats import FORMATS, imported
 from trnspec.loading.benchmark_logs.log import Log

@@ -7,8 +7,8 @@ import io
 import click
 import pytest
 from click.testing import CliRunner
-from running import Here
 
+from tests.support.programs import Here
 from trnspec.api import registry, validate
 from trnspec.cli import group
 from trnspec.cli.new_document import Draft, kind_command

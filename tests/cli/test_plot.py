@@ -6,9 +6,9 @@ import json
 import re
 
 import pytest
-from running import DATA, Here
 
 import trnspec
+from tests.support.programs import DATA, Here
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib, the extra plot")
 

@@ -9,7 +9,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from running import ROOT
+
+from tests.support.programs import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ import io
 import json
 
 import pytest
-from running import Here
 
+from tests.support.programs import Here
 from trnspec.api import validate
 
 

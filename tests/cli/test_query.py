@@ -7,9 +7,9 @@ import json
 import shutil
 
 import pytest
-from running import ROOT, Here, apart
 
 import trnspec
+from tests.support.programs import ROOT, Here, apart
 
 QUERY = "server where peak.dense.bf16 >= 3 PFLOPS and memory.capacity > 1 TiB"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from running import ROOT, at_a_terminal, forked
 
+from tests.support.programs import ROOT, at_a_terminal, forked
 from trnspec.text_table import columns_of
 
 

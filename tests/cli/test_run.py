@@ -7,9 +7,9 @@ import io
 import json
 
 import pytest
-from running import Here
 
 import trnspec
+from tests.support.programs import Here
 
 CATALOG = trnspec.load()
 TEXT = """api_version: trnspec/v1

@@ -7,11 +7,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from acme_kinds import install
-from distributions import Site
 from jsonschema import Draft202012Validator
-from running import ROOT, Here
 
+from tests.plugins.acme_kinds import install
+from tests.support.programs import ROOT, Here, Site
 from trnspec.api import registry
 from trnspec.model.json_schema import document_schema
 from trnspec.yaml import read_file

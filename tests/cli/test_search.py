@@ -8,8 +8,8 @@ import json
 from pathlib import Path
 
 import pytest
-from running import Here
 
+from tests.support.programs import Here
 from trnspec.cli import progress
 
 LAYOUTS = ("--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", "1024", "--global-batch", "8", "--top", "3")

@@ -8,8 +8,8 @@ import json
 import shutil
 
 import pytest
-from running import ROOT, Here
 
+from tests.support.programs import ROOT, Here
 from trnspec.api import graph
 from trnspec.graph.facts import facts
 from trnspec.graph.totals import sums

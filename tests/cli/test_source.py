@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from running import Here
 
+from tests.support.programs import Here
 from trnspec import load
 
 CATALOG = load()

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from running import Here, apart, environment
 
 import trnspec
+from tests.support.programs import Here, apart, environment
 
 pytestmark = pytest.mark.slow
 

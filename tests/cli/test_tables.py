@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from running import ROOT
-
+from tests.support.programs import ROOT
 from trnspec.api import registry
 from trnspec.cli.tables import contents
 from trnspec.loading.pipeline import link, load_document

@@ -6,8 +6,8 @@ import csv
 import io
 
 import pytest
-from running import ROOT, Here, apart
 
+from tests.support.programs import ROOT, Here, apart
 from trnspec import load
 
 CATALOG = load()

@@ -9,8 +9,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from running import ROOT, Here, apart, command
-from wires import MARKS, SOUND, WRONG, marks
+
+from tests.support.programs import MARKS, ROOT, SOUND, WRONG, Here, apart, command, marks
 
 
 @pytest.fixture

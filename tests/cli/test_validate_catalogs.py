@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from distributions import Site
-from running import ROOT, Here
-from wires import MARKS, SOUND, WRONG, marks
+
+from tests.support.programs import MARKS, ROOT, SOUND, WRONG, Here, Site, marks
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from running import Here, at_a_terminal, command, environment, forked
-from wires import SOUND, WRONG
+
+from tests.support.programs import SOUND, WRONG, Here, at_a_terminal, command, environment, forked
 
 
 @pytest.fixture

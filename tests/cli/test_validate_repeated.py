@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from running import Result, apart
-from wires import SOUND, WRONG
+
+from tests.support.programs import SOUND, WRONG, Result, apart
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from running import ROOT, Here
 
+from tests.support.programs import ROOT, Here
 from trnspec.api import registry
 from trnspec.cli import watch
 from trnspec.loading.settings import Settings

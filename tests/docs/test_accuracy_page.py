@@ -7,7 +7,8 @@ import json
 import sys
 
 import pytest
-from running import ROOT
+
+from tests.support.programs import ROOT
 
 POINTS, SHARE = 0.02, 0.1
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from docs_runner import Runner, blocks, commands, matches
-from running import ROOT, Here
+
+from tests.support.docs import Runner, blocks, commands, matches
+from tests.support.programs import ROOT, Here
 
 PAGE = ROOT / "docs" / "tutorial" / "ask.md"
 

@@ -7,9 +7,9 @@ import re
 import attrs
 import click
 import pytest
-from docs_runner import Runner, blocks
-from running import ROOT, Here
 
+from tests.support.docs import Runner, blocks
+from tests.support.programs import ROOT, Here
 from trnspec.cli.calibrate import command
 from trnspec.model.calibration import Calibration, Spread
 from trnspec.perf.calibration.fits.training import COVERAGE

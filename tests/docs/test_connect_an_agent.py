@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from docs_runner import Runner, blocks
-from running import ROOT, Here
-
+from tests.support.docs import Runner, blocks
+from tests.support.programs import ROOT, Here
 from trnspec.mcp.server import TOOLS
 
 PAGE = ROOT / "docs" / "how-to" / "connect-an-agent.md"

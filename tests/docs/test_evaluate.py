@@ -8,9 +8,9 @@ import sys
 
 import attrs
 import pytest
-from docs_runner import Runner, blocks
-from running import ROOT, Here
 
+from tests.support.docs import Runner, blocks
+from tests.support.programs import ROOT, Here
 from trnspec.cli.eval import MOST
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evidence import UsedFigure

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 import pytest
-from running import ROOT
 
 import trnspec
+from tests.support.programs import ROOT
 from trnspec.api import registry
 from trnspec.cli import calibrate_import, group
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from running import ROOT
 
 import trnspec
+from tests.support.programs import ROOT
 
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 

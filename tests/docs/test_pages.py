@@ -7,8 +7,9 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from docs_runner import Runner, blocks
-from running import DATA, ROOT, Here
+
+from tests.support.docs import Runner, blocks
+from tests.support.programs import DATA, ROOT, Here
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,9 @@ import re
 
 import attrs
 import pytest
-from running import ROOT
 
 import trnspec
+from tests.support.programs import ROOT
 from trnspec.model.calibration import Calibration
 from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.training.step import PARTS

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from docs_session import Session
-from elsewhere import Elsewhere, with_pytest
-from running import ROOT
+
+from tests.support.docs import Session
+from tests.support.programs import ROOT, Elsewhere, with_pytest
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,9 @@ import shlex
 import shutil
 
 import pytest
-from docs_runner import blocks, commands, matches
-from running import ROOT, Here
+
+from tests.support.docs import blocks, commands, matches
+from tests.support.programs import ROOT, Here
 
 README = ROOT / "README.md"
 

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from running import ROOT
+
+from tests.support.programs import ROOT
 
 PAGE = (ROOT / "docs" / "how-to" / "search-on-a-cluster.md").read_text(encoding="utf-8")
 

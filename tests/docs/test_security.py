@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from running import ROOT
-
+from tests.support.programs import ROOT
 from trnspec.catalog.frames import SQL_MEMORY, SQL_RESULT, SQL_SECONDS
 from trnspec.checks.rules import topology
 from trnspec.cli import eval as eval_

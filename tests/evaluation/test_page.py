@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError

@@ -8,9 +8,9 @@ import math
 from typing import Literal, Optional
 
 import pytest
-from evaluator_samples import RAISED, UNSOUND, install
 
 import trnspec
+from tests.support.evaluations import RAISED, UNSOUND, install
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.inputs import Docstring, Input, docstring, inputs
 from trnspec.evaluation.result import Answer, Evaluation

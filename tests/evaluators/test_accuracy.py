@@ -9,11 +9,11 @@ from statistics import mean, median
 
 import jsonschema
 import pytest
-from engine_catalogs import FOLDERS, everything, shipped
-from evaluator_samples import keywords
-from running import ROOT
 
 import trnspec
+from tests.support.engine import FOLDERS, everything, shipped
+from tests.support.evaluations import keywords
+from tests.support.programs import ROOT
 from trnspec.builtin import plugin as house
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.page import page

@@ -1,9 +1,9 @@
 """The evaluator of collectives: what it answers, what it rests on, and what it refuses."""
 
 import pytest
-from evaluator_samples import keywords
 
 import trnspec
+from tests.support.evaluations import keywords
 from trnspec.errors import QuantityError, RefusalError, UnknownNameError
 from trnspec.evaluation.inputs import inputs
 from trnspec.evaluation.runner import unsound

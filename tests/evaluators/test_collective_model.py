@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from evaluator_samples import keywords
 
 import trnspec
+from tests.support.evaluations import keywords
 from trnspec.evaluators.collective import run as collective_
 from trnspec.evaluators.inference import run as inference_
 from trnspec.evaluators.training import run as training_

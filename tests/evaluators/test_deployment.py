@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
-from engine_catalogs import everything, shipped
 
+from tests.support.engine import everything, shipped
 from trnspec.errors import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, idle, prepare
 from trnspec.perf.lowering.calibrated import Calibrated

@@ -7,10 +7,10 @@ import itertools
 
 import numpy as np
 import pytest
-from engine_catalogs import FOLDERS, shipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.engine import FOLDERS, shipped
 from trnspec.api import load
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.deployment_grid import AXES, grids, sweep

@@ -6,9 +6,9 @@ import math
 
 import pytest
 from attrs import evolve
-from engine_catalogs import FOLDERS as PLUGINS
-from evaluator_samples import keywords
 
+from tests.support.engine import FOLDERS as PLUGINS
+from tests.support.evaluations import keywords
 from trnspec.api import load
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.runner import run as checked

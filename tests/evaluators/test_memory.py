@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from evaluator_samples import keywords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trnspec
+from tests.support.evaluations import keywords
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import inputs
 from trnspec.evaluation.result import Evaluation, Table

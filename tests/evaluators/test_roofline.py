@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from catalogs import document, graph, source
 
+from tests.support.rules import document, graph, source
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
 from trnspec.evaluators.data_types import element_bytes

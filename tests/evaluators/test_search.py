@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from evaluator_samples import keywords
 
 import trnspec
+from tests.support.evaluations import keywords
 from trnspec.builtin import plugin as builtin
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.search import LAYOUT

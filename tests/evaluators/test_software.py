@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from engine_catalogs import shipped
-from evaluator_samples import keywords
 
+from tests.support.engine import shipped
+from tests.support.evaluations import keywords
 from trnspec.errors import UsageError
 from trnspec.evaluation.questions import OptimizerName
 from trnspec.evaluators.memory import run as memory_

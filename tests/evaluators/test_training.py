@@ -9,10 +9,10 @@ import math
 import shlex
 
 import pytest
-from engine_catalogs import FOLDERS, everything, shipped
-from running import Here, apart
 
 import trnspec
+from tests.support.engine import FOLDERS, everything, shipped
+from tests.support.programs import Here, apart
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, UnknownNameError, UsageError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from engine_catalogs import shipped
-from evaluator_samples import keywords
 
+from tests.support.engine import shipped
+from tests.support.evaluations import keywords
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.training import host_rate
 from trnspec.evaluators.training import run as training_

@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 import click
-import fuzzing
 import pytest
-from catalogs import KNOWN
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.fuzz import fuzzing
+from tests.support.rules import KNOWN
 from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.versions import editions
 from trnspec.checks.runner import check

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from rack_kinds import DOCUMENTS, MODULE
 
 import trnspec
+from tests.plugins.rack_kinds import DOCUMENTS, MODULE
 from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
 from trnspec.checks.reconcile.relations import relations

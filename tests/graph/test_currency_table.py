@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from catalogs import document, graph, source
 
+from tests.support.rules import document, graph, source
 from trnspec.graph.currency import Age, ages, currencies
 
 PAGES = [source("old", "'2023'"), source("page", "2024-02"), source("new", "2025-03-15"), source("twin", "2025-03-15")]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from rules_world import bare, put, shipped
 
+from tests.support.rules import bare, put, shipped
 from trnspec.graph.fabrics import fabric, per_direction, shape
 from trnspec.model.fabric import Switch, Topology
 from trnspec.topology.fabric import TopologyError

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 from attrs import evolve
-from catalogs import document, graph
 
+from tests.support.rules import document, graph
 from trnspec.graph.formulas import UnusableOperandError, is_circular, value_of
 from trnspec.graph.graph import Graph
 from trnspec.quantities.formula import FormulaError

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from catalogs import KNOWN, document, source
 
+from tests.support.rules import KNOWN, document, source
 from trnspec.graph.graph import MOST_KNOWN, Graph, build, names_used
 from trnspec.loading.pipeline import load_document
 from trnspec.model.document import Node

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from asking import CAT, GRAPH
 from attrs import evolve, frozen
-from catalogs import document, graph
 
 import trnspec
+from tests.support.programs import CAT, GRAPH
+from tests.support.rules import document, graph
 from trnspec.graph.graph import Graph
 from trnspec.graph.paths import paths, place, present_path, total_paths, unknown_path
 from trnspec.graph.values import Sort

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from catalogs import document, graph, source
 
+from tests.support.rules import document, graph, source
 from trnspec.graph.power import TYPES, UPPER, draws, power_documents, upper_power
 
 PAGES = [source("page", "2024-02"), source("new", "2025-03-01")]

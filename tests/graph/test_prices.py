@@ -7,8 +7,8 @@ from collections import defaultdict
 
 import pytest
 from attrs import evolve
-from running import DATA, ROOT
 
+from tests.support.programs import DATA, ROOT
 from trnspec.api import graph as load
 from trnspec.graph.graph import Graph
 from trnspec.graph.prices import chosen, price_documents, quotes, region_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from catalogs import document, graph, source
 
+from tests.support.rules import document, graph, source
 from trnspec.graph.prices import TYPES, Quote, chosen, price_documents, quotes
 
 PAGES = [

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from rules_world import shipped
 
+from tests.support.rules import shipped
 from trnspec.graph.products import about, chips_of
 
 

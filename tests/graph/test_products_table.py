@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from catalogs import document, graph, source
 
+from tests.support.rules import document, graph, source
 from trnspec.graph.generations import generation_numbers
 from trnspec.graph.products import about, chips_of, is_described
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from catalogs import KNOWN
 
+from tests.support.rules import KNOWN
 from trnspec.graph.provenance import source_of
 from trnspec.loading.pipeline import load_document
 from trnspec.yaml import read_text

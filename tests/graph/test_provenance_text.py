@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from asking import GRAPH, OLD, PAGE
 from attrs import evolve
-from catalogs import document, graph
 
+from tests.support.programs import GRAPH, OLD, PAGE
+from tests.support.rules import document, graph
 from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import figures, scope, source_of, with_provenance
 from trnspec.model.figure import Figure

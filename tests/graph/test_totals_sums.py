@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from asking import CORE, FULL, GRAPH, OLD, PAGE, WIRE
-from catalogs import document, graph
 
+from tests.support.programs import CORE, FULL, GRAPH, OLD, PAGE, WIRE
+from tests.support.rules import document, graph
 from trnspec.graph.totals import Sum, count_total, sums, terms, total
 from trnspec.model.parts import CountRange
 from trnspec.quantities.quantity import Qualifier

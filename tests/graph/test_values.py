@@ -6,12 +6,12 @@ import operator
 from fractions import Fraction
 
 import pytest
-from asking import CORE, FULL, GRAPH, OLD, PAGE, WIRE
 from attrs import evolve
-from catalogs import document, graph
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.programs import CORE, FULL, GRAPH, OLD, PAGE, WIRE
+from tests.support.rules import document, graph
 from trnspec.graph.paths import place
 from trnspec.graph.totals import BoundedAmount
 from trnspec.graph.values import Sort, compare

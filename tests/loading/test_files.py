@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from running import ROOT
 
+from tests.support.programs import ROOT
 from trnspec.api import registry
 from trnspec.loading.files import documents_among, documents_in, is_ours, root_of, schemas, shipped
 

@@ -7,9 +7,9 @@ import string
 from pathlib import Path
 
 import pytest
-from catalogs import KNOWN, document, source
-from running import Here
 
+from tests.support.programs import Here
+from tests.support.rules import KNOWN, document, source
 from trnspec.api import validate
 from trnspec.checks.runner import check
 from trnspec.graph.graph import Graph

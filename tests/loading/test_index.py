@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from running import ROOT
 
+from tests.support.programs import ROOT
 from trnspec.api import graph
 from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import facts

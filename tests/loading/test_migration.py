@@ -8,8 +8,8 @@ import json
 
 import pytest
 from ruamel.yaml import YAML
-from running import ROOT, Here
 
+from tests.support.programs import ROOT, Here
 from trnspec.api import registry
 from trnspec.loading.migration import migrated
 from trnspec.loading.pipeline import load_document

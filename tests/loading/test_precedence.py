@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from acme_documents import ACME, CHIP, SERVER
-from distributions import Site
-from running import ROOT
+
+from tests.plugins.acme_documents import ACME, CHIP, SERVER
+from tests.support.programs import ROOT, Site
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from schema_messages import NAME, TABLE, Found
-from schema_strategies import KINDS, Sampler, unplaced
 
+from tests.loading.schema_messages import NAME, TABLE, Found
+from tests.support.schema import KINDS, Sampler, unplaced
 from trnspec.api import registry
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.schema.check import check, validator

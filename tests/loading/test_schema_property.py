@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from schema_strategies import KINDS, Sampler, damaged, documents, normal, unplaced
 
+from tests.support.schema import KINDS, Sampler, damaged, documents, normal, unplaced
 from trnspec.api import registry
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.renamed import upgrade_data

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from schema_strategies import normal
 
+from tests.support.schema import normal
 from trnspec.api import registry
 from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.loading.schema.prune import prune

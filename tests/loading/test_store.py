@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from wires import SOUND
 
+from tests.support.programs import SOUND
 from trnspec.api import registry
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.store import DocumentStore

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from cattrs import Converter
-from schema_strategies import Part, Sampler, normal, unplaced
 
+from tests.support.schema import Part, Sampler, normal, unplaced
 from trnspec.api import registry, validate
 from trnspec.loading.conversion import converter
 from trnspec.loading.files import documents_in, shipped

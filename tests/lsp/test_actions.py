@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from editor_session import CHIP, edited, lines_of, session, spot_in
 from lsprotocol import types
 
+from tests.lsp.editor_session import CHIP, edited, lines_of, session, spot_in
 from trnspec.lsp import actions
 from trnspec.lsp.checking import QuickCheck
 from trnspec.lsp.messages import by_file

@@ -6,8 +6,8 @@ import random
 from pathlib import Path
 
 import pytest
-from editor_session import CHIP, edited, lines_of, session
 
+from tests.lsp.editor_session import CHIP, edited, lines_of, session
 from trnspec.lsp import actions, navigation
 from trnspec.lsp.completion import complete
 from trnspec.lsp.hover import hover

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from editor_session import CHIP, edited, session
 
+from tests.lsp.editor_session import CHIP, edited, session
 from trnspec.api import validate
 from trnspec.lsp.checking import StoppedError, carried, full, syntax
 

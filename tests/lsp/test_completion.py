@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from editor_session import edited, session
 
+from tests.lsp.editor_session import edited, session
 from trnspec.lsp.completion import complete
 from trnspec.yaml import Place
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from editor_session import edited, session, spot_in
-
+from tests.lsp.editor_session import edited, session, spot_in
 from trnspec.lsp.hover import hover
 from trnspec.model.chip import Chip
 

@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from running import ROOT
+
+from tests.support.programs import ROOT
 
 SCRIPT = """
 local client_encoding = "utf-16"

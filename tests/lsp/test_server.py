@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
-from running import ROOT, completed
 
+from tests.support.programs import ROOT, completed
 from trnspec.api import registry
 from trnspec.loading.rewriting import formatted
 

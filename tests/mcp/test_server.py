@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
-from running import ROOT, completed, environment, forked
+
+from tests.support.programs import ROOT, completed, environment, forked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -7,8 +7,8 @@ import json
 from math import prod
 
 import pytest
-from running import Here
 
+from tests.support.programs import Here
 from trnspec.api import load, validate
 from trnspec.measure import kernels, layer
 from trnspec.measure.collectives import KINDS, collectives

@@ -6,8 +6,8 @@ import sys
 
 import attrs
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.api import validate
 from trnspec.atomic_write import write
 from trnspec.errors import UsageError

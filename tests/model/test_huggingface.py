@@ -7,9 +7,9 @@ import re
 
 import pytest
 from attrs import asdict, evolve
-from rules_world import shipped
-from running import DATA, ROOT, Here
 
+from tests.support.programs import DATA, ROOT, Here
+from tests.support.rules import shipped
 from trnspec.api import validate
 from trnspec.model.transformers.counting import parameters_of
 from trnspec.model.transformers.document import model_document

@@ -13,8 +13,8 @@ import pytest
 from attrs import field, frozen, make_class
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
-from schema_strategies import KINDS, Part, Sampler, texts
 
+from tests.support.schema import KINDS, Part, Sampler, texts
 from trnspec.api import registry
 from trnspec.errors import QuantityError
 from trnspec.loading.files import documents_in, shipped

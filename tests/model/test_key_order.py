@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from running import ROOT
 
+from tests.support.programs import ROOT
 from trnspec.api import registry
 from trnspec.loading.rewriting import formatted
 from trnspec.model.chip import Chip

@@ -7,9 +7,9 @@ import json
 
 import pytest
 from attrs import evolve
-from running import DATA, Here
 
 import trnspec
+from tests.support.programs import DATA, Here
 from trnspec.model.rounded import RoundedCount
 from trnspec.model.transformers.counting import active_parameters_of, parameters_of
 from trnspec.model.transformers.model import Model

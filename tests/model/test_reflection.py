@@ -11,8 +11,8 @@ from attrs.exceptions import FrozenInstanceError
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from schema_strategies import KINDS, Part, Sampler, documents, unplaced
 
+from tests.support.schema import KINDS, Part, Sampler, documents, unplaced
 from trnspec.api import registry
 from trnspec.loading.structure import structure
 from trnspec.model.annotations import NAME_PATTERN, Count, Name, Pattern, Text

@@ -8,8 +8,8 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rules_world import beside, findings
 
+from tests.support.rules import beside, findings
 from trnspec.api import registry
 from trnspec.graph.facts import facts
 from trnspec.loading.pipeline import link, load_document

@@ -7,11 +7,8 @@ import math
 import numpy as np
 import pytest
 from attrs import evolve
-from dims_by_hand import GPT_3, LLAMA_3_8B, MIXTRAL
-from engine_catalogs import shipped
-from engine_samples import MODELS, SYSTEMS
-from forward_flops import forward_flops
 
+from tests.support.engine import GPT_3, LLAMA_3_8B, MIXTRAL, MODELS, SYSTEMS, forward_flops, shipped
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model

@@ -9,11 +9,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from config_files import gpt2, llama, mixtral, written
-from engine_catalogs import FOLDERS
-from published_rates import PER_SERVER, Rates, rates_of
 
 import trnspec
+from tests.perf.config_files import gpt2, llama, mixtral, written
+from tests.support.engine import FOLDERS, PER_SERVER, Rates, rates_of
 
 COUNT = 50
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
-from dims_by_hand import gpt
-from engine_samples import estimator, system
-from pipeline_simulation import one_forward_one_backward, span
 
+from tests.perf.oracles.pipelines import one_forward_one_backward, span
+from tests.support.engine import estimator, gpt, system
 from trnspec.errors import RefusalError
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.efficiency import Efficiency

@@ -11,14 +11,14 @@ import random
 import attrs
 import numpy as np
 import pytest
-import reference_engine
 from attrs import evolve
-from engine_samples import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator, possible, sample
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from shipped_samples import drawn
-from shipped_samples import estimators as shipped
 
+from tests.perf.oracles import engine as reference_engine
+from tests.perf.oracles.shipped_samples import drawn
+from tests.perf.oracles.shipped_samples import estimators as shipped
+from tests.support.engine import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator, possible, sample
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.timing import group

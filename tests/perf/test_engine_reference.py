@@ -7,13 +7,11 @@ import random
 from collections import Counter
 
 import pytest
-import reference_engine
 from attrs import evolve
-from dims_by_hand import LLAMA_3_8B
-from engine_catalogs import everything
-from engine_samples import ESTIMATORS, MODELS, SYSTEMS, possible
-from fit_samples import TRUE
 
+from tests.perf.oracles import engine as reference_engine
+from tests.perf.oracles.fits import TRUE
+from tests.support.engine import ESTIMATORS, LLAMA_3_8B, MODELS, SYSTEMS, everything, possible
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.training.step import PARTS, step

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from attrs import evolve
-from engine_samples import SYSTEMS, system
 
+from tests.support.engine import SYSTEMS, system
 from trnspec.perf.experts import byte_time, copies, exchange, reach, visited
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import trnspec_nvidia
-from running import ROOT
 
 import trnspec
+from tests.support.programs import ROOT
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import fields_of
 from trnspec.evaluation.questions import FrameworkName

@@ -6,13 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from dims_by_hand import LATENT, LLAMA_3_8B, MIXTRAL
-from evaluator_samples import keywords
-from forward_flops import forward_flops
 from hypothesis import given
 from hypothesis import strategies as st
 
 import trnspec
+from tests.support.engine import LATENT, LLAMA_3_8B, MIXTRAL, forward_flops
+from tests.support.evaluations import keywords
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.inputs import inputs
 from trnspec.evaluation.result import Evaluation

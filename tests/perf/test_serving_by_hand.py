@@ -10,11 +10,10 @@ import random
 from typing import NamedTuple
 
 import pytest
-from config_files import llama, mixtral, written
-from engine_catalogs import FOLDERS
-from published_rates import Rates, rates_of
 
 import trnspec
+from tests.perf.config_files import llama, mixtral, written
+from tests.support.engine import FOLDERS, Rates, rates_of
 
 COUNT = 50
 SIZES = {"bf16": 2, "fp8": 1}

@@ -19,13 +19,11 @@ import pytest
 # Run as a program, too.
 sys.path.extend(
     str(Path(__file__).parents[2] / folder)
-    for folder in ("tests/support", "plugins/trnspec-nvidia/src", "plugins/trnspec-inferentia/src")
+    for folder in (".", "plugins/trnspec-nvidia/src", "plugins/trnspec-inferentia/src")
 )
 
-from fixed_calibrations import fixed
-from stored import different, lines, number
-
 import trnspec
+from tests.perf.oracles.fits import different, fixed, lines, number
 from trnspec.errors import RefusalError
 from trnspec.evaluation.result import Answer, Evaluation
 

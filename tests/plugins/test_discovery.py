@@ -6,9 +6,8 @@ import importlib.metadata
 import json
 
 import pytest
-from distributions import HEAD, Site
-from running import ROOT
 
+from tests.support.programs import HEAD, ROOT, Site
 from trnspec.errors import UsageError
 from trnspec.plugins import discovery
 from trnspec.plugins.api import API

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import EntryPoint
 
-from distributions import Site
-
+from tests.support.programs import Site
 from trnspec.plugins.entry_points import distribution, imported, installed, took_too_long
 
 

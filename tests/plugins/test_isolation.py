@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from acme_documents import ACME
-from distributions import Site
-from running import ROOT
+
+from tests.plugins.acme_documents import ACME
+from tests.support.programs import ROOT, Site
 
 FILE = ROOT / "catalog" / "chips" / "trainium2.yaml"
 

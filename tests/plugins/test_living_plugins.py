@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from elsewhere import Elsewhere, built
-from running import ROOT
+
+from tests.support.programs import ROOT, Elsewhere, built
 
 pytestmark = pytest.mark.slow
 

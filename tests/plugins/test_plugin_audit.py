@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from distributions import Site
+
+from tests.support.programs import Site
 
 EXPLAIN = """
 from trnspec.checks.reconcile.hypotheses import Explanation

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from distributions import Site
 
+from tests.support.programs import Site
 from trnspec.cli import COMMANDS
 from trnspec.errors import UsageError
 from trnspec.plugins.api import API, Command, Plugin, Registry

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from elsewhere import Elsewhere, with_pytest
+
+from tests.support.programs import Elsewhere, with_pytest
 
 pytestmark = pytest.mark.slow
 

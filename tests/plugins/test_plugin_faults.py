@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from acme_documents import ACME, CHIP, PAGE, SERVER
-from distributions import Site
 
+from tests.plugins.acme_documents import ACME, CHIP, PAGE, SERVER
+from tests.support.programs import Site
 from trnspec.api import graph
 from trnspec.loading.precedence import MOST, CatalogWarning
 from trnspec.loading.settings import Settings

@@ -8,11 +8,10 @@ import sys
 import types
 
 import pytest
-from acme_kinds import CHIP, DOCUMENTS, MODULE, RACK, install
 from attrs import frozen
-from distributions import Site
-from running import environment
 
+from tests.plugins.acme_kinds import CHIP, DOCUMENTS, MODULE, RACK, install
+from tests.support.programs import Site, environment
 from trnspec.builtin import plugin as builtin
 from trnspec.loading.schema.check import validator
 from trnspec.model.annotations import Count

@@ -7,8 +7,9 @@ import io
 import json
 
 import pytest
-from distributions import Site
-from rack_kinds import DOCUMENTS, install
+
+from tests.plugins.rack_kinds import DOCUMENTS, install
+from tests.support.programs import Site
 
 
 @pytest.fixture(scope="module")

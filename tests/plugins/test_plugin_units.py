@@ -8,8 +8,8 @@ import pickle
 from fractions import Fraction
 
 import pytest
-from distributions import Site
 
+from tests.support.programs import Site
 from trnspec.api import load, validate
 from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog

@@ -9,8 +9,8 @@ import venv
 from pathlib import Path
 
 import pytest
-from running import Here
 
+from tests.support.programs import Here
 from trnspec.errors import UsageError
 from trnspec.plugins.scaffold.writer import KINDS, files, write
 

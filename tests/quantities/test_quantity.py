@@ -11,8 +11,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from quantity_texts import pairs, quantities
 
+from tests.quantities.texts import pairs, quantities
 from trnspec.errors import QuantityError, UsageError
 from trnspec.quantities.grammar import MAX_TEXT
 from trnspec.quantities.quantity import (

@@ -9,8 +9,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from quantity_texts import numbers, quantities, texts
 
+from tests.quantities.texts import numbers, quantities, texts
 from trnspec.errors import QuantityError
 from trnspec.quantities.grammar import MAX_TEXT
 from trnspec.quantities.quantity import Quantity, parse, pattern

@@ -6,7 +6,8 @@ import json
 import shlex
 
 import pytest
-from running import Here
+
+from tests.support.programs import Here
 
 pytestmark = pytest.mark.slow
 

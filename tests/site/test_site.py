@@ -14,9 +14,9 @@ from collections import Counter
 from urllib.parse import unquote
 
 import pytest
-from running import Here
 
 import trnspec
+from tests.support.programs import Here
 from trnspec.api import graph
 from trnspec.checks.reconcile.audit import audit
 from trnspec.checks.reconcile.overview import overview

@@ -1,4 +1,4 @@
-"""The printed facts in tests/data/facts.csv, and where the catalog must have each of them."""
+"""Published figures, and the values of the catalog that state them."""
 
 from __future__ import annotations
 

@@ -9,9 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
-from mutations import Change, changed, determined, sites
-from statement_changes import is_about_another
 
+from tests.support.mutations import Change, changed, determined, is_about_another, sites
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
 from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.checks.reconcile.sites import Site

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from evaluator_samples import plugin as samples
 
+from tests.support.evaluations import plugin as samples
 from trnspec.catalog.catalog import Catalog
 from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evidence import UsedFigure

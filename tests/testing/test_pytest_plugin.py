@@ -9,7 +9,8 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from running import environment
+
+from tests.support.programs import environment
 
 pytestmark = pytest.mark.slow
 

@@ -8,10 +8,10 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runaway import stopped_after
-from running import ROOT
-from scribbles import Scribble
 
+from tests.support.programs import ROOT
+from tests.support.rules import stopped_after
+from tests.yaml.scribbles import Scribble
 from trnspec.yaml import read_text
 from trnspec.yaml.layout import LayoutError, comments, layout
 

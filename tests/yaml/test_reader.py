@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from runaway import stopped_after
 
+from tests.support.rules import stopped_after
 from trnspec.yaml import Document, Json, Limits, Path, Place, Problem, read_file, read_text
 from trnspec.yaml.reader import c_parser, pure_parser
 

@@ -6,12 +6,11 @@ import re
 from fractions import Fraction
 
 import pytest
-from asking import CAT
 from hypothesis import given
 from hypothesis import strategies as st
-from running import ROOT
 
 import trnspec
+from tests.support.programs import CAT, ROOT
 from trnspec.catalog.query.tree import QueryError
 from trnspec.errors import QuantityError, UnknownNameError, UsageError
 from trnspec.quantities.amount import Amount

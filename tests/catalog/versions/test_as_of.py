@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 
 import pytest
-from catalogs import document, graph, source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.rules import document, graph, source
 from trnspec.api import load
 from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.versions.as_of import as_of, end

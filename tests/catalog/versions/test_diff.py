@@ -9,11 +9,11 @@ import shutil
 
 import pytest
 from attrs import evolve
-from catalogs import document, graph, source
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from running import ROOT
 
+from tests.support.programs import ROOT
+from tests.support.rules import document, graph, source
 from trnspec.api import load
 from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.versions.diff import Claims, differences

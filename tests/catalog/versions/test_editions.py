@@ -11,12 +11,12 @@ import sys
 import time
 
 import pytest
-from catalogs import KNOWN, document, graph, source
 from hypothesis import given
 from hypothesis import strategies as st
-from running import ROOT, environment
-from schema_strategies import documents
 
+from tests.support.programs import ROOT, environment
+from tests.support.rules import KNOWN, document, graph, source
+from tests.support.schema import documents
 from trnspec.api import load
 from trnspec.catalog.versions import editions
 from trnspec.catalog.versions.editions import FOLDER, RELEASED, freeze, part, read, verify, write

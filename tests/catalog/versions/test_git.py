@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from git_repository import git
 
+from tests.support.programs import git
 from trnspec.catalog.versions.git import files
 from trnspec.errors import UsageError
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from catalogs import graph
-from part_and_whole import CHIP, PAGE, SERVER
 
+from tests.catalog.part_and_whole import CHIP, PAGE, SERVER
+from tests.support.rules import graph
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.yaml import Place

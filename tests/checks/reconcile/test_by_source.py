@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from rules_world import beside, shipped
 
+from tests.support.rules import beside, shipped
 from trnspec.checks.reconcile.by_source import views
 
 PAGE = """\

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from rules_world import bare, claim, put, shipped
 
+from tests.support.rules import bare, claim, put, shipped
 from trnspec.checks.reconcile import conflicts as module
 from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
 from trnspec.checks.reconcile.relations import sums

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from catalogs import document, graph, source
 
 import trnspec
+from tests.support.rules import document, graph, source
 from trnspec.perf.lowering.lower import lower
 from trnspec.testing import report
 

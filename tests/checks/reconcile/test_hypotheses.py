@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import attrs
 import pytest
-from rules_world import (
+
+from tests.support.rules import (
     BANDWIDTH,
     PEAK,
     SERVER_PEAK,
@@ -22,7 +23,6 @@ from rules_world import (
     sites,
     term,
 )
-
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, _whole, explain, explain_case, sentence
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.reconcile.sites import Relation

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from rules_world import (
+
+from tests.support.rules import (
     FP32,
     PEAK,
     SERVER_PEAK,
@@ -14,7 +15,6 @@ from rules_world import (
     of_server,
     sites,
 )
-
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
 from trnspec.checks.reconcile.lookalikes import MOST_SHARED, _grouped
 from trnspec.checks.reconcile.sites import Relation, Site, Term

@@ -8,8 +8,8 @@ from fractions import Fraction
 from attrs import frozen
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
-from rules_world import ULTRA_PEAK, bare, causes, of_ultraserver, put, sites
 
+from tests.support.rules import ULTRA_PEAK, bare, causes, of_ultraserver, put, sites
 from trnspec.checks.reconcile.hypotheses import Case, explain_case
 from trnspec.checks.reconcile.sites import Site, Term
 from trnspec.errors import QuantityError

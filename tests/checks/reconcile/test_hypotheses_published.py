@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from rules_world import FP32, bare, causes, claim, efa, interval, put, shipped, sites
 
+from tests.support.rules import FP32, bare, causes, claim, efa, interval, put, shipped, sites
 from trnspec.checks.reconcile.hypotheses import explain
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.reconcile.suspects import suspects

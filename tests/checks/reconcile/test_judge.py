@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rules_world import shipped
 
+from tests.support.rules import shipped
 from trnspec.checks.reconcile.judge import judge
 from trnspec.errors import QuantityError, UsageError
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import attrs
 import pytest
-from checked_catalog import linked
-from rules_world import put
-from running import DATA
 
+from tests.support.programs import DATA
+from tests.support.rules import linked, put
 from trnspec.api import graph
 from trnspec.checks.reconcile.machines import _bytes, _host_link, compare, slug
 from trnspec.errors import UsageError

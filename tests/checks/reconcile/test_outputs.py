@@ -18,11 +18,8 @@ from attrs import asdict, evolve
 # Run as a program, too.
 sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 
-from catalogs import document, graph, source
-from checked_catalog import checked, files, slips
-from rules_world import shipped
-from running import DATA
-
+from tests.support.programs import DATA
+from tests.support.rules import checked, document, files, graph, shipped, slips, source
 from trnspec.api import graph as load
 from trnspec.checks.reconcile.audit import audit
 from trnspec.checks.reconcile.judge import judge

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 import pytest
-from checked_catalog import linked
 
+from tests.support.rules import linked
 from trnspec.checks.reconcile.power import (
     KnownPower,
     PowerConflict,

@@ -7,9 +7,8 @@ from typing import Any
 
 import attrs
 import pytest
-from checked_catalog import linked
-from rules_world import bare, put, shipped
 
+from tests.support.rules import bare, linked, put, shipped
 from trnspec.checks.reconcile.prices import (
     COPIED,
     Offer,

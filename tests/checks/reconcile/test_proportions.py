@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from rules_world import bare, claim, put, shipped
 
+from tests.support.rules import bare, claim, put, shipped
 from trnspec.checks.reconcile.proportions import Share, proportions
 from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import parse

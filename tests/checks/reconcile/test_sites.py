@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rules_world import bare, claim, interval, put, shipped, sites, term
 
+from tests.support.rules import bare, claim, interval, put, shipped, sites, term
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
 from trnspec.graph.graph import Graph
 from trnspec.quantities.quantity import Interval, parse

@@ -7,8 +7,8 @@ import random
 from fractions import Fraction
 
 import pytest
-from rules_world import bare, claim, findings, put, shipped, sites
 
+from tests.support.rules import bare, claim, findings, put, shipped, sites
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.reconcile.sites import Relation, Term
 from trnspec.checks.reconcile.suspects import Suspect, _is_usual, suspects

@@ -7,8 +7,8 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from rules_world import KNOWN, findings, rule
 
+from tests.support.rules import KNOWN, findings, rule
 from trnspec.api import graph as load
 from trnspec.api import validate
 from trnspec.checks.rules.names import _content, _share
@@ -69,7 +69,7 @@ def test_similar_documents_of_the_catalogs_are_no_copies() -> None:
 
 
 def test_model_with_a_base_is_no_copy() -> None:
-    from rules_world import beside
+    from tests.support.rules import beside
 
     text = (shipped() / "models/llama-3.1-8b.yaml").read_text(encoding="utf-8")
     copy = text.replace("name: llama-3.1-8b", "name: llama-3.1-8b-tuned", 1)

@@ -6,9 +6,8 @@ from datetime import date, timedelta
 
 import attrs
 import pytest
-from rules_world import bare, claim, findings, found, put, shipped
-from runaway import stopped_after
 
+from tests.support.rules import bare, claim, findings, found, put, shipped, stopped_after
 from trnspec.graph.graph import Graph
 from trnspec.graph.products import about, chips_of
 from trnspec.model.document import Claim

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rules_world import beside, findings, found, put, shipped
 
+from tests.support.rules import beside, findings, found, put, shipped
 from trnspec.graph.formulas import value_of
 from trnspec.quantities.formula import MOST_BRACKETS, MOST_CHARACTERS, FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, parse

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from rules_world import bare, findings, shipped
 
+from tests.support.rules import bare, findings, shipped
 from trnspec.graph.graph import Graph
 from trnspec.model.chip import PrintedRatio
 from trnspec.model.figure import Figure

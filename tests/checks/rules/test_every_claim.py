@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 import pytest
-from rules_world import KNOWN, SOURCE, beside, findings, rule, shipped
 
+from tests.support.rules import KNOWN, SOURCE, beside, findings, rule, shipped
 from trnspec.graph.graph import Graph
 from trnspec.model.document import Claim, Node
 from trnspec.model.ref import Ref

@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.checks.rules import measurements
 from trnspec.checks.runner import run
 from trnspec.graph.graph import Graph

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from checked_catalog import linked
-from rules_world import findings, put
 
+from tests.support.rules import findings, linked, put
 from trnspec.checks.rules.model_families import family_of
 from trnspec.graph.graph import Graph
 from trnspec.model.reflection import dotted

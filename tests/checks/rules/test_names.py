@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from rules_world import bare, findings, found, put, shipped
 
+from tests.support.rules import bare, findings, found, put, shipped
 from trnspec.graph.graph import Graph
 from trnspec.model.ref import Ref
 from trnspec.model.server import Family

@@ -6,8 +6,8 @@ import functools
 
 import attrs
 import pytest
-from rules_world import bare, findings, found, put, shipped
 
+from tests.support.rules import bare, findings, found, put, shipped
 from trnspec.checks.rules.plausibility import WIDTHS
 from trnspec.model.chip import Generation
 from trnspec.model.fields import Peak, Rates

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from catalogs import KNOWN
-from checked_catalog import linked
-from mutations import changed, findings
-from price_changes import KINDS, price_changes
-from rules_world import findings as found_by
-from running import ROOT
 
+from tests.checks.price_changes import KINDS, price_changes
+from tests.support.mutations import changed, findings
+from tests.support.programs import ROOT
+from tests.support.rules import KNOWN, linked
+from tests.support.rules import findings as found_by
 from trnspec.api import graph as load
 from trnspec.api import registry
 from trnspec.checks.reconcile.prices import market

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from rules_world import SOURCE, bare, beside, claim, findings, found, put, shipped
 
+from tests.support.rules import SOURCE, bare, beside, claim, findings, found, put, shipped
 from trnspec.graph.graph import Graph
 from trnspec.model.document import Claim
 from trnspec.model.figure import Figure

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rules_world import KNOWN, rule
-
+from tests.support.rules import KNOWN, rule
 from trnspec.testing.helpers import check_code
 
 

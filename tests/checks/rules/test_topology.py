@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from checked_catalog import linked
-from rules_world import bare, claim, findings, found, put, shipped
 
+from tests.support.rules import bare, claim, findings, found, linked, put, shipped
 from trnspec.graph.graph import Graph
 from trnspec.model.chip import Chip
 from trnspec.model.fabric import Fabric, Switch, Topology

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from rules_world import bare, claim, findings, found, put, shipped
 
+from tests.support.rules import bare, claim, findings, found, put, shipped
 from trnspec.checks.reconcile.sites import CLAIM
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.totals import disagreement

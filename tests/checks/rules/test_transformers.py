@@ -9,8 +9,8 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from rules_world import bare, found, put, shipped
 
+from tests.support.rules import bare, found, put, shipped
 from trnspec.errors import UsageError
 from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import (

@@ -6,8 +6,8 @@ import math
 
 import pytest
 from attrs import evolve
-from rules_world import bare, findings, found, put, shipped
 
+from tests.support.rules import bare, findings, found, put, shipped
 from trnspec.checks.rules import transformers
 from trnspec.checks.rules.transformers import MOST_PADDING, _misprints, _round_numbers
 from trnspec.model.rounded import rounded

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from attrs import frozen
-from rules_world import bare, claim, findings, found, put, shipped
 
+from tests.support.rules import bare, claim, findings, found, put, shipped
 from trnspec.builtin import plugin as builtin
 from trnspec.model.fields import Capacity, DiskCapacity
 from trnspec.model.figure import Figure

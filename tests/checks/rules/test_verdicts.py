@@ -8,8 +8,8 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rules_world import bare, beside, claim, found, shipped
 
+from tests.support.rules import bare, beside, claim, found, shipped
 from trnspec.api import validate
 from trnspec.checks.rules.verdicts import wrong_results
 from trnspec.quantities.units import UNITS

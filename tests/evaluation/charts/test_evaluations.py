@@ -7,9 +7,9 @@ from statistics import median
 
 import pytest
 from attrs import evolve
-from running import DATA
 
 import trnspec
+from tests.support.programs import DATA
 from trnspec.errors import UsageError
 from trnspec.evaluation.charts.evaluations import KINDS, chart, sweep_chart
 from trnspec.evaluation.result import Evaluation

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from evaluator_samples import keywords
 from hypothesis import given
 from hypothesis import strategies as st
 
 import trnspec
+from tests.support.evaluations import keywords
 from trnspec.errors import RefusalError
 from trnspec.evaluators.inference import run as inference_
 from trnspec.evaluators.planning import serving, serving_page

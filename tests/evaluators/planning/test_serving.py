@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluator_samples import LLAMA_1B, keywords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trnspec
+from tests.support.evaluations import LLAMA_1B, keywords
 from trnspec.builtin import plugin as builtin
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.result import Evaluation

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from engine_catalogs import FOLDERS
 
 import trnspec
+from tests.support.engine import FOLDERS
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from running import DATA
 
+from tests.support.programs import DATA
 from trnspec.errors import UsageError
 from trnspec.loading.host import machine as machine_
 from trnspec.loading.host import neuron_ls, nvidia_smi

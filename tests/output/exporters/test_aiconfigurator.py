@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
 from trnspec.output.exporters.aiconfigurator import _number
 from trnspec.output.exporters.exported import ExportError

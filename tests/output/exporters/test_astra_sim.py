@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from any_fabric import with_topology
 
 import trnspec
+from tests.support.outputs import with_topology
 from trnspec.output.exporters.exported import ExportError
 from trnspec.yaml import read_text
 

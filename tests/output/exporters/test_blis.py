@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
 from trnspec.output.exporters.exported import ExportError
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from engine_catalogs import everything
 
 import trnspec
+from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
 from trnspec.output.exporters.exported import ExportError

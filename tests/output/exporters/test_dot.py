@@ -7,11 +7,11 @@ from collections import Counter
 
 import pydot
 import pytest
-from any_fabric import TOPOLOGIES, with_topology
 from attrs import evolve
 from hypothesis import given, settings
 
 import trnspec
+from tests.support.outputs import TOPOLOGIES, with_topology
 from trnspec.graph.graph import Graph
 from trnspec.output.exporters import export
 

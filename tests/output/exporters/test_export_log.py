@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from asking import GRAPH
-from catalogs import document, graph, source
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.programs import GRAPH
+from tests.support.rules import document, graph, source
 from trnspec.output.exporters.export_log import ExportLog, in_unit, number
 from trnspec.output.exporters.exported import Assumption, ExportError
 

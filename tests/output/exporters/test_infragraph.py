@@ -7,9 +7,9 @@ from collections import Counter
 
 import networkx
 import pytest
-from engine_catalogs import everything
 
 import trnspec
+from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
 from trnspec.output.exporters.export_log import ExportLog
 from trnspec.output.exporters.infragraph import _runs

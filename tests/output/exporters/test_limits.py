@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from attrs import evolve
-from catalogs import document, graph, source
 
+from tests.support.rules import document, graph, source
 from trnspec.output.exporters import export
 from trnspec.output.exporters.exported import ExportError
 from trnspec.output.exporters.link_table import MOST_LINKS

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from engine_catalogs import everything
 
 import trnspec
+from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
 
 CAT = trnspec.load()

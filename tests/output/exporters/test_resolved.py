@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from asking import CAT as SMALL
-from catalogs import document, graph, source
 
 import trnspec
+from tests.support.programs import CAT as SMALL
+from tests.support.rules import document, graph, source
 from trnspec.output.exporters import export
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS

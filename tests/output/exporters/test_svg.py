@@ -7,12 +7,12 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 
 import pytest
-from any_fabric import TOPOLOGIES, with_topology
 from attrs import evolve
 from hypothesis import given, settings
 from nvidia_catalog import catalog as nvidia
 
 import trnspec
+from tests.support.outputs import TOPOLOGIES, with_topology
 from trnspec.graph.graph import Graph
 from trnspec.output.exporters import export
 from trnspec.output.exporters.drawing.canvas import STYLE

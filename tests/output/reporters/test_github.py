@@ -6,8 +6,8 @@ from urllib.parse import unquote
 
 from attrs import evolve
 from hypothesis import given
-from reporters_samples import AGGREGATE, CHIP, CLEAN, FULL, SERVER, reports
 
+from tests.support.outputs import AGGREGATE, CHIP, CLEAN, FULL, SERVER, reports
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity
 from trnspec.output.reporters import render
 from trnspec.text_table import escape

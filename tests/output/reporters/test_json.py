@@ -8,8 +8,8 @@ from pathlib import Path as FilePath
 import jsonschema
 from hypothesis import given
 from hypothesis import strategies as st
-from reporters_samples import AGGREGATE, CHECKED, CHIP, FULL, SERVER, reports, texts
 
+from tests.support.outputs import AGGREGATE, CHECKED, CHIP, FULL, SERVER, reports, texts
 from trnspec._version import __version__
 from trnspec.diagnostics import Report
 from trnspec.output.reporters import render

@@ -6,8 +6,8 @@ from datetime import datetime
 from xml.etree import ElementTree
 
 from hypothesis import given
-from reporters_samples import AGGREGATE, CHIP, FULL, SERVER, reports
 
+from tests.support.outputs import AGGREGATE, CHIP, FULL, SERVER, reports
 from trnspec._version import __version__
 from trnspec.diagnostics import Report
 from trnspec.output.reporters import render

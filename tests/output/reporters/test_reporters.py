@@ -9,8 +9,8 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reporters_samples import CLEAN, reports
 
+from tests.support.outputs import CLEAN, reports
 from trnspec.builtin import plugin
 from trnspec.diagnostics import Report
 from trnspec.errors import UsageError

@@ -11,8 +11,8 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from reporters_samples import AGGREGATE, CHIP, CLEAN, CODE, FULL, SERVER, one, reports
 
+from tests.support.outputs import AGGREGATE, CHIP, CLEAN, CODE, FULL, SERVER, one, reports
 from trnspec._version import __version__
 from trnspec.diagnostics import Diagnostic, Location, Report, Severity
 from trnspec.output.reporters import render

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reporters_samples import CHECKED, CHIP, FULL, SERVER, TEXTS, UNUSED, one, reports, texts
 
+from tests.support.outputs import CHECKED, CHIP, FULL, SERVER, TEXTS, UNUSED, one, reports, texts
 from trnspec.diagnostics import Location, Report
 from trnspec.output.reporters import render
 from trnspec.text_table import escape

@@ -6,8 +6,8 @@ import functools
 from pathlib import Path
 
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.scores.score import Scored

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration import chosen
 from trnspec.perf.calibration.chosen import Chosen

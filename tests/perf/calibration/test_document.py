@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from attrs import evolve, fields
-from fit_samples import TRUE, WRITTEN
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from running import Here
 
+from tests.perf.oracles.fits import TRUE, WRITTEN
+from tests.support.programs import Here
 from trnspec.api import load, validate
 from trnspec.perf.calibration.document import achieved, document
 from trnspec.perf.calibration.fits.training import COVERAGE, TYPICAL, Fitted

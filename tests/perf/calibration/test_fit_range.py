@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from attrs import evolve
-from engine_catalogs import everything
-from fit_samples import TRUE, cases
 
+from tests.perf.oracles.fits import TRUE, cases
+from tests.support.engine import everything
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fit_range import factor, fitted_on, inputs_of, ranges, versions, within

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from engine_catalogs import shipped
 
 import trnspec
+from tests.support.engine import shipped
 from trnspec.api import load
 from trnspec.evaluation.page import page
 from trnspec.evidence import Evidence

@@ -20,12 +20,10 @@ from attrs import evolve
 # Run as a program, too.
 sys.path.extend(
     str(Path(__file__).parents[3] / folder)
-    for folder in ("tests/support", "plugins/trnspec-nvidia/src", "plugins/trnspec-inferentia/src")
+    for folder in (".", "plugins/trnspec-nvidia/src", "plugins/trnspec-inferentia/src")
 )
 
-from fixed_calibrations import fixed
-from stored import different, lines, number
-
+from tests.perf.oracles.fits import different, fixed, lines, number
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.document import document
 from trnspec.perf.calibration.fit_range import fitted_on

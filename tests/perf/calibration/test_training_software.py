@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.perf.calibration.measured.tables import Skipped
 from trnspec.perf.calibration.measured.training import Case, training_cases
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from attrs import evolve
-from fit_samples import TRUE, cases
 
+from tests.perf.oracles.fits import TRUE, cases
 from trnspec.perf.calibration.fit_range import EXPONENT, inputs_of
 from trnspec.perf.calibration.fits.training import Fitted, fit
 from trnspec.perf.calibration.transfer import beyond, computed, elsewhere, exponents

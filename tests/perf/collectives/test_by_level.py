@@ -6,8 +6,8 @@ Without losses they are bounds, so that no schedule on the declared links may be
 from __future__ import annotations
 
 import pytest
-from made_systems import servers, system
 
+from tests.perf.collectives.made_systems import servers, system
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.timing import group, timings
 from trnspec.perf.experts import byte_time, exchange

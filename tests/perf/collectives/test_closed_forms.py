@@ -1,9 +1,9 @@
 """Closed forms against known values: golden figures, published ratios, hand-computed cases."""
 
-import closed_forms as c
 import numpy as np
 import pytest
 
+import tests.perf.oracles.closed_forms as c
 from trnspec.topology.shapes import Ring, Torus
 
 MIB, GIB = 2.0**20, 2.0**30

@@ -1,11 +1,12 @@
 """Laws of the closed forms, and what a step-by-step exchange of real blocks takes."""
 
-import closed_forms as c
 import numpy as np
 import pytest
-from closed_forms import hierarchical
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import tests.perf.oracles.closed_forms as c
+from tests.perf.oracles.closed_forms import hierarchical
 
 N = st.integers(1, 4096).map(float)
 # Nothing, or a byte and more: of 1e-300 B halves are no longer exact.

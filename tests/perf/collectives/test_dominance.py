@@ -2,12 +2,12 @@
 
 import functools
 
-import closed_forms as c
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from made_systems import on, servers, system
 
+import tests.perf.oracles.closed_forms as c
+from tests.perf.collectives.made_systems import on, servers, system
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.schedules import (

@@ -8,8 +8,8 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from made_systems import on
 
+from tests.perf.collectives.made_systems import on
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.grid_routes import ring

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of, timed
 from trnspec.perf.lowering.efficiency import IDEAL

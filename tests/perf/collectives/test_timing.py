@@ -1,13 +1,13 @@
 """Algorithms on declared topologies, compared with closed forms and with lower bounds."""
 
-import closed_forms as c
 import pytest
 from attrs import evolve
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from made_systems import on, system
 
+import tests.perf.oracles.closed_forms as c
 import trnspec
+from tests.perf.collectives.made_systems import on, system
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import _network
 from trnspec.perf.collectives.bounds import bound

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve, fields
-from catalogs import document, graph, source
-from engine_catalogs import everything, shipped
 
+from tests.support.engine import everything, shipped
+from tests.support.rules import document, graph, source
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.model.calibration import Achieved, Calibration
 from trnspec.model.reflection import ObjectShape

@@ -6,9 +6,9 @@ import math
 import re
 
 import pytest
-from catalogs import document, graph, source
-from engine_catalogs import everything, shipped
 
+from tests.support.engine import everything, shipped
+from tests.support.rules import document, graph, source
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer

@@ -8,13 +8,12 @@ import math
 import numpy as np
 import pytest
 from attrs import evolve, fields
-from closed_forms import hierarchical_parts
-from engine_catalogs import everything
-from engine_samples import FITTED, INF, SYSTEMS
-from engine_samples import system as made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.perf.oracles.closed_forms import hierarchical_parts
+from tests.support.engine import FITTED, INF, SYSTEMS, everything
+from tests.support.engine import system as made
 from trnspec.errors import RefusalError
 from trnspec.perf.calibration.fits.solver import stacked
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency

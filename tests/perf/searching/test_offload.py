@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from attrs import evolve
-from engine_samples import FITTED, MODELS, SYSTEMS, estimator
 
+from tests.support.engine import FITTED, MODELS, SYSTEMS, estimator
 from trnspec.evaluators.fit import Demand
 from trnspec.evaluators.training import offload_time
 from trnspec.perf.searching.offload import OffloadPiece

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from attrs import evolve
-from engine_samples import FITTED, SYSTEMS, estimator
 
+from tests.support.engine import FITTED, SYSTEMS, estimator
 from trnspec.perf.searching.training import TrainingPiece
 from trnspec.perf.sweep.grid import grid
 from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates

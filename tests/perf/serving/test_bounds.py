@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from attrs import evolve
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
 from trnspec.perf.calibration.measured.tables import records

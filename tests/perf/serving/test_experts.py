@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
-from dims_by_hand import LLAMA_3_8B, MIXTRAL
-from engine_samples import MODELS, system
 
+from tests.support.engine import LLAMA_3_8B, MIXTRAL, MODELS, system
 from trnspec.perf.experts import SENT
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine

@@ -7,8 +7,8 @@ from collections import deque
 import numpy as np
 import pytest
 from attrs import evolve
-from engine_samples import MODELS, SYSTEMS
 
+from tests.support.engine import MODELS, SYSTEMS
 from trnspec.perf.lowering.efficiency import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.serving.decode import decode_time

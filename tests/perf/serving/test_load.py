@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replicas import replica
 
+from tests.support.engine import replica
 from trnspec.perf.serving.load import Loaded, Replica, loaded
 
 

@@ -6,10 +6,10 @@ import random
 from collections import Counter
 
 import pytest
-import reference_serving as reference
 from attrs import evolve
-from engine_samples import MODELS, SYSTEMS
 
+import tests.perf.oracles.serving as reference
+from tests.support.engine import MODELS, SYSTEMS
 from trnspec.perf.experts import SENT
 from trnspec.perf.lowering.efficiency import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 from attrs import evolve
-from replicas import replica
 
+from tests.support.engine import replica
 from trnspec.perf.serving.load import Replica, loaded
 from trnspec.perf.serving.pools import Fleet
 from trnspec.perf.serving.replay import Requests, poisson, replay, serve_all

@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 import numpy as np
 from attrs import evolve
-from engine_samples import SYSTEMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.engine import SYSTEMS
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.calibration.fits.solver import stacked
 from trnspec.perf.lowering.efficiency import IDEAL as IDEAL_RATES

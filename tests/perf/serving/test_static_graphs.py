@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from attrs import evolve
-from engine_catalogs import shipped
 
+from tests.support.engine import shipped
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.lowering.efficiency import IDEAL as RATES
 from trnspec.perf.lowering.lookup import model_named

@@ -8,11 +8,10 @@ import random
 import numpy as np
 import pytest
 from attrs import asdict, evolve
-from dims_by_hand import gpt
-from engine_samples import ESTIMATORS, FITTED, SYSTEMS, estimator, possible, sample, system
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.engine import ESTIMATORS, FITTED, SYSTEMS, estimator, gpt, possible, sample, system
 from trnspec.errors import RefusalError
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, Best, Block, Pareto, Top, rows, sweep
 from trnspec.perf.sweep.grid import AXES, grid

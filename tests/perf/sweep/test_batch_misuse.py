@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from engine_samples import SYSTEMS, estimator
 
+from tests.support.engine import SYSTEMS, estimator
 from trnspec.errors import UsageError
 from trnspec.perf.sweep.batch import rows, sweep
 from trnspec.perf.work.layout import OPTIMIZERS

@@ -6,8 +6,8 @@ import math
 
 import pytest
 from attrs import evolve, fields
-from engine_catalogs import everything, shipped
 
+from tests.support.engine import everything, shipped
 from trnspec.errors import RefusalError, UnknownNameError
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.training.estimator import prepare

@@ -9,11 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from attrs import evolve
-from dims_by_hand import MIXTRAL
-from engine_samples import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator, possible, system
 from nvidia_catalog import catalog
-from running import ROOT
 
+from tests.support.engine import ESTIMATORS, FITTED, MIXTRAL, MODELS, SYSTEMS, estimator, possible, system
+from tests.support.programs import ROOT
 from trnspec.errors import RefusalError, UsageError
 from trnspec.perf.calibration.measured.training import Case, training_cases
 from trnspec.perf.experts import LEAST_DISPATCH

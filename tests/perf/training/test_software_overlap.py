@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
-from dims_by_hand import LLAMA_3_70B, MIXTRAL
-from engine_catalogs import everything
 
+from tests.support.engine import LLAMA_3_70B, MIXTRAL, everything
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine

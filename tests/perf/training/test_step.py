@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from engine_samples import SYSTEMS, estimator
-from pipeline_simulation import gpipe, one_forward_one_backward, span, v_shaped, zero_bubble
 
+from tests.perf.oracles.pipelines import gpipe, one_forward_one_backward, span, v_shaped, zero_bubble
+from tests.support.engine import SYSTEMS, estimator
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.training.step import Stage, bubble

@@ -18,9 +18,8 @@ from attrs import evolve
 # Run as a program, too.
 sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 
-from engine_samples import FITTED, MODELS, SYSTEMS, estimator
-from stored import different, number
-
+from tests.perf.oracles.fits import different, number
+from tests.support.engine import FITTED, MODELS, SYSTEMS, estimator
 from trnspec.errors import RefusalError
 from trnspec.perf.training.tasks import Task, Traffic, tasks
 from trnspec.perf.training.timeline import COMMUNICATION, COMPUTE, Passes, Work, timeline

@@ -7,14 +7,12 @@ from itertools import pairwise
 
 import pytest
 from attrs import evolve
-from engine_catalogs import shipped
-from engine_samples import FITTED, SYSTEMS
-from engine_samples import estimator as sample_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layouts import layout
-from pipeline_simulation import folded_inputs, one_forward_one_backward, span, v_shaped, zero_bubble
 
+from tests.perf.oracles.pipelines import folded_inputs, one_forward_one_backward, span, v_shaped, zero_bubble
+from tests.support.engine import FITTED, SYSTEMS, layout, shipped
+from tests.support.engine import estimator as sample_of
 from trnspec.errors import RefusalError
 from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from attrs import astuple, evolve
-from dims_by_hand import llama
-from engine_catalogs import shipped
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pipeline_simulation import gpipe, one_forward_one_backward, span, v_shaped, zero_bubble
 
+from tests.perf.oracles.pipelines import gpipe, one_forward_one_backward, span, v_shaped, zero_bubble
+from tests.support.engine import llama, shipped
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from layouts import layout
-from pipeline_simulation import span, v_shaped
 
+from tests.perf.oracles.pipelines import span, v_shaped
+from tests.support.engine import layout
 from trnspec.perf.training.pass_order import order
 from trnspec.perf.training.unequal import v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED

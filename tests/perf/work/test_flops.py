@@ -8,7 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from attrs import evolve
-from dims_by_hand import (
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.engine import (
     GPT_1T,
     GPT_3,
     GPT_22B,
@@ -23,14 +26,11 @@ from dims_by_hand import (
     MIXTRAL,
     SC21,
     experts,
+    forward_flops,
     gpt,
     llama,
+    shipped,
 )
-from engine_catalogs import shipped
-from forward_flops import forward_flops
-from hypothesis import given
-from hypothesis import strategies as st
-
 from trnspec.errors import UsageError
 from trnspec.model.transformers.counting import active_parameters, dimensions, parameters
 from trnspec.model.transformers.dimensions import Dimensions

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from attrs import evolve
-from dims_by_hand import LLAMA_3_8B, MIXTRAL
 
+from tests.support.engine import LLAMA_3_8B, MIXTRAL
 from trnspec.errors import RefusalError
 from trnspec.perf.work.layout import Layout, splits_sequence, stacked
 from trnspec.perf.work.validity import check

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 from attrs import evolve
-from dims_by_hand import (
+
+from tests.support.engine import (
     GPT_1T,
     GPT_22B,
     GPT_175B,
@@ -19,12 +20,11 @@ from dims_by_hand import (
     LLAMA_3_70B,
     MIXTRAL,
     bare,
+    everything,
     experts,
+    layout,
     llama,
 )
-from engine_catalogs import everything
-from layouts import layout
-
 from trnspec.loading.files import shipped as shipped_folder
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.measured.tables import records

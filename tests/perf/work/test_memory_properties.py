@@ -8,10 +8,10 @@ import attrs
 import numpy as np
 import pytest
 from attrs import evolve
-from dims_by_hand import GPT_175B, LATENT, LLAMA_3_8B, LLAMA_3_70B, MIXTRAL, experts
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.engine import GPT_175B, LATENT, LLAMA_3_8B, LLAMA_3_70B, MIXTRAL, experts
 from trnspec.perf.frameworks import Runtime
 from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, SCHEDULES, Layout, stacked
 from trnspec.perf.work.memory import Memory, inference_memory, kv_cache, peak_memory, training_memory

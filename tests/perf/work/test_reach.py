@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from attrs import evolve
-from layouts import layout
-from rules_world import shipped
 
+from tests.support.engine import layout
+from tests.support.rules import shipped
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.serving.decode import mean_context, token_load
 from trnspec.perf.serving.forward_pass import IDEAL, Deployment, cache_bytes, kept_bytes

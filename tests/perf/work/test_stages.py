@@ -7,11 +7,10 @@ import math
 
 import pytest
 from attrs import evolve
-from dims_by_hand import LATENT, LLAMA_3_8B
 from hypothesis import example, given
 from hypothesis import strategies as st
-from layouts import layout
 
+from tests.support.engine import LATENT, LLAMA_3_8B, layout
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.memory import peak_memory, training_memory
 from trnspec.perf.work.stages import extreme_layers, in_flight, stage_layers

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from engine_samples import MODELS
 
+from tests.support.engine import MODELS
 from trnspec.perf.work.transformer import transformer
 
 LOCAL = {"layers": 20, "heads": 96, "kv_heads": 8, "width": 96 * (160 + 128), "cached": 8 * 288, "projected": 8 * 288}

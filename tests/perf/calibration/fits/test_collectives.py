@@ -7,8 +7,8 @@ import functools
 import attrs
 import numpy as np
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.api import load
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped

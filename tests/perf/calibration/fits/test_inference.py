@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 from attrs import evolve, fields_dict
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Achieved, Calibration

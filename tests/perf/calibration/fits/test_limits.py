@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from attrs import evolve
-from engine_catalogs import everything
-from fit_samples import TRUE, cases
-from running import ROOT
 
+from tests.perf.oracles.fits import TRUE, cases
+from tests.support.engine import everything
+from tests.support.programs import ROOT
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.fits.inference import FIRST, TOKEN
 from trnspec.perf.calibration.fits.limits import BEST_KERNEL, LIMITS, limits

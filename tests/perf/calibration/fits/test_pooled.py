@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 from attrs import evolve
-from fit_samples import TRUE, cases
 
+from tests.perf.oracles.fits import TRUE, cases
 from trnspec.perf.calibration.fits.limits import BEST_KERNEL, kernel
 from trnspec.perf.calibration.fits.solver import bounded, unbounded
 from trnspec.perf.calibration.fits.training import Pooled, batch, era_of, solved

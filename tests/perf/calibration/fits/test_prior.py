@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from attrs import evolve
-from engine_catalogs import everything
-from fit_samples import TRUE, cases
 
+from tests.perf.oracles.fits import TRUE, cases
+from tests.support.engine import everything
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from attrs import evolve
-from fit_samples import TRUE, cases
 
+from tests.perf.oracles.fits import TRUE, cases
 from trnspec.perf.calibration.fits.prior import scale
 from trnspec.perf.calibration.fits.solver import STEP, derivatives, fit_parameters, minimize
 from trnspec.perf.calibration.fits.training import Pooled, batch, solved

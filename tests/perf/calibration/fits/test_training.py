@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 from attrs import evolve, fields
-from fit_samples import MODELS, TRUE, WRITTEN, cases
 
+from tests.perf.oracles.fits import MODELS, TRUE, WRITTEN, cases
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.document import achieved
 from trnspec.perf.calibration.fits.training import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.fits.collectives import LIBRARIES
 from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 from attrs import evolve
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.fits.serving import fit_serving
 from trnspec.perf.calibration.measured.serving import Runs, ServingCase, on_gpu, serving_cases

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 from attrs import evolve
-from engine_catalogs import everything, shipped
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.support.engine import everything, shipped
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration

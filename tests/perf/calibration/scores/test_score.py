@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from engine_catalogs import everything, shipped
-from evaluator_samples import keywords
 
+from tests.support.engine import everything, shipped
+from tests.support.evaluations import keywords
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measured.tables import Record, records

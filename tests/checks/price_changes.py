@@ -5,8 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from mutations import Change
-
+from tests.support.mutations import Change
 from trnspec.graph.prices import TYPES, quotes, region_of
 from trnspec.model.price import Price
 

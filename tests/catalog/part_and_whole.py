@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalogs import document, source
+from tests.support.rules import document, source
 
 PAGE = source("page", "2024-01-01")
 CHIP = document(

@@ -1,4 +1,4 @@
-"""Reports for the tests of the reporters: three by hand, and a strategy for any other."""
+"""Results that exporters and reporters write."""
 
 from __future__ import annotations
 
@@ -6,8 +6,34 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+import trnspec
 from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity
 from trnspec.yaml import Place
+
+# A server with any fabric, for the tests of what draws and writes fabrics.
+
+CAT = trnspec.load()
+
+TOPOLOGIES = st.one_of(
+    st.tuples(st.sampled_from(["torus", "mesh"]), st.lists(st.integers(1, 4), min_size=1, max_size=4)),
+    st.tuples(
+        st.sampled_from(["ring", "chain", "fully-connected"]), st.lists(st.integers(1, 12), min_size=1, max_size=1)
+    ),
+    st.tuples(st.just("hypercube"), st.lists(st.integers(0, 5), min_size=1, max_size=1)),
+)
+
+
+def with_topology(shape: str, dims: list[int]) -> trnspec.Catalog:
+    """The catalog with another fabric in trn1.32xlarge."""
+    count = 2 ** dims[0] if shape == "hypercube" else 1
+    for size in dims if shape != "hypercube" else []:
+        count *= size
+    dimensions = {"dimensions": dims} if shape != "hypercube" or dims[0] else {}
+    changes = {"chips.count": count, "fabric.topology": {"shape": shape, **dimensions}}
+    return CAT.replace("trn1.32xlarge", changes)
+
+
+# Reports for the tests of the reporters: three by hand, and a strategy for any other.
 
 SERVER = "catalog/servers/trn1.32xlarge.yaml"
 CHIP = "catalog/chips/trainium1.yaml"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from distributions import Site
+    from tests.support.programs import Site
 
 MODULE = '''
 """Chips and racks of Acme."""

@@ -1,4 +1,4 @@
-"""A small catalog without findings, slips in its texts, and every detail of what is found in them."""
+"""Catalogs in which rules report, and what they report."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
-from catalogs import KNOWN
 
+from trnspec.api import registry
 from trnspec.checks.runner import check
-from trnspec.loading.files import shipped
+from trnspec.graph.graph import Graph
+from trnspec.loading.files import shipped as shipped_folder
 from trnspec.loading.pipeline import LoadResult, link, load_document
 from trnspec.model.reflection import dotted
-from trnspec.testing.helpers import split
 from trnspec.yaml import read_text
 
 if TYPE_CHECKING:
@@ -25,6 +25,57 @@ if TYPE_CHECKING:
     from trnspec.checks.runner import Checked
     from trnspec.diagnostics import Diagnostic, Location
     from trnspec.graph.graph import Graph
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import attrs
+
+from trnspec.api import graph as load
+from trnspec.checks.reconcile.hypotheses import Case, explain_case
+from trnspec.checks.reconcile.sites import Site, Term
+from trnspec.checks.runner import run
+from trnspec.diagnostics import Diagnostic
+from trnspec.graph.graph import Graph
+from trnspec.model.document import Claim, Node
+from trnspec.model.figure import Figure
+from trnspec.model.ref import Ref
+from trnspec.plugins.api import Rule
+from trnspec.quantities.quantity import Interval, parse
+from trnspec.testing import split
+from trnspec.yaml import Path as DocumentPath
+
+# Small catalogs for tests, made from texts.
+
+KNOWN = registry()
+
+
+def source(name: str, as_of: str, rank: str = "vendor-chip-page", dating: str = "exact") -> str:
+    """The text of a source."""
+    return (
+        "api_version: trnspec/v1\nkind: Source\n"
+        f"metadata: {{name: {name}, title: The page {name}}}\n"
+        f"spec: {{publisher: Somebody, as_of: {as_of}, rank: {rank}, dating: {dating}}}\n"
+    )
+
+
+def document(kind: str, name: str, rest: str, metadata: str = "") -> str:
+    """The text of a document; ``rest`` begins with its spec."""
+    more = f", {metadata}" if metadata else ""
+    return f"api_version: trnspec/v1\nkind: {kind}\nmetadata: {{name: {name}, title: T{more}}}\n{rest}\n"
+
+
+def graph(*texts: str) -> Graph:
+    """The graph of some texts, which must be sound."""
+    made, problems = link([load_document(read_text(text, f"file-{i}.yaml"), KNOWN) for i, text in enumerate(texts)])
+
+    assert not problems, problems
+
+    return made
+
+
+# A small catalog without findings, slips in its texts, and every detail of what is found in them.
 
 FILE = Path(__file__).parents[1] / "data" / "checked_catalog.txt"
 
@@ -193,5 +244,149 @@ def described(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
 
 def _placed(where: Location) -> str:
     place = "" if where.place is None else f":{where.place.line}:{where.place.column}"
-    file = where.file.removeprefix(f"{shipped()}/")
+    file = where.file.removeprefix(f"{shipped_folder()}/")
     return f"{file}{place} [{where.text}]"
+
+
+# The shipped catalog with one thing changed: what the tests of the rules work on.
+
+SOURCE = "neuron-trn1-2023-02"
+
+
+@functools.cache
+def shipped() -> Graph:
+    """The shipped catalog."""
+    return load()
+
+
+@functools.cache
+def bare() -> Graph:
+    """The shipped catalog without any claims."""
+    return unclaimed(shipped())
+
+
+def rule(code: str) -> Rule:
+    """The rule of that code."""
+    return next(r for r in KNOWN.rules if r.code.id == code)
+
+
+def path(text: str) -> DocumentPath:
+    """``spec.memory.capacity`` as a path."""
+    return tuple(int(step) if step.isdigit() else step for step in text.split("."))
+
+
+def put(graph: Graph, name: str, at: str, value: Any) -> Graph:
+    """The graph with another value below ``spec``: a text becomes a figure, anything else stays what it is."""
+    return graph.replace(name, _put(graph.named(name).spec, path(at), value))
+
+
+def _put(spec: Any, steps: DocumentPath, value: Any) -> Any:
+    step, *rest = steps
+    old = getattr(spec, str(step))
+    if rest:
+        return attrs.evolve(spec, **{str(step): _put(old, tuple(rest), value)})
+    return attrs.evolve(spec, **{str(step): Figure(value=parse(value)) if isinstance(value, str) else value})
+
+
+def claim(graph: Graph, name: str, at: str, says: int | str, **more: Any) -> Graph:
+    """The graph with one more claim, the last of its document."""
+    node = graph.named(name)
+    source = Ref(more.pop("source", SOURCE))
+    claims = (*node.claims, Claim(at=at, says=says, source=source, **more))
+    return Graph({**graph.nodes, node.name: attrs.evolve(node, claims=claims)})
+
+
+def unclaimed(graph: Graph, *names: str) -> Graph:
+    """The graph without the claims of some documents, or of all."""
+    chosen = names or tuple(graph.nodes)
+    return Graph({**graph.nodes, **{n: attrs.evolve(graph.named(n), claims=()) for n in chosen}})
+
+
+def beside(*texts: str) -> Graph:
+    """Documents beside those of the shipped catalog; each text may hold several, as an example does."""
+    files = [file for text in texts for file in split(text, KNOWN)]
+    readings = [load_document(read_text(text, name), KNOWN) for name, text in files]
+    graph = link([r for r in readings if r.node is not None])[0]
+    return Graph({**shipped().nodes, **graph.nodes})
+
+
+def findings(code: str, graph: Graph) -> list[Diagnostic]:
+    """What one rule finds."""
+    return run([rule(code)], graph)
+
+
+def found(code: str, graph: Graph) -> set[tuple[str, str]]:
+    """Where one rule finds something: document and path."""
+    names = {node.document.file: node.name for node in graph}
+    return {(names.get(d.where.file, d.where.file), dotted(d.where.path)) for d in findings(code, graph)}
+
+
+def sites(graph: Graph, name: str, *paths: str) -> tuple[Site, ...]:
+    """Sites of one document, by paths below ``spec``."""
+    node: Node[Any] = graph.named(name)
+    return tuple(Site(node, ("spec", *path(p))) for p in paths)
+
+
+def term(graph: Graph, part: tuple[str, str], *counts: tuple[str, str], factor: int = 1) -> Term:
+    """A term of a sum: the part and the counts as (document, path)."""
+    return Term(tuple(sites(graph, *c)[0] for c in counts), sites(graph, *part)[0], factor)
+
+
+def interval(low: str, high: str | None = None) -> Interval:
+    """The interval of one printed figure, or from the value of one to that of another."""
+    return parse(low).interval if high is None else Interval(parse(low).value, parse(high).value)
+
+
+def causes(text: str, *wanted: Interval | str, at: tuple[str, str] | Site | None = None, **more: Any) -> dict[str, str]:
+    """What is reported about a figure that should have agreed with others: sentences by explanation."""
+    graph = more.pop("graph", Graph({}))
+    site = at if isinstance(at, Site) else sites(bare(), *(at or ("trainium1", "memory.stacks.capacity")))[0]
+    expected = tuple(w if isinstance(w, Interval) else parse(w).interval for w in wanted)
+    case = Case(site, parse(text), expected, tuple(more.pop("terms", ())), tuple(more.pop("shares", ())), graph)
+    assert not more
+    return {e.id: e.sentence for e in explain_case(case)}
+
+
+BANDWIDTH = ("trn2.48xlarge", "fabric.bandwidth.both")
+PEAK = ("trainium1", "peak.dense.bf16")
+FP32 = ("trainium1", "peak.dense.fp32")
+SERVER_PEAK = ("trn1.32xlarge", "stated.peak.dense.bf16")
+ULTRA_PEAK = ("trn2-ultraserver", "stated.peak.dense.bf16")
+ULTRA_EFA = ("trn2-ultraserver", "stated.network.bandwidth")
+
+
+def of_server(graph: Graph | None = None, part: str = "peak.dense.bf16", server: str = "trn1.32xlarge") -> Term:
+    graph = graph or bare()
+    chip = graph.named(server).spec.chips.chip.name
+    return term(graph, (chip, part), (server, "chips.count"))
+
+
+def of_ultraserver(graph: Graph | None = None, part: str = "peak.dense.bf16") -> Term:
+    counts = (("trn2-ultraserver", "servers.count"), ("trn2u.48xlarge", "chips.count"))
+    return term(graph or bare(), ("trainium2", part), *counts)
+
+
+def efa() -> Term:
+    return term(bare(), ("trn2u.48xlarge", "network.bandwidth"), ("trn2-ultraserver", "servers.count"))
+
+
+# A limit for what could run away: far above what it takes on a slow machine, and far below quadratic time.
+
+
+@contextmanager
+def stopped_after(seconds: float) -> Iterator[None]:
+    """Fails after that much processor time, where the system has such a timer."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(*_: object) -> NoReturn:
+        raise AssertionError(f"still running after {seconds:g} s of processor time")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)

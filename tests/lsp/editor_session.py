@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from running import ROOT
-
+from tests.support.programs import ROOT
 from trnspec.api import registry
 from trnspec.lsp.checking import QuickCheck, quick
 from trnspec.lsp.documents import Documents, canonical

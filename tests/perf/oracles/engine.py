@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from reference_pipeline import FOLDED, ZERO_BUBBLE, chunks, executed, idle, in_flight, stages, uneven, windows
+from tests.perf.oracles.pipelines import FOLDED, ZERO_BUBBLE, chunks, executed, idle, in_flight, stages, uneven, windows
 
 BYTES = {
     "adam": (2, 2, 12), "adam-fp32-grads": (2, 4, 12), "adam-fp32": (4, 4, 8), "adam-fsdp": (4, 4, 8), "adam-bf16": (2, 2, 4),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from mutations import Change
-
+from tests.support.mutations import Change
 from trnspec.graph.power import TYPES
 from trnspec.model.power import Power
 

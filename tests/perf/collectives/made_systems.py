@@ -1,5 +1,7 @@
 """Systems for tests: those of the catalogs, and servers of one fabric of any shape."""
 
+from __future__ import annotations
+
 import functools
 
 from inferentia import catalog as inferentia

@@ -19,10 +19,10 @@ from typing import Any
 from unittest import mock
 
 import click
-from catalogs import KNOWN
 from click.testing import CliRunner
 from hypothesis import strategies as st
 
+from tests.support.rules import KNOWN
 from trnspec.catalog.catalog import Catalog
 from trnspec.checks.fixes import fix
 from trnspec.checks.runner import check

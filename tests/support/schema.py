@@ -1,4 +1,4 @@
-"""Documents made from a JSON Schema, damaged ones, and the normal form in which two documents are compared."""
+"""Strategies of Hypothesis for documents and JSON Schemas."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ import random
 from typing import Any
 
 from attrs import evolve
-from engine_catalogs import everything
 
+from tests.support.engine import everything
 from trnspec.errors import RefusalError
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.training.estimator import Estimator, prepare

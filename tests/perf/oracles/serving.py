@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from attrs import frozen
-from reference_engine import Links, layer_kinds, met
+
+from tests.perf.oracles.engine import Links, layer_kinds, met
 
 
 @frozen(kw_only=True)

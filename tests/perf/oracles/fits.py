@@ -1,17 +1,86 @@
-"""Chips, systems and models of a published edition, with calibrations that no fit changes: for complete stored answers."""
+"""Fits of the shipped tables, and calibrations that stay as they are."""
 
 from __future__ import annotations
 
 import functools
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from math import isclose
+from typing import Any
 
-from catalogs import KNOWN, document, source
-from engine_catalogs import everything
+import attrs
+import numpy as np
+from attrs import evolve
 
+from tests.support.engine import GPT_3, LLAMA_3_8B, LLAMA_3_70B, SYSTEMS, everything, gpt, llama
+from tests.support.rules import KNOWN, document, source
 from trnspec.api import load
 from trnspec.catalog.catalog import Catalog
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import link, load_document
+from trnspec.perf.calibration.fits.training import batch
+from trnspec.perf.calibration.measured.training import Case
+from trnspec.perf.lowering.efficiency import Efficiency
+from trnspec.perf.work.layout import Layout
 from trnspec.yaml import read_text
+
+# Training steps with times that are known, because they were computed: what a fit must find again.
+
+LONG = 8192.0
+"""Tokens of the longest sequence; whoever trained with it had as many positions."""
+
+MODELS = {
+    "gpt-1b": evolve(gpt(24, 2048, 16), context=LONG), "gpt-22b": evolve(gpt(48, 6144, 64), context=LONG),
+    "gpt-175b": evolve(GPT_3, context=LONG), "llama-8b": LLAMA_3_8B,
+    "llama-70b": LLAMA_3_70B, "llama-7b": llama(32, 4096, 32, 32, 11008, 32000),
+}  # fmt: skip
+
+TRUE = Efficiency(
+    matmul=0.72, attention=0.45, matmul_passes=1.0, hidden_passes=6.0, head_passes=25.0, optimizer_passes=1.5,
+    forward=3e-4, backward=1e-4, server=0.6, network=0.55, call=4e-5, hop=4e-6, network_hop=3e-5, send=2e-5,
+    overlap=0.5, exposed=0.15, tensor_overlap=0.3, step=2e-3, causal=1.0,
+)  # fmt: skip
+"""What is achieved; none of it is where a fit begins."""
+
+WRITTEN = evolve(TRUE, causal=0.0, score_passes=5.0)
+"""The same, where attention writes its scores, and computes all of them."""
+
+
+def cases(count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int = 7, flash: bool = True) -> list[Case]:
+    """So many steps at random, the same every time, with times that are off by a normal error of their logarithm."""
+    draw = random.Random(seed)
+    made = []
+    for i in range(count):
+        # Of ranks that are alone on their chip, and of two on each.
+        which = draw.choice([0, 3])
+        system = evolve(SYSTEMS[which], name=f"system-{which}")
+        name = draw.choice(sorted(MODELS))
+        tp, pp = draw.choice([1, 2, 4, 8]), draw.choice([1, 1, 2, 4])
+        dp = int(system.ranks) // (tp * pp)
+        layout = Layout(
+            tp=tp, pp=pp, dp=dp, zero=draw.choice([0, 1, 3]), seq=draw.choice([1024, 2048, 8192]),
+            global_batch=dp * draw.choice([4, 8, 16]), recompute=draw.choice(["none", "selective", "full"]),
+            sequence_parallel=tp > 1, overlap=draw.random() < 0.5, uneven=True, flash=flash,
+        )  # fmt: skip
+        made.append(
+            Case(
+                id=f"{i}",
+                model=name,
+                dims=MODELS[name],
+                system=system,
+                layout=layout,
+                dtype="bf16",
+                seconds=1.0,
+                memory=0.0,
+            )
+        )
+    times = batch(made).times(efficiency)
+    factors = [2.718281828459045 ** draw.gauss(0.0, noise) for _ in made]
+    return [evolve(c, seconds=float(t) * f) for c, t, f in zip(made, times, factors, strict=True)]
+
+
+# Chips, systems and models of a published edition, with calibrations that no fit changes: for complete stored answers.
 
 TRAINING = """\
 spec:
@@ -154,3 +223,52 @@ def fixed() -> Catalog:
     edition = {n: node for n, node in load(edition="2026.11.1").graph.nodes.items() if node.kind != "Measurements"}
     known = {n: node for n, node in {**everything().nodes, **edition}.items() if node.kind != "Calibration"}
     return Catalog(Graph({**known, **made.nodes}))
+
+
+# Stored lines of output that are compared with numbers of twelve digits, and results of any class as such lines.
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
+
+
+def number(value: object) -> str:
+    """A value with twelve digits, if it is a float."""
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def lines(value: Any, name: str = "") -> Iterator[str]:
+    """Every value in an object, by its path: attributes, items, and elements."""
+    inner: Iterator[tuple[Any, Any]]
+    if isinstance(value, str | int | float | None):
+        yield f"{name} = {number(value)}"
+    elif isinstance(value, np.ndarray):
+        yield f"{name} = {' '.join(number(float(v)) for v in value.ravel())}"
+    else:
+        if isinstance(value, Mapping):
+            inner = ((k, v) for k, v in value.items())
+        elif isinstance(value, Sequence):
+            inner = enumerate(value)
+        else:
+            inner = ((f.name, getattr(value, f.name)) for f in attrs.fields(type(value)))
+        for key, one in inner:
+            yield from lines(one, f"{name}.{key}" if name else str(key))
+
+
+def same(expected: str, found: str, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> bool:
+    """Whether two lines have the same words, and the same numbers but for rounding.
+
+    With ``abs_tol`` rounding is relative to the largest number of a line, such as a matrix, and at least that.
+    """
+    some, others = (list(map(float, NUMBER.findall(line))) for line in (expected, found))
+    rounding = max(abs_tol, rel_tol * max(map(abs, some))) if abs_tol and some else 0.0
+    return NUMBER.sub("#", expected) == NUMBER.sub("#", found) and all(
+        isclose(a, b, rel_tol=rel_tol, abs_tol=rounding) for a, b in zip(some, others, strict=False)
+    )
+
+
+def different(
+    expected: Sequence[str], found: Sequence[str], rel_tol: float = 1e-9, abs_tol: float = 0.0
+) -> list[tuple[str | None, str | None]]:
+    """The pairs of lines that differ."""
+    longest = range(max(len(expected), len(found)))
+    pairs = [tuple(some[i] if i < len(some) else None for some in (expected, found)) for i in longest]
+    return [(a, b) for a, b in pairs if a is None or b is None or not same(a, b, rel_tol, abs_tol)]

@@ -1,0 +1,527 @@
+"""Programs, repositories and distributions that tests run and make."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import importlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.__main__ import main as process
+from trnspec.api import validate
+from trnspec.cli import COMMANDS, main
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any, NoReturn
+
+    import pytest
+import json
+from typing import TYPE_CHECKING
+
+from tests.support.rules import document, graph, source
+from trnspec.catalog.catalog import Catalog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+import atexit
+import shutil
+import venv
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+import re
+
+# Running the command line: in this process, where that is enough, and in one of its own.
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "tests" / "data"
+
+
+@frozen
+class Result:
+    """What a run wrote, and how it ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Here:
+    """The command line in this process, in a folder of its own."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+        monkeypatch.chdir(folder)
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.delenv("FORCE_COLOR", raising=False)
+
+    def __call__(self, *args: str | Path) -> Result:
+        self._monkeypatch.setattr(sys, "argv", ["trnspec", *map(str, args)])
+        status = 0
+        try:
+            main()
+        except SystemExit as end:
+            status = int(end.code or 0)
+        written = self._capsys.readouterr()
+        return Result(status, written.out, written.err)
+
+
+def command(*args: str | Path) -> list[str]:
+    """The command line as an argument vector."""
+    return [sys.executable, "-m", "trnspec", *map(str, args)]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This environment without what changes how text is written, and with ``more``."""
+    left_out = ("NO_COLOR", "FORCE_COLOR", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL")
+    return {k: v for k, v in os.environ.items() if k not in left_out} | more
+
+
+def completed(work: Coroutine[Any, Any, Any]) -> Any:
+    """What ``work`` returns. It has a thread of its own: Playwright's browser keeps an event loop in the main one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+def apart(*args: str | Path, cwd: Path, stdin: bytes = b"", **env: str) -> Result:
+    """The command line in a process of its own."""
+    done = subprocess.run(
+        command(*args), cwd=cwd, input=stdin, env=environment(**env), capture_output=True, check=False, timeout=60
+    )
+    encoding = env.get("PYTHONIOENCODING", "utf-8")
+    return Result(done.returncode, done.stdout.decode(encoding), done.stderr.decode(encoding))
+
+
+def forked(*args: str | Path, cwd: Path, path: Path, stdin: bytes = b"", **env: str) -> Result:
+    """The command line in a fork of this process, with a folder before the others that modules are imported from.
+
+    It has streams, an environment, imports and an exit status of its own, and needs a tenth of the time of a new
+    interpreter.  :func:`apart` is for what an interpreter does at its start, except the encoding of its streams, and
+    where there is no fork.
+    """
+    if not hasattr(os, "fork") or any(name.startswith("PYTHON") for name in env.keys() - {"PYTHONIOENCODING"}):
+        before = os.pathsep.join(filter(None, [str(path), os.environ.get("PYTHONPATH", "")]))
+        return apart(*args, cwd=cwd, stdin=stdin, **{"PYTHONPATH": before} | env)
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(stdin)
+        given.seek(0)
+        child = _fork(args, cwd, path, environment(**env), (given.fileno(), out.fileno(), err.fileno()))
+        _, status = os.waitpid(child, 0)
+        written = []
+        for stream in (out, err):
+            stream.seek(0)
+            written.append(stream.read().decode(env.get("PYTHONIOENCODING", "utf-8")))
+        return Result(os.waitstatus_to_exitcode(status), *written)
+
+
+def at_a_terminal(*args: str | Path, cwd: Path, **env: str) -> Result:
+    """The command line in a fork of this process that a terminal listens to; what it writes is in ``out``."""
+    ours, theirs = os.openpty()
+    child = _fork(args, cwd, cwd, environment(**{"TERM": "xterm"} | env), (theirs, theirs, theirs))
+    os.close(theirs)
+    written = b""
+    # Linux says with an error that the other side has gone.
+    with contextlib.suppress(OSError):
+        while part := os.read(ours, 65_536):
+            written += part
+    os.close(ours)
+    _, status = os.waitpid(child, 0)
+    return Result(os.waitstatus_to_exitcode(status), written.decode().replace("\r\n", "\n"), "")
+
+
+def _fork(args: tuple[str | Path, ...], cwd: Path, path: Path, env: dict[str, str], files: tuple[int, int, int]) -> int:
+    """The number of a fork that runs the command line with these streams."""
+    _prepare()
+    with warnings.catch_warnings():
+        # Threads of pytest-xdist are no part of the fork, and it needs none of their locks.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if not child:
+        _run_in_fork(args, cwd, path, env, files)
+    return child
+
+
+@functools.cache
+def _prepare() -> None:
+    """Imports what most commands import, and parses the shipped catalog: each fork has it then."""
+    validate()
+    importlib.import_module("trnspec.catalog.catalog")
+    for name in COMMANDS:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(f"trnspec.cli.{name}")
+
+
+def _run_in_fork(
+    args: tuple[str | Path, ...], cwd: Path, path: Path, env: dict[str, str], files: tuple[int, int, int]
+) -> NoReturn:
+    status: object = 1
+    try:
+        # Ends what hangs, as the time limit of a subprocess does.
+        signal.alarm(60)
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+        encoding = env.get("PYTHONIOENCODING", "utf-8")
+        sys.stdin, sys.stdout, sys.stderr = (
+            io.TextIOWrapper(open(n, "wb" if n else "rb", closefd=False), encoding=encoding, write_through=n == 2)  # noqa: SIM115
+            for n in range(3)
+        )
+        os.chdir(cwd)
+        os.environ.clear()
+        os.environ.update(env)
+        sys.path.insert(0, str(path))
+        sys.argv = ["trnspec", *map(str, args)]
+        for name in [name for name in sys.modules if name.startswith("trnspec_")]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        warnings.resetwarnings()
+        for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", category)
+        process()
+        status = 0
+    except SystemExit as end:
+        status = end.code
+    except BaseException:  # noqa: BLE001  # whatever it is, the fork must not go on with the tests
+        traceback.print_exc()
+    finally:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(status if isinstance(status, int) else 0 if status is None else 1)
+
+
+# A small catalog with gaps, for the tests of what asks: queries, tables, SQL.
+
+PAGE, OLD = source("page", "2024-02"), source("old", "'2023'", rank="third-party")
+
+CORE = document("Core", "core", "spec: {engines: {tensor: {clock: 2.8 GHz}}, sbuf: {capacity: 24 MiB}}")
+FULL = document(
+    "Chip",
+    "full",
+    """\
+spec:
+  launched: 2022-10
+  dies: 2
+  cores: {core: core, count: 8}
+  peak: {dense: {bf16: 600 TFLOPS, fp8: {value: 1.2 PFLOPS, derived: twice the bf16}}, sparse: {bf16: 1.2 PFLOPS}}
+  memory: {capacity: 100 GiB, bandwidth: ~3 TB/s, technology: HBM}
+  links: {link: wire, ports: 4, bandwidth: {value: 1 TB/s, source: old, where: line 3, note: a note}}
+  other: {share: 30x, extra: 5 us}
+claims:
+  - {at: spec.peak.dense.bf16, says: 610 TFLOPS, source: old, verdict: superseded, reason: It was more.}
+  - {at: spec.dies, says: 3, source: old, verdict: rejected, reason: There are two.}
+  - {at: spec.memory_pool, says: all of them, source: old, verdict: unresolved, reason: Who knows.}""",
+    "source: page, aliases: [whole]",
+)
+BARE = document("Chip", "bare", "spec: {peak: {}, memory: {capacity: 50 GiB}, other: {share: 10x}}", "source: page")
+WIRE = document("Link", "wire", "spec: {connects: chips, other: {odd: 1 GB}}", "source: page")
+ROPE = document("Link", "rope", "spec: {connects: servers, other: {odd: 1 us}}", "source: page")
+BOX = document(
+    "Server",
+    "box",
+    """\
+spec:
+  chips: {chip: whole, count: 4}
+  host: {vcpus: 32, memory: 200 GiB}
+  fabric: {link: wire, topology: {shape: torus, dimensions: [2, 2]}}
+  network: {nics: 8, bandwidth: 100 Gbps, peak: up to 12.5 Gbps}
+  stated: {memory: {capacity: 0.4 TB}}""",
+    "source: page",
+)
+TIN = document("Server", "tin", "spec: {chips: {chip: bare, count: 2}}", "source: page")
+RACK = document("UltraServer", "rack", "spec: {servers: {server: box, count: 3}}", "source: page")
+
+GRAPH = graph(PAGE, OLD, CORE, FULL, BARE, WIRE, ROPE, BOX, TIN, RACK)
+CAT = Catalog(GRAPH)
+
+
+# The real git in a folder of a test.
+
+
+def git(where: Path, *args: str) -> str:
+    settings = ("-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", "-C", str(where), *settings, *args], capture_output=True, check=True)
+    return done.stdout.decode().strip()
+
+
+# A document that is sound, one that is not, and what is found in that.
+
+SOUND = "api_version: trnspec/v1\nkind: Link\nmetadata: {name: wire, title: A wire}\nspec: {connects: chips}\n"
+WRONG = SOUND.replace("spec:", "spce:")
+MARKS = {("TRN101", 4), ("TRN102", 1)}
+
+
+def marks(text: str) -> set[tuple[str, int]]:
+    """The (code, line) of a report in JSON."""
+    return {(d["code"], d["line"]) for d in json.loads(text)["diagnostics"]}
+
+
+# Installed distributions, made by hand: a module and its metadata in a folder that is put on the path.
+
+HEAD = "from trnspec.plugins.api import API, Kind, Plugin, Evaluator, Finding, rule\n"
+
+
+class Site:
+    """A folder of installed distributions, and the command line that sees it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def add(self, name: str, code: str, *, version: str = "1.0", value: str = "plugin") -> Path:
+        """Install the distribution ``trnspec-NAME``, whose module holds ``code``; returns the module."""
+        module = f"trnspec_{name.replace('-', '_')}"
+        (self.folder / f"{module}.py").write_text(code)
+        info = self.folder / f"{module}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: trnspec-{name}\nVersion: {version}\n")
+        (info / "entry_points.txt").write_text(f"[trnspec.plugins]\n{name} = {module}:{value}\n")
+        return self.folder / f"{module}.py"
+
+    def plugin(self, name: str, more: str = "", *, head: str = "") -> Path:
+        """Install a plugin that works, with ``more`` arguments."""
+        return self.add(name, f"{HEAD}{head}\nplugin = Plugin(name={name!r}, api=API, {more})\n")
+
+    def catalog(self, name: str, documents: dict[str, str]) -> Path:
+        """Install a plugin with a catalog; returns its folder."""
+        folder = self.folder / f"{name}_catalog"
+        for file, text in documents.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(text)
+        self.plugin(name, f"catalogs=(Path({str(folder)!r}),)", head="from pathlib import Path")
+        return folder
+
+    def run(self, *args: str | Path, **env: str) -> Result:
+        """The command line in a process that finds what is installed here."""
+        return forked(*args, cwd=self.folder, path=self.folder, **env)
+
+
+# An environment outside the repository that holds the wheel: what somebody who installs trnspec has.
+
+
+@frozen
+class Elsewhere:
+    """An environment outside the repository that holds the wheel, and a folder to work in."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "env" / "bin" / "python"
+
+    def run(self, *args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """A program that sees nothing of this environment's Python."""
+        hidden = ("PYTHON", "VIRTUAL_ENV", "TRNSPEC", "PYTEST", "COLUMNS")
+        env = {k: v for k, v in os.environ.items() if not k.startswith(hidden)}
+        return subprocess.run([*args], cwd=cwd or self.folder, env=env, capture_output=True, check=False, text=True)
+
+    def reported(self, *args: str | Path, cwd: Path | None = None) -> str:
+        """What a program prints that must not fail."""
+        done = self.run(*args, cwd=cwd)
+
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def trnspec(self, *args: str) -> str:
+        return self.reported(self.folder / "env" / "bin" / "trnspec", *args)
+
+    def pip(self, *args: str | Path) -> None:
+        self.reported(self.python, "-m", "pip", *args, "--quiet")
+
+    def files(self) -> set[str]:
+        """All that is installed; what the interpreter keeps of modules it has read comes and goes."""
+        every = (self.folder / "env").rglob("*")
+        return {f.relative_to(self.folder).as_posix() for f in every if "__pycache__" not in f.parts}
+
+
+def _temporary() -> Path:
+    """A folder that lasts as long as this process."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    return folder
+
+
+@cache
+def wheel() -> Path:
+    """The wheel of this checkout, built once for all tests."""
+    folder = _temporary()
+    Elsewhere(folder).reported(
+        sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT
+    )
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+def built(folder: Path, *more: str) -> Elsewhere:
+    """A new environment in a folder, with the wheel of this checkout, and with further distributions."""
+    made = Elsewhere(folder)
+    venv.create(folder / "env", with_pip=True)
+    made.pip("install", wheel(), *more)
+    return made
+
+
+@cache
+def with_pytest() -> Elsewhere:
+    """An environment with the wheel and pytest, for tests that remove again what they install."""
+    return built(_temporary(), "pytest")
+
+
+# A copy of the package that a test changes, as a contributor would, and the programs that run it.
+
+_DATA = {"catalog", "schemas"}
+
+
+class Scratch:
+    """A checkout with the package, the catalog, the schemas and the hook.
+
+    Attributes:
+        folder: The root of the copy.
+        changed: The files that were changed, by their paths in the checkout.
+        added: The new files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.changed: set[str] = set()
+        self.added: set[str] = set()
+        folder.mkdir(parents=True)
+        # With the compiled modules, which are valid where size and time of the source are the same.
+        shutil.copytree(ROOT / "trnspec", folder / "trnspec", ignore=shutil.ignore_patterns("*.pyc.*"))
+        for name in _DATA:
+            (folder / name).symlink_to(ROOT / name)
+
+    def insert(self, file: str, before: str, text: str) -> None:
+        """Insert a text before the only occurrence of another one."""
+        old = (self.folder / file).read_text("utf-8")
+        assert old.count(before) == 1, (file, before, old.count(before))
+        self._own(file).write_text(old.replace(before, text + before), "utf-8")
+        self.changed.add(file)
+
+    def replace(self, file: str, old: str, new: str) -> None:
+        """Replace the only occurrence of a text."""
+        self.insert(file, old, "")
+        path = self.folder / file
+        path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
+
+    def add(self, file: str, text: str) -> None:
+        """Write a new file."""
+        path = self._own(file)
+        assert not path.exists(), file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        self.added.add(file)
+
+    def _own(self, file: str) -> Path:
+        """The path of a file in the copy; its folder is no longer that of the checkout."""
+        top = file.split("/", 1)[0]
+        if (self.folder / top).is_symlink():
+            (self.folder / top).unlink()
+            shutil.copytree(ROOT / top, self.folder / top)
+        return self.folder / file
+
+    def document(self, file: str, kind: str, spec: str) -> Path:
+        """Write a document that is not part of the change, for the command line; its name is that of the file."""
+        path = self.folder / "mine" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        title = f"metadata: {{name: {path.stem}, title: {path.stem}, source: neuron-trn1-2026-08}}"
+        path.write_text(f"api_version: trnspec/v1\nkind: {kind}\n{title}\nspec: {spec}\n", "utf-8")
+        return path
+
+    def run(self, *args: str | Path) -> Result:
+        """The command line of the copy, without plugins."""
+        return apart("--no-plugins", *args, cwd=self.folder, PYTHONPATH=str(self.folder))
+
+    def out(self, *args: str | Path) -> str:
+        """What a command that succeeds prints."""
+        done = self.run(*args)
+
+        assert (0, "") == (done.status, done.err), done
+        return done.out
+
+    def json(self, *args: str | Path) -> Any:
+        """What a command that succeeds prints as JSON."""
+        return json.loads(self.out(*args, "--format", "json"))
+
+    def python(self, *script: str) -> str:
+        """What a program prints that imports the copy."""
+        env = environment(PYTHONPATH=str(self.folder), TRNSPEC_PLUGINS="none")
+        check = f"import trnspec; assert trnspec.__file__.startswith({str(self.folder)!r}), trnspec.__file__"
+        done = subprocess.run(
+            [sys.executable, "-c", "\n".join([check, *script])],
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+# The table "I want to add ..." of CONTRIBUTING.md.
+
+
+@frozen
+class Row:
+    """A row of the table.
+
+    Attributes:
+        what: What is added.
+        changed: The files of trnspec that change.
+        own: The new files, with NAME in their paths; where there are none, the first file that changes.
+        plugin: The files of a plugin.
+        tests: The tests that make the change.
+    """
+
+    what: str
+    changed: tuple[str, ...]
+    own: tuple[str, ...]
+    plugin: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def rows() -> dict[str, Row]:
+    """The table, by the first column."""
+    section = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## I want to add ...\n", 1)[1].split("\n## ", 1)[0]
+    table = [line for line in section.splitlines() if line.startswith("| ")]
+    result = {}
+    for line in table[1:]:
+        what, core, plugin, tried = (cell.strip() for cell in line.strip("|").split(" | "))
+        paths = [p for p in re.findall(r"`([^`]+)`", core) if re.search(r"\.(py|md|yaml)$", p)]
+        own = tuple(p for p in paths if "NAME" in p)
+        changed = tuple(p for p in paths if "NAME" not in p)
+        in_plugin = tuple(p for p in re.findall(r"`([^`]+)`", plugin) if re.search(r"\.(py|yaml)$", p))
+        result[what] = Row(what, changed, own, in_plugin, tuple(re.findall(r"`(tests/[^`]+)`", tried)))
+    return result
+
+
+ROWS = rows()
+
+
+def made_as_stated(scratch: Scratch, what: str) -> None:
+    """The files that were touched are those of the row."""
+    patterns = [re.escape(f).replace("NAME", "[A-Za-z0-9_-]+") for f in ROWS[what].own]
+
+    assert set(ROWS[what].changed) == scratch.changed
+    assert set() == {f for f in scratch.added if not any(re.fullmatch(p, f) for p in patterns)}
+    assert [] == [p for p in patterns if not any(re.fullmatch(p, f) for f in scratch.added)]
