@@ -1,6 +1,6 @@
 """trnspec.evaluators: what they answer in full, as data: values, intervals, notes, assumptions, tables, figures, refusals.
 
-The calls are those of ``tests/support/evaluations.py``, on the edition 2026.11.1, which does not change; those of plugins'
+The calls are those of ``tests/evaluators/calls.py``, on the edition 2026.11.1, which does not change; those of plugins'
 chips are on the present catalog.  The expected lines are in ``tests/data/evaluator_answers.json``; after a change of an
 answer, ``python tests/evaluators/test_answers.py`` writes them anew, and the difference is to be read.
 """
@@ -21,8 +21,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 sys.path.extend(map(str, Path(__file__).parents[2].glob("plugins/*/src")))
 
+from tests.evaluators.calls import BASES, LLAMA, MIXTRAL, Base, calls
 from tests.support.engine import everything
-from tests.support.evaluations import BASES, LLAMA, MIXTRAL, Base, calls
 from trnspec.api import evaluate, load, trace
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import RefusalError, TrnspecError

@@ -226,7 +226,7 @@ def _site(plugin: Plugin, folder: FilePath) -> Iterator[str]:
         f"{module}:{name}"
         for module, held in sorted(sys.modules.items())
         for name, value in list(vars(held).items())
-        if value is plugin and not re.search(r"(^|\.)(tests?$|tests?\.|test_)", module)
+        if value is plugin and not re.search(r"(^|\.)(tests?$|test_|conftest$)", module)
     )
     info = folder / f"trnspec_conformance_{plugin.name.replace('-', '_')}-0.dist-info"
     info.mkdir()

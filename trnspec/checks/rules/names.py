@@ -267,7 +267,10 @@ def _share(one: Content, other: Content) -> float:
 
 
 def _is_variant(one: Node[Any], other: Node[Any]) -> bool:
-    """Whether two documents are models of which one states the other as its base, or of two publications."""
+    """Whether of two models one is the base of the other, or both have publications; or of two servers one is bare metal."""
+    if one.is_of(Server):
+        families, sizes = zip(*(node.name.partition(".")[::2] for node in (one, other)), strict=True)
+        return families[0] == families[1] and any(size.startswith("metal") for size in sizes)
     if not one.is_of(Model):
         return False
     bases = {node.spec.base.model.name for node in (one, other) if node.spec.base is not None}
