@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import trnspec
-from tests.support.programs import CAT, ROOT
+from tests.support.programs import ROOT
+from tests.support.small_catalog import CAT
 from trnspec.catalog import frames
 from trnspec.errors import UsageError
 

@@ -21,8 +21,8 @@ from attrs import asdict, evolve
 # Run as a program, too.
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from tests.support.programs import CAT, GRAPH
 from tests.support.rules import KNOWN, document, files, graph, linked, slips, source
+from tests.support.small_catalog import CAT, GRAPH
 from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.charts import Compared, comparison, history, year
 from trnspec.catalog.query.parser import parse_condition, parse_query, parse_term

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import trnspec
-from tests.support.programs import CAT, GRAPH
+from tests.support.small_catalog import CAT, GRAPH
 from trnspec.catalog.tables import Table, tables
 from trnspec.model.kinds import BUILTIN
 

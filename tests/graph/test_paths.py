@@ -6,8 +6,8 @@ import pytest
 from attrs import evolve, frozen
 
 import trnspec
-from tests.support.programs import CAT, GRAPH
 from tests.support.rules import document, graph
+from tests.support.small_catalog import CAT, GRAPH
 from trnspec.graph.graph import Graph
 from trnspec.graph.paths import paths, place, present_path, total_paths, unknown_path
 from trnspec.graph.values import Sort

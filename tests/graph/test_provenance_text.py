@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from attrs import evolve
 
-from tests.support.programs import GRAPH, OLD, PAGE
 from tests.support.rules import document, graph
+from tests.support.small_catalog import GRAPH, OLD, PAGE
 from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import figures, scope, source_of, with_provenance
 from trnspec.model.figure import Figure

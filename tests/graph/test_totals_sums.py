@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from tests.support.programs import CORE, FULL, GRAPH, OLD, PAGE, WIRE
 from tests.support.rules import document, graph
+from tests.support.small_catalog import CORE, FULL, GRAPH, OLD, PAGE, WIRE
 from trnspec.graph.totals import Sum, count_total, sums, terms, total
 from trnspec.model.parts import CountRange
 from trnspec.quantities.quantity import Qualifier

@@ -10,8 +10,8 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.programs import CORE, FULL, GRAPH, OLD, PAGE, WIRE
 from tests.support.rules import document, graph
+from tests.support.small_catalog import CORE, FULL, GRAPH, OLD, PAGE, WIRE
 from trnspec.graph.paths import place
 from trnspec.graph.totals import BoundedAmount
 from trnspec.graph.values import Sort, compare

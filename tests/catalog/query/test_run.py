@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trnspec
-from tests.support.programs import CAT, ROOT
+from tests.support.programs import ROOT
+from tests.support.small_catalog import CAT
 from trnspec.catalog.query.tree import QueryError
 from trnspec.errors import QuantityError, UnknownNameError, UsageError
 from trnspec.quantities.amount import Amount

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.programs import GRAPH
 from tests.support.rules import document, graph, source
+from tests.support.small_catalog import GRAPH
 from trnspec.output.exporters.export_log import ExportLog, in_unit, number
 from trnspec.output.exporters.exported import Assumption, ExportError
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import trnspec
-from tests.support.programs import CAT as SMALL
 from tests.support.rules import document, graph, source
+from tests.support.small_catalog import CAT as SMALL
 from trnspec.output.exporters import export
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS
