@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test coverage mutants fuzz lint docs accuracy bench calibrations clean
+.PHONY: demo test test-slow coverage mutants fuzz lint docs accuracy bench calibrations clean
 
 demo: .venv/installed          ## validate the shipped catalog and show what it holds
 	$(BIN)/trnspec validate --table
 
-test: .venv/developing         ## every test, on all cores; ARGS='-m "not slow"' leaves out what takes long
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
+test: .venv/developing         ## the tests that are not slow, on all cores
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow" $(ARGS)
+
+test-slow: .venv/developing    ## the slow tests: they build, install, run other programs, or take seconds
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m slow $(ARGS)
 
 coverage: .venv/developing     ## the tests that are not slow, and the gate on branch coverage
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow" --cov --cov-report=term $(ARGS)

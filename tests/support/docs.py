@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.support.programs import Here
-import os
-import subprocess
-
-from attrs import define
 
 # Runs a page of the documentation: every python and console block, in order, and compares what it prints with what the page shows.
 #

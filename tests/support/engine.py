@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+import random
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attrs import evolve
+import numpy as np
+from attrs import evolve, frozen
 from trnspec_inferentia import plugin as inferentia
 from trnspec_nvidia import plugin as nvidia
 
 from trnspec.api import graph, load
 from trnspec.catalog.catalog import Catalog
+from trnspec.errors import RefusalError
 from trnspec.graph.graph import Graph
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.work.flops import Parts, attention_flops, head_flops
-
-if TYPE_CHECKING:
-    from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.ops import Number
-    from trnspec.perf.work.flops import AttentionConvention
-import random
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
-from attrs import frozen
-
-from trnspec.errors import RefusalError
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.lowering.calibrated import Calibrated
 from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
@@ -33,12 +23,16 @@ from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.serving.load import Replica
 from trnspec.perf.training.estimator import Estimator
+from trnspec.perf.work.flops import Parts, attention_flops, head_flops
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
 from trnspec.perf.work.validity import check
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.ops import Number
+    from trnspec.perf.work.flops import AttentionConvention
 
 # The shipped catalog with those of the living plugins, for the tests of the performance engine.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import re
 from collections import defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -12,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 from attrs import NOTHING, evolve, field, fields_dict, frozen, has
 
 from trnspec.checks.reconcile.relations import claimed_paths, relations
+from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.rules.derived import AGREES as RATIO_AGREES
 from trnspec.checks.runner import apply_waivers, run
 from trnspec.graph.graph import Graph, figure_at
+from trnspec.graph.provenance import source_of
 from trnspec.loading.structure import plain, structure
 from trnspec.model.document import Claim
 from trnspec.model.figure import Figure
@@ -37,16 +40,6 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
     from trnspec.plugins.api import Rule
     from trnspec.yaml import Path
-import re
-from typing import TYPE_CHECKING
-
-from trnspec.checks.reconcile.sites import Site
-from trnspec.graph.provenance import source_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from trnspec.model.document import Node
 
 # Slips of those who copy figures, made in a catalog one at a time: what the rules are measured by.
 

@@ -5,18 +5,33 @@ from __future__ import annotations
 import functools
 import random
 import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
+import attrs
 from attrs import evolve, frozen
 
+from trnspec.api import graph as load
 from trnspec.api import registry
-from trnspec.checks.runner import check
+from trnspec.checks.reconcile.hypotheses import Case, explain_case
+from trnspec.checks.reconcile.sites import Site, Term
+from trnspec.checks.runner import check, run
+from trnspec.diagnostics import Diagnostic
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import shipped as shipped_folder
 from trnspec.loading.pipeline import LoadResult, link, load_document
+from trnspec.model.document import Claim, Node
+from trnspec.model.figure import Figure
+from trnspec.model.ref import Ref
 from trnspec.model.reflection import dotted
+from trnspec.plugins.api import Rule
+from trnspec.quantities.quantity import Interval, parse
+from trnspec.testing import split
+from trnspec.yaml import Path as DocumentPath
 from trnspec.yaml import read_text
 
 if TYPE_CHECKING:
@@ -25,26 +40,6 @@ if TYPE_CHECKING:
     from trnspec.checks.runner import Checked
     from trnspec.diagnostics import Diagnostic, Location
     from trnspec.graph.graph import Graph
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NoReturn
-
-import attrs
-
-from trnspec.api import graph as load
-from trnspec.checks.reconcile.hypotheses import Case, explain_case
-from trnspec.checks.reconcile.sites import Site, Term
-from trnspec.checks.runner import run
-from trnspec.diagnostics import Diagnostic
-from trnspec.graph.graph import Graph
-from trnspec.model.document import Claim, Node
-from trnspec.model.figure import Figure
-from trnspec.model.ref import Ref
-from trnspec.plugins.api import Rule
-from trnspec.quantities.quantity import Interval, parse
-from trnspec.testing import split
-from trnspec.yaml import Path as DocumentPath
 
 # Small catalogs for tests, made from texts.
 
