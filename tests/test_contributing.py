@@ -52,18 +52,18 @@ api_version: trnspec/v1
 kind: Model
 metadata: {name: acme-lm, title: Acme LM, source: gpt2-2019-11}
 spec:
-  layers: 12
-  hidden: 768
-  vocabulary: 50257
-  context: 1024
+  layers: 6
+  hidden: 512
+  vocabulary: 32000
+  context: 2048
   positions: learned
   embeddings: tied
   norm: layer
-  attention: {heads: 12, kv_heads: 12, head_size: 64, bias: all}
-  feed_forward: {width: 3072, form: plain, bias: all}
-  parameters: {total: 124439808}
+  attention: {heads: 8, kv_heads: 8, head_size: 64, bias: all}
+  feed_forward: {width: 2048, form: plain, bias: all}
+  parameters: {total: 36347904}
 claims:
-  - {at: spec.parameters.total, says: 124439808, source: keras-hub-0.32.0}
+  - {at: spec.parameters.total, says: 36347904, source: keras-hub-0.32.0}
 """
 
 

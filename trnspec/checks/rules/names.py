@@ -212,9 +212,8 @@ def copied_document(graph: Graph) -> Iterator[Finding]:
             hint = f"write {node.name} among the aliases of {original.name}, or remove one of the two"
         else:
             paths = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
-            message = (
-                f"{len(own & known)} of {total} values and claims are those of {original.name}; other values: {paths}"
-            )
+            others = f"other values: {paths}" if changed else "only claims differ"
+            message = f"{len(own & known)} of {total} values and claims are those of {original.name}; {others}"
             hint = f"correct the values that are still those of {original.name}, and their sources"
         yield Finding(("spec",), message, hint, see, node, key=True)
     yield from _same_version(graph)
