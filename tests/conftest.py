@@ -37,7 +37,7 @@ _TOLD = "reported at the end of the run"
 
 @pytest.fixture
 def tell(request: pytest.FixtureRequest) -> Tell:
-    """Shows lines under a title at the end of the run, whether or not the test passes."""
+    """Show lines under a title at the end of the run, whether or not the test passes: the first two, with -v all."""
 
     def keep(title: str, lines: Iterable[str]) -> None:
         # A property of the test's report: it also comes back from the processes of pytest-xdist. The fixture
@@ -55,5 +55,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             for name, lines in getattr(report, "user_properties", ()):
                 if name == _TOLD:
                     terminalreporter.section(lines[0])
-                    for line in lines[1:]:
+                    for line in lines[1:] if terminalreporter.verbosity > 0 else lines[1:3]:
                         terminalreporter.line(line)

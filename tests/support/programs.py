@@ -432,15 +432,11 @@ class Row:
         what: What is added.
         changed: The files of trnspec that change.
         own: The new files, with NAME in their paths; where there are none, the first file that changes.
-        plugin: The files of a plugin.
-        tests: The tests that make the change.
     """
 
     what: str
     changed: tuple[str, ...]
     own: tuple[str, ...]
-    plugin: tuple[str, ...]
-    tests: tuple[str, ...]
 
 
 def rows() -> dict[str, Row]:
@@ -449,12 +445,11 @@ def rows() -> dict[str, Row]:
     table = [line for line in section.splitlines() if line.startswith("| ")]
     result = {}
     for line in table[1:]:
-        what, core, plugin, tried = (cell.strip() for cell in line.strip("|").split(" | "))
+        what, core, *_ = (cell.strip() for cell in line.strip("|").split(" | "))
         paths = [p for p in re.findall(r"`([^`]+)`", core) if re.search(r"\.(py|md|yaml)$", p)]
         own = tuple(p for p in paths if "NAME" in p)
         changed = tuple(p for p in paths if "NAME" not in p)
-        in_plugin = tuple(p for p in re.findall(r"`([^`]+)`", plugin) if re.search(r"\.(py|yaml)$", p))
-        result[what] = Row(what, changed, own, in_plugin, tuple(re.findall(r"`(tests/[^`]+)`", tried)))
+        result[what] = Row(what, changed, own)
     return result
 
 
