@@ -1,0 +1,99 @@
+"""Plans of serving fleets against fleets that served a published load: MLPerf Inference 5.1 server results and a service.
+
+As a program it prints the ratio of planned to published chips for each fleet: ``python -m
+tests.evaluators.planning.test_published_fleets [FILE.csv]``.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from statistics import median
+
+from attrs import frozen
+
+import trnspec
+from tests.support.evaluations import keywords
+from trnspec.errors import RefusalError
+from trnspec.evaluation.result import Evaluation
+from trnspec.evaluators.planning.serving import run
+
+ROOT = Path(__file__).parents[3]
+FLEETS = ROOT / "tests" / "data" / "published_fleets.csv"
+NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
+
+
+@frozen
+class Score:
+    """A plan and the published fleet; chips, the ends of their interval, and the answer."""
+
+    id: str
+    published: float
+    planned: float | None
+    low: float | None = None
+    high: float | None = None
+    kind: str = ""
+    text: str = ""
+
+    @property
+    def ratio(self) -> float:
+        return (self.planned or float("nan")) / self.published
+
+    @property
+    def inside(self) -> bool:
+        return self.low is not None and self.high is not None and self.low <= self.published <= self.high
+
+
+def scored(file: Path) -> list[Score]:
+    """Each fleet of a table, planned with the fewest chips."""
+    catalog = trnspec.load([str(NVIDIA)])
+    scores = []
+    with file.open(newline="", encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            inputs = {name: row[name] for name in ("model", "ttft", "tpot")}
+            numbers = {name: float(row[name] or 0.0) for name in ("rate", "percentile", "prefix_hit")}
+            try:
+                found: Evaluation = keywords(run)(
+                    catalog, **inputs, **numbers, on=(row["on"],), isl=round(float(row["isl"])), osl=round(float(row["osl"])),
+                    framework=row["framework"] or None, dtype=(row["dtype"],), objective="chips",
+                )  # fmt: skip
+            except RefusalError as error:
+                scores.append(Score(row["id"], float(row["chips"]), None, text=str(error)))
+                continue
+            chips = next(a for a in found.answers if a.name == "chips")
+            scores.append(
+                Score(
+                    row["id"],
+                    float(row["chips"]),
+                    float(str(chips.value)),
+                    chips.low,
+                    chips.high,
+                    found.evidence.kind,
+                    found.title,
+                )
+            )
+    return scores
+
+
+def summary(scores: list[Score]) -> tuple[float, float]:
+    """The median of the larger of planned/published and published/planned chips, and the share inside the interval."""
+    planned = [one for one in scores if one.planned]
+    return median(max(one.ratio, 1.0 / one.ratio) for one in planned), sum(one.inside for one in planned) / len(scores)
+
+
+def test_plans_of_published_fleets() -> None:
+    scores = scored(FLEETS)
+
+    assert len(scores) == 14
+    assert all(one.planned for one in scores)
+    assert summary(scores)[0] <= 2.0
+
+
+if __name__ == "__main__":
+    every = scored(Path(sys.argv[1]) if len(sys.argv) > 1 else FLEETS)
+    for one in every:
+        interval = "" if one.low is None or one.high is None else f"[{one.low:g}, {one.high:g}]"
+        counts = f"{one.published:6g} {one.planned or 0:6g} {interval:14} {one.ratio:5.2f}"
+        sys.stdout.write(f"{one.id:52} {counts} {one.kind} {one.text}\n")
+    sys.stdout.write("median ratio {:.2f}, inside {:.0%}\n".format(*summary(every)))
