@@ -96,7 +96,7 @@ def test_extensive_figure(scratch) -> None:
     )
     scratch.insert(
         server,
-        '    """\n\n    __repr__ = short_repr\n\n    cores: Count | None = None\n',
+        '    """\n\n    cores: Count | None = None\n',
         "        scratchpad: Memory for software, of all chips. Example: 4 GiB\n",
     )
     scratch.insert(server, "    memory: MemoryTotal | None = None\n\n\n", "    scratchpad: Capacity | None = None\n")

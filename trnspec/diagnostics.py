@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 from trnspec.yaml import Edit, Path, Place
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def present_id(code: str) -> str:
     return FORMER_NAMES.get(code) or FORMER_IDS.get(code.upper(), code)
 
 
-@frozen
-class Code:
+@frozen(repr=False)
+class Code(ShortRepr):
     """A code and its explanation, which is help text, manual page and test at once.
 
     Attributes:
@@ -117,8 +117,6 @@ class Code:
         """The Markdown page of the explanation; ``None`` for one that is the docstring of a rule."""
         return None if isinstance(self._doc, str) else self._doc
 
-    __repr__ = short_repr
-
     @property
     def summary(self) -> str:
         """The first sentence of the explanation."""
@@ -143,8 +141,8 @@ def read_page(file: FilePath) -> tuple[dict[str, str], str]:
     return dict(line.split(": ", 1) for line in front.splitlines()), "\n".join(lines)
 
 
-@frozen
-class Location:
+@frozen(repr=False)
+class Location(ShortRepr):
     """A position in a file, with its text.
 
     Attributes:
@@ -159,14 +157,12 @@ class Location:
     path: Path = ()
     text: str = ""
 
-    __repr__ = short_repr
-
     def __str__(self) -> str:
         return self.file if self.place is None else f"{self.file}:{self.place.line}:{self.place.column}"
 
 
-@frozen
-class Diagnostic:
+@frozen(repr=False)
+class Diagnostic(ShortRepr):
     """One finding.
 
     Attributes:
@@ -189,8 +185,6 @@ class Diagnostic:
     name: str = ""
     edit: Edit | None = None
 
-    __repr__ = short_repr
-
     @property
     def order(self) -> tuple[str, int, int, str, str]:
         """The sort key: file, then position, then code."""
@@ -198,8 +192,8 @@ class Diagnostic:
         return (self.where.file, place.line, place.column, self.code, self.message)
 
 
-@frozen
-class Report:
+@frozen(repr=False)
+class Report(ShortRepr):
     """All findings of one run, in reading order.
 
     Attributes:
@@ -217,8 +211,6 @@ class Report:
     waived: int = 0
     codes: tuple[Code, ...] = ()
     accepted: int = 0
-
-    __repr__ = short_repr
 
     def __attrs_post_init__(self) -> None:
         # Not a converter: attrs imports inspect for it.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import frozen
 
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,8 +31,8 @@ PREDICTED = frozenset({"s", "tokens/s", "FLOP/s", "B/s", "%"})
 """The units of answers that are predictions; counts and bytes are computed exactly."""
 
 
-@frozen
-class UsedFigure:
+@frozen(repr=False)
+class UsedFigure(ShortRepr):
     """A catalog figure used by the evaluation.
 
     Attributes:
@@ -51,11 +51,9 @@ class UsedFigure:
     as_of: str = ""
     conflicting: tuple[str, ...] = ()
 
-    __repr__ = short_repr
 
-
-@frozen(kw_only=True)
-class Outside:
+@frozen(kw_only=True, repr=False)
+class Outside(ShortRepr):
     """An input outside the range of a fit.
 
     Attributes:
@@ -71,8 +69,6 @@ class Outside:
     low: float | str
     high: float | str = ""
     factor: float = 1.0
-
-    __repr__ = short_repr
 
     def __str__(self) -> str:
         """Such as ``seq 131,072 is 16x above 8,192``."""
@@ -93,8 +89,8 @@ def _count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-@frozen(kw_only=True)
-class Nearest:
+@frozen(kw_only=True, repr=False)
+class Nearest(ShortRepr):
     """The row of a fit whose inputs are nearest, by the sum of the logarithms of their ratios.
 
     Attributes:
@@ -107,15 +103,13 @@ class Nearest:
     set: str
     differences: tuple[Outside, ...] = ()
 
-    __repr__ = short_repr
-
     def __str__(self) -> str:
         """Such as ``trn1-llama of training_trn1, seq 131,072 is 16x above 8,192``."""
         return "; ".join([f"{self.id} of {self.set}", *map(str, self.differences)])
 
 
-@frozen(kw_only=True)
-class GroupError:
+@frozen(kw_only=True, repr=False)
+class GroupError(ShortRepr):
     """The errors of the rows that are most like the question, computed by fits without their model.
 
     Attributes:
@@ -136,16 +130,14 @@ class GroupError:
     scale: str = ""
     models: str = ""
 
-    __repr__ = short_repr
-
     def __str__(self) -> str:
         """Such as ``tpot 9.1% on 54 rows (cluster, dense)``."""
         of = ", ".join(filter(None, (self.scale, self.models)))
         return f"{self.phase} {self.mean:.1%} on {self.rows} rows" + (f" ({of})" if of else "")
 
 
-@frozen(kw_only=True)
-class Evidence:
+@frozen(kw_only=True, repr=False)
+class Evidence(ShortRepr):
     """What the predictions of an evaluation are based on.
 
     Attributes:
@@ -175,8 +167,6 @@ class Evidence:
     errors: tuple[GroupError, ...] = ()
     nearest: Nearest | None = None
     page: str = ""
-
-    __repr__ = short_repr
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Evidence:

@@ -22,8 +22,7 @@ _VALUES.maxstring = _VALUES.maxother = 60
 def short_repr(instance: Any) -> str:
     """The ``repr`` of an instance of an attrs class: its fields in order, less those with their default value.
 
-    A class uses it with ``__repr__ = short_repr``. A long value is abbreviated; fields beyond
-    :data:`LIMIT` are replaced by ``...``.
+    A long value is abbreviated; fields beyond :data:`LIMIT` are replaced by ``...``.
     """
     text = ""
     for field in attrs.fields(type(instance)):
@@ -36,6 +35,14 @@ def short_repr(instance: Any) -> str:
             break
         text += part
     return f"{type(instance).__name__}({text})"
+
+
+class ShortRepr:
+    """Base of attrs classes with this ``repr``; they are decorated with ``repr=False``."""
+
+    __slots__ = ()
+
+    __repr__ = short_repr
 
 
 def _is_default(field: attrs.Attribute[Any], value: Any) -> bool:

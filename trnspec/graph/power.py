@@ -10,7 +10,7 @@ from trnspec.graph.provenance import Stated, figures
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node  # read at run time
 from trnspec.model.power import Power, PowerType
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
@@ -22,8 +22,8 @@ UPPER: tuple[PowerType, ...] = ("tdp", "maximum", "configurable-tdp")
 """The types that bound the power of a chip from above, the preferred one first."""
 
 
-@frozen
-class Draw:
+@frozen(repr=False)
+class Draw(ShortRepr):
     """One power of a chip or a system.
 
     Attributes:
@@ -35,8 +35,6 @@ class Draw:
     document: Node[Any]
     type: PowerType
     figure: Stated
-
-    __repr__ = short_repr
 
     def __str__(self) -> str:
         load = getattr(self.document.spec, "load", None)

@@ -10,7 +10,7 @@ from attrs import frozen
 from trnspec.graph.provenance import Stated, figures
 from trnspec.model.document import Node  # read at run time
 from trnspec.model.price import UNSTATED, Price, PriceType
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
@@ -30,8 +30,8 @@ def region_of(place: str) -> str | None:
     return None if match is None else match["region"]
 
 
-@frozen
-class Quote:
+@frozen(repr=False)
+class Quote(ShortRepr):
     """One price of a server.
 
     Attributes:
@@ -43,8 +43,6 @@ class Quote:
     document: Node[Price]
     place: str
     figure: Stated
-
-    __repr__ = short_repr
 
     @property
     def type(self) -> PriceType:

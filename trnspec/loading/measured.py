@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 from trnspec.yaml import Place
 from trnspec.yaml.text import UNSAFE, name_of
 
@@ -39,8 +39,8 @@ class Row:
         return self.cells.get("id") or f"line {self.line}"
 
 
-@frozen
-class MeasuredTable:
+@frozen(repr=False)
+class MeasuredTable(ShortRepr):
     """The rows of one file.
 
     Attributes:
@@ -53,8 +53,6 @@ class MeasuredTable:
     columns: tuple[str, ...]
     rows: tuple[Row, ...] = field(repr=False)
     _lines: tuple[str, ...] = field(repr=False)
-
-    __repr__ = short_repr
 
     def place(self, row: Row | None, column: str) -> Place:
         """The place of a cell, or of the name of a column; the start of the line where there is no such column."""

@@ -10,7 +10,7 @@ from trnspec.model.annotations import Count, Date, Pattern, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Duration, Ratio
 from trnspec.model.ref import Ref
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 SHARES = frozenset(
     {
@@ -49,8 +49,8 @@ RowHashes = Annotated[
 ]
 
 
-@frozen(kw_only=True)
-class Achieved:
+@frozen(kw_only=True, repr=False)
+class Achieved(ShortRepr):
     """What is achieved; what is left out is ideal: a share of 1, no passes, no time.
 
     A pass is one time that a tensor is read or written in device memory, beyond what hides behind computation.
@@ -103,8 +103,6 @@ class Achieved:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     matmul: Ratio | None = None
     matmul_fp8: Ratio | None = None
     matmul_fp4: Ratio | None = None
@@ -150,8 +148,8 @@ class Achieved:
     copies: Ratio | None = None
 
 
-@frozen(kw_only=True)
-class Protocol:
+@frozen(kw_only=True, repr=False)
+class Protocol(ShortRepr):
     """One way of a library to run collectives; the fastest is used.
 
     Attributes:
@@ -168,8 +166,6 @@ class Protocol:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     name: Text
     algorithm: Literal["ring", "recursive", "direct", "one-shot", "in-network"]
     kinds: tuple[Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send"], ...]
@@ -181,8 +177,8 @@ class Protocol:
     own: Ratio | None = None
 
 
-@frozen(kw_only=True)
-class Range:
+@frozen(kw_only=True, repr=False)
+class Range(ShortRepr):
     """The least and the largest value of an input in the rows of a fit.
 
     Attributes:
@@ -192,14 +188,12 @@ class Range:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     low: Count
     high: Count
 
 
-@frozen(kw_only=True)
-class FittedOn:
+@frozen(kw_only=True, repr=False)
+class FittedOn(ShortRepr):
     """The rows of a fit: what they have in common, and the range of each input.
 
     Attributes:
@@ -224,8 +218,6 @@ class FittedOn:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     chips: tuple[Text, ...]
     versions: tuple[Text, ...] = ()
     dtypes: tuple[Text, ...] = ()
@@ -245,8 +237,8 @@ class FittedOn:
     servers: Range | None = None
 
 
-@frozen(kw_only=True)
-class Transfer:
+@frozen(kw_only=True, repr=False)
+class Transfer(ShortRepr):
     """How far measurements on other chips, or of other software, lie from the fitted model.
 
     Attributes:
@@ -258,16 +250,14 @@ class Transfer:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     rows: Count
     groups: Count
     low: Ratio
     high: Ratio
 
 
-@frozen(kw_only=True)
-class Spread:
+@frozen(kw_only=True, repr=False)
+class Spread(ShortRepr):
     """How far measurements lie from the fitted model, over rows that the fit had not seen.
 
     Attributes:
@@ -284,8 +274,6 @@ class Spread:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     rows: Count
     mean: Ratio
     median: Ratio
@@ -297,8 +285,8 @@ class Spread:
     transfer: Transfer | None = None
 
 
-@frozen(kw_only=True)
-class Group:
+@frozen(kw_only=True, repr=False)
+class Group(ShortRepr):
     """The errors of held-out rows of one group, and the interval for questions of that group.
 
     Attributes:
@@ -316,8 +304,6 @@ class Group:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     phase: Text
     scale: Scale | None = None
     models: Models | None = None
@@ -330,8 +316,8 @@ class Group:
     size: Range | None = None
 
 
-@frozen(kw_only=True)
-class KernelRoof:
+@frozen(kw_only=True, repr=False)
+class KernelRoof(ShortRepr):
     """What one kernel achieves in one precision; see :mod:`trnspec.perf.kernels.times` for the formulas.
 
     Attributes:
@@ -350,8 +336,6 @@ class KernelRoof:
         epilogue: Start and end of a tile of a multiplication over the time of 1,000 elements of its inner dimension. Example: 0.1x
     """
 
-    __repr__ = short_repr
-
     kernel: Literal["gemm", "attention_prefill", "attention_decode", "moe"]
     precision: Text
     rows: Count
@@ -367,8 +351,8 @@ class KernelRoof:
     epilogue: Ratio | None = None
 
 
-@frozen(kw_only=True)
-class Learned:
+@frozen(kw_only=True, repr=False)
+class Learned(ShortRepr):
     """How much the rows of a fit narrow a parameter.
 
     Attributes:
@@ -378,14 +362,12 @@ class Learned:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     name: Text
     share: Ratio
 
 
-@frozen(kw_only=True)
-class Prior:
+@frozen(kw_only=True, repr=False)
+class Prior(ShortRepr):
     """What a fit assumed before its rows.
 
     Attributes:
@@ -396,15 +378,13 @@ class Prior:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     calibration: Text | None = None
     values: Achieved
     learned: tuple[Learned, ...] = ()
 
 
-@frozen(kw_only=True)
-class Calibration:
+@frozen(kw_only=True, repr=False)
+class Calibration(ShortRepr):
     """What was achieved on a chip with some software.
 
     Attributes:
@@ -428,8 +408,6 @@ class Calibration:
     """
 
     SOURCED: ClassVar[bool] = False
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Calibration"
 

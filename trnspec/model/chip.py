@@ -16,11 +16,11 @@ from trnspec.model.link import Link
 from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 
-@frozen(kw_only=True)
-class Generation:
+@frozen(kw_only=True, repr=False)
+class Generation(ShortRepr):
     """The generation of a chip in each of the series that publishers count; the two numbers are independent.
 
     Attributes:
@@ -28,14 +28,12 @@ class Generation:
         training: Counted among its training accelerators. Example: 1
     """
 
-    __repr__ = short_repr
-
     accelerator: Count | None = None
     training: Count | None = None
 
 
-@frozen(kw_only=True)
-class CoreCount:
+@frozen(kw_only=True, repr=False)
+class CoreCount(ShortRepr):
     """The cores of a chip.
 
     Attributes:
@@ -43,14 +41,12 @@ class CoreCount:
         count: The number of physical cores. Example: 2
     """
 
-    __repr__ = short_repr
-
     core: Ref[Core]
     count: Annotated[Count, Extensive()]
 
 
-@frozen(kw_only=True)
-class Stacks:
+@frozen(kw_only=True, repr=False)
+class Stacks(ShortRepr):
     """The memory stacks of a chip.
 
     Attributes:
@@ -58,14 +54,12 @@ class Stacks:
         capacity: The capacity of one stack. Example: 16 GiB
     """
 
-    __repr__ = short_repr
-
     count: Annotated[Count, Extensive()]
     capacity: Capacity | None = None
 
 
-@frozen(kw_only=True)
-class Memory:
+@frozen(kw_only=True, repr=False)
+class Memory(ShortRepr):
     """Device memory of a chip, all stacks together.
 
     Attributes:
@@ -75,16 +69,14 @@ class Memory:
         stacks: The memory stacks.
     """
 
-    __repr__ = short_repr
-
     capacity: Annotated[Capacity, Extensive()]
     bandwidth: Annotated[Bandwidth, Extensive()] | None = None
     technology: Text | None = None
     stacks: Stacks | None = None
 
 
-@frozen(kw_only=True)
-class Dma:
+@frozen(kw_only=True, repr=False)
+class Dma(ShortRepr):
     """The DMA engines of a chip.
 
     Attributes:
@@ -93,15 +85,13 @@ class Dma:
         host_engines: Engines that serve the host alone. Example: 4
     """
 
-    __repr__ = short_repr
-
     bandwidth: Bandwidth | None = None
     engines: Count | None = None
     host_engines: Count | None = None
 
 
-@frozen(kw_only=True)
-class CcCores:
+@frozen(kw_only=True, repr=False)
+class CcCores(ShortRepr):
     """Collective-communication cores: the number on the silicon and the number that software can use differ.
 
     Attributes:
@@ -109,14 +99,12 @@ class CcCores:
         physical: Those on the silicon. Example: 20
     """
 
-    __repr__ = short_repr
-
     usable: Count | None = None
     physical: Count | None = None
 
 
-@frozen(kw_only=True)
-class ChipLinks:
+@frozen(kw_only=True, repr=False)
+class ChipLinks(ShortRepr):
     """The links by which a chip reaches other chips.
 
     Attributes:
@@ -125,15 +113,13 @@ class ChipLinks:
         bandwidth: All links of the chip, the sum of both directions. Example: 1.28 TB/s
     """
 
-    __repr__ = short_repr
-
     link: Ref[Link]
     ports: Count | None = None
     bandwidth: Bandwidth | None = None
 
 
-@frozen(kw_only=True)
-class PrintedRatio:
+@frozen(kw_only=True, repr=False)
+class PrintedRatio(ShortRepr):
     """A published ratio between two generations; it is checked against the two figures.
 
     Attributes:
@@ -148,8 +134,6 @@ class PrintedRatio:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     of: PathText
     over: Ref[Chip]
     says: Ratio
@@ -159,8 +143,8 @@ class PrintedRatio:
     reason: Text | None = None
 
 
-@frozen(kw_only=True)
-class Chip:
+@frozen(kw_only=True, repr=False)
+class Chip(ShortRepr):
     """An accelerator chip.
 
     Attributes:
@@ -182,8 +166,6 @@ class Chip:
         other: Further figures by name (snake case).
         features: Capabilities that sources state in words.
     """
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Chip"
 

@@ -12,7 +12,7 @@ from trnspec.model.fields import Bandwidth
 from trnspec.model.parts import CountRange, PartCount, Parts  # read at run time
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 CountBound = Annotated[
     str,
@@ -25,8 +25,8 @@ CountBound = Annotated[
 """A count as printed. Publishers state bounds for clusters, not counts."""
 
 
-@frozen(kw_only=True)
-class Cluster:
+@frozen(kw_only=True, repr=False)
+class Cluster(ShortRepr):
     """Many servers on one network. Its published size is a dated bound, not a count.
 
     Attributes:
@@ -36,8 +36,6 @@ class Cluster:
         network: The name of the network, as its publisher writes it. Example: petabit-scale EFA
         per_server: The network bandwidth of each server, in one direction. Example: 800 Gbps
     """
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Cluster"
 

@@ -10,11 +10,11 @@ from attrs import field, frozen
 from trnspec.model.annotations import Count, Text
 from trnspec.model.feature import Feature
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, FlopPerCycle, Frequency, Peak
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 
-@frozen(kw_only=True)
-class ProcessingArray:
+@frozen(kw_only=True, repr=False)
+class ProcessingArray(ShortRepr):
     """The processing elements of a tensor engine.
 
     Attributes:
@@ -22,14 +22,12 @@ class ProcessingArray:
         columns: Columns of physical processing elements. Example: 128
     """
 
-    __repr__ = short_repr
-
     rows: Count
     columns: Count
 
 
-@frozen(kw_only=True)
-class Engine:
+@frozen(kw_only=True, repr=False)
+class Engine(ShortRepr):
     """One engine of a core.
 
     Attributes:
@@ -42,8 +40,6 @@ class Engine:
         note: How the figures are counted.
     """
 
-    __repr__ = short_repr
-
     peak: Peak | None = None
     array: ProcessingArray | None = None
     clock: Frequency | None = None
@@ -53,8 +49,8 @@ class Engine:
     note: Text | None = None
 
 
-@frozen(kw_only=True)
-class Engines:
+@frozen(kw_only=True, repr=False)
+class Engines(ShortRepr):
     """The engines of a core by their role.
 
     Attributes:
@@ -64,16 +60,14 @@ class Engines:
         gpsimd: General-purpose processors.
     """
 
-    __repr__ = short_repr
-
     tensor: Engine | None = None
     vector: Engine | None = None
     scalar: Engine | None = None
     gpsimd: Engine | None = None
 
 
-@frozen(kw_only=True)
-class Sram:
+@frozen(kw_only=True, repr=False)
+class Sram(ShortRepr):
     """An on-chip memory that is divided into partitions.
 
     Attributes:
@@ -84,8 +78,6 @@ class Sram:
         per_bank: The capacity of one bank of one partition. Example: 2 KiB
     """
 
-    __repr__ = short_repr
-
     capacity: Capacity
     partitions: Count | None = None
     per_partition: Capacity | None = None
@@ -93,8 +85,8 @@ class Sram:
     per_bank: Capacity | None = None
 
 
-@frozen(kw_only=True)
-class CoreDma:
+@frozen(kw_only=True, repr=False)
+class CoreDma(ShortRepr):
     """The DMA engines that serve one core.
 
     Attributes:
@@ -105,8 +97,6 @@ class CoreDma:
         achieved: Rate that all of them together are measured to reach. Example: 272 GB/s
     """
 
-    __repr__ = short_repr
-
     engines: Count | None = None
     queues: Count | None = None
     per_engine: Bandwidth | None = None
@@ -114,8 +104,8 @@ class CoreDma:
     achieved: Bandwidth | None = None
 
 
-@frozen(kw_only=True)
-class Core:
+@frozen(kw_only=True, repr=False)
+class Core(ShortRepr):
     """A compute core of a chip, such as a NeuronCore.
 
     Attributes:
@@ -128,8 +118,6 @@ class Core:
         other: Figures that have no attribute of their own, by a name in snake case.
         features: Capabilities that sources state in words.
     """
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Core"
 

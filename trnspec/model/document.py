@@ -10,7 +10,7 @@ from trnspec.model.annotations import MOST_PATHS, Name, Pattern, Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
 from trnspec.quantities.units import UNITS, UnitTable
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 from trnspec.yaml import Document, Path
 
 API_VERSION = "trnspec/v1"
@@ -40,8 +40,8 @@ Verdict = Literal["agrees", "rounded", "superseded", "rejected", "other-scope", 
 """
 
 
-@frozen(kw_only=True)
-class Waiver:
+@frozen(kw_only=True, repr=False)
+class Waiver(ShortRepr):
     """A finding that is accepted: which, where and why. One that suppresses nothing is itself a finding.
 
     Attributes:
@@ -56,11 +56,9 @@ class Waiver:
     at: PathText | None = None
     reason: Text
 
-    __repr__ = short_repr
 
-
-@frozen(kw_only=True)
-class Metadata:
+@frozen(kw_only=True, repr=False)
+class Metadata(ShortRepr):
     """Name, title and source of a document.
 
     Attributes:
@@ -86,11 +84,9 @@ class Metadata:
     allow: tuple[Waiver, ...] = ()
     overrides: tuple[PathText, ...] = ()
 
-    __repr__ = short_repr
 
-
-@frozen(kw_only=True)
-class Claim:
+@frozen(kw_only=True, repr=False)
+class Claim(ShortRepr):
     """The value that another source, or an older version of the same one, gives for a figure of this document.
 
     Attributes:
@@ -114,14 +110,12 @@ class Claim:
     scope: Text | None = None
     reason: Text | None = None
 
-    __repr__ = short_repr
-
 
 T_co = TypeVar("T_co", covariant=True)
 
 
-@frozen(kw_only=True, eq=False)
-class Node(Generic[T_co]):
+@frozen(kw_only=True, eq=False, repr=False)
+class Node(ShortRepr, Generic[T_co]):
     """One document, structured.  Nodes are compared by identity: two files may say the same.
 
     Attributes:
@@ -145,8 +139,6 @@ class Node(Generic[T_co]):
     target: bool = True
     folder: str = ""
     units: UnitTable = field(default=UNITS, repr=False)
-
-    __repr__ = short_repr
 
     @property
     def name(self) -> str:

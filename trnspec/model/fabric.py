@@ -10,11 +10,11 @@ from attrs import frozen
 from trnspec.model.annotations import Count, Text
 from trnspec.model.link import Link, LinkRate
 from trnspec.model.ref import Ref
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 
-@frozen(kw_only=True)
-class Switch:
+@frozen(kw_only=True, repr=False)
+class Switch(ShortRepr):
     """One level of switches.
 
     Attributes:
@@ -23,15 +23,13 @@ class Switch:
         chips: Chips that one of them connects. Example: 4
     """
 
-    __repr__ = short_repr
-
     name: Text
     count: Count
     chips: Count
 
 
-@frozen(kw_only=True)
-class Topology:
+@frozen(kw_only=True, repr=False)
+class Topology(ShortRepr):
     """The shape in which chips are linked.
 
     Attributes:
@@ -41,16 +39,14 @@ class Topology:
         direct: Chips that each chip reaches by a link of its own, not through the switches. Example: 1
     """
 
-    __repr__ = short_repr
-
     shape: Literal["chain", "ring", "torus", "mesh", "hypercube", "switched", "fully-connected"]
     dimensions: tuple[Count, ...] = ()
     levels: tuple[Switch, ...] = ()
     direct: Count | None = None
 
 
-@frozen(kw_only=True)
-class Fabric:
+@frozen(kw_only=True, repr=False)
+class Fabric(ShortRepr):
     """The network among the chips of one server or UltraServer.
 
     Attributes:
@@ -59,8 +55,6 @@ class Fabric:
         links_per_chip: Links that one chip has in this fabric. Example: 4
         bandwidth: The rate of one chip over all these links.
     """
-
-    __repr__ = short_repr
 
     RENAMED: ClassVar[Mapping[str, str]] = {"bandwidth": "bandwidth.both"}
 

@@ -9,11 +9,11 @@ from attrs import frozen
 from trnspec.model.annotations import Name, Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 
-@frozen(kw_only=True)
-class Feature:
+@frozen(kw_only=True, repr=False)
+class Feature(ShortRepr):
     """A capability that a source states in words.
 
     Attributes:
@@ -24,8 +24,6 @@ class Feature:
     """
 
     SOURCED: ClassVar[bool] = False
-
-    __repr__ = short_repr
 
     name: Name
     says: Text

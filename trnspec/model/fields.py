@@ -13,7 +13,7 @@ from attrs import frozen
 from trnspec.model.annotations import Measures
 from trnspec.model.figure import Figure
 from trnspec.quantities.units import Dimension
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 Capacity = Annotated[Figure, Measures(Dimension.INFORMATION)]
 DiskCapacity = Annotated[Figure, Measures(Dimension.INFORMATION, decimal=True)]
@@ -30,8 +30,8 @@ Ratio = Annotated[Figure, Measures(Dimension.RATIO)]
 AnyFigure = Annotated[Figure, Measures(None)]
 
 
-@frozen(kw_only=True)
-class Rates:
+@frozen(kw_only=True, repr=False)
+class Rates(ShortRepr):
     """Peak rates by data type, as printed. A type that is absent has no published rate: it is unknown, not zero.
 
     Attributes:
@@ -54,8 +54,6 @@ class Rates:
 
     ORDERED: ClassVar[bool] = False  # documents list them in the order of their source
 
-    __repr__ = short_repr
-
     fp64: FlopRate | None = None
     fp32: FlopRate | None = None
     tf32: FlopRate | None = None
@@ -73,16 +71,14 @@ class Rates:
     int4: OpRate | None = None
 
 
-@frozen(kw_only=True)
-class Peak:
+@frozen(kw_only=True, repr=False)
+class Peak(ShortRepr):
     """Peak rates, dense and sparse kept apart.
 
     Attributes:
         dense: Rates on dense operands.
         sparse: Rates counted as if the zeros skipped by structured sparsity were computed.
     """
-
-    __repr__ = short_repr
 
     dense: Rates | None = None
     sparse: Rates | None = None

@@ -13,11 +13,11 @@ from trnspec.quantities.amount import Amount
 from trnspec.quantities.arithmetic import Measured
 from trnspec.quantities.formula import FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 
-@frozen
-class ConflictingValue:
+@frozen(repr=False)
+class ConflictingValue(ShortRepr):
     """The value that another source gives for a figure.
 
     Attributes:
@@ -35,8 +35,6 @@ class ConflictingValue:
     where: str = ""
     verdict: str = "agrees"
     reason: str = ""
-
-    __repr__ = short_repr
 
 
 # mypy assumes that attrs generates the comparisons unless configured otherwise.

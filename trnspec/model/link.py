@@ -9,11 +9,11 @@ from attrs import field, frozen
 
 from trnspec.model.annotations import Count, Text
 from trnspec.model.fields import AnyFigure, Bandwidth, Duration
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 
-@frozen(kw_only=True)
-class Lanes:
+@frozen(kw_only=True, repr=False)
+class Lanes(ShortRepr):
     """The electrical lanes of a link.
 
     Attributes:
@@ -21,14 +21,12 @@ class Lanes:
         rate: The rate of one lane in one direction. Example: 32 Gbit/s
     """
 
-    __repr__ = short_repr
-
     count: Count
     rate: Bandwidth | None = None
 
 
-@frozen(kw_only=True)
-class LinkRate:
+@frozen(kw_only=True, repr=False)
+class LinkRate(ShortRepr):
     """The rate of one link, or of all links of one chip, per direction and in both directions.
 
     Where a page does not state which of the two it prints, the figure has a note.
@@ -38,14 +36,12 @@ class LinkRate:
         both: The sum of both directions. Example: 256 GB/s
     """
 
-    __repr__ = short_repr
-
     per_direction: Bandwidth | None = None
     both: Bandwidth | None = None
 
 
-@frozen(kw_only=True)
-class Link:
+@frozen(kw_only=True, repr=False)
+class Link(ShortRepr):
     """A class of connection: the rate of one link, and what it connects.
 
     Attributes:
@@ -59,8 +55,6 @@ class Link:
         note: A remark for readers of the figures.
         other: Figures that have no attribute of their own, by a name in snake case.
     """
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Link"
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from attrs import field, frozen
 
 from trnspec.model.annotations import Pattern, Text
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 FileName = Annotated[
     str, Pattern(r"^[A-Za-z0-9][A-Za-z0-9_.-]*\.csv$", "the name of a CSV file in the folder of the document")
@@ -20,8 +20,8 @@ Kind = Literal["train", "infer", "collective", "matmul", "attention", "moe", "op
 RowKind = Literal["text", "yes-no", "number", "date"]
 
 
-@frozen(kw_only=True)
-class Column:
+@frozen(kw_only=True, repr=False)
+class Column(ShortRepr):
     """A column of the table.
 
     Attributes:
@@ -32,15 +32,13 @@ class Column:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     meaning: Text
     unit: Text | None = None
     holds: RowKind = "text"
 
 
-@frozen(kw_only=True)
-class RejectedRow:
+@frozen(kw_only=True, repr=False)
+class RejectedRow(ShortRepr):
     """A row, or one cell of it, that is kept as published and not used.
 
     Attributes:
@@ -51,15 +49,13 @@ class RejectedRow:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     row: Text
     column: Text | None = None
     reason: Text
 
 
-@frozen(kw_only=True)
-class Measurements:
+@frozen(kw_only=True, repr=False)
+class Measurements(ShortRepr):
     """A table of published measurements, one row per measurement.
 
     Attributes:
@@ -77,8 +73,6 @@ class Measurements:
     """
 
     SOURCED: ClassVar[bool] = False
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Measurements"
 

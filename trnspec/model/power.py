@@ -10,7 +10,6 @@ from trnspec.model import fields
 from trnspec.model.annotations import Text
 from trnspec.model.quoted import Quoted
 from trnspec.model.ref import Ref
-from trnspec.short_repr import short_repr
 
 PowerType = Literal["tdp", "maximum", "configurable-tdp", "typical", "measured", "nameplate"]
 """Types of power."""
@@ -19,7 +18,7 @@ PowerScope = Literal["package", "board", "system", "rack"]
 """Scope of a power: the chip with its memory; the board with regulators; hosts, network and fans; the whole rack."""
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, repr=False)
 class Power(Quoted):
     """The power of one chip, server, UltraServer or rack. The date of a power is that of its source.
 
@@ -35,8 +34,6 @@ class Power(Quoted):
         load: What ran, of a typical or measured power, or the limit that was set.
         note: A remark for readers.
     """
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Power"
 

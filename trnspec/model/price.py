@@ -12,7 +12,7 @@ from trnspec.model.annotations import Count, Text
 from trnspec.model.quoted import Quoted
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 PriceType = Literal["on-demand", "spot", "capacity-block", "reserved"]
 """The way a server is bought."""
@@ -21,8 +21,8 @@ UNSTATED = "unstated"
 """The key of a price whose source names no region."""
 
 
-@frozen(kw_only=True)
-class PriceRange:
+@frozen(kw_only=True, repr=False)
+class PriceRange(ShortRepr):
     """The prices of one place over some days, up to the date of the source.
 
     Attributes:
@@ -32,15 +32,13 @@ class PriceRange:
         high: The highest price. Example: 15.3679 USD/h
     """
 
-    __repr__ = short_repr
-
     days: Count
     low: fields.Price
     mean: fields.Price | None = None
     high: fields.Price
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, repr=False)
 class Price(Quoted):
     """The prices of a server for one type of purchase. The date of a price is that of its source.
 
@@ -56,8 +54,6 @@ class Price(Quoted):
         observed: The range of changing prices over the days before, by region or availability zone.
         note: A remark for readers.
     """
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Price"
 

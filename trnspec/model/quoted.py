@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from trnspec.short_repr import ShortRepr
 
-class Quoted:
+
+class Quoted(ShortRepr):
     """The spec of a document that quotes a quantity of a product, so that one rule checks all of them."""
 
     __slots__ = ()

@@ -8,14 +8,14 @@ from typing import ClassVar
 from attrs import field, frozen
 
 from trnspec.model.annotations import Text
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 InputValue = bool | int | float | str | tuple[str, ...] | tuple[int, ...]
 """A value of an input of an evaluator; a list for an input that takes several."""
 
 
-@frozen(kw_only=True)
-class Scenario:
+@frozen(kw_only=True, repr=False)
+class Scenario(ShortRepr):
     """One evaluation; what it leaves out is that of its base.
 
     Attributes:
@@ -29,8 +29,6 @@ class Scenario:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     base: Text | None = None
     evaluator: Text | None = None
     inputs: Mapping[str, InputValue] = field(factory=dict)
@@ -39,8 +37,8 @@ class Scenario:
     note: Text | None = None
 
 
-@frozen(kw_only=True)
-class Scenarios:
+@frozen(kw_only=True, repr=False)
+class Scenarios(ShortRepr):
     """Named scenarios, which "trnspec run" evaluates and compares.
 
     Attributes:
@@ -48,8 +46,6 @@ class Scenarios:
     """
 
     SOURCED: ClassVar[bool] = False
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Scenarios"
 

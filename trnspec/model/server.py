@@ -15,11 +15,11 @@ from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, DiskCapacity, I
 from trnspec.model.link import Link
 from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 
-@frozen(kw_only=True)
-class ChipCount:
+@frozen(kw_only=True, repr=False)
+class ChipCount(ShortRepr):
     """The chips of a server.
 
     Attributes:
@@ -27,14 +27,12 @@ class ChipCount:
         count: The number of chips. Example: 16
     """
 
-    __repr__ = short_repr
-
     chip: Ref[Chip]
     count: Count
 
 
-@frozen(kw_only=True)
-class Host:
+@frozen(kw_only=True, repr=False)
+class Host(ShortRepr):
     """The host that the chips are attached to; its resources need not scale with the chips.
 
     Attributes:
@@ -43,15 +41,13 @@ class Host:
         cpu: Maker and model of the processors, as far as sources name them. Example: Intel Xeon Platinum 8480C
     """
 
-    __repr__ = short_repr
-
     vcpus: Annotated[Count, Extensive()] | None = None
     memory: Annotated[Capacity, Extensive()] | None = None
     cpu: Text | None = None
 
 
-@frozen(kw_only=True)
-class Network:
+@frozen(kw_only=True, repr=False)
+class Network(ShortRepr):
     """The network of a server: the NICs by which it reaches other servers, and what is advertised of it.
 
     Attributes:
@@ -67,8 +63,6 @@ class Network:
         storage_iops_baseline: Operations on block storage per second that are sustained. Example: 16,250 IOPS
     """
 
-    __repr__ = short_repr
-
     technology: Literal["EFA", "InfiniBand", "Ethernet"] | None = None
     link: Ref[Link] | None = None
     nics: Annotated[Count, Extensive()] | None = None
@@ -81,8 +75,8 @@ class Network:
     storage_iops_baseline: IoRate | None = None
 
 
-@frozen(kw_only=True)
-class MemoryTotal:
+@frozen(kw_only=True, repr=False)
+class MemoryTotal(ShortRepr):
     """The device memory of all chips together.
 
     Attributes:
@@ -90,14 +84,12 @@ class MemoryTotal:
         bandwidth: The peak rates of all chips added. Example: 13.12 TB/s
     """
 
-    __repr__ = short_repr
-
     capacity: Capacity | None = None
     bandwidth: Bandwidth | None = None
 
 
-@frozen(kw_only=True)
-class Family:
+@frozen(kw_only=True, repr=False)
+class Family(ShortRepr):
     """The family of instance sizes that a server belongs to.
 
     Attributes:
@@ -105,14 +97,12 @@ class Family:
         sizes: The number of sizes its publisher lists. Example: 2
     """
 
-    __repr__ = short_repr
-
     name: Text
     sizes: Count | None = None
 
 
-@frozen(kw_only=True)
-class ServerTotals:
+@frozen(kw_only=True, repr=False)
+class ServerTotals(ShortRepr):
     """Totals of a server as a page prints them: optional, and checked against the parts.
 
     Attributes:
@@ -121,15 +111,13 @@ class ServerTotals:
         memory: Device memory of all chips together.
     """
 
-    __repr__ = short_repr
-
     cores: Count | None = None
     peak: Peak | None = None
     memory: MemoryTotal | None = None
 
 
-@frozen(kw_only=True)
-class Server:
+@frozen(kw_only=True, repr=False)
+class Server(ShortRepr):
     """A host with its chips.
 
     Attributes:
@@ -143,8 +131,6 @@ class Server:
         other: Figures that have no attribute of their own, by a name in snake case.
         features: Capabilities that sources state in words.
     """
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Server"
     RENAMED: ClassVar[Mapping[str, str]] = {

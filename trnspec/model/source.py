@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from attrs import frozen
 
 from trnspec.model.annotations import Address, Date, Text
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 Rank = Literal[
     "vendor-chip-page",
@@ -22,8 +22,8 @@ Rank = Literal[
 ]
 
 
-@frozen(kw_only=True)
-class Source:
+@frozen(kw_only=True, repr=False)
+class Source(ShortRepr):
     """A document that states figures, in one version: two versions of a page are two sources.
 
     Attributes:
@@ -37,8 +37,6 @@ class Source:
     """
 
     SOURCED: ClassVar[bool] = False
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Source"
 

@@ -9,11 +9,11 @@ from attrs import frozen
 from trnspec.model.annotations import Text
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 
-@frozen(kw_only=True)
-class Origin:
+@frozen(kw_only=True, repr=False)
+class Origin(ShortRepr):
     """The origin of a count, a word or a date: the source that states it, or the formula that gives it.
 
     Attributes:
@@ -24,8 +24,6 @@ class Origin:
     """
 
     SOURCED: ClassVar[bool] = False
-
-    __repr__ = short_repr
 
     source: Ref[Source] | None = None
     where: Text | None = None

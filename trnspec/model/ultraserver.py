@@ -14,11 +14,11 @@ from trnspec.model.fields import AnyFigure, Bandwidth, Peak
 from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
 from trnspec.model.server import Host, MemoryTotal, Server
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 
-@frozen(kw_only=True)
-class ServerCount:
+@frozen(kw_only=True, repr=False)
+class ServerCount(ShortRepr):
     """The servers of an UltraServer.
 
     Attributes:
@@ -26,27 +26,23 @@ class ServerCount:
         count: The number of servers. Example: 4
     """
 
-    __repr__ = short_repr
-
     server: Ref[Server]
     count: Count
 
 
-@frozen(kw_only=True)
-class NetworkTotal:
+@frozen(kw_only=True, repr=False)
+class NetworkTotal(ShortRepr):
     """The network of all servers together, which is not the figure of one server.
 
     Attributes:
         bandwidth: All NICs of all servers, in one direction. Example: 12,800 Gbps
     """
 
-    __repr__ = short_repr
-
     bandwidth: Bandwidth | None = None
 
 
-@frozen(kw_only=True)
-class UltraServerTotals:
+@frozen(kw_only=True, repr=False)
+class UltraServerTotals(ShortRepr):
     """Totals of an UltraServer as a page prints them: optional, and checked against the parts.
 
     Attributes:
@@ -58,8 +54,6 @@ class UltraServerTotals:
         network: NICs of all servers together.
     """
 
-    __repr__ = short_repr
-
     RENAMED: ClassVar[Mapping[str, str]] = {"efa": "network", "efa.bandwidth": "network.bandwidth"}
 
     chips: Count | None = None
@@ -70,8 +64,8 @@ class UltraServerTotals:
     network: NetworkTotal | None = None
 
 
-@frozen(kw_only=True)
-class UltraServer:
+@frozen(kw_only=True, repr=False)
+class UltraServer(ShortRepr):
     """Several servers whose chips are linked directly.
 
     Attributes:
@@ -82,8 +76,6 @@ class UltraServer:
         other: Figures that have no attribute of their own, by a name in snake case.
         features: Capabilities that sources state in words.
     """
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "UltraServer"
 

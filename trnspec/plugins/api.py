@@ -18,15 +18,15 @@ from trnspec.errors import UsageError
 from trnspec.model.document import Node
 from trnspec.plugins.selection import CORE
 from trnspec.quantities.units import UNITS, Unit, UnitTable, extended
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 from trnspec.yaml import Edit, Path
 
 API = 1
 """The version of this interface; a plugin states the version it was written for."""
 
 
-@frozen
-class Kind:
+@frozen(repr=False)
+class Kind(ShortRepr):
     """A kind of document.
 
     Attributes:
@@ -39,11 +39,9 @@ class Kind:
     folder: str
     spec: type
 
-    __repr__ = short_repr
 
-
-@frozen
-class Finding:
+@frozen(repr=False)
+class Finding(ShortRepr):
     """What a rule reports; the runner turns it into a diagnostic.
 
     Attributes:
@@ -66,14 +64,12 @@ class Finding:
     where: Location | None = None
     edit: Edit | None = None
 
-    __repr__ = short_repr
-
 
 Check = Callable[..., Iterator[Finding]]
 
 
-@frozen
-class Rule:
+@frozen(repr=False)
+class Rule(ShortRepr):
     """A cross-check.
 
     Attributes:
@@ -90,8 +86,6 @@ class Rule:
     over: type | None
     check: Check = field(repr=False)
     local: bool = False
-
-    __repr__ = short_repr
 
     @property
     def is_over_graph(self) -> bool:
@@ -264,8 +258,8 @@ class Command(_Named):
     """
 
 
-@frozen(kw_only=True)
-class Plugin:
+@frozen(kw_only=True, repr=False)
+class Plugin(ShortRepr):
     """What a distribution adds to trnspec.
 
     Attributes:
@@ -297,8 +291,6 @@ class Plugin:
     commands: tuple[Command, ...] = ()
     units: tuple[Unit, ...] = ()
 
-    __repr__ = short_repr
-
     @property
     def all_codes(self) -> Iterator[Code]:
         """Its codes, those of the rules included."""
@@ -325,8 +317,8 @@ def unique_names(plugin: Plugin) -> Iterator[tuple[str, str, Any]]:
         yield from ((what, v.name, v) for v in values)
 
 
-@frozen
-class Registry:
+@frozen(repr=False)
+class Registry(ShortRepr):
     """Everything that the plugins of a run define, by name. It is a value: two runs share nothing.
 
     Attributes:
@@ -344,8 +336,6 @@ class Registry:
     explanations: tuple[Callable[..., Iterator[Any]], ...] = ()
     units: UnitTable = UNITS
     distributions: Mapping[str, str] = field(factory=dict)
-
-    __repr__ = short_repr
 
     @classmethod
     def of(cls, plugins: Iterable[Plugin], distributions: Mapping[str, str] | None = None) -> Registry:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal
 
 from attrs import frozen
 
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 from trnspec.topology.bounds import lightest_cut, routing_bound
 from trnspec.topology.fabric import Fabric, TopologyError
 from trnspec.topology.measures import cut_edges, total_rate
@@ -49,8 +49,8 @@ MIN_CUT_UP_TO = 200
 _SLACK = 1e-9
 
 
-@frozen
-class Bisection:
+@frozen(repr=False)
+class Bisection(ShortRepr):
     """A cut into halves.
 
     Attributes:
@@ -66,8 +66,6 @@ class Bisection:
     exact: bool
     cut: frozenset[int]
     method: str
-
-    __repr__ = short_repr
 
 
 def bisection(fabric: Fabric, by: By = "links", *, lower: float = 0.0) -> Bisection:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ Cells = dict[str, str]
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-@frozen
-class Log:
+@frozen(repr=False)
+class Log(ShortRepr):
     """A file as text.
 
     Attributes:
@@ -31,8 +31,6 @@ class Log:
 
     file: str
     text: str = field(repr=False)
-
-    __repr__ = short_repr
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Every line with its number, from 1, without the codes of colors.

@@ -10,7 +10,7 @@ from typing import BinaryIO, Literal
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 from trnspec.text_table import escape
 
 MOST_BYTES = 16 * 2**20
@@ -21,8 +21,8 @@ MOST_DEVICES = 4096
 EXPECTED = "expected what neuron-ls --json-output or nvidia-smi -q -x prints"
 
 
-@frozen(kw_only=True)
-class Device:
+@frozen(kw_only=True, repr=False)
+class Device(ShortRepr):
     """One accelerator.
 
     Attributes:
@@ -38,8 +38,6 @@ class Device:
         partitioned: Whether it is split into instances (MIG).
     """
 
-    __repr__ = short_repr
-
     index: int
     line: int
     name: str = ""
@@ -52,8 +50,8 @@ class Device:
     partitioned: bool = False
 
 
-@frozen(kw_only=True)
-class Machine:
+@frozen(kw_only=True, repr=False)
+class Machine(ShortRepr):
     """The accelerators of one machine.
 
     Attributes:
@@ -66,8 +64,6 @@ class Machine:
         unknown: Names of fields that the reader does not know, with the line of the first of each.
     """
 
-    __repr__ = short_repr
-
     tool: Literal["neuron-ls", "nvidia-smi"]
     file: str
     devices: tuple[Device, ...]
@@ -77,8 +73,8 @@ class Machine:
     unknown: Mapping[str, int] = field(factory=dict)
 
 
-@frozen
-class Input:
+@frozen(repr=False)
+class Input(ShortRepr):
     """A text of unknown origin, and the errors about it.
 
     Attributes:
@@ -88,8 +84,6 @@ class Input:
 
     file: str
     raw: bytes = field(repr=False)
-
-    __repr__ = short_repr
 
     @classmethod
     def read(cls, file: str, stream: BinaryIO | None = None) -> Input:

@@ -9,11 +9,11 @@ from attrs import frozen
 from trnspec.model.annotations import Count, Least, Rounded, Text
 from trnspec.model.document import PathText
 from trnspec.model.ref import Ref
-from trnspec.short_repr import short_repr
+from trnspec.short_repr import ShortRepr
 
 
-@frozen(kw_only=True)
-class LatentAttention:
+@frozen(kw_only=True, repr=False)
+class LatentAttention(ShortRepr):
     """Multi-head latent attention: keys and values of all heads are stored as one compressed vector.
 
     Attributes:
@@ -24,8 +24,6 @@ class LatentAttention:
         value_size: Size of a value. Example: 128
     """
 
-    __repr__ = short_repr
-
     query_rank: Count | None = None
     rank: Count
     nope_size: Count
@@ -33,8 +31,8 @@ class LatentAttention:
     value_size: Count
 
 
-@frozen(kw_only=True)
-class Indexer:
+@frozen(kw_only=True, repr=False)
+class Indexer(ShortRepr):
     """The indexer of sparse attention: it scores every key with few small heads, and attention reads the best ones only.
 
     Attributes:
@@ -46,8 +44,6 @@ class Indexer:
         sparse: Layers whose attention is sparse; all with attention if omitted. Example: 57
     """
 
-    __repr__ = short_repr
-
     keys: Count
     heads: Count
     size: Count
@@ -55,8 +51,8 @@ class Indexer:
     sparse: Count | None = None
 
 
-@frozen(kw_only=True)
-class Pooling:
+@frozen(kw_only=True, repr=False)
+class Pooling(ShortRepr):
     """Keys that several tokens share, which learned weights pool (compressed attention of DeepSeek-V4).
 
     Every layer with pooled keys also attends to the window. With an indexer its layers choose among the keys of few tokens,
@@ -68,15 +64,13 @@ class Pooling:
         layers: Layers that attend to all of them. Example: 20
     """
 
-    __repr__ = short_repr
-
     chosen: Count
     all: Count
     layers: Count
 
 
-@frozen(kw_only=True)
-class GroupedOutput:
+@frozen(kw_only=True, repr=False)
+class GroupedOutput(ShortRepr):
     """The output projection of attention in two parts: of groups of heads to compressed vectors, and of these to the result.
 
     Attributes:
@@ -84,14 +78,12 @@ class GroupedOutput:
         rank: Size of the compressed vector of a group. Example: 1024
     """
 
-    __repr__ = short_repr
-
     groups: Count
     rank: Count
 
 
-@frozen(kw_only=True)
-class LocalAttention:
+@frozen(kw_only=True, repr=False)
+class LocalAttention(ShortRepr):
     """The attention of windowed layers where it differs from that of the others; what is omitted is the same.
 
     Attributes:
@@ -103,8 +95,6 @@ class LocalAttention:
         sinks: Whether each head has a learned sink.
     """
 
-    __repr__ = short_repr
-
     heads: Count | None = None
     kv_heads: Count | None = None
     head_size: Count | None = None
@@ -113,8 +103,8 @@ class LocalAttention:
     sinks: Literal["none", "head"] | None = None
 
 
-@frozen(kw_only=True)
-class Attention:
+@frozen(kw_only=True, repr=False)
+class Attention(ShortRepr):
     """The attention of the layers that have it: every layer, unless layers is stated or there is a recurrence.
 
     Attributes:
@@ -139,8 +129,6 @@ class Attention:
         pooling: Keys that several tokens share.
     """
 
-    __repr__ = short_repr
-
     layers: Count | None = None
     heads: Count
     kv_heads: Count
@@ -161,8 +149,8 @@ class Attention:
     pooling: Pooling | None = None
 
 
-@frozen(kw_only=True)
-class Recurrence:
+@frozen(kw_only=True, repr=False)
+class Recurrence(ShortRepr):
     """Layers that keep a state of fixed size in place of keys and values: Mamba-2, a gated delta net, or Kimi Delta Attention.
 
     The state of a head is a matrix of key_size by value_size. A short convolution runs over keys, values and queries.
@@ -180,8 +168,6 @@ class Recurrence:
         bias: Whether the projections have a bias.
     """
 
-    __repr__ = short_repr
-
     form: Literal["mamba2", "gated-delta", "kda"]
     layers: Count
     heads: Count
@@ -193,8 +179,8 @@ class Recurrence:
     bias: Literal["none", "all"] = "none"
 
 
-@frozen(kw_only=True)
-class FeedForward:
+@frozen(kw_only=True, repr=False)
+class FeedForward(ShortRepr):
     """The feed-forward network of a dense layer.
 
     Attributes:
@@ -204,16 +190,14 @@ class FeedForward:
         bias: Whether its matrices have a bias.
     """
 
-    __repr__ = short_repr
-
     layers: Count | None = None
     width: Count
     form: Literal["gated", "plain"]
     bias: Literal["none", "all"] = "none"
 
 
-@frozen(kw_only=True)
-class Experts:
+@frozen(kw_only=True, repr=False)
+class Experts(ShortRepr):
     """The routed and shared experts of a mixture-of-experts layer.
 
     Attributes:
@@ -232,8 +216,6 @@ class Experts:
         dense_layers: Layers at the beginning that have a feed-forward network instead. Example: 3
         hashed: Layers that select the experts of a token by a table instead of a router's scores, and have no bias. Example: 3
     """
-
-    __repr__ = short_repr
 
     layers: Count | None = None
     count: Count
@@ -255,8 +237,8 @@ ParameterCount = Annotated[int, Least(1), Rounded()]
 """A number of parameters: exact, or as a publisher rounds it."""
 
 
-@frozen(kw_only=True)
-class Parameters:
+@frozen(kw_only=True, repr=False)
+class Parameters(ShortRepr):
     """Parameter counts as published, exact or rounded (``70.6 B``, ``671B``); checked against the dimensions.
 
     Attributes:
@@ -265,15 +247,13 @@ class Parameters:
         non_embedding: All parameters without the embedding and the output matrix. Example: 6.53B
     """
 
-    __repr__ = short_repr
-
     total: ParameterCount | None = None
     active: ParameterCount | None = None
     non_embedding: ParameterCount | None = None
 
 
-@frozen(kw_only=True)
-class Base:
+@frozen(kw_only=True, repr=False)
+class Base(ShortRepr):
     """The model whose dimensions a model has, as its publisher states: a predecessor, or the model it was trained from.
 
     Attributes:
@@ -283,14 +263,12 @@ class Base:
 
     SOURCED: ClassVar[bool] = False
 
-    __repr__ = short_repr
-
     model: Ref[Model]
     differs: tuple[PathText, ...] = ()
 
 
-@frozen(kw_only=True)
-class Model:
+@frozen(kw_only=True, repr=False)
+class Model(ShortRepr):
     """A transformer.
 
     Attributes:
@@ -321,8 +299,6 @@ class Model:
         parameters: Parameter counts as published.
         base: A model with the same dimensions, apart from those listed; both are checked against each other.
     """
-
-    __repr__ = short_repr
 
     KIND: ClassVar[str] = "Model"
 
