@@ -15,9 +15,10 @@ from trnspec.model.transformers.model import Model
 from trnspec.perf.calibration.fits.solver import stacked as stack
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
+from trnspec.perf.training.costs import attention_scores, layer_seconds_per_token
 from trnspec.perf.work.flops import layer_flops, layer_traffic, span
-from trnspec.perf.work.terms import context, terms
-from trnspec.perf.work.transformer import parameters, transformer
+from trnspec.perf.work.layout import Layout
+from trnspec.perf.work.transformer import attended_keys, parameters, transformer
 
 ALL = {node.name: dimensions(node.spec) for node in shipped().graph.of(Model)} | {
     # Multi-token prediction is not part of the forward pass.
@@ -48,11 +49,13 @@ def test_forward_work(name, seq):
     for convention, causal in (("full", 0.0), ("causal", 1.0)):
         expected = forward_flops(d, 1.0, seq, convention)
         close(expected.matrices, d.layers * 2.0 * model.weights)
-        each = terms(model, evolve(MACHINE, causal=causal))
-        close(expected.scores, d.layers * 2.0 * model.scores * context(each, seq, 0.0))
+        keys = attended_keys(model, seq, 0.5 * causal * model.causal, 0.0)
+        close(expected.scores, d.layers * 2.0 * model.scores * keys)
         # The same in time, on a machine that takes a second a FLOP.
-        close(expected.matrices, d.layers * each.matmul)
-        close(expected.scores, d.layers * each.score * context(each, seq, 0.0))
+        one = evolve(MACHINE, causal=causal)
+        alone = Layout(seq=seq, global_batch=1.0, flash=0.0)
+        close(expected.matrices, d.layers * layer_seconds_per_token(model, alone, one))
+        close(expected.scores, d.layers * attention_scores(model, alone, one)[0])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,18 +87,18 @@ def test_windows(convention):
     """A windowed layer meets what its window shows; of every second layer the mean."""
     causal = float(convention == "causal")
     d = evolve(LLAMA_3_8B, window=1024.0, windowed_layers=16.0)
-    each = terms(transformer(d), evolve(MACHINE, causal=causal))
+    model = transformer(d)
     for seq in (512.0, 1024.0, 4096.0):
         expected = (span(seq, 0.0, 1.0, convention) + span(seq, 1024.0, 1.0, convention)) / 2.0
-        close(expected, context(each, seq, 0.0))
+        close(expected, attended_keys(model, seq, 0.5 * causal, 0.0))
     # By hand: all of 4,096 tokens meet 1,024, but the first 1,024, which meet half as many on average.
-    windowed = terms(transformer(evolve(d, windowed_layers=32.0)), evolve(MACHINE, causal=1.0))
-    close((3072 * 1024 + 1024 * 512) / 4096, context(windowed, 4096.0, 0.0))
+    windowed = transformer(evolve(d, windowed_layers=32.0))
+    close((3072 * 1024 + 1024 * 512) / 4096, attended_keys(windowed, 4096.0, 0.5, 0.0))
 
 
 def test_an_encoder_sees_everything():
-    encoder = terms(transformer(MODELS["encoder"]), evolve(MACHINE, causal=1.0))
-    assert 512.0 == context(encoder, 512.0, 0.0)
+    encoder = transformer(MODELS["encoder"])
+    assert 512.0 == attended_keys(encoder, 512.0, 0.5 * encoder.causal, 0.0)
 
 
 def test_by_hand():

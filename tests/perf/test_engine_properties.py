@@ -22,14 +22,14 @@ from tests.support.engine import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator,
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.timing import group
-from trnspec.perf.experts import byte_time
-from trnspec.perf.lowering.machine import Machine
+from trnspec.perf.experts import byte_time, exchange
+from trnspec.perf.lowering.machine import Machine, collective_time
+from trnspec.perf.lowering.machine import group as ranks_of
 from trnspec.perf.serving.decode import decode, mean_context
 from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Deployment, cache_elements, score_elements
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, rows, sweep
-from trnspec.perf.training.communication import links
 from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.flops import attention_flops, layer_flops, model_flops_per_token
@@ -356,13 +356,14 @@ def test_no_collective_is_faster_than_its_bound(collective) -> None:
         ranks = int(e.system.ranks)
         if ranks % (tp * other):
             continue
-        layout = Layout(tp=tp, cp=other, ep=other, dp=ranks // tp // other, seq=2048, global_batch=ranks)
-        use = links(layout, e.machine)
+        on = e.machine
+        tensor, data, ring = (ranks_of(on, float(n), float(s)) for n, s in ((tp, 1), (ranks // tp, tp), (other, tp)))
+        experts = exchange(on, float(other), float(tp))
         kind, count, stride, time = {
-            "tensor": ("all-reduce", tp, 1, use.tensor_each + size * use.tensor_byte),
-            "data": ("all-reduce", ranks // tp, tp, 2.0 * (use.data_each + size * use.data_byte)),
-            "context": ("all-gather", other, tp, use.ring_each + size * use.ring_byte),
-            "expert": ("all-to-all", other, tp, use.expert_each + size * byte_time(use.exchange, 1.0, 0.0)),
+            "tensor": ("all-reduce", tp, 1, 2.0 * collective_time(on, tensor, size, 1.0)),
+            "data": ("all-reduce", ranks // tp, tp, 2.0 * collective_time(on, data, size, 1.0)),
+            "context": ("all-gather", other, tp, collective_time(on, ring, size, 1.0)),
+            "expert": ("all-to-all", other, tp, on.call + experts.hop + size * byte_time(experts, 1.0, 0.0)),
         }[collective]
         try:
             least = bound(e.system, group(e.system, count, stride), kind, size).time

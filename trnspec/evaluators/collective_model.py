@@ -52,7 +52,7 @@ def of_serving(graph: Graph, pool: Pool, serving: Serving, hidden: float, framew
         return
     size = float(plan.batch / plan.pp * hidden * plan.activation_bytes)
     ranks = group(pool.numbers, float(plan.tp), 1.0)
-    counted = float(serving.call + 2.0 * ranks.latency + ranks.reduce * size / serving.link)
+    counted = float(serving.call + 2.0 * ranks.latency + ranks.allreduce_s_per_byte * size / serving.link)
     yield from _both(graph, pool.system, int(plan.tp), size, counted, framework)
 
 
@@ -80,7 +80,7 @@ def of_collective(  # noqa: PLR0917  # a collective
             counted = float(collective_time(numbers, of, size, passes))
         else:
             serving = serving_of(known)
-            each = of.reduce if passes > 1.0 else of.gather
+            each = of.allreduce_s_per_byte if passes > 1.0 else of.allgather_s_per_byte
             counted = float(serving.call + passes * of.latency + each * size / serving.link)
         yield Assumption(
             f"time_in_{phase}", f"{1e6 * counted:.3g} us", f"by {known.name} ({known.evidence.kind}); here {measured}"

@@ -68,9 +68,9 @@ def test_group_is_the_pipelined_hierarchical_collective(n, stride):
     on = group(machine(NESTED, IDEAL, "bf16"), float(n), float(stride))
     parts = [rate for _, rate in hierarchical_parts("all-gather", 1e9, members, (0.0,) * 4, betas)]
 
-    assert math.isclose(max(parts), 1e9 * on.gather, rel_tol=1e-9, abs_tol=1e-18)
+    assert math.isclose(max(parts), 1e9 * on.allgather_s_per_byte, rel_tol=1e-9, abs_tol=1e-18)
     assert math.isclose(sum(a for a, m in zip(ALPHAS, members, strict=True) if m > 1), on.latency, abs_tol=1e-18)
-    assert (n > 1) == bool(on.many)
+    assert (n > 1) == bool(on.is_group)
     assert on.unknown == 0.0
 
 
@@ -110,7 +110,7 @@ def test_arrays_have_the_same_bits(pairs, system):
 def test_no_group_is_free_or_quicker_than_a_smaller_one(n, stride, system):
     on = machine(system, FITTED, "bf16")
     one, more = group(on, float(n), float(stride)), group(on, float(n + 1), float(stride))
-    assert 0.0 <= one.gather <= more.gather * (1.0 + 1e-12)
+    assert 0.0 <= one.allgather_s_per_byte <= more.allgather_s_per_byte * (1.0 + 1e-12)
     assert 0.0 <= one.unknown <= more.unknown + 1e-15
 
 
@@ -218,8 +218,10 @@ def test_twice_the_rates_and_half_the_latencies_take_exactly_half(n, stride):
 def test_a_call_counts_once_for_both_passes_of_an_all_reduce():
     on = machine(NESTED, Efficiency(call=4e-5), "bf16")
     cost = group(on, 16.0, 1.0)
-    assert math.isclose(4e-5 + 2.0 * (cost.latency + 1e6 * cost.gather), collective_time(on, cost, 1e6, 2.0))
-    assert math.isclose(2e-5 + cost.latency + 1e6 * cost.gather, collective_time(on, cost, 1e6, 1.0))
+    assert math.isclose(
+        4e-5 + 2.0 * (cost.latency + 1e6 * cost.allgather_s_per_byte), collective_time(on, cost, 1e6, 2.0)
+    )
+    assert math.isclose(2e-5 + cost.latency + 1e6 * cost.allgather_s_per_byte, collective_time(on, cost, 1e6, 1.0))
 
 
 def test_switches_that_reduce_make_an_all_reduce_faster_from_four_ranks_on():
@@ -230,12 +232,18 @@ def test_switches_that_reduce_make_an_all_reduce_faster_from_four_ranks_on():
     reducing = evolve(NESTED, levels=(evolve(server, reduces=True), network))
     for n in (2.0, 3.0, 4.0, 8.0):
         before, after = (group(machine(s, IDEAL, "bf16"), n, 1.0) for s in (plain, reducing))
-        assert before.gather == after.gather
-        assert math.isclose(min(2.0 * (n - 1.0) / n, 1.0 + 1.0 / n) / server.rate, after.reduce, rel_tol=1e-12)
-        assert before.reduce == 2.0 * before.gather
+        assert before.allgather_s_per_byte == after.allgather_s_per_byte
+        assert math.isclose(
+            min(2.0 * (n - 1.0) / n, 1.0 + 1.0 / n) / server.rate, after.allreduce_s_per_byte, rel_tol=1e-12
+        )
+        assert before.allreduce_s_per_byte == 2.0 * before.allgather_s_per_byte
     # Over the network an eighth of the buffer passes twice 1/2.
     before, after = (group(machine(s, IDEAL, "bf16"), 16.0, 1.0) for s in (plain, reducing))
-    assert before.reduce == after.reduce == pytest.approx(2.0 * (1 / 8 - 1 / 16) / network.rate)
+    assert (
+        before.allreduce_s_per_byte
+        == after.allreduce_s_per_byte
+        == pytest.approx(2.0 * (1 / 8 - 1 / 16) / network.rate)
+    )
 
 
 @given(st.lists(st.tuples(st.integers(1, 300), st.integers(1, 300)), min_size=1, max_size=20))
@@ -250,7 +258,7 @@ def test_arrays_have_the_same_bits_where_switches_reduce(pairs):
         levels = tuple(evolve(level, reduces=np.full(len(pairs), level.reduces)) for level in numbers.levels)
         many = group(evolve(numbers, levels=levels), n, stride)
         for i, (x, y) in enumerate(pairs):
-            assert group(numbers, float(x), float(y)).reduce == many.reduce[i]
+            assert group(numbers, float(x), float(y)).allreduce_s_per_byte == many.allreduce_s_per_byte[i]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,9 @@ def closed_form(schedule: str, p: int, m: int, times: tuple[float, float, float]
     forward, inputs, weights = times
     of = SCHEDULES[schedule]
     v_shape, deferred = of.v_shape, of.deferred * (p - 1)
-    costs: Any = SimpleNamespace(bubble_microbatches=of.bubble / chunks * (p - 1), deferred=deferred, v_shape=v_shape)
+    costs: Any = SimpleNamespace(
+        bubble_microbatches=of.bubble / chunks * (p - 1), deferred_weight_grads=deferred, v_shape=v_shape
+    )
     fill = (p - 1) * min(1.0, deferred + v_shape)
     whole = forward + inputs + weights
     return m * whole + float(bubble(costs, fill, float(m), Stage(forward, whole, weights), 0.0))

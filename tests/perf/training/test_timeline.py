@@ -14,7 +14,6 @@ from tests.perf.oracles.pipelines import folded_inputs, one_forward_one_backward
 from tests.support.engine import FITTED, SYSTEMS, layout, shipped
 from tests.support.engine import estimator as sample_of
 from trnspec.errors import RefusalError
-from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.step import PARTS, least_time, passes_of_layer
@@ -33,7 +32,6 @@ from trnspec.perf.training.timeline import (
 from trnspec.perf.training.unequal import v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED, Layout
 from trnspec.perf.work.stages import in_flight
-from trnspec.perf.work.terms import terms
 
 TIMES = st.floats(0.01, 10.0)
 
@@ -265,7 +263,7 @@ def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str)
     """Of every part, over all microbatches; forward and backward have what a layer takes in each."""
     estimator = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", calibration=calibration)
     step, plan = estimator.step(layout), layout
-    of = costs(terms(estimator.model, estimator.machine), plan, links(plan, estimator.machine))
+    of = costs(estimator.model, plan, estimator.machine)
     parts = {name: float(value) for name in PARTS if (value := getattr(step, name))}
     passes = passes_of(parts, layout, of)
     m, layers, tokens = layout.microbatches, float(of.stage_layers), float(layout.microbatch * of.seq_tokens)
@@ -282,14 +280,14 @@ def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str)
     forward, backward, weights, scores = (layers * float(x) for x in passes_of_layer(of, tokens))
     assert each("forward", "F") == forward
     assert each("weight gradients", "W") == (0.0 if layout.schedule == "1f1b" else weights)
-    tensor = layers * float(of.tensor_each + tokens * of.tensor_token)
+    tensor = layers * float(of.tensor.of(tokens))
     overlap, again = float(of.tensor_overlap), 1.0 + float(of.full)
     own = weights if layout.schedule == "zb1p" else 0.0
     redone = float(of.full) * forward + float(of.selective) * scores
     assert each("tensor", "F") == max(0.0, tensor - overlap * forward)
     expected = max(0.0, again * tensor - overlap * (backward + redone - own))
     assert each("tensor", "B") == pytest.approx(expected, rel=1e-9, abs=1e-18)
-    head, ends = tokens * float(of.head), float(of.ends_each + tokens * of.ends_token)
+    head, ends = tokens * float(of.head), float(of.embedding_head.of(tokens))
     assert [each("head", kind, passes.last) for kind in "FB"] == pytest.approx([head / 3.0, 2.0 * head / 3.0])
     assert [each("tensor", kind, passes.last) for kind in "FB"] == [0.5 * ends] * 2
     assert {name: value for _, name, value in passes.end} == {
@@ -310,7 +308,7 @@ def test_what_may_be_in_either_pass_is_where_the_closed_form_has_it(name, schedu
         tp=2, pp=4, dp=8, ep=8, seq=2048, global_batch=64, schedule=schedule, uneven=True, expert_overlap=True
     )
     step, plan = on.step(layout), layout
-    of = costs(terms(on.model, on.machine), plan, links(plan, on.machine))
+    of = costs(on.model, plan, on.machine)
     parts = {part: float(value) for part in PARTS if (value := getattr(step, part))}
     drawn = timeline(passes_of(parts, layout, of), step.total)
 
@@ -330,7 +328,7 @@ ONE_STAGE = [
 def test_the_least_time_is_nearly_that_of_one_stage(layout: Layout, calibration: str) -> None:
     """A lower bound, which a step without a pipeline takes but for what overlaps."""
     estimator, plan = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", calibration=calibration), layout
-    of = costs(terms(estimator.model, estimator.machine), plan, links(plan, estimator.machine))
+    of = costs(estimator.model, plan, estimator.machine)
     least, total = (
         float(least_time(of, float(layout.microbatch), float(layout.microbatches))),
         estimator.step(layout).total,

@@ -15,7 +15,6 @@ from tests.support.engine import llama, shipped
 from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.pass_order import FUSED
@@ -23,7 +22,6 @@ from trnspec.perf.training.step import PARTS, Step, passes_of_layer, step, step_
 from trnspec.perf.training.unequal import Pipeline, Times, approximation, unequal_span
 from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
 from trnspec.perf.work.layout import V_SHAPED, Layout
-from trnspec.perf.work.terms import terms
 from trnspec.perf.work.transformer import transformer
 
 SYSTEM = lower(shipped().graph, "trn2.48xlarge*4")
@@ -81,7 +79,7 @@ def test_gradients_of_every_microbatch_overlap_with_the_bubble(vocabulary, sched
     d = llama(layers, h, 16, 8, 2816, vocabulary)
     model = transformer(evolve(d, mtp_layers=module, mtp_weights=2 * h**2, mtp_small=3 * h))
     plan = evolve(LAYOUT, schedule=schedule, zero=2, global_batch=m * LAYOUT.dp)
-    of = evolve(costs(terms(model, MACHINE), plan, links(plan, MACHINE)), data_byte=1e3)
+    of = evolve(costs(model, plan, MACHINE), data_byte=1e3)
     forward, backward, weights, _ = passes_of_layer(of, plan.microbatch * of.seq_tokens)
     found, alone = (step_from_costs(each, plan.microbatch, float(m)) for each in (of, evolve(of, available=0.0)))
 
@@ -220,14 +218,14 @@ def test_a_step_is_its_execution(schedule):
             LAYOUT, pp=p, dp=1, tp=4, global_batch=m, schedule=schedule, interleave=v, zero=0, recompute="full"
         )
         model, plan = transformer(evolve(LONG, layers=float(layers), **mtp)), layout
-        found, of = step(model, plan, MACHINE), costs(terms(model, MACHINE), plan, links(plan, MACHINE))
+        found, of = step(model, plan, MACHINE), costs(model, plan, MACHINE)
         tokens, fused = plan.microbatch * of.seq_tokens, schedule in FUSED
         forward, backward, weights, _ = passes_of_layer(of, tokens)
-        reduced, ends = of.tensor_each + tokens * of.tensor_token, of.ends_each + tokens * of.ends_token
+        reduced, ends = of.tensor.of(tokens), of.embedding_head.of(tokens)
         weights, outputs = 0.0 if fused else weights, 1 + of.mtp
         times = Times(
             forward + reduced, backward - weights + forward + 2 * reduced, weights, 0.0,
-            of.sends * (of.send_each + tokens * of.send_token),
+            of.p2p_messages * of.p2p.of(tokens),
             tokens * of.head / 3 + outputs * ends / 2, tokens * of.head * 2 / 3 + outputs * ends / 2,
         )  # fmt: skip
         chunks = p * (2 if schedule in V_SHAPED else v)

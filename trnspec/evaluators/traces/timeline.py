@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trnspec.evaluators.training import TrainingQuestion, prepared, run
-from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import stage_memory
 from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, passes_of, timeline
 from trnspec.perf.work.stages import in_flight
-from trnspec.perf.work.terms import terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,8 +71,7 @@ def step_passes(catalog: Catalog, question: TrainingQuestion) -> tuple[Evaluatio
     q, estimator = prepared(catalog, question)
     layout = q.layout(int(estimator.system.ranks), calibrated=bool(estimator.calibration.name))
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
-    machine = estimator.machine
-    of = costs(terms(estimator.model, machine), layout, links(layout, machine))
+    of = costs(estimator.model, layout, estimator.machine)
     return evaluation, estimator, layout, passes_of(parts, layout, of)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attrs import define, frozen
 
 from trnspec.errors import RefusalError
-from trnspec.perf.ops import Number, both, floor, larger, smaller, where
+from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -110,7 +110,7 @@ class Machine:
 
     @cached_property
     def known(self) -> dict[tuple[object, ...], Any]:
-        """Results of functions of a machine and some numbers, see :func:`cached`."""
+        """Results of functions of a machine and some numbers, see :func:`cached_for_numbers`."""
         return {}
 
 
@@ -213,20 +213,6 @@ _SCORE_DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16")
 R = TypeVar("R")
 
 
-def cached(machine: Machine, key: tuple[object, ...], function: Callable[[], R]) -> R:
-    """A result that a machine keeps: that of a function, by the function's name and what else it depends on."""
-    known = machine.known
-    result: R | None = known.get(key)
-    if result is None:
-        if len(known) >= _MOST_KNOWN:
-            known.clear()
-        result = known[key] = function()
-    return result
-
-
-_MOST_KNOWN = 8192
-
-
 def cached_for_numbers(function: Callable[[Machine, Number, Number], R]) -> Callable[[Machine, Number, Number], R]:
     """A function of a machine, the ranks of a group and their stride that keeps its results for floats.
 
@@ -237,9 +223,18 @@ def cached_for_numbers(function: Callable[[Machine, Number, Number], R]) -> Call
     def recall(machine: Machine, n: Number, stride: Number) -> R:
         if type(n) is not float or type(stride) is not float:
             return function(machine, n, stride)
-        return cached(machine, (function, n, stride), lambda: function(machine, n, stride))
+        known, key = machine.known, (function, n, stride)
+        result: R | None = known.get(key)
+        if result is None:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            result = known[key] = function(machine, n, stride)
+        return result
 
     return recall
+
+
+_MOST_KNOWN = 8192
 
 
 # Single calls create many of these; frozen classes take three times as long.
@@ -249,16 +244,16 @@ class Group:
 
     Attributes:
         latency: Time of the steps of an all-gather or a reduce-scatter [s]; an all-reduce takes twice that.
-        gather: Time of an all-gather or a reduce-scatter per byte of the whole buffer [s].
-        reduce: Time of an all-reduce per byte [s]: twice that, or less where switches reduce.
-        many: 1 where there is more than one rank, else 0.
+        allgather_s_per_byte: Time of an all-gather or a reduce-scatter per byte of the whole buffer [s].
+        allreduce_s_per_byte: Time of an all-reduce per byte [s]: twice that, or less where switches reduce.
+        is_group: 1 where there is more than one rank, else 0.
         unknown: Above 0 where it uses a link whose rate is not published.
     """
 
     latency: Number
-    gather: Number
-    reduce: Number
-    many: Number
+    allgather_s_per_byte: Number
+    allreduce_s_per_byte: Number
+    is_group: Number
     unknown: Number
 
 
@@ -274,8 +269,8 @@ def collective_time(machine: Machine, group: Group, size: Number, passes: float)
         size: The whole buffer [B].
         passes: 2 for an all-reduce, 1 for an all-gather or a reduce-scatter; a call counts once per all-reduce.
     """
-    each = group.reduce if passes == _BOTH else group.gather
-    return passes * (0.5 * machine.call * group.many + group.latency) + each * size
+    s_per_byte = group.allreduce_s_per_byte if passes == _BOTH else group.allgather_s_per_byte
+    return passes * (0.5 * machine.call * group.is_group + group.latency) + s_per_byte * size
 
 
 def always_zero(number: Number) -> bool:
@@ -396,6 +391,32 @@ def towards(machine: Machine, level: LevelCosts, stride: Number) -> Number:
         share = where(along, axis.line * inside / first, share)
         inside = inside * axis.chips
     return share
+
+
+def send(machine: Machine, stages: Number, stride: Number) -> tuple[Number, Number, Number]:
+    """A message between stages and one back: time per call and per byte [s], and use of unknown links.
+
+    A message counts on the outermost level that the pipeline reaches.
+
+    Args:
+        machine: Compute and communication of a rank.
+        stages: Pipeline stages.
+        stride: Ranks of a stage.
+    """
+    if always_zero(stages - 1.0):
+        return 0.0, 0.0, 0.0
+    span = stride * stages
+    byte, hop, unknown = 0.0, 0.0, 0.0
+    reached: Number = 1.0
+    for level in machine.levels:
+        # 1 where the pipeline extends beyond a unit of the level.
+        beyond = 0.0 if level is machine.levels[-1] else smaller(1.0, ceil(span * level.share - 1.0))
+        part, reached = reached - beyond, beyond
+        byte = byte + part * (level.byte / towards(machine, level, stride))
+        hop = hop + part * level.hop
+        unknown = unknown + part * level.unknown
+    used = smaller(stages - 1.0, 1.0)
+    return 2.0 * used * (machine.send + hop), 2.0 * used * byte, used * unknown
 
 
 def _along(machine: Machine, level: LevelCosts, n: Number, stride: Number) -> Iterator[tuple[Number, Number]]:

@@ -352,7 +352,9 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     output_time = model.output * share * head_bytes * machine.byte / serving.weights
     head = _overlapped(2.0 * logits * model.hidden * machine.flop / serving.matmul, output_time, serving)
     has_logits = load.logits > 0.0
-    gathered = serving.call + ranks.latency + ranks.gather * load.logits * model.vocabulary * 4.0 / serving.link
+    gathered = (
+        serving.call + ranks.latency + ranks.allgather_s_per_byte * load.logits * model.vocabulary * 4.0 / serving.link
+    )
     head = where(has_logits, head + load.logits * serving.sample, 0.0)
     gathered = where(plan.tp > 1.0, where(has_logits, gathered, 0.0), 0.0)
 
@@ -492,7 +494,7 @@ def _reduce_time(
     calls = results + model.moe
     received = copies(plan.ep, model.active, plan.per_node, reach(links, plan.node_limit))
     summed = results + model.moe * received
-    return calls * (serving.call + 2.0 * ranks.latency) + summed * (ranks.reduce * message / serving.link)
+    return calls * (serving.call + 2.0 * ranks.latency) + summed * (ranks.allreduce_s_per_byte * message / serving.link)
 
 
 def _expert_time(model: Transformer, plan: Deployment, links: Exchange, serving: Serving, message: Number) -> Number:

@@ -13,8 +13,7 @@ from trnspec.perf.ops import Number, floor, larger
 from trnspec.perf.sweep.axes import collapsed
 from trnspec.perf.sweep.columns import REASONS, as_float, layouts
 from trnspec.perf.sweep.reductions import Limit
-from trnspec.perf.training.communication import links
-from trnspec.perf.training.costs import Costs, costs
+from trnspec.perf.training.costs import Costs, PerToken, costs
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import UNUSED, step_from_costs
 from trnspec.perf.work.memory import peak_memory
@@ -47,8 +46,11 @@ def coefficients(layout: Layout, estimator: Estimator) -> Costs:
     """The coefficients of the times of layouts, each a number where it is the same for all."""
     machine = estimator.machine
     replicas = larger(1.0, floor(machine.ranks / (layout.tp * layout.pp)))
-    found = costs(estimator.terms, layout, links(layout, machine, replicas))
-    return attrs.evolve(found, **{f.name: collapsed(getattr(found, f.name)) for f in attrs.fields(Costs)})
+    found = costs(estimator.model, layout, machine, replicas)
+    for name in (f.name for f in attrs.fields(Costs)):
+        value = getattr(found, name)
+        setattr(found, name, PerToken(*map(collapsed, value)) if isinstance(value, PerToken) else collapsed(value))
+    return found
 
 
 def replicated(columns: Mapping[str, Number], ranks: Number) -> Layout:

@@ -1,32 +1,52 @@
-"""Coefficients of a step's time: per token, per microbatch and per step, each from a few fields of a layout.
+"""The parts of a training step on one rank, each as a fixed time and a time per token, or per byte of a parameter.
 
-Apart from a few maxima, the time of a step is linear in the tokens of a microbatch and in the number of microbatches.  Each
-coefficient depends on few fields of the layout, so that a batch computes it once per combination of those that occurs.
+One function for a part, in the order of ``docs/explanation/performance/training.md``, which derives them: computation of a layer,
+tensor-parallel collectives, the context-parallel ring, the all-to-all of experts, messages between pipeline stages, the
+pipeline schedule, gradients and weights.  :mod:`trnspec.perf.training.step` sums them for the tokens of a microbatch.
+
+``model`` has averages over the layers (:class:`~trnspec.perf.work.transformer.Transformer`), ``machine`` the times of one rank per FLOP
+and per byte (:class:`~trnspec.perf.lowering.machine.Machine`).  All functions take floats or float64 arrays that broadcast.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from attrs import define
 
-from trnspec.perf.experts import byte_time, copies, reach
-from trnspec.perf.lowering.machine import always_zero
-from trnspec.perf.ops import Number, both, ceil, floor, larger, remembered, smaller, where
+from trnspec.perf.experts import byte_time, copies, exchange, reach
+from trnspec.perf.lowering.machine import always_zero, group, send
+from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
 from trnspec.perf.work.layout import ACTIVATION_BYTES
 from trnspec.perf.work.stages import extreme_layers
-from trnspec.perf.work.terms import context
+from trnspec.perf.work.transformer import attended_keys
 
 if TYPE_CHECKING:
-    from trnspec.perf.training.communication import Links
+    from trnspec.perf.experts import Exchange
+    from trnspec.perf.lowering.machine import Group, Machine
     from trnspec.perf.work.layout import Layout
-    from trnspec.perf.work.terms import Terms
+    from trnspec.perf.work.transformer import Transformer
 
 
-# Single calls create many of these; frozen classes take three times as long.
+class PerToken(NamedTuple):
+    """A time that is linear in tokens.
+
+    Attributes:
+        latency: The time without any token [s].
+        seconds_per_token: Time per token of a microbatch on a context-parallel rank [s].
+    """
+
+    latency: Number
+    seconds_per_token: Number
+
+    def of(self, tokens: Number) -> Number:
+        """The time of some tokens [s]."""
+        return self.latency + tokens * self.seconds_per_token
+
+
 @define(kw_only=True)
 class Costs:
-    """The coefficients of a step's time; ``_token`` is per token of a microbatch on a context-parallel rank [s].
+    """The parts of a training step, before the tokens of a microbatch and the number of microbatches are known.
 
     Attributes:
         seq_tokens: Tokens of a sequence on a context-parallel rank.
@@ -38,21 +58,18 @@ class Costs:
         full: Share of a layer that is recomputed.
         forward: Least time of a layer forward [s].
         backward: Least time of a layer backward [s].
-        tensor_overlap: Share of a layer's computation that tensor-parallel collectives can overlap with.
-        tensor_each: Tensor-parallel collectives of a layer forward, fixed time [s].
-        tensor_token: The same, per token.
-        ends_each: Tensor-parallel collectives of embedding and output on the slowest stage, fixed time [s].
-        ends_token: The same, per token.
-        context_each: Ring exchange of keys and values in a layer forward, fixed time [s].
-        context_token: The same, per token.
-        expert_each: All-to-all of a layer, fixed time [s].
-        expert_token: The same, per token.
-        send_each: A message to the next stage and one back, fixed time [s].
-        send_token: The same, per token.
-        sends: Such messages per microbatch.
+        head: Output matrix and loss, per token [s].
+        tensor: Tensor-parallel collectives of a layer forward.
+        tensor_overlap: Share of a layer's computation that they can overlap with.
+        embedding_head: Tensor-parallel collectives of embedding and output on the slowest stage.
+        context: Ring exchange of keys and values in a layer forward.
+        expert: All-to-alls of a layer, forward and backward.
+        expert_overlap: Share of the rest of a layer that they can overlap with.
+        p2p: A message to the next stage and one back.
+        p2p_messages: Such messages per microbatch.
         bubble_microbatches: Least pipeline bubble in microbatches.
-        fill: ``pp - 1`` where the backward pass is split into input and weight gradients, else 0.
-        deferred: Weight-gradient passes that fill the bubble, at most.
+        split_stages: ``pp - 1`` where the backward pass is split into input and weight gradients, else 0.
+        deferred_weight_grads: Weight-gradient passes that fill the bubble, at most.
         v_shape: Number of the V-shaped schedule, from 1; 0 for others.
         forward_first: 1 where all forward passes come before all backward passes: GPipe.
         bubble: Least pipeline bubble relative to 1F1B.
@@ -64,7 +81,6 @@ class Costs:
         shorter: Layers that the other stages have fewer, on average.
         missing_layers: Layers that the stage with the output has fewer, without multi-token prediction.
         mtp: Modules of multi-token prediction, each a further layer of the stage with the output.
-        head: Output matrix and loss, per token [s].
         scattered: 1 where gradients are reduced for each microbatch, 0 where once per step.
         gathered: 1 where weights are gathered for each microbatch.
         gradient_bytes: Bytes per parameter that are exchanged around a backward pass.
@@ -78,7 +94,6 @@ class Costs:
         update_bytes: Bytes per parameter that the optimizer reads and writes.
         step: Fixed time of a step [s].
         unknown: Above 0 where a link is used whose rate is not published.
-        expert_overlap: Share of the rest of a layer that the all-to-all can overlap with.
     """
 
     seq_tokens: Number
@@ -90,21 +105,18 @@ class Costs:
     full: Number
     forward: Number
     backward: Number
+    head: Number
+    tensor: PerToken
     tensor_overlap: Number
-    tensor_each: Number
-    tensor_token: Number
-    ends_each: Number
-    ends_token: Number
-    context_each: Number
-    context_token: Number
-    expert_each: Number
-    expert_token: Number
-    send_each: Number
-    send_token: Number
-    sends: Number
+    embedding_head: PerToken
+    context: PerToken
+    expert: PerToken
+    expert_overlap: Number
+    p2p: PerToken
+    p2p_messages: Number
     bubble_microbatches: Number
-    fill: Number
-    deferred: Number
+    split_stages: Number
+    deferred_weight_grads: Number
     v_shape: Number
     forward_first: Number
     bubble: Number
@@ -116,7 +128,6 @@ class Costs:
     shorter: Number
     missing_layers: Number
     mtp: Number
-    head: Number
     scattered: Number
     gathered: Number
     gradient_bytes: Number
@@ -130,190 +141,300 @@ class Costs:
     update_bytes: Number
     step: Number
     unknown: Number
-    expert_overlap: Number
 
 
-def costs(terms: Terms, layout: Layout, links: Links) -> Costs:
-    """The coefficients of the time of a step.
+def costs(model: Transformer, layout: Layout, machine: Machine, replicas: Number | None = None) -> Costs:
+    """All parts of a training step.
 
     Args:
-        terms: :func:`~trnspec.perf.work.terms.terms` of the model and the machine.
+        model: The model.
         layout: The layout.
-        links: :func:`~trnspec.perf.training.communication.links` of the layout and the machine.
+        machine: Compute and communication of a rank.
+        replicas: ``dp cp``, where it is known without either: arrays then have fewer axes.
     """
-    # Attributes of an empty object: a call with 40 arguments takes several times as long.
-    found = Costs.__new__(Costs)
-    found.seq_tokens = layout.seq / layout.cp
-    found.unknown = links.unknown + links.expert_unknown * terms.moe
-    _layer(found, terms, layout)
-    _scores(found, terms, layout)
-    _share(found, terms, layout)
-    _schedule(found, layout)
-    _stages(found, terms, layout)
-    _available(found, terms, layout)
-    _tensor(found, terms, layout, links)
-    _ends(found, terms, layout, links)
-    _context(found, terms, layout, links)
-    _experts(found, terms, layout, links)
-    _pipeline(found, terms, layout, links)
-    _data(found, terms, layout, links)
-    return found
+    ranks = layout.dp * layout.cp if replicas is None else replicas
+    tensor_ranks = group(machine, layout.tp, 1.0)
+    data_ranks = group(machine, ranks, layout.tp)
+    # Ranks are numbered by expert first: those that split one, those with different ones, those with the same.
+    unsplit = layout.expert_split is layout.tp or always_zero(layout.expert_split - layout.tp)
+    split_ranks = tensor_ranks if unsplit else group(machine, layout.expert_split, 1.0)
+    # Without expert parallelism all replicas hold the same experts.
+    same_expert_ranks = (
+        data_ranks
+        if unsplit and always_zero(layout.ep - 1.0)
+        else group(machine, ranks * layout.tp / (layout.ep * layout.expert_split), layout.expert_split * layout.ep)
+    )
+    expert_links = exchange(machine, layout.ep, layout.expert_split)
+    context, context_unknown = context_ring(model, layout, machine)
+    p2p, p2p_unknown = pipeline_messages(model, layout, machine, tensor_ranks, layout.tp * ranks)
+    token = layer_seconds_per_token(model, layout, machine)
+    scores, scores_backward = attention_scores(model, layout, machine)
+    read = weight_reading(model, layout, machine)
+    stage_layers, unequal, shorter, missing_layers = stage_balance(model, layout)
+    available, exposed = overlapping_passes(layout, machine)
+    data_byte, gradient_calls, weight_calls, state = gradients_and_weights(
+        model, layout, machine, data_ranks, same_expert_ranks, ranks
+    )
+    others = layout.pp - 1.0
+    unknown = tensor_ranks.unknown + context_unknown + p2p_unknown + data_ranks.unknown
+    return Costs(
+        seq_tokens=layout.seq / layout.cp,
+        token=token,
+        scores=scores,
+        scores_backward=scores_backward,
+        weights=weight_passes(model, layout, machine),
+        selective=layout.recomputes_scores,
+        full=layout.recomputed_share,
+        # No pass of a layer is shorter than reading its weights; with few tokens that is more than their multiplication.
+        forward=larger(machine.forward, read),
+        backward=larger(machine.backward, read),
+        head=output_seconds_per_token(model, layout, machine),
+        tensor=tensor_parallel_all_reduce(model, layout, machine, tensor_ranks, split_ranks, expert_links),
+        tensor_overlap=layout.overlap * machine.tensor_overlap,
+        embedding_head=embedding_and_head_all_reduce(model, layout, machine, tensor_ranks),
+        context=context,
+        expert=expert_all_to_all(model, layout, machine, expert_links),
+        expert_overlap=layout.expert_overlap * machine.expert_overlap,
+        p2p=p2p,
+        p2p_messages=layout.p2p_messages,
+        bubble_microbatches=layout.bubble * others,
+        split_stages=others * smaller(layout.deferred + layout.v_shape, 1.0),
+        deferred_weight_grads=others * layout.deferred,
+        v_shape=layout.v_shape,
+        forward_first=layout.is_gpipe,
+        bubble=layout.bubble,
+        stages=layout.pp,
+        chunks=layout.interleave,
+        layers=model.layers,
+        stage_layers=stage_layers,
+        unequal=unequal,
+        shorter=shorter,
+        missing_layers=missing_layers,
+        mtp=model.mtp,
+        scattered=layout.shards_gradients,
+        gathered=layout.shards_weights,
+        gradient_bytes=(2.0 - layout.shards_optimizer) * layout.grad_bytes
+        + layout.shards_weights * layout.compute_bytes,
+        weight_bytes=layout.shards_optimizer * layout.compute_bytes,
+        data_byte=data_byte,
+        gradient_calls=gradient_calls,
+        weight_calls=weight_calls,
+        available=available,
+        exposed=exposed,
+        state=state,
+        update_bytes=layout.update_bytes,
+        step=machine.step,
+        unknown=unknown + (expert_links.unknown + same_expert_ranks.unknown) * model.moe,
+    )
 
 
-def _layer(found: Costs, terms: Terms, layout: Layout) -> None:
-    """Time of a layer forward per token, without attention scores."""
+# Computation of a layer.
+
+
+def layer_seconds_per_token(model: Transformer, layout: Layout, machine: Machine) -> Number:
+    """Time of a layer forward per token, without attention scores [s].
+
+    A matrix of ``w`` elements costs ``2 w`` FLOP per token (Narayanan et al. 2021, appendix).  Each of a layer's matrices, or pairs
+    of them, reads the residual stream and writes a result to it, in passes over device memory that do not overlap.
+    """
     share = 1.0 / layout.tp
     beyond = layout.expert_load - 1.0
+    pass_time = machine.matmul_passes * machine.byte
     # KV heads are split, and replicated where there are fewer than ranks; a latent cache counts as one head.
-    replicated = ceil(terms.kv_heads / layout.tp) * layout.tp / terms.kv_heads - 1.0
-    local_replicated = ceil(terms.local_kv_heads / layout.tp) * layout.tp / terms.local_kv_heads - 1.0
-    projected = replicated * terms.repeated + local_replicated * terms.local_repeated
-    matmul = share * (terms.matmul + projected + beyond * terms.routed_matmul)
+    replicated = ceil(model.kv_heads / layout.tp) * layout.tp / model.kv_heads - 1.0
+    local_replicated = ceil(model.local_kv_heads / layout.tp) * layout.tp / model.local_kv_heads - 1.0
+    repeated = 2.0 * model.hidden * (model.projected - model.local_projected) * machine.flop
+    local_repeated = 2.0 * model.hidden * model.local_projected * machine.flop
+    projected = replicated * repeated + local_replicated * local_repeated
+    routed_matmul = 2.0 * (model.weights - model.whole) * machine.flop
+    matmul = share * (2.0 * model.weights * machine.flop + projected + beyond * routed_matmul)
     # Ranks that split an expert have the same copies.
-    routed = share * (layout.expert_load * layout.expert_split * terms.routed_wide + beyond * terms.routed_split)
-    operands = (terms.wide + share * terms.split + routed) * ACTIVATION_BYTES
+    routed_wide = 2.0 * model.hidden * model.inner * model.dispatched * pass_time
+    routed = share * (
+        layout.expert_load * layout.expert_split * routed_wide + beyond * (model.routed_split * pass_time)
+    )
+    wide = 2.0 * model.hidden * (model.results + model.shared) * pass_time
+    operands = (wide + share * (model.split * pass_time) + routed) * ACTIVATION_BYTES
     # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
-    norms = terms.stream * ACTIVATION_BYTES / layout.sequence_split
-    found.token = matmul + operands + norms
+    norms = model.hidden * machine.hidden_passes * machine.byte * ACTIVATION_BYTES / layout.sequence_split
+    return matmul + operands + norms
 
 
-def _scores(found: Costs, terms: Terms, layout: Layout) -> None:
-    """Time of attention scores of a layer forward per token, and backward relative to forward."""
-    scores = context(terms, layout.seq, layout.flash) * terms.score
-    written = where(layout.flash > 0, 0.0, layout.seq * (terms.score_byte * ACTIVATION_BYTES))
-    found.scores = (scores + written) / layout.tp
+def attention_scores(model: Transformer, layout: Layout, machine: Machine) -> tuple[Number, Number]:
+    """Time of attention scores and values of a layer forward per token [s], and backward relative to forward.
 
-    # Flash attention computes them again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
-    found.scores_backward = 2.0 + 0.5 * layout.flash
-
-
-def _share(found: Costs, terms: Terms, layout: Layout) -> None:
-    """Coefficients that need no link and depend on few fields."""
-    share = 1.0 / layout.tp
-    expert_ranks = layout.ep * layout.expert_split
-    found.weights = (terms.weight * share + terms.expert_weight / expert_ranks) * ACTIVATION_BYTES
-    # No pass of a layer is shorter than reading its weights; with few tokens that is more than their multiplication.
-    # Of the routed experts at least as many as one token is sent to, spread over the expert-parallel ranks.
-    read = (terms.read * share + terms.routed_read / expert_ranks) * layout.compute_bytes
-    found.head = share * terms.head
-    found.full = layout.recomputed_share
-    found.selective = layout.recomputes_scores
-    found.forward = larger(terms.forward, read)
-    found.backward = larger(terms.backward, read)
-    found.tensor_overlap = layout.overlap * terms.tensor_overlap
-    found.expert_overlap = layout.expert_overlap * terms.expert_overlap
-    found.step = terms.step
-
-
-def _tensor(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
-    """All-reduces of a layer's results, forward.
-
-    Attention, dense and shared networks each have one of a token. Ranks that split experts reduce every copy of a token that
-    they received.
+    ``2 c (q + v)`` FLOP per token for a context of ``c`` keys (Narayanan et al. 2021, appendix).  Flash attention writes no scores
+    and computes them again: five matrix products instead of two (Dao 2023, arXiv 2307.08691, section 3.1).
     """
-    message = terms.hidden * ACTIVATION_BYTES
-    results, moe, byte = terms.results, terms.moe, _all_reduce(layout, links)
+    keys = attended_keys(model, layout.seq, 0.5 * machine.causal * model.causal, layout.flash)
+    computed = keys * (2.0 * model.scores * machine.score)
+    rows = model.rows_full + model.rows_window + model.rows_chosen
+    score_byte = rows * machine.score_passes * machine.byte
+    written = where(layout.flash > 0, 0.0, layout.seq * (score_byte * ACTIVATION_BYTES))
+    return (computed + written) / layout.tp, 2.0 + 0.5 * layout.flash
+
+
+def weight_passes(model: Transformer, layout: Layout, machine: Machine) -> Number:
+    """Time of the calibrated passes over the weights of a layer [s]."""
+    pass_time = machine.matmul_passes * machine.byte
+    expert_ranks = layout.ep * layout.expert_split
+    return (model.whole * pass_time * (1.0 / layout.tp) + model.routed * pass_time / expert_ranks) * ACTIVATION_BYTES
+
+
+def weight_reading(model: Transformer, layout: Layout, machine: Machine) -> Number:
+    """Time of reading the weights of a layer once [s], the memory side of a roofline (Williams et al. 2009).
+
+    Of the routed experts at least as many as one token is sent to, spread over the expert-parallel ranks.
+    """
+    expert_ranks = layout.ep * layout.expert_split
+    routed_read = (model.weights - model.whole) * machine.byte
+    return (model.whole * machine.byte * (1.0 / layout.tp) + routed_read / expert_ranks) * layout.compute_bytes
+
+
+def output_seconds_per_token(model: Transformer, layout: Layout, machine: Machine) -> Number:
+    """Time of the output matrix and the loss, forward and backward, per token [s].
+
+    Multi-token prediction has one more for each module, and a matrix that joins two inputs.
+    """
+    of_column = 6.0 * model.hidden * machine.head + machine.head_passes * 4.0 * machine.byte
+    outputs = (1.0 + model.mtp) * model.vocabulary * of_column + 6.0 * model.mtp * model.joined * machine.flop
+    return 1.0 / layout.tp * outputs
+
+
+# Collectives and messages.
+
+
+def tensor_parallel_all_reduce(  # groups of ranks
+    model: Transformer, layout: Layout, machine: Machine, ranks: Group, split_ranks: Group, expert_links: Exchange
+) -> PerToken:
+    """All-reduces of a layer's results over tensor-parallel ranks, forward (Shoeybi et al. 2019, section 3).
+
+    An all-reduce takes ``launch + 2 latency + S 2 allgather_s_per_byte`` for ``S = T h e`` bytes.  Attention, dense and shared networks each
+    have one of a token.  Ranks that split experts reduce every copy of a token that they received.
+
+    Args:
+        model: The model.
+        layout: The layout.
+        machine: Compute and communication of a rank.
+        ranks: The tensor-parallel ranks.
+        split_ranks: The ranks that split an expert.
+        expert_links: The links between ranks with different experts.
+    """
+    message = model.hidden * ACTIVATION_BYTES
+    latency, byte = all_reduce_latency(machine, ranks), all_reduce_s_per_byte(layout, ranks)
+    results, moe = model.results, model.moe
     if always_zero(moe):
-        found.tensor_each = results * links.tensor_each
-        found.tensor_token = results * (byte * message)
-        return
+        return PerToken(results * latency, results * (byte * message))
     # Where every rank has all experts, shared and routed ones have one sum, and one copy of a token is enough for both.
     several = smaller(layout.ep - 1.0, 1.0)
-    results = results + terms.shared * (1.0 - layout.per_node * (1.0 - several))
+    results = results + model.shared * (1.0 - layout.per_node * (1.0 - several))
     received = (
         layout.expert_load
-        * copies(layout.ep, terms.active, layout.per_node, reach(links.exchange, layout.node_limit))
+        * copies(layout.ep, model.active, layout.per_node, reach(expert_links, layout.node_limit))
         * layout.expert_split
         / layout.tp
     )
-    each = results * links.tensor_each + moe * links.split_each
-    token = results * byte + moe * received * links.split_byte
-    found.tensor_each = each
-    found.tensor_token = token * message
+    per_byte = results * byte + moe * received * (2.0 * split_ranks.allgather_s_per_byte)
+    return PerToken(results * latency + moe * all_reduce_latency(machine, split_ranks), per_byte * message)
 
 
-def _ends(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
+def embedding_and_head_all_reduce(model: Transformer, layout: Layout, machine: Machine, ranks: Group) -> PerToken:
     """All-reduces of the embedding's output, forward, and of the gradient of the head's input, backward.
 
-    With sequence parallelism they are reduce-scatters and all-gathers of the same bytes.  Of several stages the last one is
-    the slowest, since it has the head; it has the embedding too where it is the only one, or in a V-shaped schedule.
+    Of several stages the last one is the slowest, since it has the head; it has the embedding too where it is the only one, or
+    in a V-shaped schedule (Shoeybi et al. 2019, section 3).
     """
     rounds = 1.0 + where(both(layout.v_shape == 0.0, layout.pp > 1), 0.0, 1.0)
-    message = terms.hidden * ACTIVATION_BYTES
-    found.ends_each = rounds * links.tensor_each
-    found.ends_token = rounds * (_all_reduce(layout, links) * message)
+    message = model.hidden * ACTIVATION_BYTES
+    return PerToken(
+        rounds * all_reduce_latency(machine, ranks), rounds * (all_reduce_s_per_byte(layout, ranks) * message)
+    )
 
 
-def _all_reduce(layout: Layout, links: Links) -> Number:
-    """Time of a byte of an all-reduce over tensor-parallel ranks: with sequence parallelism it is two collectives."""
-    return links.tensor_byte - where(layout.sequence_parallel > 0, 0.0, links.tensor_saved)
+def all_reduce_latency(machine: Machine, ranks: Group) -> Number:
+    """The time of an all-reduce that does not depend on its size [s]."""
+    return machine.call * ranks.is_group + 2.0 * ranks.latency
 
 
-def _context(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
-    """Ring exchange of keys and values, forward."""
-    keys = terms.keys / smaller(layout.tp, terms.kv_heads)
-    keys = keys + terms.local_keys / smaller(layout.tp, terms.local_kv_heads)
-    cache = terms.hidden * ACTIVATION_BYTES * (layout.cp * keys)
-    found.context_each = links.ring_each
-    found.context_token = links.ring_byte * cache
+def all_reduce_s_per_byte(layout: Layout, ranks: Group) -> Number:
+    """Time of a byte of an all-reduce over tensor-parallel ranks [s].
+
+    With sequence parallelism it is a reduce-scatter and an all-gather, of which switches that reduce save nothing: one after
+    the other, the former sends and the latter receives as much as without.
+    """
+    both_passes = 2.0 * ranks.allgather_s_per_byte
+    return both_passes - where(layout.sequence_parallel > 0, 0.0, both_passes - ranks.allreduce_s_per_byte)
 
 
-def _experts(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
-    """All-to-all of tokens to their experts and back, forward and backward, as often as all-reduces."""
-    rounds = (4.0 + 2.0 * layout.recomputed_share) * terms.moe
-    message = layout.dispatch_ratio * (terms.hidden * ACTIVATION_BYTES * layout.expert_load / layout.tp)
-    byte = byte_time(links.exchange, terms.active, layout.per_node, reach(links.exchange, layout.node_limit))
-    each = links.expert_each + terms.dispatch * smaller(layout.ep - 1.0, 1.0)
-    found.expert_each = rounds * each
-    found.expert_token = rounds * (byte * message * terms.exchange)
+def context_ring(model: Transformer, layout: Layout, machine: Machine) -> tuple[PerToken, Number]:
+    """Ring exchange of keys and values over context-parallel ranks, forward; and the use of unknown links."""
+    if always_zero(layout.cp - 1.0):
+        return PerToken(0.0, 0.0), 0.0
+    ranks = group(machine, layout.cp, layout.tp)
+    keys = (model.kv_elements - model.local_kv) / model.hidden / smaller(layout.tp, model.kv_heads)
+    keys = keys + model.local_kv / model.hidden / smaller(layout.tp, model.local_kv_heads)
+    cache = model.hidden * ACTIVATION_BYTES * (layout.cp * keys)
+    latency = machine.call * ranks.is_group + ranks.latency
+    return PerToken(latency, ranks.allgather_s_per_byte * cache), ranks.unknown
 
 
-def _pipeline(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
-    """Messages between stages, over the widest link that any of them takes.
+def expert_all_to_all(model: Transformer, layout: Layout, machine: Machine, expert_links: Exchange) -> PerToken:
+    """All-to-all of tokens to their experts and back, forward and backward, as often as all-reduces; see :mod:`trnspec.perf.experts`.
+
+    Args:
+        model: The model; experts that process smaller vectors exchange those.
+        layout: The layout.
+        machine: Compute and communication of a rank.
+        expert_links: The links between ranks with different experts.
+    """
+    rounds = (4.0 + 2.0 * layout.recomputed_share) * model.moe
+    several = smaller(layout.ep - 1.0, 1.0)
+    message = layout.dispatch_ratio * (model.hidden * ACTIVATION_BYTES * layout.expert_load / layout.tp)
+    byte = byte_time(expert_links, model.active, layout.per_node, reach(expert_links, layout.node_limit))
+    latency = several * (machine.call + expert_links.hop) + machine.dispatch * several
+    return PerToken(rounds * latency, rounds * (byte * message * (model.inner / machine.exchange)))
+
+
+def pipeline_messages(
+    model: Transformer, layout: Layout, machine: Machine, tensor_ranks: Group, stride: Number
+) -> tuple[PerToken, Number]:
+    """A message to the next stage and one back, over the widest link that any of them takes; and the use of unknown links.
 
     Each tensor-parallel rank sends its part; without sequence parallelism the parts are gathered on arrival (Narayanan et
-    al. 2021, section 4.1).
+    al. 2021, section 4.1), which for both messages takes the time of one all-reduce.  Between the passes of one model chunk a
+    stage computes others.
+
+    Args:
+        model: The model.
+        layout: The layout.
+        machine: Compute and communication of a rank.
+        tensor_ranks: The tensor-parallel ranks.
+        stride: Ranks of a stage.
     """
-    size = terms.hidden * ACTIVATION_BYTES
-    # Gathering a message and one back takes the time of one all-reduce.
+    latency, byte, unknown = send(machine, layout.pp, stride)
+    size = model.hidden * ACTIVATION_BYTES
     gathered = (1.0 - layout.sequence_parallel) * smaller(layout.pp - 1.0, 1.0)
-    each = links.send_each + gathered * links.tensor_each
-    token = size * (links.send_byte / layout.tp + gathered * links.tensor_byte)
-    # Between the passes of one model chunk a stage computes others.
-    exposed = 1.0 - terms.pipeline_overlap * smaller(layout.interleave - 1.0, 1.0)
-    found.send_each = exposed * each
-    found.send_token = exposed * token
+    latency = latency + gathered * all_reduce_latency(machine, tensor_ranks)
+    token = size * (byte / layout.tp + gathered * (2.0 * tensor_ranks.allgather_s_per_byte))
+    exposed = 1.0 - machine.pipeline_overlap * smaller(layout.interleave - 1.0, 1.0)
+    return PerToken(exposed * latency, exposed * token), unknown
 
 
-def _schedule(found: Costs, layout: Layout) -> None:
-    """Number of messages between stages, and what the pipeline bubble depends on."""
-    others = layout.pp - 1.0
-    found.sends = layout.p2p_messages
-    found.bubble = layout.bubble
-    found.bubble_microbatches = layout.bubble * others
-    found.fill = others * smaller(layout.deferred + layout.v_shape, 1.0)
-    found.deferred = others * layout.deferred
-    found.v_shape = layout.v_shape
-    found.forward_first = layout.is_gpipe
+# Stages of the pipeline.
 
 
-def _stages(found: Costs, terms: Terms, layout: Layout) -> None:
-    """Layers of the stages, which decide how long a microbatch takes on each."""
-    found.stages, found.chunks = stages, chunks = layout.pp, layout.interleave
-    found.layers, found.mtp = layers, mtp = terms.layers, terms.mtp
-    balance = _balance(layers, stages, chunks, layout.v_shape, mtp)
-    found.stage_layers, found.unequal, found.shorter, found.missing_layers = balance
-
-
-@remembered
-def _balance(layers: Number, stages: Number, chunks: Number, folded: Number, mtp: Number) -> tuple[Number, ...]:
+def stage_balance(model: Transformer, layout: Layout) -> tuple[Number, Number, Number, Number]:
     """Layers of the stage with the most, whether stages are unequal, and the layers that others and the last have fewer."""
-    most, last, long = extreme_layers(layers, stages, chunks, folded, mtp)
+    layers, stages, mtp = model.layers, layout.pp, model.mtp
+    most, last, long = extreme_layers(layers, stages, layout.interleave, layout.v_shape, mtp)
     return most, smaller(long + mtp, 1.0), (stages * most - layers) / larger(stages - 1.0, 1.0), most - last
 
 
-def _available(found: Costs, terms: Terms, layout: Layout) -> None:
-    """Passes of a stage from when its first gradients are final, or until its last weights are needed.
+# Gradients, weights and the optimizer.
+
+
+def overlapping_passes(layout: Layout, machine: Machine) -> tuple[Number, Number]:
+    """Passes of a stage from when its first gradients are final, or until its last weights are needed; and the exposed share.
 
     The first stage of the interleaved schedule ends with one pass of all its chunks but one for each of ``pp`` microbatches,
     after the gradients of its last chunk are final, and begins with the same number of forward passes: ``((v-1) pp + 1)/v``.
@@ -323,42 +444,55 @@ def _available(found: Costs, terms: Terms, layout: Layout) -> None:
     """
     v, once = layout.interleave, 1.0 - layout.shards_gradients
     window = 1.0 + once * ((v - 1.0) * (layout.pp - 1.0) / v)
-    found.available = window * terms.overlap
-    found.exposed = terms.exposed / (1.0 + once * (v - 1.0))
+    return window * machine.overlap, machine.exposed / (1.0 + once * (v - 1.0))
 
 
-def _data(found: Costs, terms: Terms, layout: Layout, links: Links) -> None:
+def gradients_and_weights(  # groups of ranks
+    model: Transformer, layout: Layout, machine: Machine, data_ranks: Group, same_expert_ranks: Group, copies: Number
+) -> tuple[Number, Number, Number, Number]:
     """Collectives over gradients and sharded weights, and the optimizer.
 
     ZeRO 0 all-reduces gradients; 1 reduce-scatters them and all-gathers the new weights; 2 reduce-scatters them for every
     microbatch, since a rank keeps only its shard; 3 also all-gathers weights forward and backward for every microbatch
     (Rajbhandari et al. 2020, section 7).
+
+    Args:
+        model: The model.
+        layout: The layout.
+        machine: Compute and communication of a rank.
+        data_ranks: The ranks that hold the same weights.
+        same_expert_ranks: The ranks that hold the same experts.
+        copies: Number of ranks that hold the same weights.
+
+    Returns:
+        Time of one byte per parameter [s]; fixed time of the exchanges of gradients and of weights [s]; time of the optimizer
+        per byte of traffic per parameter [s].
     """
-    share, stages = 1.0 / layout.tp, ceil(terms.layers / layout.pp)
+    share, stages = 1.0 / layout.tp, ceil(model.layers / layout.pp)
+    outer = model.embedding + model.output * (1.0 - model.tied) + model.outer
+    # The last stage has an output matrix of its own even where it is tied to the embedding, and the final norm.
+    last_extra = model.output + model.outer - outer
     # Of unequal stages, the longest or the one with the output, embedding and multi-token prediction.
-    last = floor(terms.layers / layout.pp) + terms.mtp
-    ends = (terms.outer + smaller(layout.pp - 1.0, 1.0) * terms.last_extra + terms.joined) * share
-    layer = terms.kept * share
-    # Where the optimizer is sharded, gradients are reduce-scattered, else all-reduced.
-    whole = 1.0 - layout.shards_optimizer
-    byte, part_byte = links.data_byte - whole * links.data_saved, links.part_byte - whole * links.part_saved
+    last = floor(model.layers / layout.pp) + model.mtp
+    ends = (outer + smaller(layout.pp - 1.0, 1.0) * last_extra + model.mtp * model.joined) * share
+    layer = (model.whole + model.small) * share
+    byte, expert_byte = (_gradient_s_per_byte(layout, ranks) for ranks in (data_ranks, same_expert_ranks))
     expert_ranks = layout.ep * layout.expert_split
-    routed = terms.routed / expert_ranks
-    layer_byte = layer * byte + part_byte * routed
+    routed = model.routed / expert_ranks
+    layer_byte = layer * byte + expert_byte * routed
     # Experts are sharded over fewer ranks, since each expert-parallel rank has its own.
     layer = layer + routed + layout.shards_optimizer * (expert_ranks * share - 1.0) * routed
     data_byte = larger(stages * layer_byte, last * layer_byte + ends * byte)
     parameters = larger(stages * layer, last * layer + ends)
-    found.data_byte = data_byte
-    found.gradient_calls = (
-        2.0 - layout.shards_optimizer + layout.shards_weights * (2.0 * stages - 1.0)
-    ) * links.data_each
-    found.weight_calls = (layout.shards_optimizer + layout.shards_weights * (stages - 1.0)) * links.data_each
-    found.state = parameters * (1.0 + layout.shards_optimizer * links.sharded) * terms.state
-    found.scattered = layout.shards_gradients
-    found.gathered = layout.shards_weights
-    found.gradient_bytes = (
-        2.0 - layout.shards_optimizer
-    ) * layout.grad_bytes + layout.shards_weights * layout.compute_bytes
-    found.weight_bytes = layout.shards_optimizer * layout.compute_bytes
-    found.update_bytes = layout.update_bytes
+    latency = 0.5 * machine.call * data_ranks.is_group + data_ranks.latency
+    gradient_calls = (2.0 - layout.shards_optimizer + layout.shards_weights * (2.0 * stages - 1.0)) * latency
+    weight_calls = (layout.shards_optimizer + layout.shards_weights * (stages - 1.0)) * latency
+    state_byte = (1.0 + machine.optimizer_passes) * machine.byte
+    state = parameters * (1.0 + layout.shards_optimizer * (1.0 / copies - 1.0)) * state_byte
+    return data_byte, gradient_calls, weight_calls, state
+
+
+def _gradient_s_per_byte(layout: Layout, ranks: Group) -> Number:
+    """Time of a byte of gradients [s], half of it: they are reduce-scattered where the optimizer is sharded, else all-reduced."""
+    saved = ranks.allgather_s_per_byte - 0.5 * ranks.allreduce_s_per_byte
+    return ranks.allgather_s_per_byte - (1.0 - layout.shards_optimizer) * saved

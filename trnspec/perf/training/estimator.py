@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
@@ -14,11 +13,10 @@ from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
-from trnspec.perf.training.step import UNUSED, Step, step, step_from_terms
+from trnspec.perf.training.step import UNUSED, Step, step
 from trnspec.perf.training.unequal import approximation
 from trnspec.perf.work.memory import Memory, training_memory
 from trnspec.perf.work.stages import distinct_stages
-from trnspec.perf.work.terms import Terms, terms
 from trnspec.perf.work.transformer import Transformer, transformer
 from trnspec.perf.work.validity import check
 
@@ -61,15 +59,10 @@ class Estimator:
             RefusalError: The layout is invalid, or needs a link whose rate is not published.
         """
         check(layout, self.dims, int(self.system.ranks))
-        result = step_from_terms(self.terms, layout, self.machine)
+        result = step(self.model, layout, self.machine)
         if result.unknown > UNUSED:
             raise self.system.unknown_link()
         return result
-
-    @cached_property
-    def terms(self) -> Terms:
-        """The products of the model and the machine."""
-        return terms(self.model, self.machine)
 
     def interval(self, layout: Layout) -> tuple[float, float]:
         """The shortest and the longest step time [s], by the digits of the figures and the spread of the calibration.

@@ -15,16 +15,13 @@ from attrs import define
 
 from trnspec.perf.lowering.machine import always_zero
 from trnspec.perf.ops import Number, both, everywhere, larger, smaller, where
-from trnspec.perf.training.communication import links
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.unequal import Pipeline, Times, least_idle, unequal_span, v_shaped_bubble
-from trnspec.perf.work.terms import terms
 
 if TYPE_CHECKING:
     from trnspec.perf.lowering.machine import Machine
     from trnspec.perf.training.costs import Costs
     from trnspec.perf.work.layout import Layout
-    from trnspec.perf.work.terms import Terms
     from trnspec.perf.work.transformer import Transformer
 
 
@@ -85,18 +82,7 @@ def step(model: Transformer, layout: Layout, machine: Machine) -> Step:
         layout: The layout.
         machine: Compute and communication of a rank.
     """
-    return step_from_terms(terms(model, machine), layout, machine)
-
-
-def step_from_terms(terms: Terms, layout: Layout, machine: Machine) -> Step:
-    """The time of one training step.
-
-    Args:
-        terms: :func:`~trnspec.perf.work.terms.terms` of the model and the machine.
-        layout: The layout.
-        machine: Compute and communication of a rank.
-    """
-    return step_from_costs(costs(terms, layout, links(layout, machine)), layout.microbatch, layout.microbatches)
+    return step_from_costs(costs(model, layout, machine), layout.microbatch, layout.microbatches)
 
 
 def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
@@ -113,14 +99,14 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
         limit: Times that are certainly above it are not needed [s].
     """
     tokens = microbatch * costs.seq_tokens
-    full, selective, fill = costs.full, costs.selective, costs.fill
+    full, selective, fill = costs.full, costs.selective, costs.split_stages
     split = smaller(fill, 1.0)
     forward, backward, weights, scores = passes_of_layer(costs, tokens)
     redone = full * forward + selective * scores
 
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
     rounds = 2.0 + full
-    tensor_forward = _carried(costs.tensor_each, costs.tensor_token, tokens)
+    tensor_forward = costs.tensor.of(tokens)
     tensor = rounds * tensor_forward
     if not always_zero(overlap := costs.tensor_overlap):
         hidden = smaller(tensor_forward, overlap * forward)
@@ -131,19 +117,19 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
         tensor = larger(tensor - (hidden + hidden_backward), 0.0)
         tensor_forward = tensor_forward - hidden
     # Keys and values go around the ring forward; they and their gradients backward; once more under recompute.
-    context_forward = _carried(costs.context_each, costs.context_token, tokens)
+    context_forward = costs.context.of(tokens)
     context = (rounds + (1.0 + selective)) * context_forward
     work = forward + backward
     rest = work + redone + tensor + context
-    expert = _carried(costs.expert_each, costs.expert_token, tokens)
+    expert = costs.expert.of(tokens)
     expert, expert_forward, either = _all_to_all(expert, rest - split * weights, costs.expert_overlap, rounds)
-    pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
+    pipeline = costs.p2p_messages * costs.p2p.of(tokens)
 
     stages = costs.stage_layers
     on_forward = forward + tensor_forward + context_forward + expert_forward
     whole = rest + expert
     layer = Stage(on_forward, whole, weights, either)
-    head, ends = tokens * costs.head, _carried(costs.ends_each, costs.ends_token, tokens)
+    head, ends = tokens * costs.head, costs.embedding_head.of(tokens)
     predicted = costs.mtp
     if always_zero(costs.unequal):
         if limit < math.inf and not always_zero(costs.v_shape):
@@ -197,14 +183,14 @@ def least_time(costs: Costs, microbatch: Number, microbatches: Number) -> Number
     forward, backward, _, scores = passes_of_layer(costs, tokens)
     work = forward + backward + (costs.full * forward + costs.selective * scores)
     rounds = 2.0 + costs.full
-    tensor = rounds * _carried(costs.tensor_each, costs.tensor_token, tokens)
+    tensor = rounds * costs.tensor.of(tokens)
     tensor = larger(tensor - costs.tensor_overlap * work, 0.0)
-    context = _carried(costs.context_each, costs.context_token, tokens)
+    context = costs.context.of(tokens)
     whole = work + tensor + (rounds + (1.0 + costs.selective)) * context
-    expert = _carried(costs.expert_each, costs.expert_token, tokens)
+    expert = costs.expert.of(tokens)
     whole = whole + larger(expert - costs.expert_overlap * whole, 0.0)
-    pipeline = costs.sends * _carried(costs.send_each, costs.send_token, tokens)
-    ends = (1.0 + costs.mtp) * _carried(costs.ends_each, costs.ends_token, tokens)
+    pipeline = costs.p2p_messages * costs.p2p.of(tokens)
+    ends = (1.0 + costs.mtp) * costs.embedding_head.of(tokens)
     later = larger(tokens * costs.head + ends - (costs.missing_layers - costs.mtp) * whole, 0.0)
     busy = microbatches * (costs.stage_layers * whole + pipeline + later)
     if not always_zero(costs.bubble_microbatches):
@@ -232,11 +218,6 @@ class Stage:
     def times(self, layers: Number) -> Stage:
         """That of some layers."""
         return Stage(layers * self.forward, layers * self.whole, layers * self.weights, layers * self.either)
-
-
-def _carried(call: Number, token: Number, tokens: Number) -> Number:
-    """The time of a collective over ``tokens`` tokens."""
-    return call + tokens * token
 
 
 def _all_to_all(expert: Number, rest: Number, overlap: Number, rounds: Number) -> tuple[Number, Number, Number]:
@@ -321,7 +302,7 @@ def bubble(  # noqa: PLR0917  # parts of a step
         executed = v_shaped_bubble(v_shape, stages, microbatches, *passes, *output)
         if everywhere(v_shape > 0.0):
             return executed
-    filled = smaller(microbatches - 1.0, costs.deferred) * weights
+    filled = smaller(microbatches - 1.0, costs.deferred_weight_grads) * weights
     idle = larger(costs.bubble_microbatches * whole, fill * (whole - weights) - filled)
     return idle if always_zero(v_shape) else where(v_shape > 0.0, executed, idle)
 
@@ -413,7 +394,7 @@ def _narrowed(needed: Number, *numbers: Number) -> Number:
 
 def pipeline_of(costs: Costs, microbatches: Number) -> Pipeline:
     """The schedule, and how layers are dealt to stages."""
-    schedule = costs.stages, costs.chunks, costs.v_shape, costs.deferred
+    schedule = costs.stages, costs.chunks, costs.v_shape, costs.deferred_weight_grads
     return Pipeline(*schedule, costs.layers, costs.mtp, microbatches, costs.forward_first)
 
 

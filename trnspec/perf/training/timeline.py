@@ -325,18 +325,18 @@ def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs) -> Passe
     weights = 0.0 if fused else weights
     # Collectives per layer: two forward and two backward, two more for recompute.
     full, overlap = float(costs.full), float(costs.tensor_overlap)
-    tensor = layers * float(costs.tensor_each + tokens * costs.tensor_token)
+    tensor = layers * float(costs.tensor.of(tokens))
     redone = full * forward + float(costs.selective) * scores
     on_forward = tensor - min(tensor, overlap * forward)
     on_backward = (1.0 + full) * tensor - min((1.0 + full) * tensor, overlap * (backward + redone - weights))
     each["tensor"] = on_forward + on_backward
     # The output is in the last chunk only, also where that is not on the slowest stage.
     outputs = 1.0 + float(costs.mtp)
-    head, ends = tokens * float(costs.head), outputs * float(costs.ends_each + tokens * costs.ends_token)
+    head, ends = tokens * float(costs.head), outputs * float(costs.embedding_head.of(tokens))
     # What of an all-to-all does not overlap with the other pass may be in either pass.
     either = float(costs.expert_overlap) * each["expert"]
     early = {
-        "context": layers * float(costs.context_each + tokens * costs.context_token),
+        "context": layers * float(costs.context.of(tokens)),
         "expert": either + (each["expert"] - either) / (2.0 + full),
         "tensor": on_forward,
     }

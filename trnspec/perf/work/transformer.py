@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.perf.ops import Number, larger
+from trnspec.perf.ops import Number, larger, smaller
 from trnspec.perf.work.reach import heads_of, mean, reaches
 
 if TYPE_CHECKING:
@@ -218,3 +218,24 @@ def parameters(model: Transformer) -> Number:
     """All parameters: layers, embedding, and the output matrix unless it is tied."""
     layers = model.layers * (model.whole + model.routed + model.small)
     return layers + model.embedding + model.output * (1.0 - model.tied) + model.outer
+
+
+def attended_keys(model: Transformer, seq: Number, written_half: Number, flash: Number = 1.0) -> Number:
+    """Keys that a query attends to in an average layer with attention, forward, over a sequence of ``seq`` tokens.
+
+    Indexers and recurrences count as the keys that cost as much.  With a window ``w`` each token attends to ``w`` keys, but for the
+    first ``w`` tokens, which attend to ``w/2`` on average.  Flash attention leaves out the blocks beyond the causal half.
+
+    Args:
+        model: The model.
+        seq: Tokens of a sequence.
+        written_half: Share of the scores that software which writes them leaves out: 0.5 or 0, as calibrated.
+        flash: 1 for flash attention.
+    """
+    causal_half = flash * (0.5 * model.causal) + (1.0 - flash) * written_half
+    unwindowed = seq * (1.0 - causal_half)
+    keys = model.score_full / model.scores * unwindowed
+    for scores, limit in ((model.score_window, model.window), (model.score_chosen, model.chosen)):
+        window = smaller(limit, seq)
+        keys = keys + scores / model.scores * (window - causal_half * window * window / seq)
+    return keys + (model.index / model.scores * unwindowed + model.recurrence / model.scores)
