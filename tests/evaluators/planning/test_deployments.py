@@ -22,6 +22,7 @@ from trnspec.evaluators.planning.requests import equal_lengths
 from trnspec.evaluators.planning.serving import PlanServingQuestion, _time, _up
 from trnspec.evidence import IDEAL, Evidence
 from trnspec.perf.serving.load import Replica
+from trnspec.perf.serving.replay import poisson
 
 inference = keywords(inference_)
 CAT = trnspec.load()
@@ -263,6 +264,8 @@ def test_suggested_limits_are_rounded_up(seconds: float) -> None:
 
 # Fleets that a trace is simulated with.
 
+TRACE = evolve(LENGTHS, trace=poisson(1.0, 2, output=10.0))
+
 
 def replayed(monkeypatch: pytest.MonkeyPatch, needed: dict[str, int], begin: int) -> tuple[list[FleetPlan], list[int]]:
     """The order of plans on some systems after each was enlarged as needed, and the counts evaluated on the first."""
@@ -282,7 +285,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch, needed: dict[str, int], begin: int
     monkeypatch.setattr(serving, "_meets", meets)
     monkeypatch.setattr(serving, "larger_plan", larger)
     found = [plan for plan in plans if plan is not None]
-    return serving._replayed(CAT, question(), found, Limits(ttft=1.0, tpot=1.0, percentile=90.0), LENGTHS), tried
+    return serving._simulated(CAT, question(), found, Limits(ttft=1.0, tpot=1.0, percentile=90.0), TRACE), tried
 
 
 def test_a_plan_is_enlarged_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,8 @@ from trnspec.perf.serving.load import MOST_UTILIZED
 from trnspec.perf.serving.pools import Fleet, State, least
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.planning.requests import Lengths
     from trnspec.evaluators.planning.serving import PlanServingQuestion
@@ -36,6 +38,8 @@ _RELAXED = 0.25
 """The share of saturation of the limits that a deployment is said to meet."""
 NOTABLE = 1.1
 """The factor from which on errors of times are stated."""
+_MORE_PREFILLS = 0.25
+"""The share of prefill replicas that is added before systems are."""
 _IDLE = 1e-3
 """The share of saturation at which requests do not meet each other."""
 
@@ -287,6 +291,26 @@ def larger_plan(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, syste
     if plan.before is not None:
         fleet = evolve(fleet, prefills=plan.fleet.prefills * systems // count)
     return _plan(catalog, q, plan.decode, plan.before, fleet, pools, plan.state.rate)
+
+
+def with_more_prefills(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan) -> Iterator[FleetPlan]:
+    """The plan with up to a quarter more replicas that prefill, and as many that decode as the same systems then hold.
+
+    Args:
+        catalog: The catalog.
+        q: The inputs.
+        plan: The plan; of two systems, or without a prefill pool, there is none.
+    """
+    if plan.before is None or len(plan.pools) > 1:
+        return
+    ranks = plan.pools[0][1] * float(plan.decode.setup.pool.system.ranks)
+    for more in range(1, math.ceil(_MORE_PREFILLS * plan.fleet.prefills) + 1):
+        prefills = plan.fleet.prefills + more
+        replicas = int((ranks - prefills * plan.before.ranks) // plan.decode.ranks)
+        fleet = evolve(plan.fleet, prefills=prefills, replicas=replicas)
+        if replicas < 1 or fleet.at(plan.state.rate) is None:
+            return
+        yield _plan(catalog, q, plan.decode, plan.before, fleet, plan.pools, plan.state.rate)
 
 
 def _disaggregated(  # the parts of a question

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,13 +31,23 @@ from trnspec.evaluation.result import Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion, check_speculation
 from trnspec.evaluators.planning.comparison import evidence_class
 from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools, Reason
-from trnspec.evaluators.planning.fleets import NOTABLE, FleetPlan, Limits, Missed, larger_plan, offers
+from trnspec.evaluators.planning.fleets import (
+    NOTABLE,
+    FleetPlan,
+    Limits,
+    Missed,
+    larger_plan,
+    offers,
+    with_more_prefills,
+)
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
 from trnspec.evaluators.planning.serving_page import page, simulated
 from trnspec.model.price import PriceType
 from trnspec.perf import frameworks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
 
@@ -44,7 +55,7 @@ Objective = Literal["cost", "chips", "energy"]
 """Objectives, smallest in the best plan."""
 
 _GROWTH = 1.1
-"""By how much a fleet grows that does not meet the limits in a simulation of the trace."""
+"""The factor by which a fleet grows that does not meet the limits in a simulation."""
 _LARGEST = 8
 """Largest factor by which it grows."""
 
@@ -145,8 +156,8 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     For each system and deployment (degrees, dtypes, chunk) a queueing model gives the percentiles of TTFT and TPOT against
     the request rate: Poisson arrivals, continuous batching, prompts one after another. The smallest number of systems within
     the limits is a plan, for replicas that do everything and for separate pools of prefill and decoding. A pool is loaded up
-    to 80 % of saturation. Plans are ranked within one kind of evidence. The best plan is simulated, and sized by the
-    simulation if the file of lengths has arrivals.
+    to 80 % of saturation. Plans are ranked within one kind of evidence. Each plan is simulated, and grows
+    until it meets the limits in the simulation; of a file of lengths with arrivals only the best plan.
 
     Args:
         catalog: The catalog.
@@ -190,8 +201,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     if not plans:
         raise _no_plan(q, limits, missed, rejected)
     ranked = sorted(plans, key=lambda plan: rank(plan, q.objective, limits, lengths))
-    if lengths.trace is not None:
-        ranked = _replayed(catalog, q, ranked, limits, lengths)
+    ranked = _simulated(catalog, q, ranked, limits, lengths)
     return page(catalog, q, limits, lengths, ranked, rejected)
 
 
@@ -221,19 +231,17 @@ def rank(plan: FleetPlan, objective: Objective, limits: Limits, lengths: Lengths
     return (evidence_class(plan), *first, plan.before is not None, plan.risk(limits))
 
 
-def _replayed(
+def _simulated(
     catalog: Catalog, q: PlanServingQuestion, ranked: list[FleetPlan], limits: Limits, lengths: Lengths
 ) -> list[FleetPlan]:
-    """The plans with the first one large enough for the trace, in a simulation of it; those that never are are left out."""
+    """The plans, each large enough to meet the limits in a simulation; those that never are are left out.
+
+    Of a trace, whose simulation takes longer, only the first plan is.
+    """
     waiting, done = list(ranked), set[int]()
-    while waiting and id(waiting[0]) not in done:
-        plan = waiting.pop(0)
-        larger: FleetPlan | None = plan
-        most = _LARGEST * plan.pools[0][1]
-        while larger is not None and not _meets(larger, limits, lengths):
-            systems = larger.pools[0][1]
-            more = max(systems + 1, math.ceil(_GROWTH * systems))
-            larger = larger_plan(catalog, q, larger, more) if more <= most else None
+    while unsized := [plan for plan in (waiting[:1] if lengths.trace is not None else waiting) if id(plan) not in done]:
+        larger = _sized(catalog, q, unsized[0], limits, lengths)
+        waiting.remove(unsized[0])
         if larger is not None:
             done.add(id(larger))
             waiting.append(larger)
@@ -241,16 +249,32 @@ def _replayed(
     if not waiting:
         raise RefusalError(
             "no-plan",
-            f"no deployment meets the limits in a simulation of the trace, with up to {_LARGEST} times the systems that "
-            f"random arrivals need",
-            place="lengths",
+            f"no deployment meets the limits in a simulation, with up to {_LARGEST} times the systems that the queueing "
+            "model computes",
+            place="on" if lengths.trace is None else "lengths",
             hint="a higher ttft or tpot, or a lower percentile",
         )
     return waiting
 
 
+def _sized(
+    catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, limits: Limits, lengths: Lengths
+) -> FleetPlan | None:
+    """The first plan that meets the limits in a simulation: with other pools on its systems, then with more systems."""
+    larger = (larger_plan(catalog, q, plan, systems) for systems in _more_systems(plan.pools[0][1]))
+    candidates = itertools.chain((plan,), with_more_prefills(catalog, q, plan), larger)
+    return next((one for one in candidates if _meets(one, limits, lengths)), None)
+
+
+def _more_systems(systems: int) -> Iterator[int]:
+    """Numbers of systems above some, up to the largest."""
+    most = _LARGEST * systems
+    while (systems := max(systems + 1, math.ceil(_GROWTH * systems))) <= most:
+        yield systems
+
+
 def _meets(plan: FleetPlan, limits: Limits, lengths: Lengths) -> bool:
-    """Whether a fleet meets the limits in a simulation of the trace."""
+    """Whether a fleet meets the limits in a simulation."""
     ttft, tpot = simulated(plan, limits.percentile, lengths)
     return ttft <= limits.ttft and tpot <= limits.tpot
 
