@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 
 import attrs
@@ -67,6 +69,36 @@ def test_known_errors() -> None:
 
     assert expected == {name: named.get(name) for name in expected}
     assert len(expected) > len(FOLDERS) > 0
+
+
+def test_named_functions_exist() -> None:
+    """Dotted names of modules and functions of the engine, and files."""
+    dotted = set(re.findall(r"`(?:trnspec\.)?((?:perf|work|training)\.[\w.]+)`", text()))
+    files = set(re.findall(r"`((?:perf|work)/[\w/]*(?:\.py)?)`", text()))
+    unknown = {name for name in dotted if not _resolves(name if name.startswith("perf.") else f"perf.{name}")}
+    folders = (ROOT / "trnspec", ROOT / "trnspec" / "perf")
+    unknown |= {file for file in files if not any((folder / file).exists() for folder in folders)}
+
+    assert set() == unknown
+    assert {"perf.training.costs.tensor_parallel_all_reduce", "perf.training.step.bubble"} < dotted
+
+
+def _resolves(name: str) -> bool:
+    try:
+        pkgutil.resolve_name(f"trnspec.{name}")
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+def test_parts_of_a_step_are_named() -> None:
+    """Every public function that computes a part of a training step is named next to its formula."""
+    module = importlib.import_module("trnspec.perf.training.costs")
+    functions = {n for n, f in vars(module).items() if getattr(f, "__module__", "") == module.__name__ and n[0] != "_"}
+    helpers = {"Costs", "PerToken", "costs", "stage_balance", "all_reduce_latency", "all_reduce_s_per_byte"}
+
+    assert set() == {n for n in functions - helpers if f"`perf.training.costs.{n}`" not in text()}
+    assert helpers < functions
 
 
 def test_overview_links_every_page() -> None:
