@@ -1,0 +1,159 @@
+"""Planned and published chip hours of training runs, next to 6ND at a constant MFU.
+
+    python benchmarks/training_runs.py [--rows]
+
+Every row of ``tests/data/runs_training.csv`` with ``use`` score is planned on its chips, once with the layout free and once with
+its published tensor- and pipeline-parallel degrees.  Printed are the median and the 90th percentile of ``max(r, 1/r)``, where
+``r`` is planned over published chip hours, the share of runs inside the interval, and the median of its high end over its low end.
+6ND assumes 40 % of the peak rate, for models with experts 20 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+import trnspec
+from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluators.planning.training import PlanTrainingQuestion, run
+
+ROOT = Path(__file__).parents[1]
+RUNS = ROOT / "tests/data/runs_training.csv"
+NVIDIA = ROOT / "plugins/trnspec-nvidia/src/trnspec_nvidia/catalog"
+SERVERS = {"A100-40GB": "p4d.24xlarge", "A100-80GB": "p4de.24xlarge", "A800-80GB": "p4de.24xlarge"}
+"""The server with the chips of a run; that of H100 for the others. A800 and H800 have slower NVLink and the same peak rate."""
+PEAKS = {"A100": 312e12, "A800": 312e12, "H100": 989.4e12, "H800": 989.4e12}
+"""Dense 16-bit FLOP/s of a chip."""
+CHIPS = 512
+"""Chips of a run whose number is not published; chip hours are compared, which depend little on it."""
+
+
+def six_nd(row: dict[str, str]) -> float:
+    """Chip hours of 6ND at a constant MFU."""
+    mfu = 0.2 if row["arch"] == "moe" else 0.4
+    work = 6.0 * float(row["active_params_b"]) * 1e9 * float(row["tokens_t"]) * 1e12
+    return work / (PEAKS[row["hardware"][:4]] * mfu) / 3600.0
+
+
+def config(row: dict[str, str]) -> dict[str, Any]:
+    """A configuration with the published dimensions: gated where that is nearer to the published parameters."""
+    layers, hidden, ffn, heads, kv, vocab = (
+        int(row[n]) for n in ("layers", "hidden", "ffn", "heads", "kv_heads", "vocab")
+    )
+    found: dict[str, Any] = {
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "intermediate_size": ffn,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv,
+        "vocab_size": vocab,
+        "max_position_embeddings": int(row["seq_len"]),
+        "tie_word_embeddings": False,
+        "rms_norm_eps": 1e-5,
+        "hidden_act": "silu",
+    }
+    if row["arch"] == "moe":
+        return found | {"model_type": "mixtral", "num_local_experts": 16, "num_experts_per_tok": 2}
+    attention = 2 * hidden * hidden * (1 + kv / heads)
+    blocks = [layers * (attention + matrices * hidden * ffn) + 2 * vocab * hidden for matrices in (2, 3)]
+    published = float(row["params_b"]) * 1e9
+    if abs(blocks[1] - published) <= abs(blocks[0] - published):
+        return found | {"model_type": "llama"}
+    if kv != heads:
+        found["intermediate_size"] = ffn * 2 // 3
+        return found | {"model_type": "llama"}
+    return found | {"model_type": "gpt_neox", "layer_norm_eps": 1e-5, "hidden_act": "gelu", "rotary_pct": 0.25}
+
+
+@frozen
+class Planned:
+    """A planned run: its published chip hours, and the planned ones with their interval."""
+
+    published: float
+    value: float
+    low: float
+    high: float | None
+    kind: str = ""
+    layout: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """Planned over published chip hours."""
+        return self.value / self.published
+
+
+def planned(catalog: Any, row: dict[str, str], folder: Path, *, fixed: bool) -> Planned | None:
+    """The plan of a run; ``None`` if its layout is to be fixed and is not published, or if there is no plan."""
+    if fixed and not (row["tp"] or row["pp"]):
+        return None
+    path = folder / f"{row['id']}.json"
+    path.write_text(json.dumps(config(row)))
+    hardware = row["hardware"].split()[0]
+    count = -(-int(row["n_chips"] or CHIPS) // 8)
+    batch = row["global_batch_tokens_m"]
+    degrees = {n: (int(row[n]),) for n in ("tp", "pp") if fixed and row[n]}
+    question = PlanTrainingQuestion(
+        model=str(path),
+        tokens=f"{float(row['tokens_t']) * 1e12:.0f}",
+        on=(f"{SERVERS.get(hardware, 'p5.48xlarge')}*{count}",),
+        seq=int(row["seq_len"]),
+        global_batch=round(float(batch) * 1e6 / int(row["seq_len"]) / (count * 8)) * count * 8 or None
+        if batch
+        else None,
+        objective="time",
+        **degrees,
+    )
+    try:
+        (best,) = run(catalog, question).tables[0].records()[:1]
+    except (RefusalError, UsageError) as error:
+        print(f"{row['id']}: {error}")
+        return None
+    hours = float(best["chips"]) / 3600.0
+    high = best["time_high"]
+    return Planned(
+        float(row["chip_hours"]), best["run_time"] * hours, best["time_low"] * hours,
+        None if high is None else high * hours, str(best["kind"]), str(best["layout"]),
+    )  # fmt: skip
+
+
+def summary(plans: list[Planned]) -> str:
+    """The line of a table: rows, median and 90th percentile of the error, share inside the interval, its median width."""
+    errors = sorted(max(p.ratio, 1.0 / p.ratio) for p in plans)
+    ninth = statistics.quantiles(errors, n=10, method="inclusive")[-1]
+    widths = [p.high / p.low for p in plans if p.high is not None]
+    inside = sum(p.high is not None and p.low <= p.published <= p.high for p in plans)
+    text = f"{len(plans):4} {statistics.median(errors):8.2f} {ninth:8.2f}"
+    return text + (f" {inside:4} {statistics.median(widths):6.2f}" if widths else "")
+
+
+def main() -> None:
+    """Print the scores."""
+    parser = argparse.ArgumentParser(description="Score plans of published training runs.")
+    parser.add_argument("--rows", action="store_true", help="Print every row.")
+    shown = parser.parse_args().rows
+    with RUNS.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["use"] == "score"]
+    catalog = trnspec.load([str(NVIDIA)])
+    print(f"{'':16} runs   median      p90   in  width")
+    with tempfile.TemporaryDirectory() as name:
+        for title, fixed in (("layout free", False), ("TP, PP published", True)):
+            found = [(row, plan) for row in rows if (plan := planned(catalog, row, Path(name), fixed=fixed))]
+            print(f"{title:16} {summary([plan for _, plan in found])}")
+            for row, plan in found if shown else ():
+                inside = plan.high is not None and plan.low <= plan.published <= plan.high
+                print(
+                    f"  {row['id']:22} {plan.ratio:5.2f} {six_nd(row) / plan.published:5.2f} {inside:d} {plan.kind:12} {plan.layout}"
+                )
+            same = [Planned(plan.published, six_nd(row), 0.0, None) for row, plan in found]
+            print(f"{'  6ND':16} {summary(same)}")
+
+
+if __name__ == "__main__":
+    main()
