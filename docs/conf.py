@@ -20,7 +20,7 @@ author = "The trnspec authors"
 project_copyright = author
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
 # Console blocks show what commands print, which is not a shell language.
 suppress_warnings = ["misc.highlighting_failure"]
 
@@ -29,6 +29,9 @@ myst_heading_anchors = 4
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
+
+# Formulas are MathML, see docs/mathml.py: MathJax would be loaded from the network.
+html_math_renderer = "mathml"
 
 html_theme = "furo"
 html_title = f"trnspec {version}"

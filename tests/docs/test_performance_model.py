@@ -101,6 +101,16 @@ def test_parts_of_a_step_are_named() -> None:
     assert helpers < functions
 
 
+def test_formulas_are_complete_as_mathematics() -> None:
+    """The build converts every command of a formula; what it does not know would be in the text as it is."""
+    converter = pytest.importorskip("latex2mathml.converter")
+    formulas = re.findall(r"^```\{math\}\n(.*?)^```$", text(), re.MULTILINE | re.DOTALL)
+    shown = [re.sub(r"<[^>]*>", "", converter.convert(formula, display="block")) for formula in formulas]
+
+    assert len(formulas) > 4
+    assert [] == [one for one in shown if re.search(r"\\|&#x00026;|&amp;|align", one)]
+
+
 def test_overview_links_every_page() -> None:
     overview = PAGES[0].read_text(encoding="utf-8")
 
