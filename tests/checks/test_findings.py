@@ -1,14 +1,13 @@
-"""What is found in slips, in full: code, severity, place, message, hint, related places and edit.
+"""Findings of slips in the texts of a small catalog and in the examples of the rules.
 
-The slips are made in the texts of a small catalog and in the examples of the rules. The expected findings are in
-``tests/data/findings.json``; after a change of a message, ``python tests/checks/test_findings.py`` writes them anew, and
-the difference is to be read.
+``tests/data/finding_places.txt`` has code and place of every finding, a line for each file or rule.
+``tests/data/finding_texts.txt`` has a finding of each wording in full: severity, message, hint, related places and edit.
+After a change of a message, ``python tests/checks/test_findings.py`` writes both; read the difference.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import sys
 import tempfile
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
 
     from trnspec.plugins.api import Rule
 
-STORED = Path(__file__).parents[1] / "data" / "findings.json"
+DATA = Path(__file__).parents[1] / "data"
+PLACES, TEXTS = DATA / "finding_places.txt", DATA / "finding_texts.txt"
 FIGURES = 2
 """Slips at each figure."""
 
@@ -79,17 +79,60 @@ FOUND: dict[str, Callable[[], Iterator[str]]] = {
 }  # fmt: skip
 
 
+_FINDING = re.compile(r"(?P<gone>- )?(?P<code>TRN\d+) \w+ (?P<place>\S+) \[")
+
+
+def places_of(name: str, lines: list[str]) -> str:
+    """Code and place of the findings of a subject after each slip; slips without findings are left out."""
+    slip, cases = "", dict[str, list[str]]()
+    for line in lines:
+        if (found := _FINDING.match(line)) is None:
+            slip = line.removeprefix(f"{name}:")
+        else:
+            place = found["place"].replace(f"{name}:", ":")
+            cases.setdefault(slip, []).append(f"{found['gone'] or ''}{found['code']} {place}")
+    return " | ".join([name, *(f"{slip}: {', '.join(found)}" for slip, found in cases.items())])
+
+
+def wordings(line: str) -> set[tuple[str, ...]]:
+    """What findings of one wording have in common: the code and the words of a clause, without names and numbers."""
+    code, text = line.partition(" ")[0], line.partition("]")[2].partition(": ")[2]
+    clauses = re.split(r"; | \| ", re.sub(r"\| see: .*?(?=\| edit: |$)", "", text))
+    return {(code, *(w for w in clause.split() if re.fullmatch(r"[a-z]+[,:]?", w))) for clause in clauses}
+
+
+def texts_of(found: dict[str, list[str]]) -> list[str]:
+    """Findings that have every wording of a clause, each after its file or rule."""
+    texts: list[str] = []
+    known: set[tuple[str, ...]] = set()
+    for name, lines in found.items():
+        for line in (line for line in lines if line.startswith("TRN") and _FINDING.match(line)):
+            if not wordings(line) <= known:
+                known |= wordings(line)
+                texts.append(f"{name} | {line}".replace("\n", "\\n"))
+    return texts
+
+
 def test_nothing_without_slips() -> None:
     assert list(described(checked().report.diagnostics)) == []
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_as_stored(name) -> None:
-    expected = json.loads(STORED.read_text("utf-8"))
+def test_places_and_texts(name) -> None:
+    lines = lines_of(name)
+    escaped = {line.replace("\n", "\\n") for line in lines}
+    texts = [t.partition(" | ") for t in TEXTS.read_text("utf-8").splitlines()]
 
-    assert expected[name] == lines_of(name)
-    assert set(FOUND) == set(expected)
+    assert places_of(name, lines) in PLACES.read_text("utf-8").splitlines()
+    assert [text for subject, _, text in texts if subject == name and text not in escaped] == []
+
+
+def test_stored_subjects() -> None:
+    assert [line.partition(" | ")[0] for line in PLACES.read_text("utf-8").splitlines()] == list(FOUND)
+    assert {line.partition(" | ")[0] for line in TEXTS.read_text("utf-8").splitlines()} <= set(FOUND)
 
 
 if __name__ == "__main__":
-    STORED.write_text(json.dumps({name: lines_of(name) for name in FOUND}, indent=0) + "\n", "utf-8")
+    FOUND_IN = {name: lines_of(name) for name in FOUND}
+    PLACES.write_text("".join(f"{places_of(name, lines)}\n" for name, lines in FOUND_IN.items()), "utf-8")
+    TEXTS.write_text("".join(f"{text}\n" for text in texts_of(FOUND_IN)), "utf-8")
