@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.outputs import CLEAN, reports
 from trnspec.builtin import plugin
-from trnspec.diagnostics import Report
+from trnspec.diagnostics import Diagnostic, Location, Report, Severity
 from trnspec.errors import UsageError
 from trnspec.output.reporters import render, use_color
 from trnspec.output.reporters.common import dotted
@@ -56,6 +57,16 @@ class TestRender:
         text = render(report, format, color=True, width=30, docs="https://example.org")
         assert text.encode("utf-8").decode() == text
         assert not text.endswith("\n")
+
+    @pytest.mark.parametrize("format", [r.name for r in plugin.reporters])
+    def test_relative_files(self, format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Files below the working directory are relative, also those of related places; GitHub needs it for annotations."""
+        monkeypatch.chdir(tmp_path)
+        inside, outside = Location(str(tmp_path / "servers/box.yaml")), Location(str(tmp_path.parent / "chip.yaml"))
+        text = render(Report((Diagnostic("TRN402", Severity.ERROR, "wrong", inside, see=(inside, outside)),)), format)
+        assert "servers/box.yaml" in text
+        assert str(tmp_path / "servers") not in text
+        assert str(outside) in text
 
     def test_unknown(self) -> None:
         """An unknown format lists the known ones."""

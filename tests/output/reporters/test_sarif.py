@@ -45,13 +45,13 @@ class TestSarif:
             {
                 "physicalLocation": {
                     "artifactLocation": {"uri": file},
-                    "region": {"startLine": line, "startColumn": column},
+                    "region": {"startLine": line, "startColumn": column} | end,
                 },
                 "logicalLocations": [{"name": "bf16", "fullyQualifiedName": path}],
             }
-            for file, line, column, path in [
-                (CHIP, 14, 20, "spec.peak.dense.bf16"),
-                (SERVER, 2, 18, "spec.stated.bf16"),
+            for file, line, column, end, path in [
+                (CHIP, 14, 20, {}, "spec.peak.dense.bf16"),
+                (SERVER, 2, 18, {"endColumn": 28}, "spec.stated.bf16"),
             ]
         ]
         result.pop("partialFingerprints")

@@ -6,7 +6,10 @@ registry; each is imported when it is used, so that a run which prints text does
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Protocol
+
+from attrs import evolve
 
 from trnspec.plugins.api import loaded
 from trnspec.plugins.discovery import installed
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from trnspec.diagnostics import Report
+    from trnspec.diagnostics import Location, Report
 
 
 class _Stream(Protocol):
@@ -37,6 +40,8 @@ def render(
 ) -> str:
     """The report in one format, without a newline at its end.
 
+    Files below the working directory are named relative to it.
+
     Args:
         report: The findings.
         format: The name of a reporter: ``text``, ``json``, ``sarif``, ``github``, ``junit``, or that of a plugin.
@@ -52,8 +57,21 @@ def render(
     registry = installed().registry
     chosen = registry.reporter(format)
     what, provider = f"the reporter {chosen.name}", registry.provider(chosen)
-    options = {"color": color, "width": width, "texts": texts, "docs": docs, "when": when}
-    return called(what, provider, loaded(f"{what} of {provider}", chosen.run), str, report, **options)
+    named = None if texts is None else {_relative(file): text for file, text in texts.items()}
+    options = {"color": color, "width": width, "texts": named, "docs": docs, "when": when}
+    return called(what, provider, loaded(f"{what} of {provider}", chosen.run), str, _with_relative(report), **options)
+
+
+def _relative(file: str) -> str:
+    return file.removeprefix(os.path.join(os.getcwd(), ""))  # noqa: PTH109, PTH118  # a final separator
+
+
+def _with_relative(report: Report) -> Report:
+    def near(place: Location) -> Location:
+        return evolve(place, file=_relative(place.file))
+
+    named = (evolve(d, where=near(d.where), see=tuple(map(near, d.see))) for d in report.diagnostics)
+    return evolve(report, diagnostics=tuple(named))
 
 
 def use_color(stream: _Stream, environ: Mapping[str, str]) -> bool:

@@ -83,7 +83,7 @@ def _result(finding: Diagnostic, index: int, seen: Counter[str]) -> dict[str, An
         "ruleIndex": index,
         "level": _LEVEL[finding.severity],
         "message": _message(message),
-        "locations": [_location(finding.where)],
+        "locations": [_location(finding.where, len(finding.where.text))],
     }
     if finding.see:
         result["relatedLocations"] = [
@@ -94,10 +94,12 @@ def _result(finding: Diagnostic, index: int, seen: Counter[str]) -> dict[str, An
     return result
 
 
-def _location(where: Location) -> dict[str, Any]:
+def _location(where: Location, length: int = 0) -> dict[str, Any]:
+    """A place; ``length`` is that of the text there, where the text is known and on one line."""
     physical: dict[str, Any] = {"artifactLocation": {"uri": uri(where.file)}}
     if where.place is not None:
-        physical["region"] = {"startLine": where.place.line, "startColumn": where.place.column}
+        region = {"startLine": where.place.line, "startColumn": where.place.column}
+        physical["region"] = region | ({"endColumn": where.place.column + length} if length else {})
     location: dict[str, Any] = {"physicalLocation": physical}
     if where.path:
         location["logicalLocations"] = [{"name": str(where.path[-1]), "fullyQualifiedName": dotted(where.path)}]
