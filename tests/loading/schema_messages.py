@@ -53,8 +53,7 @@ TABLE: list[tuple[str, str, list[Found]]] = [
         "missing spec",
         "claims: []",
         [
-            ("TRN102", 1, 1, "the document has no 'spec'", "add spec"),
-            ("TRN102", 1, 1, "spec has no 'connects'", "add connects: What the link connects."),
+            ("TRN102", 1, 1, "the document has no 'spec'", "add spec: {connects: <chips | servers>}"),
         ],
     ),
     (

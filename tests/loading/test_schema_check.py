@@ -8,6 +8,7 @@ import pytest
 
 from tests.loading.schema_messages import NAME, TABLE, Found
 from tests.support.schema import KINDS, Sampler, unplaced
+from trnspec._version import __version__
 from trnspec.api import registry
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.schema.check import check, validator
@@ -68,7 +69,17 @@ KINDS_LIST = (
     [
         (
             "api_version: trnspec/v2\nkind: Link\n",
-            ("TRN108", 1, 14, "'trnspec/v2' at api_version is not trnspec/v1", "write trnspec/v1"),
+            (
+                "TRN108",
+                1,
+                14,
+                "'trnspec/v2' at api_version is newer than trnspec/v1, the format of this trnspec",
+                f"it needs a newer trnspec than {__version__}: pip install --upgrade trnspec",
+            ),
+        ),
+        (
+            "api_version: trnspec/1\nkind: Link\n",
+            ("TRN108", 1, 14, "'trnspec/1' at api_version is not trnspec/v1", "write trnspec/v1"),
         ),
         (
             "kind: Lnk\napi_version: trnspec/v1\n",
@@ -101,15 +112,44 @@ def test_without_a_kind_all_missing_keys_of_the_envelope_are_reported():
 
 def test_all_missing_keys_are_reported_in_one_run():
     """Those of mappings that are missing themselves are among them."""
-    text = "api_version: trnspec/v1\nkind: Server\nmetadata: {name: here}\n"
+    text = "api_version: trnspec/v1\nkind: Server\nmetadata: {name: here}\nspec: {}\n"
 
     assert sorted(message for _, _, _, message, _ in found(text)) == [
         "metadata has no 'title'",
         "spec has no 'chips'",
         "spec.chips has no 'chip'",
         "spec.chips has no 'count'",
-        "the document has no 'spec'",
     ]
+
+
+def test_missing_blocks_are_one_finding_with_the_skeleton_to_write():
+    """The skeleton itself, with the words for its values replaced, is a valid document."""
+    text = "api_version: trnspec/v1\nkind: Server\n"
+    [(code, line, _, message, hint)] = found(text)
+    metadata, spec = "{name: trainium1, title: AWS Trainium}", "{chips: {chip: trainium1, count: 16}}"
+
+    assert (code, line, message) == ("TRN102", 1, "the document has no 'metadata' and no 'spec'")
+    assert hint == f"add metadata: {metadata} and spec: {spec}"
+    assert found(f"{text}metadata: {metadata}\nspec: {spec}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "meant"),
+    [
+        ("kind: Source\nspec: {date: 2024-01-01}", "date", "as_of"),
+        ("kind: Source\nspec: {url: 'https://example.com'}", "url", "address"),
+        ("kind: Chip\nspec: {hbm: 96 GiB}", "hbm", "memory.capacity"),
+        ("kind: Chip\nspec: {vram: 96 GiB}", "vram", "memory.capacity"),
+        ("kind: Chip\nspec: {peak: {bf16: 100 TFLOPS}}", "bf16", "dense.bf16"),
+        ("kind: Server\nspec: {hbm: 96 GiB}", "hbm", None),
+    ],
+)
+def test_words_of_authors(text, key, meant):
+    hints = [
+        hint for code, *_, message, hint in found(f"api_version: trnspec/v1\n{text}\n") if f"{key!r} in" in message
+    ]
+    assert len(hints) == 1
+    assert (hints[0] == f"did you mean {meant!r}?") == (meant is not None)
 
 
 def test_a_missing_version_is_reported_together_with_the_other_errors():

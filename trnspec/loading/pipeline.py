@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from trnspec._version import __version__
 from trnspec.diagnostics import Diagnostic, Location, Severity, did_you_mean
 from trnspec.graph.graph import Graph, NodeProblem, at, build
 from trnspec.loading.renamed import upgrade
@@ -166,6 +167,11 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
         if key not in data:
             place = document.place(())
             return None, Problem("TRN102", f"the document has no {key!r}", place, f"add {key}: {expected}", ())
+        newer = re.fullmatch(r"trnspec/v([0-9]{1,4})\w*", str(value)) if key == "api_version" else None
+        if newer is not None and int(newer[1]) > 1:
+            message = f"{value!r} at api_version is newer than {API_VERSION}, the format of this trnspec"
+            hint = f"it needs a newer trnspec than {__version__}: pip install --upgrade trnspec"
+            return None, Problem(code, message, document.place((key,)), hint, (key,))
         hint = did_you_mean(value, known) if key == "kind" and isinstance(value, str) else ""
         hint += foreign(str(value)) if hint else ""
         hint = hint or (f"known: {expected.removeprefix('one of ')}" if key == "kind" else f"write {expected}")

@@ -26,6 +26,7 @@ from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
     ChoiceShape,
     EitherShape,
+    Field,
     FigureShape,
     FlagShape,
     ListShape,
@@ -36,6 +37,7 @@ from trnspec.model.reflection import (
     Shape,
     TextShape,
     dotted,
+    shape_at,
     shape_in_document,
     spread,
 )
@@ -170,7 +172,7 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
         known = list(shape.fields if isinstance(shape, ObjectShape) else schema["properties"])
         for key in instance:
             if key not in known:
-                yield _unknown_key(document, path, key, known)
+                yield _unknown_key(document, path, key, known, shape)
     elif error.validator == "required":
         yield from _missing(schema, instance, document, path, spec)
     elif isinstance(figure, FigureShape) and not (figure is shape and isinstance(error.instance, dict)):
@@ -186,15 +188,41 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
             yield from _missing_below(shape, document, path, document.place(path), path)
 
 
-def _unknown_key(document: Document, path: Path, key: str, known: list[str]) -> Unsound:
+def _unknown_key(document: Document, path: Path, key: str, known: list[str], shape: Shape | None) -> Unsound:
     place = document.place((*path, key), key=True)
     if _cut_number(document, place):
         return Unsound(None, (*path, key))
-    hint = did_you_mean(key, known) or ("one of " + ", ".join(known) if known else "this mapping takes no keys")
+    hint = _usual_word(key, shape) or did_you_mean(key, known) or _member_of_group(key, shape)
+    hint = hint or ("one of " + ", ".join(known) if known else "this mapping takes no keys")
     hint += foreign(key)
     message = f"unknown key {key!r} in {_name(path)}"
     edit = renaming(document, (*path, key), _meant(key, known, document, path))
     return Unsound(Problem("TRN101", message, place, hint, (*path, key), edit=edit), (*path, key))
+
+
+_USUAL_WORDS = {
+    "date": "as_of",
+    "url": "address",
+    "link": "address",
+    "hbm": "memory.capacity",
+    "vram": "memory.capacity",
+    "hbm_bandwidth": "memory.bandwidth",
+    "tdp": "power",
+}
+"""Words that authors use for attributes, and the attributes."""
+
+
+def _usual_word(key: str, shape: Shape | None) -> str:
+    path = _USUAL_WORDS.get(key.casefold(), "")
+    found = isinstance(shape, ObjectShape) and path and shape_at(shape.cls, tuple(path.split(".")))
+    return f"did you mean {path!r}?" if found else ""
+
+
+def _member_of_group(key: str, shape: Shape | None) -> str:
+    """The hint for a key that a mapping below has: ``bf16`` of a peak is in ``dense``."""
+    fields = shape.fields.values() if isinstance(shape, ObjectShape) else ()
+    groups = (f.name for f in fields if isinstance(f.shape, ObjectShape) and key in f.shape.fields)
+    return next((f"did you mean {f'{name}.{key}'!r}?" for name in groups), "")
 
 
 def _meant(key: str, known: list[str], document: Document, path: Path) -> str:
@@ -218,21 +246,44 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _missing(
     schema: Mapping[str, Any], instance: Mapping[str, Any], document: Document, path: Path, spec: type
 ) -> Iterator[Unsound]:
-    for key in schema["required"]:
-        if key in instance or not document.rejected.isdisjoint(((*path, key), (*path, "<<"))):
+    absent = [
+        key
+        for key in schema["required"]
+        if key not in instance and document.rejected.isdisjoint(((*path, key), (*path, "<<")))
+    ]
+    unknown = list(islice((k for k in instance if k not in schema["properties"]), Limits().problems))
+    misspelt = {key for key in absent if any(did_you_mean(other, [key]) for other in unknown)}
+    place = document.place(path, key=True)
+    blocks = [key for key in absent if not path and key in ("metadata", "spec") and key not in misspelt]
+    if blocks:
+        # One finding with what to write, in place of one for each key below.
+        message = f"the document has no {' and no '.join(map(repr, blocks))}"
+        hint = "add " + " and ".join(f"{key}: {_skeleton(shape_in_document(spec, (key,)))}" for key in blocks)
+        yield Unsound(Problem("TRN102", message, place, hint, path), path, blocks[0])
+    for key in absent:
+        if key in blocks:
             continue
-        place = document.place(path, key=True)
         rule = schema["properties"][key]
         message = f"{_name(path)} has no {key!r}"
         value = API_VERSION if (*path, key) == ("api_version",) else rule.get("const") or rule.get("description", "")
         hint = f"add {key}: {value}" if value else f"add {key}"
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
-        unknown = islice((k for k in instance if k not in schema["properties"]), Limits().problems)
-        if any(did_you_mean(other, [key]) for other in unknown):
-            # It is there under a misspelt key.
-            continue
-        below = shape_in_document(spec, (*path, key))
-        yield from _missing_below(below, document, (*path, key), place, path)
+        if key not in misspelt:
+            below = shape_in_document(spec, (*path, key))
+            yield from _missing_below(below, document, (*path, key), place, path)
+
+
+def _skeleton(shape: Shape | None) -> str:
+    """The required keys of a mapping with examples of their values."""
+    fields = shape.fields.values() if isinstance(shape, ObjectShape) else ()
+    return f"{{{', '.join(f'{f.name}: {_sample(f)}' for f in fields if f.required)}}}"
+
+
+def _sample(member: Field) -> str:
+    if isinstance(member.shape, ObjectShape):
+        return _skeleton(member.shape)
+    sample = member.example or f"<{member.type_words}>"
+    return f'"{sample}"' if "," in sample else sample
 
 
 def _is_required(spec: type, path: Path) -> bool:
