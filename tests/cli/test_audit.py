@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.support.programs import DATA, Here, apart
+from trnspec.cli.render import SCREEN
 
 
 @pytest.fixture
@@ -55,17 +56,25 @@ def test_summary(here) -> None:
     assert lines[-1].endswith(f"prints all {len(disagreements(here))}")
 
 
-def test_details_follow_the_summary(here) -> None:
-    """Narrowing prints them, and so does --details; nothing is wider than the terminal."""
-    found = disagreements(here, "trn2.48xlarge")
-    heads = [f"{d['name']}  {d['at']}" for d in found]
-    lines = here("audit", "trn2.48xlarge").out.splitlines()
+def test_whole_page_has_every_disagreement_in_full(here) -> None:
+    """With --full, or --details as it was called; nothing is wider than the terminal."""
+    heads = [f"{d['name']}  {d['at']}" for d in disagreements(here, "trn2.48xlarge")]
+    lines = here("audit", "trn2.48xlarge", "--full").out.splitlines()
 
     assert heads == [line for line in lines if line in heads]
-    assert " figures of 1 document: " in lines[0]
-    assert max(map(len, lines)) <= 80
-    every = here("audit", "--details").out.splitlines()
-    assert set(heads) <= set(every)
+    assert here("audit", "trn2.48xlarge", "--details").out.splitlines() == lines
+    assert [line for line in lines if len(line) > 80] == []
+
+
+def test_screen(here) -> None:
+    """At most 40 lines of every document; no disagreement that is open is hidden."""
+    for name in ("trainium1", "trainium2", "trainium3", "trn2.48xlarge", "trn2-ultraserver", "neuroncore-v3"):
+        lines = here("audit", name).out.splitlines()
+        found = [d for d in disagreements(here, name) if d["verdict"] == "unresolved"]
+        squeezed = "".join("".join(lines).split())
+
+        assert len(lines) <= SCREEN, name
+        assert [d for d in found for c in d["conflicting"] if "".join(c["says"].split()) not in squeezed] == []
 
 
 def test_path_among_alternatives(here) -> None:

@@ -9,10 +9,12 @@ import re
 
 import pytest
 
-from tests.support.programs import Here
+from tests.support.programs import ROOT, Here
 from trnspec.api import graph, registry
+from trnspec.cli.render import SCREEN
 
 GRAPH = graph()
+NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 KINDS = list(registry().kinds.values())
 
 
@@ -40,12 +42,22 @@ def test_kind(here, kind) -> None:
 
 
 def test_all(here) -> None:
-    """Programs get every document, people the sources as a number."""
-    text = here("list").out
+    """Programs, and people with --full, get every document, the hardware first."""
+    text = here("list", "--full").out
 
     assert sorted(names(here("list", "--format", "csv").out)) == sorted(GRAPH.nodes)
-    assert [n.name for n in GRAPH if n.kind != "Source" and n.name not in text] == []
-    assert f"And {sum(n.kind == 'Source' for n in GRAPH)} sources: trnspec list sources." in text
+    assert [n.name for n in GRAPH if n.name not in text] == []
+    assert [line.split()[0] for line in text.splitlines()[2:5]] == ["trainium3", "trainium2", "trainium1"]
+
+
+def test_screen(here) -> None:
+    """The systems with their main figures, the newest first, and the number of other documents, in 40 lines."""
+    for options in ([], ["--catalog", str(NVIDIA)]):
+        text = here("list", *options).out
+        assert len(text.splitlines()) <= SCREEN
+        first = [line.split()[0] for line in text.splitlines() if line[:8] in ("trainium", "trn3-gen")]
+        assert first[:3] == ["trainium3", "trainium2", "trainium1"]
+    assert f"{sum(n.kind == 'Model' for n in GRAPH)} models" in here("list").out
 
 
 def test_totals_of_systems(here) -> None:
@@ -62,7 +74,9 @@ def test_one_unit_per_column(here) -> None:
     in_csv = list(csv.DictReader(io.StringIO(here("list", "chips", "--format", "csv").out)))
 
     assert ["name", "bf16 dense [TFLOPS]", "memory [GiB]", "bandwidth [TB/s]", "title"] == re.split("  +", text[0])
-    assert ["trainium2", "667", "96", "2.9", "AWS Trainium2"] == re.split("  +", text[3])
+    assert ["trainium2", "667", "96", "2.9", "AWS Trainium2"] == re.split(
+        "  +", next(line for line in text if line.startswith("trainium2"))
+    )
     assert "memory [B]" in in_csv[0]
     assert str(96 * 2**30) in [row["memory [B]"] for row in in_csv]
 

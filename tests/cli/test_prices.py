@@ -20,7 +20,7 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
 
 def test_server_shows_its_prices(here) -> None:
     """With region, price per chip, source and date; a type that is not sold is stated."""
-    page = here("show", "trn2.48xlarge").out.split("\nprice ", 1)[1].split("\nsources", 1)[0].splitlines()[2:]
+    page = here("show", "trn2.48xlarge", "--full").out.split("\nprice ", 1)[1].split("\nsources", 1)[0].splitlines()[2:]
 
     assert ["on-demand", "unlisted"] == page[0].split()[:2]
     assert ["us-east-2c", "14.5593", "USD/h", "0.909956", "USD/h"] == page[2].split()[:5]

@@ -1,4 +1,4 @@
-"""``trnspec show``: every figure with unit, interval, source, date and rivals."""
+"""``trnspec show``: every figure with unit, interval, source, date and conflicting values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.programs import ROOT, Here
 from trnspec.api import graph
+from trnspec.cli.render import SCREEN
 from trnspec.graph.facts import facts
 from trnspec.graph.totals import sums
 
@@ -30,9 +31,9 @@ def lines(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", [*NAMES, "semianalysis-2024-12"])
-def test_page(here, name) -> None:
-    """Fits the page, and every fact, rival, source and total is on it."""
-    result = here("show", name)
+def test_whole_page(here, name) -> None:
+    """Every fact, conflicting value, source and total is on the page of ``--full``."""
+    result = here("show", name, "--full")
     node = GRAPH.named(name)
     found = facts(GRAPH, node)
     squeezed = "".join(result.out.split())
@@ -47,9 +48,42 @@ def test_page(here, name) -> None:
     assert [s.text for s in sums(GRAPH, node) if s.text not in result.out] == []
 
 
-def test_row_of_a_figure(here) -> None:
-    """Value, interval in its unit, the number of the source, the date; below it the rivals, their verdicts first."""
+@pytest.mark.parametrize("name", [*NAMES, "semianalysis-2024-12"])
+def test_screen(here, name) -> None:
+    """At most 40 lines of 80 columns; every unresolved value is there, and the adopted value beside it."""
+    out = here("show", name).out
+    squeezed = "".join(out.split())
+    disputed = [f for f in facts(GRAPH, GRAPH.named(name)) if any(c.verdict == "unresolved" for c in f.conflicting)]
+    values = [c.says for f in disputed for c in f.conflicting if c.verdict == "unresolved"]
+    values += [f.text for f in disputed if f.text and not f.at.startswith("stated.")]
+
+    assert len(out.splitlines()) <= SCREEN
+    assert [line for line in out.splitlines() if len(line) > 80] == []
+    assert [v for v in values if "".join(v.split()) not in squeezed] == []
+
+
+def test_screen_of_a_chip(here) -> None:
+    """Equal values of a group are one row, with the interval; what is hidden is counted."""
     found = lines(here("show", "trainium2").out)
+
+    assert ["peak.dense.{tf32,bf16,fp16}", "667", "TFLOPS", "[666.5,", "667.5)", "2026-08"] in found
+    assert ["memory.bandwidth", "unresolved:", "2.864", "TB/s;", "rejected:", "2,400", "GB/s"] in found
+    assert found[-1][0] == "--full:" or found[-2][0] == "--full:"
+
+
+def test_missing_figures(here, tmp_path) -> None:
+    """A figure that calculations need and no source states is named."""
+    (tmp_path / "chips").mkdir()
+    text = (ROOT / "catalog" / "chips" / "trainium1.yaml").read_text()
+    (tmp_path / "chips" / "trainium1.yaml").write_text("".join(text.partition("  links:")[:1]))
+    out = here("show", "trainium1", "--catalog", ".").out
+
+    assert ["no", "source", "links.bandwidth"] in lines(out)
+
+
+def test_row_of_a_figure(here) -> None:
+    """Value, interval in its unit, the number of the source, the date; below it conflicting values, verdicts first."""
+    found = lines(here("show", "trainium2", "--full").out)
     at = found.index(["bandwidth", "2.9", "TB/sec", "[2.85,", "2.95)", "1", "2026-08-21"])
 
     assert ["rejected", "2,400", "GB/s"] in [words[:3] for words in found[at : at + 6]]
@@ -57,18 +91,18 @@ def test_row_of_a_figure(here) -> None:
 
 
 def test_reasons(here) -> None:
-    """Printed with --reasons only; the page names the option."""
-    plain, reported = here("show", "trainium2").out, here("show", "trainium2", "--reasons").out
+    """Printed with --reasons only; the whole page names the option."""
+    whole, reported = here("show", "trainium2", "--full").out, here("show", "trainium2", "--reasons").out
 
-    assert "--reasons prints" in plain
-    assert "8 x 128 x 128 x 2 x 2.4 GHz" not in plain
+    assert "--reasons prints" in whole
+    assert "8 x 128 x 128 x 2 x 2.4 GHz" not in whole
     assert "8 x 128 x 128 x 2 x 2.4 GHz" in reported
     assert "--reasons prints" not in reported
 
 
 def test_gap(here) -> None:
     """Nothing is adopted for the total that two pages print differently."""
-    found = lines(here("show", "trn2-ultraserver").out)
+    found = lines(here("show", "trn2-ultraserver", "--full").out)
     at = found.index(["bf16", "-"])
 
     assert found[at + 1][:3] == ["superseded", "40", "PFLOPS"]
@@ -125,7 +159,7 @@ def test_catalog(here, tmp_path) -> None:
 
 def test_another_day(here) -> None:
     """The rate that was published then is the adopted one."""
-    found = lines(here("show", "trainium1", "--as-of", "2023-03").out)
+    found = lines(here("show", "trainium1", "--as-of", "2023-03", "--full").out)
 
     assert ["bf16", "210", "TFLOPS"] in [words[:3] for words in found]
 

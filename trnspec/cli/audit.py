@@ -20,7 +20,7 @@ from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.cli import complete
 from trnspec.cli.complete import document_then_path
 from trnspec.cli.help import GroupedCommand, GroupedOption
-from trnspec.cli.render import colored, is_colored, width
+from trnspec.cli.render import SCREEN, colored, is_colored, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.loading import settings as settings_
@@ -28,6 +28,8 @@ from trnspec.model.reflection import dotted
 from trnspec.text_table import wrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from trnspec.graph.graph import Graph
 
 _VERDICTS = ("found", "unresolved", "rejected", "superseded", "rounded", "other-scope", "coarse", "word")
@@ -39,6 +41,7 @@ _LABEL = max(map(len, _VERDICTS))
     cls=GroupedCommand,
     examples=(
         ("trnspec audit", "A summary of the catalog:"),
+        ("trnspec audit trainium2", "The disagreements on a chip, the most important first:"),
         ("trnspec audit trainium2 memory.bandwidth", "One figure, with every conflicting value:"),
         ("trnspec audit --verdict unresolved", "The disagreements that are not resolved:"),
         ("trnspec audit --host neuron-ls.json", "A machine, compared with the catalog:"),
@@ -57,11 +60,12 @@ _LABEL = max(map(len, _VERDICTS))
     help=f"Only disagreements with this verdict: {', '.join(_VERDICTS)}. May be repeated.",
 )
 @click.option(
+    "--full",
     "--details",
     cls=GroupedOption,
     group="Output",
     is_flag=True,
-    help="Print every disagreement; without NAME, PATH and --verdict, the text has a summary alone.",
+    help=f"Print every disagreement in full; by default the page has about {SCREEN} lines at 80 columns.",
 )
 @click.option(
     "--format",
@@ -104,11 +108,11 @@ _LABEL = max(map(len, _VERDICTS))
 def command(
     names: tuple[str, ...],
     verdicts: tuple[str, ...],
-    details: bool,  # noqa: FBT001  # click passes it by name
     format_: str,
     host: str | None,
     catalog: str | None,
     *,
+    full: bool,
     stale: bool,
     older_than: str | None,
 ) -> None:
@@ -116,17 +120,17 @@ def command(
 
     A summary is printed first: how many figures agree and differ, and the most important disagreements. NAME restricts it
     to documents, PATH (such as memory.bandwidth) to figures and all paths below, --verdict to disagreements. Each of them
-    prints details: adopted value, conflicting values with their sources, gap, likely causes, verdict and reason. Exit
-    status 1: there is a disagreement that no document records.
+    prints the disagreements, in full where they fit a screen: adopted value, conflicting values with their sources, gap,
+    likely causes, verdict and reason. Exit status 1: there is a disagreement that no document records.
 
     With --host, a machine is compared with the server that it is, or with NAME. Exit status 1: something differs. With
     --stale, values without a recent source are listed, and the exit status is 0.
     """
     if stale or older_than is not None:
-        _stale(names, format_, catalog, older_than, allowed=stale and not (verdicts or details or host is not None))
+        _stale(names, format_, catalog, older_than, allowed=stale and not (verdicts or full or host is not None))
         return
     if host is not None:
-        _host(host, names, format_, catalog, narrowed=bool(verdicts) or details)
+        _host(host, names, format_, catalog, narrowed=bool(verdicts) or full)
         return
     for verdict in verdicts:
         if verdict not in _VERDICTS:
@@ -146,11 +150,13 @@ def command(
     elif format_ == "markdown":
         click.echo(_markdown(result, ratios, summary))
     else:
-        lines = _summary(result, summary)
-        if names or verdicts or details:
-            lines += ["", *_details(result, ratios)]
-        elif result.disagreements:
-            lines += ["", _next(len(result.disagreements))]
+        if full:
+            lines = [*_summary(result, summary), "", *_details(result.disagreements), *_more(result, ratios)]
+        elif names or verdicts:
+            lines = _screen(result, summary)
+        else:
+            lines = [*_summary(result, summary), *_important(summary)]
+            lines += ["", _next(len(result.disagreements))] if result.disagreements else []
         click.echo("\n".join(lines).rstrip(), color=is_colored())
     sys.exit(1 if any(d.verdict == "found" for d in result.disagreements) else 0)
 
@@ -160,7 +166,7 @@ def _host(file: str, names: tuple[str, ...], format_: str, catalog: str | None, 
 
     if narrowed or len(names) > 1:
         raise UsageError(
-            "--host compares a machine with one server; it goes with one NAME, without --verdict and --details"
+            "--host compares a machine with one server; it goes with one NAME, without --verdict and --full"
         )
     known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
     sys.exit(1 if report(known, file, names[0] if names else None, format_) else 0)
@@ -170,7 +176,7 @@ def _stale(names: tuple[str, ...], format_: str, catalog: str | None, older_than
     from trnspec.cli.audit_stale import report
 
     if not allowed:
-        raise UsageError("--stale and --older-than go together, without --verdict, --details and --host")
+        raise UsageError("--stale and --older-than go together, without --verdict, --full and --host")
     known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
     documents, paths = _split(known, names)
     report(known, documents, paths, older_than or "12mo", format_)
@@ -212,10 +218,44 @@ def _side(side: Side) -> str:
     return f"{side.source}{date}"
 
 
-def _details(result: Audit, ratios: list[Proportion]) -> list[str]:
+def _screen(result: Audit, summary: Overview) -> list[str]:
+    """The summary, and disagreements of some documents: as many in full as a screen has room for, the others in a line.
+
+    Unresolved disagreements, and those that no document records, are always printed.
+    """
+    head = [*_summary(result, summary), ""]
+    ordered = summary.important
+    size = max((len(d.verdict) for d in ordered), default=0)
+    titles = [_headline(each, size) for each in ordered]
+    needed = sum(each.verdict in _OPEN for each in ordered)
+    for in_full in range(len(ordered), -1, -1):
+        details, briefs = _details(ordered[:in_full]), titles[in_full:]
+        if _height(head, details, briefs) < SCREEN - 1:
+            break
+    hidden = 0
+    while len(briefs) > max(needed - in_full, 0) and _height(head, details, briefs) >= SCREEN - 1:
+        briefs.pop()
+        hidden += 1
+    about = "sources, causes and reasons of all" if briefs else ""
+    about += f"{', ' if about else ''}{_counted(hidden, 'explained disagreement')}" if hidden else ""
+    about += f"{', ' if about else ''}the sums of each source" if result.views else ""
+    return [*head, *details, *briefs, *(["", wrapped("--full: ", about, width())] if about else [])]
+
+
+def _height(*parts: Sequence[str]) -> int:
+    return "\n".join(line for part in parts for line in part).count("\n") + 1
+
+
+def _details(disagreements: Iterable[Disagreement]) -> list[str]:
     lines: list[str] = []
-    for each in result.disagreements:
+    for each in disagreements:
         lines += [*_entry(each), ""]
+    return lines
+
+
+def _more(result: Audit, ratios: list[Proportion]) -> list[str]:
+    """Proportions and sums."""
+    lines: list[str] = []
     if ratios:
         lines += ["Proportions that differ between siblings; none of them is an error:", ""]
     for proportion in ratios:
@@ -254,11 +294,15 @@ def _summary(result: Audit, summary: Overview) -> list[str]:
         # The colour must not count as width.
         line = wrapped(f"{number}  ", text if count else "", width()).rstrip()
         lines.append(colored(verdict, number.rstrip()) + line[len(number.rstrip()) :])
-    if len(summary.important) > 1:
-        lines.append("Most important:")
-        shown_ = summary.important[:_MOST_IMPORTANT]
-        lines += [_headline(each, max(len(d.verdict) for d in shown_)) for each in shown_]
     return lines
+
+
+def _important(summary: Overview) -> list[str]:
+    if len(summary.important) <= 1:
+        return []
+    disagreements = summary.important[:_MOST_IMPORTANT]
+    size = max(len(d.verdict) for d in disagreements)
+    return ["Most important:", *(_headline(each, size) for each in disagreements)]
 
 
 def _headline(each: Disagreement, size: int) -> str:
@@ -275,6 +319,7 @@ def _headline(each: Disagreement, size: int) -> str:
 
 
 _RESOLVED = ("superseded", "rejected", "other-scope")
+_OPEN = ("unresolved", "found")
 
 
 def _counted(number: int, word: str) -> str:
@@ -284,7 +329,7 @@ def _counted(number: int, word: str) -> str:
 def _next(disagreements: int) -> str:
     """How to see the details."""
     choices = "trnspec audit NAME [PATH], trnspec audit --verdict unresolved"
-    return wrapped("details: ", f"{choices}; trnspec audit --details prints all {disagreements}", width())
+    return wrapped("details: ", f"{choices}; trnspec audit --full prints all {disagreements}", width())
 
 
 def _entry(each: Disagreement) -> list[str]:

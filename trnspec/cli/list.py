@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from trnspec.catalog.newest import newest_first
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import kinds
 from trnspec.cli.figures import displayed_total, figure_column
 from trnspec.cli.help import GroupedCommand
-from trnspec.cli.prices import listed
-from trnspec.cli.render import emit, format_option, table_options, width
+from trnspec.cli.quotes import listed_price
+from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, table_options, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import words
@@ -58,27 +60,33 @@ _FIGURES: dict[type, dict[str, str]] = {
     "list",
     cls=GroupedCommand,
     examples=(
+        ("trnspec list", "The systems, the newest first, and how many other documents there are:"),
         ("trnspec list chips", "The chips with their main figures:"),
         ("trnspec list servers --sort -memory --columns name,chips,memory", "Servers by memory, largest first:"),
         ("trnspec list chips --as-of 2023-06", "The chips that were known in June 2023:"),
     ),
 )
 @click.argument("kind", required=False, shell_complete=kinds)
+@full_option
 @table_options
 @format_option
 @catalog_options
-def command(kind: str | None, format_: str, columns: str | None, sort: str | None, **options: Any) -> None:
-    """List the documents of a KIND with their main figures, or those of all kinds.
+def command(
+    kind: str | None, format_: str, columns: str | None, sort: str | None, *, full: bool, **options: Any
+) -> None:
+    """List the documents of a KIND with their main figures; without KIND the systems, and how many others there are.
 
     KIND is chips, servers, ultraservers, cores, links, clusters, prices, power, models, sources, or a kind of a plugin. Figures of
-    servers and UltraServers are totals, computed from their chips. CSV and JSON give numbers in base units.
+    servers and UltraServers are totals, computed from their chips. Trainium comes first, the newest generation first. CSV
+    and JSON have every document, with numbers in base units.
     """
     catalog = load_catalog(**options)
     graph = catalog.graph
     if kind is None:
         nodes = list(graph)
-        titles = table(["name", "kind", "title"], _titles(nodes)).sorted(sort).selected(columns)
-        emit(format_, lambda: _overview(graph, columns, sort), lambda: titles)
+        titles = _titles(graph, nodes).sorted(sort).selected(columns)
+        whole = full or columns is not None or sort is not None
+        emit(format_, lambda: [titles] if whole else _overview(graph, nodes), lambda: titles)
         return
     chosen = _kind(kind)
     nodes = [n for n in graph if _is_kind(n, chosen)]
@@ -92,16 +100,34 @@ def command(kind: str | None, format_: str, columns: str | None, sort: str | Non
     )
 
 
-def _titles(nodes: Sequence[Node[Any]]) -> list[tuple[Cell, ...]]:
-    ordered = sorted(nodes, key=lambda n: (n.kind, n.name))
-    return [(n.name, n.kind, n.metadata.title) for n in ordered]
+_HARDWARE = ("Chip", "UltraServer", "Server", "Cluster", "Core", "Link")
 
 
-def _overview(graph: Graph, columns: str | None, sort: str | None) -> list[Block]:
-    others = [n for n in graph if not isinstance(n.spec, Source)]
-    sources = len(graph) - len(others)
-    listing = table([Column("name", keep=True), "kind", Column("title", wrap=True)], _titles(others), "--columns")
-    return [listing.sorted(sort).selected(columns), f"And {sources} sources: trnspec list sources."]
+def _titles(graph: Graph, nodes: Sequence[Node[Any]]) -> Table:
+    """Every document: hardware first and the newest first, then the other kinds, sources last."""
+    order = {kind: n for n, kind in enumerate((*_HARDWARE, *sorted({n.kind for n in nodes} - {*_HARDWARE, "Source"})))}
+    ordered = sorted(newest_first(graph, nodes), key=lambda n: order.get(n.kind, len(order)))
+    columns = [Column("name", keep=True), Column("kind"), Column("title", wrap=True)]
+    return table(columns, [(n.name, n.kind, n.metadata.title) for n in ordered], "--columns")
+
+
+def _overview(graph: Graph, nodes: Sequence[Node[Any]]) -> list[Block]:
+    """The systems on a screen, then the number of other documents by kind."""
+    from trnspec.api import registry
+    from trnspec.cli.tables import system_table, systems
+
+    listed = systems(graph, nodes)
+    names = {n.name for n in listed}
+    counts = Counter(n.kind for n in nodes if n.name not in names)
+    folders = {k.name: k.folder for k in registry().kinds.values()}
+    others = ", ".join(f"{count} {folders[kind]}" for kind, count in sorted(counts.items()))
+    for shown in range(len(listed), 0, -1):
+        hidden = f"{len(listed) - shown} more systems, " if shown < len(listed) else ""
+        last = wrapped("", f"Also {hidden}{others}: trnspec list KIND; --full lists every document.", width())
+        blocks: list[Block] = [system_table(graph, listed[:shown]), last]
+        if lines_of(blocks) <= SCREEN:
+            return blocks
+    return [f"{others}: trnspec list KIND; --full lists every document."]
 
 
 def _kind(name: str) -> Kind:
@@ -139,7 +165,7 @@ def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[T
     heads = [Column("name", wrap=not is_system, keep=True)]
     units: dict[str, str] = {}
     if is_system:
-        nodes = sorted(nodes, key=lambda n: _size(graph, n))
+        nodes = newest_first(graph, nodes)
         names: list[list[Cell]] = [[n.name] for n in nodes]
         paths = _SYSTEM
         values: dict[str, list[Displayed | Cell]] = {
@@ -154,7 +180,7 @@ def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[T
         paths = next((_FIGURES[c] for c in spec.__mro__ if c in _FIGURES), {})
         values = {name: [_value(n, at) for n in nodes] for name, at in paths.items()}
         if issubclass(spec, Price):
-            cells_ = [listed(graph, n) for n in nodes]
+            cells_ = [listed_price(graph, n) for n in nodes]
             values = {name: [row[name] for row in cells_] for name in (cells_[0] if cells_ else ())}
             paths = dict.fromkeys(values, "")
     columns: list[list[Cell]] = []
@@ -180,11 +206,6 @@ def _data(shown: Table, units: Mapping[str, str], *, in_heads: bool) -> Table:
         return f"{column.label} [{units[column.label]}]" if in_heads and column.label in units else column.label
 
     return evolve(shown, columns=tuple(evolve(c, name=name(c)) for c in shown.columns))
-
-
-def _size(graph: Graph, node: Node[Any]) -> tuple[str, int, str]:
-    count = chips(graph, node)
-    return ("", 0, node.name) if count is None else (count[1].name, count[0], node.name)
 
 
 def _chips(graph: Graph, node: Node[Any]) -> Cell:

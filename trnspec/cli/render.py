@@ -27,6 +27,9 @@ VERDICTS = {
 }
 """The SGR parameters of verdicts on a terminal."""
 
+SCREEN = 40
+"""Lines of a page without ``--full``."""
+
 _STYLE = Style(heading="1", cells={**VERDICTS, "-": "2"})
 _DEFAULT_WIDTH = 80
 _MIN_WIDTH = 20
@@ -45,6 +48,17 @@ def format_option(command: F) -> F:
         default="text",
         show_default=True,
         help="Output format.",
+    )(command)
+
+
+def full_option(command: F) -> F:
+    """Adds ``--full`` to a command whose page fits a screen; the function gets ``full``."""
+    return click.option(
+        "--full",
+        is_flag=True,
+        cls=GroupedOption,
+        group="Output",
+        help=f"Print the whole page; by default it has at most {SCREEN} lines at 80 columns.",
     )(command)
 
 
@@ -98,6 +112,11 @@ def width() -> int:
         return max(os.get_terminal_size(sys.stdout.fileno()).columns or _DEFAULT_WIDTH, _MIN_WIDTH)
     except (OSError, AttributeError, ValueError):
         return _DEFAULT_WIDTH
+
+
+def lines_of(blocks: Sequence[Block]) -> int:
+    """The number of lines of a page in the width to print in."""
+    return rendered(blocks, width()).count("\n") + 1
 
 
 def is_colored() -> bool:

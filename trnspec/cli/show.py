@@ -10,14 +10,13 @@ from trnspec.cli.common import catalog_options
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.names import graph_for
-from trnspec.cli.power import power_rows, power_table
-from trnspec.cli.prices import price_table, prices_of, unlisted
-from trnspec.cli.render import emit, format_option, width
+from trnspec.cli.quotes import quoted, quoted_tables
+from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, width
 from trnspec.graph.facts import Fact, facts, group
 from trnspec.model.chip import Chip
 from trnspec.model.parts import CountRange
 from trnspec.model.source import Source
-from trnspec.text_table import Block, Cell, Column, Table, padded, table, wrapped
+from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,15 +29,13 @@ if TYPE_CHECKING:
 
 _Row = tuple[Cell, ...] | str
 
-_MAIN = 4
-"""Lines of main figures in a summary."""
-
 
 @click.command(
     "show",
     cls=GroupedCommand,
     examples=(
-        ("trnspec show trainium2", "The figures of a chip:"),
+        ("trnspec show trainium2", "The main figures of a chip, and those that are disputed:"),
+        ("trnspec show trainium2 --full", "Every figure, with all values of other sources:"),
         ("trnspec show trn2.48xlarge --reasons", "A server, with notes and why each verdict was given:"),
         ("trnspec show trainium1 --as-of 2023-03 --format json", "What was published by March 2023, for programs:"),
     ),
@@ -49,22 +46,24 @@ _MAIN = 4
     is_flag=True,
     cls=GroupedOption,
     group="Output",
-    help="Also print notes, formulas and the reason of each verdict.",
+    help="Print --full with notes, formulas and the reason of each verdict.",
 )
+@full_option
 @format_option
 @catalog_options
-def command(name: str, reasons: bool, format_: str, **options: Any) -> None:  # noqa: FBT001  # click passes it by name
-    """Print every figure of the document NAME with interval, source, date and conflicting values, and its totals.
+def command(name: str, format_: str, *, reasons: bool, full: bool, **options: Any) -> None:
+    """Print the figures of the document NAME with interval and date, its totals, prices and power.
 
-    An interval holds all values that are printed the same way: [low, high) in the unit of the figure. Conflicting values
-    are printed below the figure, each after its verdict.
+    An interval holds all values that are printed the same way: [low, high) in the unit of the figure. Disputed figures
+    follow with the values of other sources, each after its verdict. --full prints all figures, each with its source,
+    and all values of other sources below it, also those that agree.
     """
     graph = graph_for(name, **options)
     node = graph.named(name)
     node_facts = facts(graph, node)
     emit(
         format_,
-        lambda: _page(graph, node, node_facts, reasons=reasons),
+        lambda: _page(graph, node, node_facts, full=full, reasons=reasons),
         lambda: _data(graph, node, node_facts),
         lambda: _about(graph, node, node_facts),
     )
@@ -93,22 +92,39 @@ def _of_source(node: Node[Source]) -> dict[str, str]:
 def _numbered(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict[str, int]:
     """The sources of facts, of their conflicting values, and of prices, numbered in the order in which they appear."""
     names = [name for fact in node_facts for name in (fact.source, *(r.source for r in fact.conflicting)) if name]
-    names += [name for _, name, _ in unlisted(graph, node)]
-    names += [quote.figure.source_name for quote in prices_of(graph, node)]
-    names += [row.source for row in power_rows(graph, node) if row.source]
+    names += [row.source for row in quoted(graph, node) if row.source]
     return {name: number for number, name in enumerate(dict.fromkeys(names), 1)}
 
 
 # For people.
 
 
-def _page(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons: bool) -> list[Block]:
+def _page(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, full: bool, reasons: bool) -> Sequence[Block]:
+    """The whole page where it is wanted or fits the screen, else what matters most."""
+    whole = _whole(graph, node, node_facts, reasons=reasons)
+    if full or reasons or lines_of(whole) <= SCREEN:
+        return whole
+    from trnspec.cli.show_screen import screen
+
+    return screen(graph, node, node_facts, _sums(graph, node), _heading(node))
+
+
+def _heading(node: Node[Any]) -> str:
+    """Name, title and kind, the other names, and the source of what names no other."""
     head = node.metadata
+    lines = [wrapped("", f"{node.name}: {head.title} ({node.kind})", width())]
+    if head.aliases:
+        lines.append(wrapped("also called  ", ", ".join(head.aliases), width()))
+    if head.source is not None:
+        lines.append(wrapped("source       ", f"{head.source}{f', {head.where}' if head.where else ''}", width()))
+    return "\n".join(lines)
+
+
+def _whole(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons: bool) -> list[Block]:
     numbers = _numbered(graph, node, node_facts)
-    blocks: list[Block] = [_summary(graph, node, node_facts)]
-    more = [wrapped("also called  ", ", ".join(head.aliases), width())] if head.aliases else []
-    more += [wrapped("note         ", head.note, width())] if head.note else []
-    blocks += ["\n".join(more)] if more else []
+    blocks: list[Block] = [_heading(node)]
+    if node.metadata.note:
+        blocks.append(wrapped("note         ", node.metadata.note, width()))
     if node_facts:
         columns = [
             Column("figure", wrap=True),
@@ -128,10 +144,7 @@ def _page(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons:
         )
         rows = {s.at: [(_last(s.at), s.text, s.interval_text, s.parts)] for s in totals}
         blocks.append(table(names, list(_grouped(rows, {at: group(at) for at in rows}))))
-    prices = price_table(graph, node, numbers)
-    blocks += [] if prices is None else [prices]
-    power = power_table(power_rows(graph, node), numbers)
-    blocks += [] if power is None else [power]
+    blocks += quoted_tables(quoted(graph, node), numbers)
     legend = [_legend(graph, number, name) for name, number in numbers.items()]
     if legend:
         blocks.append("\n".join(["sources", *legend]))
@@ -140,50 +153,10 @@ def _page(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons:
     return blocks
 
 
-def _summary(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> str:
-    """Title and kind, then at most five entries: main figures, source."""
-    items = list(_main(graph, node, node_facts))[:_MAIN]
-    source = node.metadata.source
-    if source is not None:
-        items.append(("source", f"{source}{f', {node.metadata.where}' if node.metadata.where else ''}"))
-    size = max((len(name) for name, _ in items), default=0)
-    lines = [wrapped("", f"{node.name}: {node.metadata.title} ({node.kind})", width())]
-    return "\n".join([*lines, *(wrapped(f"  {padded(name, size)}  ", text, width()) for name, text in items)])
-
-
-def _main(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Iterator[tuple[str, str]]:
-    """The main figures: totals of a system, else the first facts."""
-    from trnspec.graph.totals import total
-
-    counts = [f"{s.parts}" for s in _sums(graph, node) if s.at in ("chips", "cores")]
-    figures = {name: total(graph, node, ("spec", *at.split("."))) for name, at in _MAIN_FIGURES.items()}
-    if not counts and not any(figures.values()):
-        yield from ((f.at, f.text) for f in node_facts if f.text and _last(f.at) != "note")
-        return
-    if counts:
-        yield "built of", ", ".join(counts)
-    rates = [f"{t} {name}" for name, t in figures.items() if t is not None and name not in ("capacity", "bandwidth")]
-    if rates:
-        yield "dense peak", ", ".join(rates)
-    memory = [str(t) for name, t in figures.items() if t is not None and name in ("capacity", "bandwidth")]
-    if memory:
-        yield "memory", ", ".join(memory)
-    yield from ((f.at, f.text) for f in node_facts if f.text and f.at in _NETWORK)
-
-
-_MAIN_FIGURES = {
-    "bf16": "peak.dense.bf16",
-    "fp8": "peak.dense.fp8",
-    "capacity": "memory.capacity",
-    "bandwidth": "memory.bandwidth",
-}
-_NETWORK = ("network.bandwidth", "efa.bandwidth", "links.bandwidth", "power")
-
-
 def _sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
     if isinstance(node.spec, Chip):
         return ()
-    # A chip needs no totals, so that its page does not import the classes of servers.
+    # A chip has no totals, so that its page does not import the classes of servers.
     from trnspec.graph.totals import sums
 
     return sums(graph, node)
@@ -262,26 +235,15 @@ def _data(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> Table:
         for r in fact.conflicting:
             scope = ""
             rows.append((fact.at, r.says, r.verdict, *[None] * 4, scope, r.source, r.as_of, r.where, r.reason, ""))
-    for quote in prices_of(graph, node):
-        figure = quote.figure
-        numbers = (figure.value.value, *_ends(figure.interval), figure.value.dimension.base)
-        origin = (
-            figure.source_name,
-            figure.as_of,
-            figure.where or "",
-            quote.document.spec.term or "",
-            figure.note or "",
-        )
-        at = f"prices.{quote.type}.{quote.place}"
-        rows.append((at, figure.value.text, "adopted", *numbers, figure.scope, *origin))
-    for row in power_rows(graph, node):
-        stated, at = row.figure, f"power.{row.document.spec.type}"
+    for row in quoted(graph, node):
+        at = f"prices.{row.type}.{row.place}" if row.kind == "price" else f"power.{row.type}"
+        stated = row.figure
         if stated is not None:
             numbers = (stated.value.value, *_ends(stated.interval), stated.value.dimension.base)
-            more = (stated.where or "", row.document.spec.load or "", stated.note or "")
-            rows.append((at, row.text, "adopted", *numbers, stated.scope, row.source, row.date, *more))
-        elif row.source:
-            rows.append((at, row.text, row.label, *[None] * 4, "", row.source, row.date, "", row.reason, ""))
+            more = (stated.where or "", row.condition, stated.note or "")
+            rows.append((at, row.text, row.verdict, *numbers, stated.scope, row.source, row.date, *more))
+        elif row.kind == "power" and row.source:
+            rows.append((at, row.text, row.verdict, *[None] * 4, "", row.source, row.date, "", row.reason, ""))
     for total in _sums(graph, node):
         unit = None if isinstance(total.value, (int, CountRange)) else total.value.figures[0].value.dimension.base
         bounds = (*total.bounds, unit)

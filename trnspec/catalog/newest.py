@@ -1,0 +1,37 @@
+"""Order of systems in lists: Trainium first, the newest generation first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trnspec.graph.totals import chips, total
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from trnspec.graph.graph import Graph
+    from trnspec.model.document import Node
+
+_FAMILY = "trainium"
+
+
+def newest_first(graph: Graph, nodes: Iterable[Node[Any]]) -> list[Node[Any]]:
+    """Systems by generation of their chip, the newest first, and by size; documents without chips last, by name.
+
+    Other families than Trainium follow. Few of their chips have a generation or a date, so these are ordered by dense
+    bf16 rate, the highest first.
+    """
+    return sorted(nodes, key=lambda node: _key(graph, node))
+
+
+def _key(graph: Graph, node: Node[Any]) -> tuple[int, float, str, int, str]:
+    count = chips(graph, node)
+    if count is None:
+        return (2, 0, "", 0, node.name)
+    number, chip = count
+    if chip.name.startswith(_FAMILY):
+        generation = chip.spec.generation
+        age = 0 if generation is None else -int(generation.accelerator or 0)
+        return (0, age, chip.name, number, node.name)
+    rate = total(graph, chip, ("spec", "peak", "dense", "bf16"))
+    return (1, 0 if rate is None else -float(rate.value), chip.name, number, node.name)
