@@ -50,7 +50,7 @@ def test_whole_page(here, name) -> None:
 
 @pytest.mark.parametrize("name", [*NAMES, "semianalysis-2024-12"])
 def test_screen(here, name) -> None:
-    """At most 40 lines of 80 columns; every unresolved value is there, and the adopted value beside it."""
+    """At most 40 lines of 80 columns; every unresolved value is there, and the adopted value too."""
     out = here("show", name).out
     squeezed = "".join(out.split())
     disputed = [f for f in facts(GRAPH, GRAPH.named(name)) if any(c.verdict == "unresolved" for c in f.conflicting)]

@@ -219,7 +219,7 @@ def _side(side: Side) -> str:
 
 
 def _screen(result: Audit, summary: Overview) -> list[str]:
-    """The summary, and disagreements of some documents: as many in full as a screen has room for, the others in a line.
+    """The summary, and disagreements of some documents: as many in full as fit, the others in a line each.
 
     Unresolved disagreements, and those that no document records, are always printed.
     """

@@ -28,7 +28,7 @@ class Quoted:
         type: Its type with what it holds for: ``on-demand``, ``tdp``.
         text: The value as printed; ``unlisted`` for a price that does not exist, ``unknown`` for a power without source.
         place: The region of a price.
-        beside: The price of one chip, or the scope of a power.
+        detail: The price of one chip, or the scope of a power.
         source: The name of the source.
         date: The date of the source.
         figure: The adopted figure; ``None`` for a claim.
@@ -41,7 +41,7 @@ class Quoted:
     type: str
     text: str
     place: str = ""
-    beside: str = ""
+    detail: str = ""
     source: str = ""
     date: str = ""
     figure: Stated | None = None
@@ -80,7 +80,7 @@ def _prices(graph: Graph, node: Node[Any]) -> Iterator[Quoted]:
             type=quote.type,
             text=figure.value.text,
             place=quote.place,
-            beside=render(figure.value.value / node.spec.chips.count, figure.value.unit, figure.value.digits),
+            detail=render(figure.value.value / node.spec.chips.count, figure.value.unit, figure.value.digits),
             source=figure.source_name,
             date=figure.as_of,
             figure=figure,
@@ -102,7 +102,7 @@ def _power(graph: Graph, node: Node[Any]) -> Iterator[Quoted]:
             kind="power",
             type=spec.type,
             text=text,
-            beside=spec.scope or "",
+            detail=spec.scope or "",
             source=source,
             date=date,
             figure=figure,
@@ -129,18 +129,18 @@ def quoted_tables(rows: Sequence[Quoted], numbers: Mapping[str, int]) -> list[Ta
         numbers: The numbers of sources in the legend.
     """
     tables: list[Table] = []
-    for kind, beside in (("price", "per chip"), ("power", "scope")):
+    for kind, detail in (("price", "per chip"), ("power", "scope")):
         cells: list[tuple[Cell, ...] | str] = []
         for row in (r for r in rows if r.kind == kind):
             if row.place and row.heading not in cells:
                 cells.append(row.heading)
             label = row.place or (row.heading if row.verdict == "adopted" else row.verdict)
             indent = "" if label == row.heading else "  "
-            cells.append((indent + label, row.text, row.beside or None, numbers.get(row.source), row.date))
+            cells.append((indent + label, row.text, row.detail or None, numbers.get(row.source), row.date))
         columns = [
             Column(kind, wrap=True),
             Column("value", keep=True),
-            Column(beside),
+            Column(detail),
             Column("source", right=True, keep=True),
             Column("date", keep=True),
         ]

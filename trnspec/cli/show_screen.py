@@ -35,7 +35,7 @@ _EXPECTED = ("peak.dense.bf16", "memory.capacity", "memory.bandwidth", "links.ba
 _AGREEING = ("agrees", "rounded", "coarse", "word")
 _SEVERITY = ("unresolved", "found", "rejected", "other-scope", "superseded")
 _EXPLAINED = 6
-"""Disputed figures with an explanation, where the page has no room for all."""
+"""Disputed figures with an explanation, where not all fit."""
 
 
 @frozen(kw_only=True)
