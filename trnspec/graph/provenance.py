@@ -137,11 +137,13 @@ _CONDITIONS = (
 
 def figures(graph: Graph, node: Node[Any]) -> Mapping[str, Stated]:
     """Every figure of a document by its dotted path below ``spec``, in the order of the classes."""
+    return {dotted(path[1:]): figure for path, figure in _by_path(graph, node).items()}
+
+
+def _by_path(graph: Graph, node: Node[Any]) -> dict[Path, Stated]:
     claims = conflicting(graph, node)
-    return {
-        dotted(path[1:]): _stated(graph, node, path, figure, claims.get(path, ()))
-        for path, figure in graph.figures(node).items()
-    }
+    known = graph.figures(node)
+    return {path: _stated(graph, node, path, figure, claims.get(path, ())) for path, figure in known.items()}
 
 
 def _stated(
@@ -189,13 +191,9 @@ def conflicting(graph: Graph, node: Node[Any]) -> Mapping[Path, tuple[Conflictin
 
 def with_provenance(graph: Graph, node: Node[Any]) -> dict[str, Any]:
     """The fields of a spec, in which every figure is replaced by one with provenance."""
-    stated = {("spec", *_path(at)): figure for at, figure in figures(graph, node).items()}
+    stated = _by_path(graph, node)
     fields = ObjectShape(type(node.spec)).fields
     return {name: _replaced(getattr(node.spec, name), f.shape, ("spec", name), stated) for name, f in fields.items()}
-
-
-def _path(at: str) -> Path:
-    return tuple(int(s) if s.isdigit() else s for s in at.split("."))
 
 
 def _replaced(value: Any, shape: Shape, path: Path, figures: Mapping[Path, Stated]) -> Any:
