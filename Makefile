@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow coverage mutants fuzz lint docs accuracy bench calibrations clean
+.PHONY: demo test test-slow coverage mutants fuzz lint docs accuracy bench calibrations release clean
 
 demo: .venv/installed          ## validate the shipped catalog and show what it holds
 	$(BIN)/trnspec validate --table
@@ -48,6 +48,9 @@ bench: .venv/developing        ## ratios measured side by side
 
 calibrations: .venv/developing ## fit every shipped calibration to its measurements anew; about five minutes
 	TRNSPEC=$(BIN)/trnspec benchmarks/refit.sh
+
+release:                       ## build all distributions into dist/, check them, and use them on every Python found
+	PYTHON=$(PYTHON) .ci/release
 
 clean:
 	rm -rf .venv dist build

@@ -76,7 +76,7 @@ def test_nothing_of_the_checkout_is_seen(elsewhere: Path) -> None:
 def test_version(elsewhere: Path) -> None:
     done = run(elsewhere / "env" / "bin" / "trnspec", "--version", cwd=elsewhere)
 
-    assert (0, f"trnspec {__version__}\n") == (done.returncode, done.stdout)
+    assert (0, f"trnspec {__version__}") == (done.returncode, done.stdout.partition(",")[0])
 
 
 def test_shipped_catalog_is_clean(elsewhere: Path) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from tests.support.programs import Here, apart
 from trnspec._version import __version__
+from trnspec.catalog.versions.editions import FOLDER, names
 from trnspec.cli.dispatch import _message
+from trnspec.loading.files import shipped
 from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS, LISTED
 
 
@@ -22,7 +24,9 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
 def test_version(tmp_path) -> None:
     result = apart("--version", cwd=tmp_path)
 
-    assert (0, f"trnspec {__version__}\n", "") == (result.status, result.out, result.err)
+    newest = names(shipped() / FOLDER)[-1]
+
+    assert (0, f"trnspec {__version__}, catalog edition {newest}\n", "") == (result.status, result.out, result.err)
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])

@@ -118,8 +118,26 @@ def _added(ctx: click.Context, name: str) -> click.Command | None:
     return command
 
 
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 click's signature
+    """Print the version and the newest edition of the shipped catalog, and exit."""
+    if not value or ctx.resilient_parsing:
+        return
+    from trnspec.catalog.versions.editions import FOLDER, names
+    from trnspec.loading.files import shipped
+
+    click.echo(f"trnspec {__version__}, catalog edition {names(shipped() / FOLDER)[-1]}")
+    ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="trnspec", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and the newest edition of the catalog, and exit.",
+)
 @click.option(
     "--plugin", "only", multiple=True, is_eager=True, metavar="NAME", help="Use only this plugin; may be repeated."
 )
