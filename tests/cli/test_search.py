@@ -62,6 +62,12 @@ def test_a_valid_part_is_not_evaluated_again(here, monkeypatch) -> None:
     assert before[1] == rows.read_bytes()
 
 
+def test_deeply_nested_json_is_no_result(here) -> None:
+    (here.folder / "deep.json").write_text("[" * 100_000, encoding="utf-8")
+    merged = here("search", "merge", "deep.json")
+    assert (2, True) == (merged.status, "deep.json: truncated, or not the result of a search" in merged.err)
+
+
 def test_damaged_and_missing_parts_are_redone(here) -> None:
     for number in range(1, 5):
         here("search", *LAYOUTS, "--part", f"{number}/4", "--results", "parts")

@@ -6,6 +6,7 @@ import pytest
 
 from trnspec.errors import UsageError
 from trnspec.mcp.arguments import declared, described, options
+from trnspec.mcp.commands import answer
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +62,10 @@ def test_described(known: tuple) -> None:  # type: ignore[type-arg]
         "default": "1f1b",
     }
     assert inputs["seq"]["unit"] == "TOKENS"
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+def test_an_argument_that_no_process_can_have(text: str) -> None:
+    """It is refused before a process is started, with the command."""
+    with pytest.raises(UsageError, match="audit: an argument is not a text"):
+        answer(["audit"], [text])

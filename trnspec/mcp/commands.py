@@ -37,6 +37,8 @@ def answer(command: Sequence[str], positional: Sequence[str] = (), *, options: S
         run = subprocess.run(line, capture_output=True, text=True, encoding="utf-8", timeout=TIME_LIMIT, check=False)  # noqa: S603  # no shell
     except subprocess.TimeoutExpired:
         raise UsageError(f"{' '.join(command)} took longer than {TIME_LIMIT} s") from None
+    except ValueError as error:  # a zero byte or a surrogate, which no argument of a process can hold
+        raise UsageError(f"{' '.join(command)}: an argument is not a text: {error}") from None
     try:
         # Exit status 1 is an answer: a value that differs, or a refusal with its reason.
         found: dict[str, Any] = json.loads(run.stdout) if run.returncode in {0, 1} else {}

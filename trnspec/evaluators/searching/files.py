@@ -177,7 +177,7 @@ def read_header(header: FilePath) -> dict[str, Any]:
         about = json.loads(header.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{header}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{header}: truncated, or not the result of a search") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT or set(about) != _KEYS:
         raise UsageError(f"{header}: not the result of a search")
