@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+from html import unescape
 
 import attrs
 import pytest
@@ -105,10 +106,10 @@ def test_formulas_are_complete_as_mathematics() -> None:
     """The build converts every command of a formula; what it does not know would be in the text as it is."""
     converter = pytest.importorskip("latex2mathml.converter")
     formulas = re.findall(r"^```\{math\}\n(.*?)^```$", text(), re.MULTILINE | re.DOTALL)
-    shown = [re.sub(r"<[^>]*>", "", converter.convert(formula, display="block")) for formula in formulas]
+    shown = [unescape(re.sub(r"<[^>]*>", "", converter.convert(formula, display="block"))) for formula in formulas]
 
     assert len(formulas) > 4
-    assert [] == [one for one in shown if re.search(r"\\|&#x00026;|&amp;|align", one)]
+    assert [] == [one for one in shown if re.search(r"[\\&]", one)]
 
 
 def test_overview_links_every_page() -> None:
