@@ -23,11 +23,11 @@ def executed(  # the passes of a pipeline
     x: Any, m: int, layers: int, mtp: float, layer: tuple[float, ...], sent: float, output: tuple[float, float]
 ) -> float:
     """The time of all passes, executed with the layers of each chunk and with the output in the last one."""
-    p, folded = x.pp, x.schedule in FOLDED
+    p, is_v_shaped = x.pp, x.schedule in FOLDED
     parts = [list(map(len, chunks(x, stage, layers, mtp))) for stage in range(p)]
     sizes = {(stage, i): n for stage, own in enumerate(parts) for i, n in enumerate(own)}
-    last = (0, 1) if folded else (p - 1, x.interleave - 1)
-    split = folded or x.schedule in ZERO_BUBBLE
+    last = (0, 1) if is_v_shaped else (p - 1, x.interleave - 1)
+    split = is_v_shaped or x.schedule in ZERO_BUBBLE
     forward, inputs, weights = layer
     by_kind = {"F": forward, "B": inputs if split else inputs + weights, "W": weights}
     outputs = {"F": output[0], "B": output[1], "W": 0.0}
@@ -39,7 +39,7 @@ def executed(  # the passes of a pipeline
         return (sizes[stage, chunk] + mtp * end) * by_kind[kind] + outputs[kind] * end + message
 
     def taking(count: int) -> float:
-        if folded:
+        if is_v_shaped:
             orders = v_shaped(p, count, x.schedule)
         elif split:
             orders = zero_bubble(p, count, ZERO_BUBBLE[x.schedule])
@@ -47,7 +47,7 @@ def executed(  # the passes of a pipeline
             orders = gpipe(p, count)
         else:
             orders = one_forward_one_backward(p, count, x.interleave)
-        return span(orders, {}, folded=folded, lasting=lasting)
+        return span(orders, {}, is_v_shaped=is_v_shaped, lasting=lasting)
 
     if p == 1:
         return m * taking(1)
@@ -179,7 +179,7 @@ def zero_bubble(p: int, m: int, ahead: int) -> list[list[Pass]]:
 
 
 def span(
-    stages: list[list[Pass]], times: Times, *, folded: bool = False, lasting: Callable[[Pass], float] | None = None
+    stages: list[list[Pass]], times: Times, *, is_v_shaped: bool = False, lasting: Callable[[Pass], float] | None = None
 ) -> float:
     """The longest time from the first to the last pass of a stage, each of which lasts the same or ``lasting``.
 
@@ -194,7 +194,7 @@ def span(
         for r, order in enumerate(stages):
             while position[r] < len(order):
                 now = order[position[r]]
-                needed = folded_inputs(now, p) if folded else inputs(now, p, v)
+                needed = folded_inputs(now, p) if is_v_shaped else inputs(now, p, v)
                 if not all(n in done for n in needed):
                     break
                 free[r] = done[now] = max([free[r], *(done[n] for n in needed)]) + (

@@ -27,11 +27,13 @@ def closed_form(schedule: str, p: int, m: int, times: tuple[float, float, float]
     of = SCHEDULES[schedule]
     v_shape, deferred = of.v_shape, of.deferred * (p - 1)
     costs: Any = SimpleNamespace(
-        bubble_microbatches=of.bubble / chunks * (p - 1), deferred_weight_grads=deferred, v_shape=v_shape
+        bubble_microbatches=of.bubble / chunks * (p - 1),
+        split_stages=(p - 1) * min(1.0, deferred + v_shape),
+        deferred_weight_grads=deferred,
+        v_shape=v_shape,
     )
-    fill = (p - 1) * min(1.0, deferred + v_shape)
     whole = forward + inputs + weights
-    return m * whole + float(bubble(costs, fill, float(m), Stage(forward, whole, weights), 0.0))
+    return m * whole + float(bubble(costs, float(m), Stage(forward, whole, weights), 0.0))
 
 
 @pytest.mark.parametrize("times", TIMES)
@@ -86,7 +88,7 @@ def test_v_shaped(schedule, p, times):
     """As executed in the published order, with any number of microbatches."""
     half = dict(zip("FBW", (t / 2 for t in times), strict=True))
     for m in (*range(1, 2 * p + 2), 4 * p + 1):
-        executed = span(v_shaped(p, m, schedule), half, folded=True)
+        executed = span(v_shaped(p, m, schedule), half, is_v_shaped=True)
         assert closed_form(schedule, p, m, times) == pytest.approx(executed, rel=1e-12), m
 
 

@@ -59,7 +59,7 @@ def passes(schedule: str, stages: int, microbatches: int, chunks: int) -> Passes
 
 def drawn(schedule: str, stages: int, microbatches: int, chunks: int) -> Iterator[str]:
     made = timeline(passes(schedule, stages, microbatches, chunks), 100.0)
-    yield f"{made.chunks} {made.total} {' '.join(map(number, made.starts))} {made.folded}"
+    yield f"{made.chunks} {made.total} {' '.join(map(number, made.starts))} {made.is_v_shaped}"
     for event in made.events:
         work = "" if (w := event.work) is None else f"{w.kind}{w.microbatch}.{w.chunk}.{w.stage}"
         yield f"{event.stage} {event.thread} {event.name} {number(event.start)} {number(event.duration)} {work}"

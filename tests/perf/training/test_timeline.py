@@ -70,7 +70,7 @@ def check(drawn: Timeline, total: float) -> None:
                 ends[event.work] = event.end
     p, v = drawn.stages, drawn.chunks
     for one, start in starts.items():
-        if drawn.folded:
+        if drawn.is_v_shaped:
             key = one.kind, one.microbatch, one.chunk, one.stage
             assert all(ends[Pass(*needed)] <= start * (1 + 1e-12) for needed in folded_inputs(key, p))
             continue
@@ -198,22 +198,22 @@ def test_the_first_stage_of_a_v_has_the_output(schedule) -> None:
 @settings(max_examples=60)
 def test_chunks_have_their_own_layers(schedule, p, rounds, w, f, b, head, data) -> None:
     """The events take as long as an execution of their own, in which each chunk takes its own time."""
-    fused, folded = schedule in ("1f1b", "interleaved"), schedule in V_SHAPED
-    v, m = 2 if folded or schedule == "interleaved" else 1, p * rounds
+    fused, is_v_shaped = schedule in ("1f1b", "interleaved"), schedule in V_SHAPED
+    v, m = 2 if is_v_shaped or schedule == "interleaved" else 1, p * rounds
     shares = data.draw(st.lists(st.floats(0.1, 1.0), min_size=p * v, max_size=p * v))
     times = {"F": f, "B": b, "W": 0.0 if fused else w}
 
     def lasting(one: tuple[str, int, int, int]) -> float:
         kind, _, c, r = one
-        chunk = (2 * p - 1 - r if c else r) if folded else c * p + r
+        chunk = (2 * p - 1 - r if c else r) if is_v_shaped else c * p + r
         last = {"F": head / 3, "B": 2 * head / 3, "W": 0.0}[kind] if chunk == p * v - 1 else 0.0
         return times[kind] * shares[chunk] + last
 
-    if folded:
+    if is_v_shaped:
         orders = v_shaped(p, m, schedule)
     else:
         orders = one_forward_one_backward(p, m, v) if fused else zero_bubble(p, m, int(schedule[2]))
-    total = span(orders, {}, folded=folded, lasting=lasting)
+    total = span(orders, {}, is_v_shaped=is_v_shaped, lasting=lasting)
     drawn = timeline(evolve(passes(schedule, p, m, v, f=f, b=b, w=times["W"], head=head), shares=shares), total)
 
     check(drawn, total)

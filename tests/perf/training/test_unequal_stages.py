@@ -114,24 +114,24 @@ SCHEDULES = ("1f1b", "interleaved", "gpipe", "zb1p", "zb2p", *V_SHAPED)
 
 def executed(schedule: str, p: int, m: int, v: int, sizes: list[float], times: Times, mtp: float = 0.0) -> float:
     """The time of all passes by an execution of its own, pass by pass."""
-    folded, fused = schedule in V_SHAPED, schedule in FUSED
+    is_v_shaped, fused = schedule in V_SHAPED, schedule in FUSED
     each = {"F": times.forward, "B": times.inputs, "W": times.weights}
     outputs = {"F": times.output, "B": times.output_inputs, "W": 0.0}
 
     def lasting(one: tuple[str, int, int, int]) -> float:
         kind, _, c, r = one
-        chunk = (2 * p - 1 - r if c else r) if folded else c * p + r
+        chunk = (2 * p - 1 - r if c else r) if is_v_shaped else c * p + r
         last = chunk == len(sizes) - 1
-        message = 0.0 if kind == "W" else 0.5 * times.send / (2 if folded else v)
+        message = 0.0 if kind == "W" else 0.5 * times.send / (2 if is_v_shaped else v)
         return (sizes[chunk] + mtp * last) * each[kind] + outputs[kind] * last + message
 
-    if folded:
+    if is_v_shaped:
         orders = v_shaped(p, m, schedule)
     elif schedule == "gpipe":
         orders = gpipe(p, m)
     else:
         orders = one_forward_one_backward(p, m, v) if fused else zero_bubble(p, m, int(schedule[2]))
-    return span(orders, {}, folded=folded, lasting=lasting)
+    return span(orders, {}, is_v_shaped=is_v_shaped, lasting=lasting)
 
 
 def sizes_of(layers: int, chunks: int) -> list[float]:
@@ -251,7 +251,7 @@ def test_what_may_be_in_either_pass_is_where_the_step_is_shortest(schedule):
     one, weights = pipeline(schedule, 4, 8, v, 37), 0.0 if schedule in FUSED else 0.6
     times = Times(2.0, 1.0, weights, 1.5, 0.1, 0.7, 1.4)
     found = unequal_span(one, times)
-    moved = [evolve(times, forward=2.0 - x, inputs=1.0 + x, either=0.0) for x in np.linspace(0.0, 1.5, 61).tolist()]
+    moved = [evolve(times, forward=2.0 - x, inputs=1.0 + x, movable=0.0) for x in np.linspace(0.0, 1.5, 61).tolist()]
     others = [unequal_span(one, each) for each in moved]
     assert found <= min(others) * (1 + 1e-9)
     assert found >= min(others) * (1 - 1e-2)

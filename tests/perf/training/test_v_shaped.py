@@ -33,7 +33,7 @@ def executed(schedule: str, p: int, m: int, times: dict[str, float], output: tup
         kind, _, chunk, stage = one
         return times[kind] + outputs[kind] * (stage == 0 and chunk == 1)
 
-    return span(v_shaped(p, m, schedule), {}, folded=True, lasting=lasting)
+    return span(v_shaped(p, m, schedule), {}, is_v_shaped=True, lasting=lasting)
 
 
 def taken(schedule: str, p: int, m: int, times: dict[str, float], output: tuple[float, float]) -> float:

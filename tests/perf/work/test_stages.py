@@ -72,8 +72,8 @@ def test_modules_of_multi_token_prediction_are_with_the_output():
     d = evolve(LATENT, layers=24.0, expert_layers=19.0, mtp_layers=2.0)
     # Two modules and three outputs count as five layers: 7, 8, 7 and 2 + 2.
     assert [(5, 2), (0, 8), (0, 7), (0, 4)] == [stage_layers(d, layout(pp=4), float(k)) for k in range(4)]
-    folded = layout(pp=4, schedule="zbv")
-    assert [(3, 5), (2, 4), (0, 6), (0, 6)] == [stage_layers(d, folded, float(k)) for k in range(4)]
+    is_v_shaped = layout(pp=4, schedule="zbv")
+    assert [(3, 5), (2, 4), (0, 6), (0, 6)] == [stage_layers(d, is_v_shaped, float(k)) for k in range(4)]
     dense = evolve(d, expert_layers=0.0)
     assert [(7, 0), (8, 0), (7, 0), (4, 0)] == [stage_layers(dense, layout(pp=4), float(k)) for k in range(4)]
 

@@ -90,15 +90,15 @@ class Execution:
 @lru_cache(maxsize=256)
 def execution(schedule: str, stages: int, microbatches: int, chunks: int = 1) -> Execution:
     """The passes of a pipeline; arguments are those of :func:`trnspec.perf.training.pass_order.order`."""
-    folded = schedule in V_SHAPED
-    parts = 2 * stages if folded else stages * chunks
+    is_v_shaped = schedule in V_SHAPED
+    parts = 2 * stages if is_v_shaped else stages * chunks
     orders = order(schedule, stages, microbatches, chunks)
-    of_stage = [[k, 2 * stages - 1 - k] if folded else list(range(k, parts, stages)) for k in range(stages)]
+    of_stage = [[k, 2 * stages - 1 - k] if is_v_shaped else list(range(k, parts, stages)) for k in range(stages)]
     # Numbers by stage, then in the order of their execution.
     size = sum(map(len, orders))
     kind, chunk, microbatch = np.array([(KINDS.index(one), c, i) for slots in orders for one, c, i in slots]).T
     stage = np.repeat(np.arange(stages), [len(slots) for slots in orders])
-    place_of_part = np.where(chunk > 0, 2 * stages - 1 - stage, stage) if folded else chunk * stages + stage
+    place_of_part = np.where(chunk > 0, 2 * stages - 1 - stage, stage) if is_v_shaped else chunk * stages + stage
     part = kind * parts + place_of_part
     # The pass of the part of the model before or behind, where that is on another stage.
     number = np.full((len(KINDS), parts, microbatches), -1)

@@ -81,14 +81,16 @@ def _split(p: int, m: int, behind: int, stage: int) -> Iterator[Slot]:
         yield "W", 0, i
 
 
-def needed(slot: Slot, stage: int, stages: int, chunks: int = 1, *, folded: bool = False) -> tuple[int, Slot] | None:
+def needed(
+    slot: Slot, stage: int, stages: int, chunks: int = 1, *, is_v_shaped: bool = False
+) -> tuple[int, Slot] | None:
     """The pass whose result a pass needs from another stage, or from another chunk; ``None`` for none.
 
-    Chunk c of stage k is the ``(c p + k)``-th part of the model, or in V-shaped schedules (``folded``) that of
+    Chunk c of stage k is the ``(c p + k)``-th part of the model, or in V-shaped schedules (``is_v_shaped``) that of
     :func:`v_shaped_needs`.
     """
     kind, chunk, i = slot
-    if folded:
+    if is_v_shaped:
         return next(v_shaped_needs(slot, stage, stages), None)
     part = chunk * stages + stage + {"F": -1, "B": 1, "W": 0}[kind]
     if kind == "W" or not 0 <= part < stages * chunks:

@@ -99,8 +99,8 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
         limit: Times that are certainly above it are not needed [s].
     """
     tokens = microbatch * costs.seq_tokens
-    full, selective, fill = costs.full, costs.selective, costs.split_stages
-    split = smaller(fill, 1.0)
+    full, selective = costs.full, costs.selective
+    split = smaller(costs.split_stages, 1.0)
     forward, backward, weights, scores = passes_of_layer(costs, tokens)
     redone = full * forward + selective * scores
 
@@ -111,8 +111,8 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
     if not always_zero(overlap := costs.tensor_overlap):
         hidden = smaller(tensor_forward, overlap * forward)
         # Gradients of weights that are computed later do not overlap with the collectives of their layer.
-        beside = backward + redone - split * weights
-        hidden_backward = smaller((1.0 + full) * tensor_forward, overlap * beside)
+        overlap_window = backward + redone - split * weights
+        hidden_backward = smaller((1.0 + full) * tensor_forward, overlap * overlap_window)
         # Rounding may leave a negative difference where all is hidden.
         tensor = larger(tensor - (hidden + hidden_backward), 0.0)
         tensor_forward = tensor_forward - hidden
@@ -122,44 +122,56 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
     work = forward + backward
     rest = work + redone + tensor + context
     expert = costs.expert.of(tokens)
-    expert, expert_forward, either = _all_to_all(expert, rest - split * weights, costs.expert_overlap, rounds)
+    expert, expert_forward, movable = _all_to_all(expert, rest - split * weights, costs.expert_overlap, rounds)
     pipeline = costs.p2p_messages * costs.p2p.of(tokens)
 
     stages = costs.stage_layers
     on_forward = forward + tensor_forward + context_forward + expert_forward
-    whole = rest + expert
-    layer = Stage(on_forward, whole, weights, either)
-    head, ends = tokens * costs.head, costs.embedding_head.of(tokens)
+    fwd_bwd = rest + expert
+    layer = Stage(on_forward, fwd_bwd, weights, movable)
+    head, embedding_head_comm = tokens * costs.head, costs.embedding_head.of(tokens)
     predicted = costs.mtp
     if always_zero(costs.unequal):
         if limit < math.inf and not always_zero(costs.v_shape):
             possible = least_time(costs, microbatch, microbatches) <= limit
             needed = both(needed, np.logical_or(costs.v_shape == 0.0, possible))
-        idle = bubble(costs, fill, microbatches, layer.times(stages), pipeline, passes_of_output(head, ends), needed)
+        idle = bubble(
+            costs,
+            microbatches,
+            layer.times(stages),
+            pipeline,
+            passes_of_output(head, embedding_head_comm),
+            needed,
+        )
         (data,) = _data(costs, microbatches, split, layer, (stages, idle))
     else:
-        missing, ends = costs.missing_layers, (1.0 + predicted) * ends
+        missing, embedding_head_comm = costs.missing_layers, (1.0 + predicted) * embedding_head_comm
         # The stage with the output is the slowest where the output takes longer than the layers that it has fewer.
-        hidden = (missing - predicted) * whole
-        later = head + ends - hidden
-        slowest = larger(later, 0.0)
+        hidden = (missing - predicted) * fwd_bwd
+        head_excess = head + embedding_head_comm - hidden
+        slowest = larger(head_excess, 0.0)
         if limit < math.inf:
             least = _least(costs, microbatches, layer, split, pipeline, slowest, stages - missing + predicted)
             needed = both(needed, least <= limit)
-        needed = _narrowed(needed, whole, pipeline, slowest, microbatches, costs.unequal)
-        idle = _unequal_bubble(costs, fill, microbatches, layer, split, pipeline, (head, ends), slowest, needed)
-        later = microbatches * later
-        after, before = larger(later, 0.0), smaller(later, 0.0)
+        needed = _narrowed(needed, fwd_bwd, pipeline, slowest, microbatches, costs.unequal)
+        idle = _unequal_bubble(
+            costs, microbatches, layer, split, pipeline, (head, embedding_head_comm), slowest, needed
+        )
+        head_excess = microbatches * head_excess
+        after, before = larger(head_excess, 0.0), smaller(head_excess, 0.0)
         of_stages = (stages, idle + split * after), (stages - missing + predicted, idle - split * before)
         longest, outputs = _data(costs, microbatches, split, layer, *of_stages)
         # A stage that is not the slowest also exchanges gradients in the time by which it is shorter; where the backward
         # pass is split that is part of its bubble.
         data = larger(longest - (1.0 - split) * after, outputs + (1.0 - split) * before)
-        head, ends = larger(head - hidden, 0.0), larger(ends - larger(hidden - head, 0.0), 0.0)
+        head, embedding_head_comm = (
+            larger(head - hidden, 0.0),
+            larger(embedding_head_comm - larger(hidden - head, 0.0), 0.0),
+        )
 
     passes = microbatches * stages
     computed, recompute = passes * work, passes * redone
-    tensor, context, expert = passes * tensor + microbatches * ends, passes * context, passes * expert
+    tensor, context, expert = passes * tensor + microbatches * embedding_head_comm, passes * context, passes * expert
     pipeline, head = microbatches * pipeline, microbatches * head
     optimizer, fixed = costs.state * costs.update_bytes, costs.step
     total = computed + recompute + head + tensor + context + expert + pipeline + idle + data + optimizer + fixed
@@ -186,16 +198,16 @@ def least_time(costs: Costs, microbatch: Number, microbatches: Number) -> Number
     tensor = rounds * costs.tensor.of(tokens)
     tensor = larger(tensor - costs.tensor_overlap * work, 0.0)
     context = costs.context.of(tokens)
-    whole = work + tensor + (rounds + (1.0 + costs.selective)) * context
+    fwd_bwd = work + tensor + (rounds + (1.0 + costs.selective)) * context
     expert = costs.expert.of(tokens)
-    whole = whole + larger(expert - costs.expert_overlap * whole, 0.0)
+    fwd_bwd = fwd_bwd + larger(expert - costs.expert_overlap * fwd_bwd, 0.0)
     pipeline = costs.p2p_messages * costs.p2p.of(tokens)
-    ends = (1.0 + costs.mtp) * costs.embedding_head.of(tokens)
-    later = larger(tokens * costs.head + ends - (costs.missing_layers - costs.mtp) * whole, 0.0)
-    busy = microbatches * (costs.stage_layers * whole + pipeline + later)
+    embedding_head_comm = (1.0 + costs.mtp) * costs.embedding_head.of(tokens)
+    head_excess = larger(tokens * costs.head + embedding_head_comm - (costs.missing_layers - costs.mtp) * fwd_bwd, 0.0)
+    busy = microbatches * (costs.stage_layers * fwd_bwd + pipeline + head_excess)
     if not always_zero(costs.bubble_microbatches):
-        times = Times(whole, 0.0, 0.0, 0.0, pipeline, 0.0, 0.0)
-        busy = busy + least_idle(pipeline_of(costs, microbatches), times, later > 0.0)
+        times = Times(fwd_bwd, 0.0, 0.0, 0.0, pipeline, 0.0, 0.0)
+        busy = busy + least_idle(pipeline_of(costs, microbatches), times, head_excess > 0.0)
     return _ROUNDED * (busy + costs.state * costs.update_bytes + costs.step)
 
 
@@ -205,19 +217,19 @@ class Stage:
 
     Attributes:
         forward: Forward.
-        whole: Forward and backward, with recompute.
+        fwd_bwd: Forward and backward, with recompute.
         weights: The part of the backward pass for gradients of weights.
-        either: What may be in either pass; ``forward`` includes it.
+        movable: What may be in either pass; ``forward`` includes it.
     """
 
     forward: Number
-    whole: Number
+    fwd_bwd: Number
     weights: Number
-    either: Number = 0.0
+    movable: Number = 0.0
 
     def times(self, layers: Number) -> Stage:
         """That of some layers."""
-        return Stage(layers * self.forward, layers * self.whole, layers * self.weights, layers * self.either)
+        return Stage(layers * self.forward, layers * self.fwd_bwd, layers * self.weights, layers * self.movable)
 
 
 def _all_to_all(expert: Number, rest: Number, overlap: Number, rounds: Number) -> tuple[Number, Number, Number]:
@@ -236,8 +248,8 @@ def _all_to_all(expert: Number, rest: Number, overlap: Number, rounds: Number) -
     if always_zero(overlap) or always_zero(expert):
         return expert, expert / rounds, 0.0
     exposed = larger(expert - overlap * rest, 0.0)
-    either = overlap * exposed
-    return exposed, either + (1.0 - overlap) * (exposed / rounds), either
+    movable = overlap * exposed
+    return exposed, movable + (1.0 - overlap) * (exposed / rounds), movable
 
 
 def passes_of_layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Number, Number]:
@@ -255,15 +267,14 @@ def passes_of_layer(costs: Costs, tokens: Number) -> tuple[Number, Number, Numbe
     return larger(forward, costs.forward), launched, weights + 0.5 * (launched - backward), scores
 
 
-def passes_of_output(head: Number, ends: Number) -> tuple[Number, Number]:
+def passes_of_output(head: Number, embedding_head_comm: Number) -> tuple[Number, Number]:
     """Forward and backward pass of the output: it has one product forward and two backward, and a collective in each."""
     third = 1.0 / 3.0
-    return third * head + 0.5 * ends, (2.0 * third) * head + 0.5 * ends
+    return third * head + 0.5 * embedding_head_comm, (2.0 * third) * head + 0.5 * embedding_head_comm
 
 
-def bubble(  # noqa: PLR0917  # parts of a step
+def bubble(  # parts of a step
     costs: Costs,
-    fill: Number,
     microbatches: Number,
     stage: Stage,
     pipeline: Number,
@@ -283,72 +294,71 @@ def bubble(  # noqa: PLR0917  # parts of a step
 
     Args:
         costs: The coefficients.
-        fill: That of ``costs``.
         microbatches: Microbatches per step and replica.
         stage: A microbatch on a stage, without messages.
         pipeline: Messages of a microbatch on a stage.
         output: The output, forward and backward.
         needed: Where the time is needed; elsewhere V-shaped schedules are not executed.
     """
-    whole = stage.whole + pipeline
-    if always_zero(fill):
-        return costs.bubble_microbatches * whole
+    split_stages, fwd_bwd = costs.split_stages, stage.fwd_bwd + pipeline
+    if always_zero(split_stages):
+        return costs.bubble_microbatches * fwd_bwd
     weights, v_shape = stage.weights, costs.v_shape
     executed: Number = 0.0
     if not always_zero(v_shape):
         forward = stage.forward + 0.5 * pipeline
-        passes = 0.5 * forward, 0.5 * (whole - weights - forward), 0.5 * weights, 0.5 * stage.either
-        stages = where(_narrowed(needed, v_shape, fill, microbatches, *passes, *output), fill + 1.0, 1.0)
+        passes = 0.5 * forward, 0.5 * (fwd_bwd - weights - forward), 0.5 * weights, 0.5 * stage.movable
+        stages = where(
+            _narrowed(needed, v_shape, split_stages, microbatches, *passes, *output), split_stages + 1.0, 1.0
+        )
         executed = v_shaped_bubble(v_shape, stages, microbatches, *passes, *output)
         if everywhere(v_shape > 0.0):
             return executed
     filled = smaller(microbatches - 1.0, costs.deferred_weight_grads) * weights
-    idle = larger(costs.bubble_microbatches * whole, fill * (whole - weights) - filled)
+    idle = larger(costs.bubble_microbatches * fwd_bwd, split_stages * (fwd_bwd - weights) - filled)
     return idle if always_zero(v_shape) else where(v_shape > 0.0, executed, idle)
 
 
-def _unequal_bubble(  # noqa: PLR0913, PLR0917  # parts of a step
+def _unequal_bubble(  # noqa: PLR0917  # parts of a step
     costs: Costs,
-    fill: Number,
     microbatches: Number,
     layer: Stage,
     split: Number,
     pipeline: Number,
     output: tuple[Number, Number],
-    later: Number,
+    head_excess: Number,
     needed: Number,
 ) -> Number:
     """The time that the slowest stage is idle [s], where stages are unequal; else that of :func:`bubble`.
 
     Args:
         costs: The coefficients.
-        fill: That of ``costs``.
         microbatches: Microbatches per step and replica.
         layer: A microbatch in a layer.
         split: 1 where the backward pass is split.
         pipeline: Messages of a microbatch on a stage.
         output: The output, and its tensor-parallel collectives.
-        later: By how much the output makes the last stage slower than that with the most layers.
+        head_excess: By how much the output makes the last stage slower than that with the most layers.
         needed: Where the time is needed.
     """
     stages, predicted = costs.stage_layers, costs.mtp
     weights = split * layer.weights
-    inputs = layer.whole - layer.forward - weights
-    head, ends = output
-    passes = passes_of_output(head, ends)
-    times = Times(layer.forward, inputs, weights, layer.either, pipeline, *passes)
+    inputs = layer.fwd_bwd - layer.forward - weights
+    head, embedding_head_comm = output
+    passes = passes_of_output(head, embedding_head_comm)
+    times = Times(layer.forward, inputs, weights, layer.movable, pipeline, *passes)
     executed = pipeline_of(costs, microbatches)
     # A pipeline of one stage is not executed.
     executed.stages = where(needed, executed.stages, 1.0)
     span = unequal_span(executed, times)
-    idle = larger(span - microbatches * (stages * layer.whole + pipeline + later), 0.0)
+    idle = larger(span - microbatches * (stages * layer.fwd_bwd + pipeline + head_excess), 0.0)
     known = span > 0.0
     if everywhere(known):
         return idle
     # Equal stages, or more than are executed: then those of the mean length of the others.
-    others = bubble(costs, fill, microbatches, layer.times(stages - costs.shorter), pipeline, passes, needed)
-    last = predicted * layer.whole + head + ends
-    others = others + costs.bubble * smaller(costs.missing_layers * layer.whole, last)
+    others = bubble(costs, microbatches, layer.times(stages - costs.shorter), pipeline, passes, needed)
+    last = predicted * layer.fwd_bwd + head + embedding_head_comm
+    others = others + costs.bubble * smaller(costs.missing_layers * layer.fwd_bwd, last)
     return where(known, idle, others)
 
 
@@ -358,7 +368,7 @@ def _least(  # noqa: PLR0917  # parts of a step
     layer: Stage,
     split: Number,
     pipeline: Number,
-    later: Number,
+    head_excess: Number,
     output_layers: Number,
 ) -> Number:
     """A lower bound on the total of unequal stages [s], from the slowest stage and what comes before and after it.
@@ -367,12 +377,12 @@ def _least(  # noqa: PLR0917  # parts of a step
     """
     stages = costs.stage_layers
     weights = split * layer.weights
-    times = Times(layer.forward, layer.whole - layer.forward - weights, weights, layer.either, pipeline, 0.0, 0.0)
-    idle = least_idle(pipeline_of(costs, microbatches), times, later > 0.0)
+    times = Times(layer.forward, layer.fwd_bwd - layer.forward - weights, weights, layer.movable, pipeline, 0.0, 0.0)
+    idle = least_idle(pipeline_of(costs, microbatches), times, head_excess > 0.0)
     # Gradients that are reduced for every microbatch overlap with all of a bubble, which may be any.
     data = _data(costs, microbatches, split, layer, (stages, _LONG), (output_layers, _LONG))
-    exposed = larger(data[0] - microbatches * later, 0.0)
-    busy = microbatches * (stages * layer.whole + pipeline + later)
+    exposed = larger(data[0] - microbatches * head_excess, 0.0)
+    busy = microbatches * (stages * layer.fwd_bwd + pipeline + head_excess)
     return _ROUNDED * (busy + idle + exposed + costs.state * costs.update_bytes + costs.step)
 
 
@@ -418,16 +428,16 @@ def _data(
     gradients = costs.gradient_bytes * byte + costs.gradient_calls
     weights = costs.weight_bytes * byte + costs.weight_calls
     # Where it is split, gradients are final in the pass for weights only.
-    backward = (1.0 - split) * (layer.whole - layer.forward + layer.either) + split * layer.weights
+    backward = (1.0 - split) * (layer.fwd_bwd - layer.forward + layer.movable) + split * layer.weights
     backward, forward = available * backward, available * layer.forward
     times = [_exposed(gradients, n * backward, exposed) + _exposed(weights, n * forward, exposed) for n, _ in stages]
     if always_zero(scattered := costs.scattered):
         return times
-    repeated, whole = gradients + costs.gathered * weights, available * layer.whole
+    repeated, passes = gradients + costs.gathered * weights, available * layer.fwd_bwd
     others = scattered * (microbatches - 1.0)
-    beside = split * available
+    of_bubble = split * available
     return [
-        time + _exposed(others * repeated, others * (n * whole) + beside * idle, exposed)
+        time + _exposed(others * repeated, others * (n * passes) + of_bubble * idle, exposed)
         for time, (n, idle) in zip(times, stages, strict=True)
     ]
 

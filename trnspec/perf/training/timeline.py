@@ -109,7 +109,7 @@ class Timeline:
         chunks: Model chunks per stage.
         total: The step time [s].
         starts: The start of the step of each stage [s]; later than 0 only where stages are not synchronized.
-        folded: Whether a stage has a chunk from either end of the model.
+        is_v_shaped: Whether a stage has a chunk from either end of the model.
     """
 
     events: tuple[Event, ...] = field(repr=False)
@@ -117,7 +117,7 @@ class Timeline:
     chunks: int
     total: float
     starts: tuple[float, ...]
-    folded: bool = False
+    is_v_shaped: bool = False
 
     def of(self, stage: int) -> list[Event]:
         """The events of a stage."""
@@ -134,7 +134,7 @@ class Timeline:
                 last[event.work] = event
         steps += [(first[p].start, 1) for p in first if p.kind == "F"]
         # V-shaped schedules count activations until the gradients of the weights are computed.
-        steps += [(last[p].end, -1) for p in last if p.kind == ("W" if self.folded else "B")]
+        steps += [(last[p].end, -1) for p in last if p.kind == ("W" if self.is_v_shaped else "B")]
         held, levels = 0, [(self.starts[stage], 0)]
         for time, change in sorted(steps):
             held += change
@@ -169,7 +169,7 @@ class Passes:
     shares: Sequence[float] = ()
 
     @property
-    def folded(self) -> bool:
+    def is_v_shaped(self) -> bool:
         """Whether a stage has a chunk from either end of the model."""
         return self.schedule in V_SHAPED
 
@@ -180,7 +180,7 @@ class Passes:
 
     def work(self, one: Pass) -> Iterator[Work]:
         """The parts of a pass."""
-        if self.folded:
+        if self.is_v_shaped:
             at = 2 * self.stages - 1 - one.stage if one.chunk else one.stage
         else:
             at = one.chunk * self.stages + one.stage
@@ -225,7 +225,7 @@ def timeline(passes: Passes, total: float) -> Timeline:
         list(_complete(events, start, common, total, passes)) for events, start in zip(stages, starts, strict=True)
     ]
     events = tuple(chain.from_iterable(complete))
-    return Timeline(events, passes.stages, passes.chunks, total, tuple(starts), passes.folded)
+    return Timeline(events, passes.stages, passes.chunks, total, tuple(starts), passes.is_v_shaped)
 
 
 def _complete(events: Sequence[Event], start: float, common: float, total: float, passes: Passes) -> Iterator[Event]:
@@ -273,7 +273,7 @@ def orders(passes: Passes) -> list[list[Pass]]:
 def needed(one: Pass, passes: Passes) -> Pass | None:
     """The pass whose result a pass needs."""
     slot = one.kind, one.chunk, one.microbatch
-    found = pass_order.needed(slot, one.stage, passes.stages, passes.chunks, folded=passes.folded)
+    found = pass_order.needed(slot, one.stage, passes.stages, passes.chunks, is_v_shaped=passes.is_v_shaped)
     if found is None:
         return None
     stage, (kind, chunk, i) = found
@@ -332,22 +332,22 @@ def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs) -> Passe
     each["tensor"] = on_forward + on_backward
     # The output is in the last chunk only, also where that is not on the slowest stage.
     outputs = 1.0 + float(costs.mtp)
-    head, ends = tokens * float(costs.head), outputs * float(costs.embedding_head.of(tokens))
+    head, embedding_head_comm = tokens * float(costs.head), outputs * float(costs.embedding_head.of(tokens))
     # What of an all-to-all does not overlap with the other pass may be in either pass.
-    either = float(costs.expert_overlap) * each["expert"]
+    movable = float(costs.expert_overlap) * each["expert"]
     early = {
         "context": layers * float(costs.context.of(tokens)),
-        "expert": either + (each["expert"] - either) / (2.0 + full),
+        "expert": movable + (each["expert"] - movable) / (2.0 + full),
         "tensor": on_forward,
     }
     whole = math.fsum(each[name] for name in _OF_LAYERS)
     shares = _shares(layout, costs)
-    if either and stages > 1 and (layout.v_shape or costs.unequal):
+    if movable and stages > 1 and (layout.v_shape or costs.unequal):
         first = forward + math.fsum(early.values())
-        forward_, inputs_, weights_, either_ = (x / layers for x in (first, whole - weights - first, weights, either))
-        output = head / 3.0 + 0.5 * ends, head * 2.0 / 3.0 + 0.5 * ends
-        times = Times(forward_, inputs_, weights_, either_, each["pipeline"], *output)
-        early["expert"] -= either * _moved(layout, costs, times)
+        forward_, inputs_, weights_, movable_ = (x / layers for x in (first, whole - weights - first, weights, movable))
+        output = head / 3.0 + 0.5 * embedding_head_comm, head * 2.0 / 3.0 + 0.5 * embedding_head_comm
+        times = Times(forward_, inputs_, weights_, movable_, each["pipeline"], *output)
+        early["expert"] -= movable * _moved(layout, costs, times)
     sent: Work = (COMMUNICATION, "pipeline", 0.5 * each["pipeline"])
     return Passes(
         schedule=layout.schedule,
@@ -365,8 +365,8 @@ def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs) -> Passe
             "W": [(COMPUTE, "weight gradients", weights)],
         },
         last={
-            "F": [(COMPUTE, "head", head / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
-            "B": [(COMPUTE, "head", head * 2.0 / 3.0), (COMMUNICATION, "tensor", 0.5 * ends)],
+            "F": [(COMPUTE, "head", head / 3.0), (COMMUNICATION, "tensor", 0.5 * embedding_head_comm)],
+            "B": [(COMPUTE, "head", head * 2.0 / 3.0), (COMMUNICATION, "tensor", 0.5 * embedding_head_comm)],
         },
         end=[(_THREADS.get(n, COMPUTE), n, value) for n, value in parts.items() if n not in each and value],
         shares=shares,
@@ -396,10 +396,10 @@ def _moved(layout: Layout, costs: Costs, times: Times) -> float:
         costs: The coefficients.
         times: The times of its passes, with all of that in the forward pass.
     """
-    one, either = pipeline_of(costs, float(layout.microbatches)), float(times.either)
+    one, movable = pipeline_of(costs, float(layout.microbatches)), float(times.movable)
 
     def span(moved: NDArray[np.float64], _: NDArray[np.intp]) -> NDArray[np.float64]:
-        now = evolve(times, forward=times.forward - moved, inputs=times.inputs + moved, either=0.0)
+        now = evolve(times, forward=times.forward - moved, inputs=times.inputs + moved, movable=0.0)
         if costs.unequal:
             return np.asarray(unequal_span(one, now))
         layers, sent = 0.5 * float(costs.stage_layers), 0.25 * now.send
@@ -407,5 +407,5 @@ def _moved(layout: Layout, costs: Costs, times: Times) -> float:
         outputs = times.output, times.output_inputs
         return np.asarray(v_shaped_bubble(one.v_shape, one.stages, one.microbatches, *passes, 0.0, *outputs))
 
-    place, _ = least(span, np.array([either]), np.array([0.5 * either]))
-    return float(place[0]) / either
+    place, _ = least(span, np.array([movable]), np.array([0.5 * movable]))
+    return float(place[0]) / movable

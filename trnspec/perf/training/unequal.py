@@ -65,7 +65,7 @@ class Times:
         forward: Forward pass of a layer.
         inputs: Backward pass of a layer, or its part for gradients of activations.
         weights: The part of the backward pass of a layer for gradients of weights; 0 where it is not split.
-        either: What of a layer may be in either of the first two; ``forward`` includes it.
+        movable: What of a layer may be in either of the first two; ``forward`` includes it.
         send: Messages of a stage, half of them forward.
         output: Forward pass of the output.
         output_inputs: Backward pass of the output.
@@ -74,7 +74,7 @@ class Times:
     forward: Number
     inputs: Number
     weights: Number
-    either: Number
+    movable: Number
     send: Number
     output: Number
     output_inputs: Number
@@ -124,8 +124,8 @@ def one_forward_one_backward(pipeline: Pipeline, times: Times) -> Number:
     layers = where(unequal, deal.short + 1.0, deal.short)
     long_forward, long = _stage(times, layers)
     # What may be in either pass is where a path waits the least: in equal parts, if possible.
-    either = layers * times.either
-    long_forward = larger(long_forward - either, smaller(long_forward, 0.5 * long))
+    movable = layers * times.movable
+    long_forward = larger(long_forward - movable, smaller(long_forward, 0.5 * long))
     output = (deal.short - counted + pipeline.mtp) * one + times.send + times.output + times.output_inputs
 
     def before(stage: Number) -> Number:
@@ -169,7 +169,7 @@ def forward_first(pipeline: Pipeline, times: Times) -> Number:
     outputs = times.output + times.output_inputs
     # By how many layers the longest stage has more than that with the output, and their forward passes.
     more = larger(most - last, 0.0)
-    ahead = larger(times.output, more * (times.forward - times.either))
+    ahead = larger(times.output, more * (times.forward - times.movable))
     moved = more * times.forward - smaller(more * times.forward, ahead)
     behind = larger(times.output_inputs, more * times.inputs + moved)
     once = (pipeline.layers + pipeline.mtp) * layer + p * times.send + outputs
@@ -228,13 +228,13 @@ def approximation(layout: Layout, layers: float, mtp: float) -> Approximation | 
         layers: Layers of the model.
         mtp: Modules of multi-token prediction.
     """
-    folded, p = layout.v_shape > 0.0, layout.pp
-    chunks = p * (2.0 if folded else layout.interleave)
+    is_v_shaped, p = layout.v_shape > 0.0, layout.pp
+    chunks = p * (2.0 if is_v_shaped else layout.interleave)
     if p == 1.0 or not (layers % chunks or mtp) or layout.v_shape + layout.deferred + layout.interleave == 1.0:
         return None
     if p * chunks > _MOST:
         return Approximation(f"of the mean length: more than {_MOST:,} stages x chunks are not executed", *_MEAN)
-    if folded and layout.microbatches > _DWELL * p:
+    if is_v_shaped and layout.microbatches > _DWELL * p:
         return Approximation(f"executed with {_DWELL} pp microbatches, and extended", *_EXTENDED)
     return None
 
@@ -264,7 +264,7 @@ def v_shaped_bubble(  # noqa: PLR0913, PLR0917  # times of passes
     forward: Number,
     inputs: Number,
     weights: Number,
-    either: Number = 0.0,
+    movable: Number = 0.0,
     output: Number = 0.0,
     output_inputs: Number = 0.0,
 ) -> Number:
@@ -277,12 +277,12 @@ def v_shaped_bubble(  # noqa: PLR0913, PLR0917  # times of passes
         forward: Forward pass of a chunk [s].
         inputs: Gradients of the inputs of a chunk [s].
         weights: Gradients of the weights of a chunk [s].
-        either: The part of ``forward`` that may be in ``inputs`` instead, where the bubble is shorter [s].
+        movable: The part of ``forward`` that may be in ``inputs`` instead, where the bubble is shorter [s].
         output: The output forward [s], which the first stage has after its second chunk.
         output_inputs: The same backward [s].
     """
     pipeline = Pipeline(stages, 1.0, v_shape, 0.0, 2.0 * stages, 0.0, microbatches)
-    times = Times(forward, inputs, weights, either, 0.0, output, output_inputs)
+    times = Times(forward, inputs, weights, movable, 0.0, output, output_inputs)
     span = executed(pipeline, times, equal=True)
     busy = 2.0 * (forward + inputs + weights) + (output + output_inputs)
     idle = span - larger(1.0, floor(microbatches)) * busy
@@ -303,7 +303,15 @@ def executed(pipeline: Pipeline, times: Times, *, equal: bool = False) -> Number
     """
     of_pipeline = (pipeline.v_shape, pipeline.deferred, pipeline.stages, pipeline.chunks)
     of_layers = (pipeline.layers, pipeline.mtp, pipeline.microbatches)
-    of_times = (times.forward, times.inputs, times.weights, times.either, times.send, times.output, times.output_inputs)
+    of_times = (
+        times.forward,
+        times.inputs,
+        times.weights,
+        times.movable,
+        times.send,
+        times.output,
+        times.output_inputs,
+    )
     operands = (*of_pipeline, *of_layers, *of_times)
     if all_floats(*operands):
         return _executed_once(_SEARCHED.get(), equal, *operands)
@@ -322,43 +330,43 @@ def _executed(equal: bool, *operands: Any) -> Any:  # noqa: FBT001  # as above
     shape = np.broadcast_shapes(*map(np.shape, operands))
     found = np.zeros(len(columns[0]))
     v_shape, deferred, p, v, layers, mtp, microbatches = columns[:7]
-    folded = v_shape > 0.0
-    model_chunks = p * np.where(folded, 2.0, v)
+    is_v_shaped = v_shape > 0.0
+    model_chunks = p * np.where(is_v_shaped, 2.0, v)
     whole = np.maximum(np.floor(microbatches), 1.0)
     unequal = (np.floor(layers / model_chunks) * model_chunks != layers) | (mtp > 0.0)
-    possible = (p > 1.0) & (p * model_chunks <= _MOST) & ((folded | (deferred > 0.0)) == (v == 1.0))
+    possible = (p > 1.0) & (p * model_chunks <= _MOST) & ((is_v_shaped | (deferred > 0.0)) == (v == 1.0))
     # Of invalid layouts none is executed.  Interleaved schedules take as many microbatches as stages in turn.
     possible &= (v == 1.0) | (np.floor(whole / p) * p == whole)
-    possible &= ~folded | (p <= MOST_V_STAGES)
-    at = np.flatnonzero((folded & ~unequal if equal else unequal) & possible)
+    possible &= ~is_v_shaped | (p <= MOST_V_STAGES)
+    at = np.flatnonzero((is_v_shaped & ~unequal if equal else unequal) & possible)
     if at.size:
         turn = np.where(v > 1.0, p, 1.0)
         few = np.floor(_PASSES / (6.0 * p)) if equal else np.where(v > 1.0, _TURNS, _DWELL) * p
         # Of two numbers of microbatches that with which all others are an even number of turns more.
         odd = np.floor((whole - few) / turn)
         few += (odd - 2.0 * np.floor(0.5 * odd)) * turn
-        keys = np.stack([v_shape, np.where(folded, 0.0, deferred), p, v, np.minimum(whole, few)])[:, at]
+        keys = np.stack([v_shape, np.where(is_v_shaped, 0.0, deferred), p, v, np.minimum(whole, few)])[:, at]
         first, kind_of = distinct(keys)
         order = np.argsort(kind_of.astype(np.min_scalar_type(len(first))), kind="stable")
         # Rows of one kind are next to each other.
         at = at[order]
         more = whole[at] - keys[-1, order]
-        deal, counted = dealt_with_mtp(layers[at], p[at], v[at], folded[at].astype(np.float64), mtp[at])
-        forward, inputs, weights, either, send, output, output_inputs = (x[at] for x in columns[7:])
-        sent = 0.5 * send / np.where(folded, 2.0, v)[at]
+        deal, counted = dealt_with_mtp(layers[at], p[at], v[at], is_v_shaped[at].astype(np.float64), mtp[at])
+        forward, inputs, weights, movable, send, output, output_inputs = (x[at] for x in columns[7:])
+        sent = 0.5 * send / np.where(is_v_shaped, 2.0, v)[at]
         of_passes = forward, inputs, weights, sent, output, output_inputs
         rows = np.array([deal.short, deal.begin, deal.end, mtp[at] - counted, *of_passes])
         spans = np.empty(len(at))
         ends = np.cumsum(np.bincount(kind_of)).tolist()
         for begin, end, key in zip([0, *ends], ends, keys[:, first].T.tolist(), strict=False):
             some = slice(begin, end)
-            spans[some] = _of_kind(key, more[some], rows[:, some], either[some])
+            spans[some] = _of_kind(key, more[some], rows[:, some], movable[some])
         found[at] = spans
     return found.reshape(shape) if shape else float(found[0])
 
 
 def _of_kind(
-    key: list[float], more: NDArray[np.float64], rows: NDArray[np.float64], either: NDArray[np.float64]
+    key: list[float], more: NDArray[np.float64], rows: NDArray[np.float64], movable: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The time of all passes of rows with one schedule and number of microbatches.
 
@@ -367,7 +375,7 @@ def _of_kind(
             microbatches.
         more: Further microbatches; shape (rows,).
         rows: What durations are computed from, see :func:`_durations`; shape (10, rows).
-        either: What of a layer may be in either pass; shape (rows,).
+        movable: What of a layer may be in either pass; shape (rows,).
     """
     v_shape, deferred, p, v, m = key
     schedule = V_SHAPED[int(v_shape) - 1] if v_shape else _NAMES.get(deferred / (p - 1.0), "interleaved")
@@ -395,12 +403,12 @@ def _of_kind(
         return np.where(further > 0.0, longest, few)
 
     if not _SEARCHED.get():
-        return span(0.5 * either, slice(None))
+        return span(0.5 * movable, slice(None))
     # Equal parts, if possible; with whole backward passes no other parts are better.
-    guess = np.minimum(np.maximum(0.5 * (rows[_FORWARD] - rows[_INPUTS]), 0.0), either)
-    if schedule in FUSED or not either.any():
+    guess = np.minimum(np.maximum(0.5 * (rows[_FORWARD] - rows[_INPUTS]), 0.0), movable)
+    if schedule in FUSED or not movable.any():
         return span(guess, slice(None))
-    return least(span, either, guess)[1]
+    return least(span, movable, guess)[1]
 
 
 _FORWARD, _INPUTS = 4, 5

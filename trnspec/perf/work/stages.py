@@ -80,7 +80,7 @@ class Deal(NamedTuple):
         return where(layers < before, floor(layers / short), where(layers < within, long, after))
 
 
-def dealt(layers: Number, pp: Number, interleave: Number = 1.0, folded: Number = 0.0) -> Deal:
+def dealt(layers: Number, pp: Number, interleave: Number = 1.0, is_v_shaped: Number = 0.0) -> Deal:
     """How layers are dealt to stages and chunks.
 
     Where their number is not a multiple of the chunks, the chunk with the output has a layer less than the longest; if at
@@ -92,16 +92,18 @@ def dealt(layers: Number, pp: Number, interleave: Number = 1.0, folded: Number =
         layers: Layers of the model.
         pp: Pipeline-parallel degree.
         interleave: Model chunks per stage.
-        folded: 1.0 for V-shaped schedules, which have two.
+        is_v_shaped: 1.0 for V-shaped schedules, which have two.
     """
-    chunks = pp * where(folded > 0.0, 2.0, interleave)
+    chunks = pp * where(is_v_shaped > 0.0, 2.0, interleave)
     short = floor(layers / chunks)
     long = layers - short * chunks
     begin = where(chunks - long >= 2.0, 1.0, 0.0)
     return Deal(chunks, short, begin, begin + long)
 
 
-def dealt_with_mtp(layers: Number, pp: Number, interleave: Number, folded: Number, mtp: Number) -> tuple[Deal, Number]:
+def dealt_with_mtp(
+    layers: Number, pp: Number, interleave: Number, is_v_shaped: Number, mtp: Number
+) -> tuple[Deal, Number]:
     """How layers and modules of multi-token prediction are dealt, and the layers that those count as.
 
     A module is a layer and an output.  With the output of the model one module counts as three layers of the last chunk, at most
@@ -109,10 +111,10 @@ def dealt_with_mtp(layers: Number, pp: Number, interleave: Number, folded: Numbe
     V-shaped schedules have the output on the first stage, and do not count it.
     """
     if type(mtp) is float and not mtp:
-        return dealt(layers, pp, interleave, folded), 0.0
+        return dealt(layers, pp, interleave, is_v_shaped), 0.0
     most = floor(layers / (pp * interleave))
-    counted = where(folded > 0.0, 0.0, smaller(2.0 * mtp + smaller(mtp, 1.0), most))
-    return dealt(layers + counted, pp, interleave, folded), counted
+    counted = where(is_v_shaped > 0.0, 0.0, smaller(2.0 * mtp + smaller(mtp, 1.0), most))
+    return dealt(layers + counted, pp, interleave, is_v_shaped), counted
 
 
 def stage_layers(d: Dimensions, layout: Layout, stage: Number) -> Layers:
@@ -128,9 +130,9 @@ def stage_layers(d: Dimensions, layout: Layout, stage: Number) -> Layers:
 def layers_of_stages(d: Dimensions, layout: Layout) -> Callable[[Number], Layers]:
     """The layers as a function of a stage; see :func:`stage_layers`.  What is the same on all stages is computed once."""
     deal, counted = dealt_with_mtp(d.layers, layout.pp, layout.interleave, layout.v_shape, d.mtp_layers)
-    folded, unequal = layout.v_shape > 0.0, deal.unequal
-    v_shaped, moved = somewhere(folded), somewhere(counted > 0.0)
-    chunks = where(folded, 2.0, layout.interleave)
+    is_v_shaped, unequal = layout.v_shape > 0.0, deal.unequal
+    v_shaped, moved = somewhere(is_v_shaped), somewhere(counted > 0.0)
+    chunks = where(is_v_shaped, 2.0, layout.interleave)
     expert = where(d.expert_layers > 0.0, 1.0, 0.0)
 
     def of_stage(stage: Number) -> Layers:
@@ -141,7 +143,7 @@ def layers_of_stages(d: Dimensions, layout: Layout) -> Callable[[Number], Layers
             interleaved = larger(0.0, ceil((chunk - stage) / layout.pp))
             if mirrored is None:
                 return interleaved
-            return where(folded, where(chunk > stage, 1.0, 0.0) + where(chunk > mirrored, 1.0, 0.0), interleaved)
+            return where(is_v_shaped, where(chunk > stage, 1.0, 0.0) + where(chunk > mirrored, 1.0, 0.0), interleaved)
 
         first_long = until(deal.begin) if unequal else 0.0
         layers = deal.short * chunks
@@ -172,22 +174,22 @@ def _dense(d: Dimensions, deal: Deal, until: Callable[[Number], Number], first_l
 
 @remembered
 def extreme_layers(
-    layers: Number, pp: Number, interleave: Number, folded: Number, mtp: Number = 0.0
+    layers: Number, pp: Number, interleave: Number, is_v_shaped: Number, mtp: Number = 0.0
 ) -> tuple[Number, Number, Number]:
     """Layers of the stage with the most and of that with the output, without multi-token prediction; and long chunks.
 
     Arguments are those of :func:`dealt`, and the modules of multi-token prediction.
     """
-    deal, counted = dealt_with_mtp(layers, pp, interleave, folded, mtp)
-    even = deal.short * where(folded > 0.0, 2.0, interleave)
+    deal, counted = dealt_with_mtp(layers, pp, interleave, is_v_shaped, mtp)
+    even = deal.short * where(is_v_shaped > 0.0, 2.0, interleave)
     long = deal.end - deal.begin
     # In a V-shaped schedule the last stage has the two chunks in the middle, and the first one the outermost, of which the
     # last is short.
-    most = where(folded > 0.0, where(deal.end > pp, 2.0, smaller(1.0, long)), ceil(long / pp))
+    most = where(is_v_shaped > 0.0, where(deal.end > pp, 2.0, smaller(1.0, long)), ceil(long / pp))
     last = pp - 1.0
     interleaved = larger(0.0, ceil((deal.end - last) / pp) - ceil((deal.begin - last) / pp))
     first = where(both(deal.begin == 0.0, deal.end > 0.0), 1.0, 0.0)
-    last = even + where(folded > 0.0, first, interleaved) - counted
+    last = even + where(is_v_shaped > 0.0, first, interleaved) - counted
     if somewhere(counted > 0.0):
         # Of two stages the last one has the odd long chunk where the first chunk is short.
         odd = both(both(pp == 2.0, deal.begin == 1.0), both(counted > 0.0, long > 2.0 * floor(0.5 * long)))
@@ -204,23 +206,23 @@ def peak_stages(d: Dimensions, layout: Layout) -> tuple[Number, ...]:
     """
     last = layout.pp - 1.0
     deal, _ = dealt_with_mtp(d.layers, layout.pp, layout.interleave, layout.v_shape, d.mtp_layers)
-    folded = layout.v_shape > 0.0
+    is_v_shaped = layout.v_shape > 0.0
     stages: tuple[Number, ...] = (0.0, last)
     # Layers of one kind have no first MoE layer within.
     if not (type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}):
         chunk = deal.chunk(d.layers - d.expert_layers)
         boundary = where(
-            folded, smaller(chunk, deal.chunks - 1.0 - chunk), chunk - floor(chunk / layout.pp) * layout.pp
+            is_v_shaped, smaller(chunk, deal.chunks - 1.0 - chunk), chunk - floor(chunk / layout.pp) * layout.pp
         )
         # Without MoE layers the chunk is after the last one.
         stages += (larger(0.0, boundary), smaller(last, larger(0.0, boundary) + 1.0))
     if not deal.unequal:
         return stages
     second = smaller(last, 1.0)
-    if not somewhere(folded):
+    if not somewhere(is_v_shaped):
         return (*stages, second)
     # In a V-shaped schedule the second chunk is long from some stage on.
-    return (*stages, second, where(folded, smaller(last, deal.chunks - deal.end), second))
+    return (*stages, second, where(is_v_shaped, smaller(last, deal.chunks - deal.end), second))
 
 
 def distinct_stages(d: Dimensions, layout: Layout) -> tuple[Number, ...]:
