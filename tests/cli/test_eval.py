@@ -118,7 +118,7 @@ Catalog figures used
 
 
 def test_page(here) -> None:
-    done = here("eval", "sweep", "--chip", "trainium2", "--times", "2")
+    done = here("eval", "sweep", "--chip", "trainium2", "--times", "2", "--full")
 
     assert (0, "") == (done.status, done.err)
     assert PAGE == done.out[: len(PAGE)]
@@ -170,7 +170,7 @@ def test_csv_of_a_table(here) -> None:
 
 
 def test_markdown(here) -> None:
-    done = here("eval", "sweep", "--chip", "trainium2", "--format", "markdown")
+    done = here("eval", "sweep", "--chip", "trainium2", "--format", "markdown", "--full")
 
     assert done.out.startswith("## sweep: trainium2, 1 times\n\n- time: 35.5 ms [34.9, 36.2] ms\n")
     assert "| time | 35.5 ms | [34.9, 36.2] ms | rounding of the bandwidth |" in done.out
@@ -186,7 +186,7 @@ def test_catalog_options(here, tmp_path) -> None:
     assert SECONDS / 2 == pytest.approx(float(row["time [s]"]))
     assert "catalog  edition 2026.11\n" in edition.out
     assert ", as of 2026-09\n" in here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09").out
-    changed = here("eval", "sweep", "--chip", "trainium2", "--overlay", "fast.yaml").out
+    changed = here("eval", "sweep", "--chip", "trainium2", "--overlay", "fast.yaml", "--full").out
     assert "catalog  working edition, with fast.yaml applied\n" in changed
     assert "derived:" in changed
     data = json.loads(here("eval", "sweep", "--chip", "trainium2", "--as-of", "2026-09", "--format", "json").out)

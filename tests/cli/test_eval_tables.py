@@ -165,7 +165,7 @@ def test_a_search_is_its_table(here) -> None:
 @pytest.mark.parametrize("more", [(), ("--calibration", "none", "--no-flash", "--dtype", "fp32")])
 def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
     """The lines of the page, joined as a shell does, give the time that the search reported."""
-    printed = here(*SEARCH, "--top", "1", *more).out
+    printed = here(*SEARCH, "--top", "1", *more, "--full").out
     monkeypatch.setenv("COLUMNS", "300")
     data = json.loads(here(*SEARCH, "--top", "1", *more, "--format", "json").out)
     answers = {a["name"]: a for a in data["answers"]}
@@ -180,7 +180,7 @@ def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
     assert shlex.split(suggestion["command"]) == ["trnspec", *words]
     for name in ("value", "low", "high"):
         assert {n: again[n][name] for n in ("step_time", "mfu")} == {n: answers[n][name] for n in ("step_time", "mfu")}
-    assert lines_.replace(" \\\n ", "") in here(*SEARCH, "--top", "1", *more).out, "a wide page has one line"
+    assert lines_.replace(" \\\n ", "") in here(*SEARCH, "--top", "1", *more, "--full").out, "a wide page has one line"
     assert (answers["step_time"]["high"] is None) == ("none" in more)
 
 
@@ -206,7 +206,7 @@ def test_the_command_in_markdown(here) -> None:
 
 
 def test_units_are_in_the_headings(here) -> None:
-    words = here("eval", "roofline", "--on", "trainium2").out.splitlines()
+    words = here("eval", "roofline", "--on", "trainium2", "--full").out.splitlines()
     at = words.index("Ridge points of trainium2")
 
     assert [

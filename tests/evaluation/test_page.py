@@ -38,7 +38,7 @@ FOUND = Evaluation(
 
 
 def headings(found: Evaluation) -> list[str]:
-    return [str(block) for block in page(found) if isinstance(block, Heading)]
+    return [str(block) for block in page(found, full=True) if isinstance(block, Heading)]
 
 
 def test_summary() -> None:
@@ -67,8 +67,10 @@ def test_a_summary_has_six_lines() -> None:
     assert [True] * 6 == [line[2] != " " for line in summary]
     assert max(map(len, summary)) <= 80
     assert "..." not in " ".join(summary)
-    assert ("word " * 60).split() == [word for word in str(long).split("Bottleneck")[1].split() if word == "word"]
-    assert 60 == str(long).split("Assumptions")[1].count("why")
+    assert ("word " * 60).split() == [
+        word for word in rendered(page(long, full=True), 80).split("Bottleneck")[1].split() if word == "word"
+    ]
+    assert 60 == rendered(page(long, full=True), 80).split("Assumptions")[1].count("why")
 
 
 _8B = {"model": "llama-3.1-8b", "seq": 8192}
@@ -133,7 +135,7 @@ def test_headings() -> None:
 
 def test_conflicting_values() -> None:
     """Those that agree are counted."""
-    text = str(FOUND)
+    text = rendered(page(FOUND, full=True), 80)
 
     assert "  conflicting value: 2 TB/s, rejected" in text
     assert "  1 other agrees" in text
@@ -166,7 +168,7 @@ def test_a_bottleneck_is_more_than_half(text, parts, shown) -> None:
 def test_parts_that_take_away() -> None:
     parts = (Part("time", "all", 3.0), Part("time", "hidden", -1.0))
     found = Evaluation(evaluator="x", title="x", answers=(Answer("time", 2.0, "s"),), parts=parts)
-    table = next(b for b in page(found) if isinstance(b, TextTable) and b.columns[0].name == "part")
+    table = next(b for b in page(found, full=True) if isinstance(b, TextTable) and b.columns[0].name == "part")
 
     assert lines(table, 80) == [
         "part    value [s]  share",
@@ -179,11 +181,11 @@ def test_parts_that_take_away() -> None:
 def test_a_table_of_bounds_is_marked() -> None:
     """A column that has the name of an answer that is a bound."""
     bound = Evaluation(evaluator="x", title="x", answers=(Answer("step_time", 2.5, "s", low=2.5),), tables=FOUND.tables)
-    text = str(bound)
+    text = rendered(page(bound, full=True), 80)
 
     assert "a            >= 1" in text or ">= 0.001" in text
     assert BOUNDS in " ".join(text.split())
-    assert BOUNDS not in str(FOUND)
+    assert BOUNDS not in rendered(page(FOUND, full=True), 80)
     assert "step time  >= 2.5 s" in text
 
 
@@ -202,7 +204,7 @@ def test_labels() -> None:
 
 
 def test_markdown() -> None:
-    text = markdown_page(FOUND)
+    text = markdown_page(FOUND, full=True)
 
     assert text.startswith(
         "## training: a model on some chips\n\n- evidence: neuron: 7 rows\n- step time: 23 s [16, 30] s"

@@ -140,6 +140,7 @@ def evaluator_command(
         sort: str | None,
         *,
         brief: bool,
+        full: bool,
         plot: str | None,
         **options: Any,
     ) -> None:
@@ -161,7 +162,18 @@ def evaluator_command(
             raise UsageError("--sort sorts a sweep; give an input several values, such as --tp 8,16")
         analysis.check(format_, swept=swept)
         request = EvalRequest(
-            evaluator, provider, load_catalog(**catalog), given, chosen, table, columns, sort, brief, analysis, plot
+            evaluator,
+            provider,
+            load_catalog(**catalog),
+            given,
+            chosen,
+            table,
+            columns,
+            sort,
+            brief,
+            full,
+            analysis,
+            plot,
         )
         varied |= analysis.axes(request.catalog)
 
@@ -179,6 +191,7 @@ def evaluator_command(
 
     function_: Callable[..., Any] = catalog_options(table_options(format_option(run)))
     shared = list(reversed(function_.__click_params__))  # type: ignore[attr-defined]  # where click keeps them
+    shared.append(click.Option(["--full"], is_flag=True, help="Print the page in full, not its first 40 lines."))
     shared.append(click.Option(["--brief"], is_flag=True, help="Print only the summary."))
     shared.append(
         click.Option(["--plot"], metavar="FILE", help="Also draw a chart: .svg, .png or .pdf; see trnspec plot.")
@@ -327,6 +340,7 @@ class EvalRequest:
         columns: The columns to print; nothing for all of them.
         sort: The column of a sweep to sort by.
         brief: Only the summary.
+        full: The page in full.
         analysis: Assumptions, sensitivities, a target, a trace.
         plot: The file of the chart; nothing for none.
         swept: The inputs and figures that have several values.
@@ -341,6 +355,7 @@ class EvalRequest:
     columns: str | None = None
     sort: str | None = None
     brief: bool = False
+    full: bool = False
     analysis: Analysis = field(factory=Analysis)
     plot: str | None = None
     swept: tuple[str, ...] = ()
@@ -404,10 +419,21 @@ def _one(request: EvalRequest, format_: str) -> None:
         from trnspec.evaluation.page import markdown_page, page
 
         if format_ == "markdown":
-            click.echo(markdown_page(evaluation, request.catalog_note, request.context, brief=request.brief), nl=False)
+            click.echo(
+                markdown_page(
+                    evaluation, request.catalog_note, request.context, brief=request.brief, full=request.full
+                ),
+                nl=False,
+            )
         else:
             blocks = page(
-                evaluation, width(), request.catalog_note, request.context, brief=request.brief, columns=request.columns
+                evaluation,
+                width(),
+                request.catalog_note,
+                request.context,
+                brief=request.brief,
+                full=request.full,
+                columns=request.columns,
             )
             show(blocks)
 

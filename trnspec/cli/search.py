@@ -215,6 +215,9 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
     group="Output",
     help="Also write the merged result to this folder.",
 )
+@click.option(
+    "--full", is_flag=True, cls=GroupedOption, group="Output", help="Print the page in full, not its first 40 lines."
+)
 @click.option("--brief", is_flag=True, cls=GroupedOption, group="Output", help="Print only the summary.")
 @format_option
 @catalog_options
@@ -224,6 +227,7 @@ def merge(
     redo: bool,
     results: FilePath | None,
     brief: bool,
+    full: bool,
     format_: str,
     **catalog: str | None,
 ) -> None:
@@ -248,7 +252,7 @@ def merge(
     kept = merged(search, _completed(search, parts) if redo else parts)
     if results is not None:
         save(search, kept, 0, search.size, results, about["catalog"])
-    _print(loaded, assumptions, lambda used: report(used, search, kept), format_, brief=brief)
+    _print(loaded, assumptions, lambda used: report(used, search, kept), format_, brief=brief, full=full)
 
 
 def _first_header(files: list[FilePath], read: Callable[[FilePath], dict[str, Any]]) -> dict[str, Any]:
@@ -302,6 +306,7 @@ def _print(
     format_: str,
     *,
     brief: bool,
+    full: bool,
 ) -> None:
     """Prints the result as the evaluator does."""
     from trnspec.cli.eval_csv import table_of
@@ -327,6 +332,6 @@ def _print(
     elif format_ == "csv":
         click.echo(csv(table_of(evaluation)), nl=False)
     elif format_ == "markdown":
-        click.echo(markdown_page(evaluation, brief=brief), nl=False)
+        click.echo(markdown_page(evaluation, brief=brief, full=full), nl=False)
     else:
-        show(page(evaluation, width(), brief=brief))
+        show(page(evaluation, width(), brief=brief, full=full))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 RESERVED = (
     *("catalog", "edition", "as_of", "overlay", "help"),
-    *("format", "format_", "table", "columns", "sort", "brief"),
+    *("format", "format_", "table", "columns", "sort", "brief", "full"),
     *("assume", "set", "use_claims", "sensitivity", "target", "vary", "trace"),
 )
 """Names that the command line uses itself."""

@@ -1,12 +1,16 @@
-"""The page of an evaluation: a summary of a few lines, then all answers, breakdowns, tables, assumptions and sources.
+"""The page of an evaluation: a first page of at most 40 lines, and the same page in full.
 
-``trnspec eval`` prints it, and ``str(evaluation)`` is the same page at 80 columns.
+The first page has a summary, the evidence, disputed and missing data, and the beginning of the tables; ``--full`` prints all
+answers, breakdowns, tables, assumptions and sources. ``trnspec eval`` prints it, and ``str(evaluation)`` is the first page
+at 80 columns.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+
+from attrs import evolve
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.measures import columns, common, edge, mark, measure, outward, predicted, printed
@@ -25,6 +29,7 @@ from trnspec.text_table import (
     in_html,
     markdown,
     padded,
+    rendered,
     table,
     wrapped,
 )
@@ -32,11 +37,13 @@ from trnspec.text_table import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.evaluation.result import Evaluation, Value
+    from trnspec.evaluation.result import Answer, Evaluation, Value
     from trnspec.evaluation.result import Table as Rows
     from trnspec.evidence import Evidence
     from trnspec.text_table import Cell
 
+LINES = 40
+"""The most lines of a first page of 80 columns."""
 WIDTH = 80
 """The width of ``str(evaluation)``."""
 BOUNDS = ">= and <= mark bounds: at least, at most; the other end is not known."
@@ -98,9 +105,10 @@ def page(
     options: Mapping[str, str] = {},
     *,
     brief: bool = False,
+    full: bool = False,
     columns: str | None = None,
 ) -> list[Block]:
-    """The page as blocks of text.
+    """The page as blocks of text: the first page, unless ``full`` or ``columns`` are given.
 
     Args:
         evaluation: The evaluation.
@@ -108,6 +116,7 @@ def page(
         catalog: What follows the edition of the catalog, such as `` in DIR``.
         options: The options that chose the catalog, for the commands of suggestions.
         brief: Only the summary.
+        full: All sections.
         columns: The columns to print of the tables that have them, separated by commas; all of them when left out.
 
     Raises:
@@ -117,6 +126,8 @@ def page(
     blocks: list[Block] = ["\n".join([head, *_summary(evaluation, width)])]
     if brief:
         return blocks
+    if not full and columns is None:
+        return _first_page(evaluation, head, width, catalog, options)
     for heading, block in _sections(evaluation, width, options):
         if heading:
             blocks.append(Heading(wrapped("", heading, width)))
@@ -129,19 +140,30 @@ def page(
 
 
 def markdown_page(
-    evaluation: Evaluation, catalog: str = "", options: Mapping[str, str] = {}, *, brief: bool = False
+    evaluation: Evaluation,
+    catalog: str = "",
+    options: Mapping[str, str] = {},
+    *,
+    brief: bool = False,
+    full: bool = False,
 ) -> str:
-    """The same page in Markdown."""
+    """The same page in Markdown, whose first page has no limit of lines."""
     lines = [f"## {escape(f'{evaluation.evaluator}: {evaluation.title}')}\n"]
     lines += [*(f"- {name}: {text}" for name, text, *_ in summary_items(evaluation)), ""]
     if brief:
         return "\n".join(lines)
-    for heading, block in _sections(evaluation, None, options):
+    if full:
+        sections = list(_sections(evaluation, None, options))
+    else:
+        rows = [*_evidence_lines(evaluation), *_uncertain(evaluation), ("more", _rest(evaluation))]
+        lines[-1:] = [*(f"- {name}: {text}" for name, text in rows), ""]
+        sections = [_beginning(*section) for section in _first_sections(evaluation, None, options)]
+    for heading, block in sections:
         if heading:
             lines.append(f"### {heading}\n")
         lines.append(markdown(block) if isinstance(block, Table) else f"{block}\n")
     inputs = _inputs(evaluation)
-    if inputs:
+    if inputs and full:
         lines += ["### Inputs\n", f"{', '.join(f'{n} `{v}`' for n, v in inputs.items())}\n"]
     lines.append(f"Catalog: {_edition(evaluation)}{catalog}.\n")
     return "\n".join(lines)
@@ -191,7 +213,11 @@ def _summary(evaluation: Evaluation, width: int) -> list[str]:
 
     The sections that follow have the full texts.
     """
-    items = summary_items(evaluation)
+    return _lines_of(summary_items(evaluation), width)
+
+
+def _lines_of(items: Sequence[tuple[str, ...]], width: int) -> list[str]:
+    """A line for each name, with the first of its texts that fits."""
     size = max((columns_of(name) for name, *_ in items), default=0)
     lines = []
     for name, *texts in items:
@@ -306,6 +332,116 @@ def _evidence_details(evidence: Evidence) -> Iterator[tuple[str, str]]:
         yield "errors of all rows", evidence.page
 
 
+# The first page.
+
+
+def _first_page(evaluation: Evaluation, head: str, width: int, catalog: str, options: Mapping[str, str]) -> list[Block]:
+    """The summary, what could change the answer, and as many of the first sections as fit in :data:`LINES` lines."""
+    blocks: list[Block] = ["\n".join([head, *_summary(evaluation, width)])]
+    if uncertain := [*_evidence_lines(evaluation), *_uncertain(evaluation)]:
+        size = max(columns_of(name) for name, _ in uncertain)
+        lines = [line for name, text in uncertain for line in _hanging(f"  {padded(name, size)}  ", text, width)]
+        blocks.append("\n".join(lines if len(lines) <= _MOST_UNCERTAIN else _lines_of(uncertain, width)))
+    rest = [wrapped("more     ", _rest(evaluation), width), wrapped("catalog  ", _edition(evaluation) + catalog, width)]
+    if any(m in (">=", "<=") for t in evaluation.tables if t.first_rows for m in _marks(evaluation, t).values()):
+        rest = [wrapped("", BOUNDS, width), *rest]
+    end = "\n".join(rest)
+    for heading, block, rows in _first_sections(evaluation, width, options):
+        least = min(rows, 2, len(block.rows)) if isinstance(block, Table) else rows
+        for shown in range(rows, least - 1, -1):
+            title, part = _beginning(heading, block, shown)
+            added = [*blocks, Heading(wrapped("", title, width)), part]
+            if len(rendered([*added, end], width).splitlines()) <= LINES:
+                blocks = added
+                break
+    return [*blocks, end]
+
+
+def _hanging(head: str, text: str, width: int) -> list[str]:
+    """A text after a name, its further lines indented."""
+    return wrapped(head, text, width).splitlines()
+
+
+def _beginning(heading: str, block: Block, rows: int) -> tuple[str, Block]:
+    """A section with the first rows of its table, whose heading states how many there are."""
+    if not isinstance(block, Table) or len(block.rows) <= rows:
+        return heading, block
+    return f"{heading} (first {rows} of {len(block.rows)} rows)", evolve(block, rows=block.rows[:rows])
+
+
+def _first_sections(
+    evaluation: Evaluation, width: int | None, options: Mapping[str, str]
+) -> Iterator[tuple[str, Block, int]]:
+    """The sections of a first page, the most important first: heading, block, and the most rows to show."""
+    for each in sorted(evaluation.tables, key=lambda table: -table.first_rows):
+        if each.first_rows and each.rows:
+            yield escape(each.title[:1].upper() + each.title[1:]), table_of(evaluation, each), each.first_rows
+    for heading, text in _commands(evaluation, options):
+        yield heading, f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width)), 1
+    for name in list(dict.fromkeys(p.of for p in evaluation.parts))[:1]:
+        parts = sorted((p for p in evaluation.parts if p.value), key=lambda p: -abs(p.value))
+        breakdown = _breakdown(evolve(evaluation, parts=tuple(parts)), name, notes=False)
+        yield f"{label(name)[:1].upper()}{label(name)[1:]} breakdown, largest first", breakdown, len(breakdown.rows)
+    others = _not_summarized(evaluation)
+    if others:
+        notes = [a.note if len(a.note) <= 2 * _BAR else "" for a in others]
+        answers = tuple(evolve(a, note=note) for a, note in zip(others, notes, strict=True))
+        yield "Other answers", _answers(evolve(evaluation, answers=answers)), len(answers)
+
+
+def _not_summarized(evaluation: Evaluation) -> list[Answer]:
+    """The answers that no line of the summary has."""
+    named = {name for name, *_ in summary_items(evaluation)}
+    details = _DETAILS if named & {"fits", "memory"} else ()
+    return [
+        a for a in evaluation.answers
+        if a.unit != _COMMAND and a.name not in details and not named & {label(a.name), _SYNONYMS.get(label(a.name), "")}
+    ]  # fmt: skip
+
+
+def _evidence_lines(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """The nearest measured row, and the mean error of the calibration."""
+    details = dict(_evidence_details(evaluation.evidence)) if evaluation.evidence is not None else {}
+    return [(name, escape(details[name])) for name in ("nearest row", "mean error") if name in details]
+
+
+_MOST_UNCERTAIN = 12
+"""The most lines of evidence, disputed figures and missing data on a first page."""
+
+
+def _uncertain(evaluation: Evaluation) -> list[tuple[str, str]]:
+    """Disputed catalog figures, and the assumptions that stand for missing data, a line each."""
+    rows = []
+    for figure in evaluation.figures_used:
+        if disputed := [c for c in figure.conflicting if _DISPUTED.search(c)]:
+            text = f"{figure.of} {figure.at}: {figure.says} or {' or '.join(_DISPUTED.sub('', c) for c in disputed)}"
+            rows.append(("disputed", escape(text)))
+    rows += [
+        (label(a.name), escape(f"{a.value}: {a.why}" if a.why else a.value)) for a in evaluation.assumptions if a.first
+    ]
+    more = len(rows) - _MOST_UNCERTAIN
+    if more > 0:
+        rows[_MOST_UNCERTAIN - 1 :] = [("more", f"{more + 1} other disputed figures and assumptions: --full")]
+    return rows
+
+
+_DISPUTED = re.compile(r", unresolved\b")
+
+
+def _rest(evaluation: Evaluation) -> str:
+    """The line that names what ``--full`` adds."""
+    counts = {
+        "answers": len(evaluation.answers),
+        "breakdowns": len({p.of for p in evaluation.parts}),
+        "tables": len(evaluation.tables),
+        "assumptions": len(evaluation.assumptions),
+        "catalog figures": len(evaluation.figures_used),
+        "commands": len(list(_commands(evaluation, {}))),
+    }
+    named = (f"{n} {name if n > 1 else name.removesuffix('s')}" for name, n in counts.items() if n)
+    return f"--full: {', '.join(named)}, inputs"
+
+
 # The details.
 
 
@@ -382,7 +518,7 @@ def _answers(evaluation: Evaluation) -> Table:
     return _without_empty(heads, rows, 2)
 
 
-def _breakdown(evaluation: Evaluation, name: str) -> Table:
+def _breakdown(evaluation: Evaluation, name: str, *, notes: bool = True) -> Table:
     unit = evaluation.answer(name).unit
     parts = [p for p in evaluation.parts if p.of == name]
     # Shares are of the sum of sizes: a part that subtracts has a share too, and none is above 100 %.
@@ -392,7 +528,15 @@ def _breakdown(evaluation: Evaluation, name: str) -> Table:
     for part in parts:
         share = abs(part.value) / total if total else 0.0
         value = _number(part.value, unit, within)
-        rows.append((escape(label(part.name)), value, f"{share:.1%}", "#" * round(_BAR * share), escape(part.note)))
+        rows.append(
+            (
+                escape(label(part.name)),
+                value,
+                f"{share:.1%}",
+                "#" * round(_BAR * share),
+                escape(part.note) if notes else "",
+            )
+        )
     heads = [
         Column("part", wrap=True),
         Column(_with_unit("value", within), right=True, keep=True),

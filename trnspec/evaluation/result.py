@@ -93,11 +93,13 @@ class Assumption:
         name: In snake case: ``attention_flops``.
         value: As text, with its unit.
         why: Where it comes from: the caller, a default, a calibration, a published figure.
+        first: Whether the first page has it, as it stands for missing data; plain data has no such key.
     """
 
     name: str
     value: str
     why: str = ""
+    first: bool = False
 
     __repr__ = short_repr
 
@@ -112,6 +114,8 @@ class Table:
         rows: One value per column; ``None`` for an empty cell.
         units: One unit per column, empty for none.
         kind: The kind of evidence of the rows, where it is not that of the answers.
+        first_rows: The most rows on the first page, where tables with more rows come first; 0 for a table that only the page
+            in full has. Plain data has no such key.
     """
 
     title: str
@@ -119,6 +123,7 @@ class Table:
     rows: tuple[tuple[Value | None, ...], ...]
     units: tuple[str, ...] = ()
     kind: Kind = ""
+    first_rows: int = 5
 
     __repr__ = short_repr
 
@@ -270,7 +275,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as plain data, for JSON; ``rows`` only where there are some."""
-        data = attrs.asdict(self)
+        data = attrs.asdict(self, filter=lambda attribute, _: attribute.name not in _PAGE_ONLY)
         if not self.rows:
             del data["rows"]
         return data
@@ -287,6 +292,9 @@ class Evaluation:
             values["evidence"] = Evidence.from_dict(evidence)
         return cls(**values, rows=tuple(data.get("rows", ())))
 
+
+_PAGE_ONLY = ("first", "first_rows")
+"""Fields that only choose what the first page has."""
 
 _ROWS: dict[str, Any] = {
     "answers": Answer,

@@ -104,7 +104,7 @@ def elasticities(
 def table(rows: tuple[Elasticity, ...], answer: str) -> Table:
     """The elasticities of an answer as a table of an evaluation."""
     cells = tuple((str(r.path), "" if (f := r.path.figure) is None else f.value.text, r.value, r.note) for r in rows)
-    return Table(title(answer), COLUMNS, cells)
+    return Table(title(answer), COLUMNS, cells, first_rows=10)
 
 
 def title(answer: str) -> str:

@@ -514,4 +514,5 @@ def _table(setup: Setup, serving: Serving, most: int) -> Table:
         ("batch", *names, "memory"),
         tuple(rows),
         ("", "s", "s", "tokens/s", "tokens/s", "B"),
+        first_rows=0,
     )

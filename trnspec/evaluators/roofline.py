@@ -349,7 +349,7 @@ def _ridges(catalog: Catalog, system: Hardware) -> Table:
         cells = (cell for rate in rates for cell in ((rate, rate / bandwidth) if rate else (None, None)))
         rows.append((dtype, *cells))
     columns = ("dtype", "peak", "peak_ridge", "matmul", "matmul_ridge", "sparse", "sparse_ridge")
-    return Table(f"Ridge points of {system.chip}", columns, tuple(rows), ("", *("FLOP/s", "FLOP/B") * 3))
+    return Table(f"Ridge points of {system.chip}", columns, tuple(rows), ("", *("FLOP/s", "FLOP/B") * 3), first_rows=0)
 
 
 def _figures_used(catalog: Catalog, system: Hardware, dtype: str, *, sparse: bool) -> tuple[UsedFigure, ...]:

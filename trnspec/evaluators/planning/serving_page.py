@@ -106,7 +106,7 @@ def page(
         tables.append(_table("Best plan of each kind of evidence", OF_KINDS, of_kinds))
     if priced := tuple(_purchases(catalog, q, ranked, lengths)):
         units = tuple("USD" if name in ("hourly", "million_tokens") else "" for name in PURCHASES)
-        tables.append(Table("Cost by price", PURCHASES, priced, units))
+        tables.append(Table("Cost by price", PURCHASES, priced, units, first_rows=0))
     evidence = with_nearest_row(catalog, best)
     return Evaluation(
         evaluator="plan-serve",
@@ -131,7 +131,7 @@ def _table(title: str, names: Iterable[str], rows: Sequence[Mapping[str, Value |
     at = others.index("tp") + 1
     columns = (*others[:at], *differ, *others[at:])
     cells = tuple(tuple(row[name] for name in columns) for row in rows)
-    return Table(title, columns, cells, tuple(COLUMNS[name] for name in columns))
+    return Table(title, columns, cells, tuple(COLUMNS[name] for name in columns), first_rows=4)
 
 
 def simulated(plan: FleetPlan, percentile: float, lengths: Lengths) -> tuple[float, float]:
@@ -396,7 +396,9 @@ def _curve(plan: FleetPlan, limits: Limits) -> Table:
         times = [f(p) for p in (50.0, limits.percentile) for f in (state.ttft, state.tpot)]
         rows.append((state.rate, 100.0 * share, times[0], times[2], times[1], times[3], limits.met(state)))
     names = ("rate", "utilization", "median_ttft", "ttft", "median_tpot", "tpot", "within_limits")
-    return Table("Percentiles by request rate of the fleet", names, tuple(rows), ("", "%", "s", "s", "s", "s", ""))
+    return Table(
+        "Percentiles by request rate of the fleet", names, tuple(rows), ("", "%", "s", "s", "s", "s", ""), first_rows=3
+    )
 
 
 def _assumptions(
@@ -424,12 +426,12 @@ def _assumptions(
     if q.draft is not None:
         yield Assumption("acceptance", f"{q.acceptance:g}", "probability that a draft token is accepted")
     if not best.powers:
-        yield Assumption("energy", "unknown", "no power of the chip is published")
+        yield Assumption("energy", "unknown", "no power of the chip is published", first=True)
     if not best.rents:
-        yield Assumption("cost", "unknown", "the catalog has no price of this server; give price")
+        yield Assumption("cost", "unknown", "the catalog has no price of this server; give price", first=True)
     yield Assumption("excluded", "not counted", "load balancers, idle time, start-up, data transfer, taxes, failures")
     for on, why in rejected:
-        yield Assumption("no_plan", on, why)
+        yield Assumption("no_plan", on, why, first=True)
 
 
 def _figures_used(plan: FleetPlan) -> tuple[UsedFigure, ...]:

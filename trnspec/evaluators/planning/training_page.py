@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent
@@ -90,14 +92,17 @@ def page(
     shown = listed(ranked, question.top, lambda plan: plan.on.partition("*")[0])
     kinds = best_of_kinds(ranked)
     tables = [
-        _table("Plans", COLUMNS, [rows[at] for at, plan in enumerate(ranked) if any(plan is one for one in shown)])
+        evolve(
+            _table("Plans", COLUMNS, [rows[at] for at, plan in enumerate(ranked) if any(plan is one for one in shown)]),
+            first_rows=4,
+        )
     ]
     if len(kinds) > 1:
         units = {name: COLUMNS[name] for name in OF_KINDS}
         chosen = [row for plan in kinds for other, row in zip(ranked, rows, strict=True) if other is plan]
-        tables.append(_table("Best plan of each kind of evidence", units, chosen))
+        tables.append(evolve(_table("Best plan of each kind of evidence", units, chosen), first_rows=3))
     if priced := list(_purchases(catalog, question, ranked)):
-        tables.append(_table("Run cost by price", PURCHASES, priced))
+        tables.append(evolve(_table("Run cost by price", PURCHASES, priced), first_rows=0))
     return Evaluation(
         evaluator="plan-train",
         title=f"{suffixed(goals.tokens)} tokens of {question.model} on {best.on}: {best_of(len(ranked))}",
@@ -285,16 +290,16 @@ def _assumptions(
         yield Assumption("counts", "runs of up to a year", "no input deadline or count; longer runs are not listed")
     yield Assumption("scaling", "a step takes the same time all along", "no stragglers, no warm-up, no evaluation")
     if best.rent is None:
-        yield Assumption("cost", "unknown", "the catalog has no price of this server; give price")
+        yield Assumption("cost", "unknown", "the catalog has no price of this server; give price", first=True)
     unpowered = dict.fromkeys(plan.chip for plan in (best, *ranked) if plan.energy is None)
     if unpowered:
-        yield Assumption("energy", f"unknown: {', '.join(unpowered)}", "no power of the chip is published")
+        yield Assumption("energy", f"unknown: {', '.join(unpowered)}", "no power of the chip is published", first=True)
     types = {plan.rent.type for plan in ranked if plan.rent is not None}
     if len(types - {""}) > 1:
         yield Assumption("prices", ", ".join(sorted(types)), "costs of different ways to buy; price_type compares one")
     yield Assumption("excluded", "not counted", "storage, data transfer, taxes, idle and start-up time")
     for on, error in rejected:
-        yield Assumption("no_plan", on, str(error))
+        yield Assumption("no_plan", on, str(error), first=True)
 
 
 def _reliability(best: Plan, q: PlanTrainingQuestion) -> Iterator[Assumption]:
@@ -307,7 +312,7 @@ def _reliability(best: Plan, q: PlanTrainingQuestion) -> Iterator[Assumption]:
         why = source
     else:
         why = f"not published for {best.chip}; that of H100 is used: {source}"
-    yield Assumption("mtbf", f"{per_chip:,.0f} h per chip", why)
+    yield Assumption("mtbf", f"{per_chip:,.0f} h per chip", why, first="not published" in why)
     yield Assumption("restart", q.restart, "from a failure to the first repeated step")
     if q.spares is None and q.repair is None:
         yield Assumption("spares", "none rented", "a failed server is replaced at once; give repair or spares")
@@ -315,7 +320,9 @@ def _reliability(best: Plan, q: PlanTrainingQuestion) -> Iterator[Assumption]:
         away = f"with 95 % no more servers are away for {q.repair} each; each failure is that of a server"
         yield Assumption("spares", f"{best.spares:.3g} of the servers", away)
     if not best.run.checkpoint:
-        yield Assumption("checkpoints", "take no time", "no rate of storage is published; give checkpoint_rate")
+        yield Assumption(
+            "checkpoints", "take no time", "no rate of storage is published; give checkpoint_rate", first=True
+        )
     elif q.checkpoint_rate is None:
         yield Assumption("checkpoint_rate", "block storage of all servers", "published; work stops meanwhile")
 

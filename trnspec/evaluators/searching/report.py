@@ -136,10 +136,10 @@ def _assumptions(catalog: Catalog, search: Search, kept: Selected, first: Listed
     if "calibration" in of:
         yield of["calibration"]
     why = "errors of the model favor the layouts it underestimates"
-    yield Assumption("selection", f"{_superlative(search.selection.goal)} of {kept.evaluated:,}", why)
+    yield Assumption("selection", f"{_superlative(search.selection.goal)} of {kept.evaluated:,}", why, first=True)
     if kept.evaluated < search.size:
         yield Assumption(
-            "interrupted", f"{kept.evaluated:,} of {search.size:,} {what}", "the others were not evaluated"
+            "interrupted", f"{kept.evaluated:,} of {search.size:,} {what}", "the others were not evaluated", first=True
         )
     if q.of == "training":
         yield Assumption("degrees", EVALUATED, "the layouts that are evaluated, where no degree is given")
@@ -157,7 +157,8 @@ def _assumptions(catalog: Catalog, search: Search, kept: Selected, first: Listed
         yield from (of[name] for name in ("reserve", "routing", "idle_ranks") if name in of)
     price = rent(catalog, first.system, type=q.price_type, region=q.region, price=q.price)
     if "usd" in first.values and price is not None:
-        yield Assumption("price", *str(price).split(": ", 1))
+        text, _, why = str(price).partition(": ")
+        yield Assumption("price", text, why)
     if any(g.name == "energy" for g in (search.selection.goal, *search.selection.front)):
         yield Assumption("energy", "maximum power of all chips", "without hosts, network and cooling")
 
@@ -210,5 +211,9 @@ def _comparison(goal: Goal, mode: str, first: Listed, second: Listed) -> Iterato
     changed.append(("total", total[0], total[1], total[0] - total[1]))
     about = base.replace("_", " ")
     yield Table(
-        f"First and second: {about}", ("part", "first", "second", "difference"), tuple(changed), ("", "s", "s", "s")
+        f"First and second: {about}",
+        ("part", "first", "second", "difference"),
+        tuple(changed),
+        ("", "s", "s", "s"),
+        first_rows=3,
     )

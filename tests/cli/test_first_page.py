@@ -1,0 +1,52 @@
+"""First pages of evaluations: the examples of the manual have at most 40 lines of 80 columns."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from tests.support.programs import ROOT, Here
+from trnspec.evaluation.page import LINES
+
+_COMMAND = re.compile(r"^(?:\$ )?trnspec ((?:eval|search|plan) (?:.*\\\n)*.*)$", re.MULTILINE)
+_OTHER = re.compile(
+    r"--(?:format|part|results|catalog|data|dask|workers|overlay|help|trace|plot)|\.\.\.|merge|acme|larch|no-such|[<>|#]"
+    r"|p5\.|trn2.48xlarge\.memory\.bandwidth"
+)
+"""Commands that need files or plugins, or that print no page."""
+
+
+def examples() -> list[str]:
+    """The commands of the manual that print the page of an evaluation."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    found = (m.replace("\\\n", " ") for p in pages for m in _COMMAND.findall(p.read_text(encoding="utf-8")))
+    return list(dict.fromkeys(" ".join(c.replace("--brief", "").split()) for c in found if not _OTHER.search(c)))
+
+
+def test_examples_are_found() -> None:
+    assert {"eval", "search", "plan"} == {example.split()[0] for example in examples()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", examples())
+def test_a_first_page_fits(example, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    done = Here(tmp_path, monkeypatch, capsys)(*shlex.split(example))
+    lines = done.out.splitlines()
+
+    assert done.status in (0, 1)
+    assert len(lines) <= LINES
+    assert max(map(len, lines), default=0) <= 80
+
+
+def test_full_has_more(tmp_path, monkeypatch, capsys) -> None:
+    """What the first page leaves out; it begins with the same summary."""
+    here = Here(tmp_path, monkeypatch, capsys)
+    first = here("eval", "roofline", "--on", "trainium2").out
+    full = here("eval", "roofline", "--on", "trainium2", "--full").out
+
+    assert "Assumptions" in full.splitlines()
+    assert "Assumptions" not in first.splitlines()
+    assert first.partition("\n\n")[0] == full.partition("\n\n")[0]
