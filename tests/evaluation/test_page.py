@@ -8,8 +8,9 @@ from tests.support.engine import everything
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
 from trnspec.errors import UsageError
-from trnspec.evaluation.page import BOUNDS, bottleneck_label, label, markdown_page, page, shortened
+from trnspec.evaluation.page import BOUNDS, markdown_page, page
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
+from trnspec.evaluation.summary import bottleneck_label, label, shortened
 from trnspec.evidence import UsedFigure
 from trnspec.text_table import Heading, lines, rendered
 from trnspec.text_table import Table as TextTable

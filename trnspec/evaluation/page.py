@@ -15,6 +15,24 @@ from attrs import evolve
 from trnspec.errors import UsageError
 from trnspec.evaluation.measures import columns, common, edge, mark, measure, outward, predicted, printed
 from trnspec.evaluation.suggestion import command
+from trnspec.evaluation.summary import (
+    BAR,
+    COMMAND,
+    MOST_UNCERTAIN,
+    SYNONYMS,
+    bottleneck_label,
+    evidence_details,
+    evidence_lines,
+    evidence_text,
+    hanging,
+    is_number,
+    label,
+    lines_of,
+    not_summarized,
+    summary_items,
+    summary_lines,
+    uncertain,
+)
 from trnspec.evidence import PREDICTED
 from trnspec.text_table import (
     Block,
@@ -37,9 +55,8 @@ from trnspec.text_table import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.evaluation.result import Answer, Evaluation, Value
+    from trnspec.evaluation.result import Evaluation, Value
     from trnspec.evaluation.result import Table as Rows
-    from trnspec.evidence import Evidence
     from trnspec.text_table import Cell
 
 LINES = 40
@@ -49,23 +66,8 @@ WIDTH = 80
 BOUNDS = ">= and <= mark bounds: at least, at most; the other end is not known."
 IDEAL = "Without a calibration the result is ideal (no losses): lower bounds on time, upper bounds on throughput."
 
-_BAR = 20
 _AGREES = re.compile(r", agrees\b")
-_COMMAND = "sh"
-"""The unit of an answer that is a command."""
 _JSON = "--format json"
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
-_UPPER_CASE = {
-    "mfu": "MFU",
-    "hfu": "HFU",
-    "ttft": "TTFT",
-    "tpot": "TPOT",
-    "kv": "KV",
-    "mtbf": "MTBF",
-    "hbm": "HBM",
-    "flops": "FLOPs",
-}
-_SYNONYMS = {"time to first token": "TTFT", "time per output token": "TPOT"}
 _SHORT = {
     "ttft": "time_to_first_token",
     "tpot": "time_per_output_token",
@@ -73,29 +75,6 @@ _SHORT = {
     "usd": "million_tokens",
 }
 """Names of columns by the answers that they have the values of."""
-_SUMMARY_ENTRIES = 6
-_SUMMARY_ANSWERS = 3
-_MAIN = (
-    *("run_time", "run_cost", "in_time", "step_time", "mfu"),
-    *("time_to_first_token", "time_per_output_token", "million_tokens", "throughput"),
-)
-"""The answers that a summary prefers, whatever their order."""
-_REMARKS = ("likely_tpot", "by_computed_times", "goals", "alternative")
-"""The other answers that a summary has."""
-_DETAILS = ("memory", "total", "capacity", "fits")
-"""The answers that the line ``fits`` of a summary combines."""
-
-
-def label(name: str) -> str:
-    """A name for people: ``step_time`` is ``step time``, ``mfu`` is ``MFU``; a path of a figure stays as it is."""
-    if "." in name:
-        return name
-    return " ".join(_UPPER_CASE.get(word, word) for word in name.split("_"))
-
-
-def is_number(value: Value | None) -> bool:
-    """True of an integer or a float; a truth value is neither."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def page(
@@ -123,7 +102,7 @@ def page(
         UsageError: No table has any of the columns.
     """
     head = wrapped("", escape(f"{evaluation.evaluator}: {evaluation.title}"), width)
-    blocks: list[Block] = ["\n".join([head, *_summary(evaluation, width)])]
+    blocks: list[Block] = ["\n".join([head, *summary_lines(evaluation, width)])]
     if brief:
         return blocks
     if not full and columns is None:
@@ -155,7 +134,7 @@ def markdown_page(
     if full:
         sections = list(_sections(evaluation, None, options))
     else:
-        rows = [*_evidence_lines(evaluation), *_uncertain(evaluation), ("more", _rest(evaluation))]
+        rows = [*evidence_lines(evaluation), *uncertain(evaluation), ("more", _rest(evaluation))]
         lines[-1:] = [*(f"- {name}: {text}" for name, text in rows), ""]
         sections = [_beginning(*section) for section in _first_sections(evaluation, None, options)]
     for heading, block in sections:
@@ -205,143 +184,16 @@ def _only(blocks: Sequence[Block], columns: str) -> list[Block]:
     return chosen
 
 
-# The summary.
-
-
-def _summary(evaluation: Evaluation, width: int) -> list[str]:
-    """At most six lines: the kind of evidence, main answers, whether it fits, and the bottleneck, one line each.
-
-    The sections that follow have the full texts.
-    """
-    return _lines_of(summary_items(evaluation), width)
-
-
-def _lines_of(items: Sequence[tuple[str, ...]], width: int) -> list[str]:
-    """A line for each name, with the first of its texts that fits."""
-    size = max((columns_of(name) for name, *_ in items), default=0)
-    lines = []
-    for name, *texts in items:
-        head = f"  {padded(name, size)}  "
-        available = width - columns_of(head)
-        fitting = next((text for text in texts if columns_of(text) <= available), texts[-1])
-        lines.append(head + shortened(fitting, available))
-    return lines
-
-
-_CLAUSE = re.compile(r"[;:,.] ")
-_INTERVAL = re.compile(r"( [^\d\[\]]+) \[[^\[\]]*\]\1\b")
-"""An interval after its value, with the unit of both: the second part of ``~8.9 M USD [5.0, 19.5] M USD``."""
-_OPENED = re.compile(r" *[(\[][^()\[\]]*\Z")
-"""A bracket at the end of a text that is not closed."""
-_SHARE = re.compile(r" \([^()]*%[^()]*\)\Z")
-
-
-def shortened(text: str, size: int) -> str:
-    """The longest beginning of a text that fits in some columns and ends with a clause, or else with a word.
-
-    Intervals are left out first, no text ends within brackets, and a clause that fills less than half of the columns says too
-    little. A share in parentheses at the end of a sentence is kept: ``compute-bound: all layers (69 %)`` becomes
-    ``compute-bound (69 %)``.
-    """
-    if columns_of(text) > size:
-        text = _INTERVAL.sub(r"\1", text)
-    if columns_of(text) <= size:
-        return text
-    first = text.partition("; ")[0]
-    share = _SHARE.search(first)
-    whole, tail = (first, "") if share is None else (first[: share.start()], share[0])
-    ends = [len(first) - len(tail), *reversed([m.start() for m in _CLAUSE.finditer(whole)])]
-    for end in ends:
-        short = _OPENED.sub("", whole[:end]) + tail
-        if columns_of(short) <= size and (tail or columns_of(short) >= size / 2):
-            return short
-    return _OPENED.sub("", wrapped("", whole, size).partition("\n")[0])
-
-
-def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
-    """For each line its name and its text, followed by shorter texts for where that does not fit."""
-    numbers = [a for a in evaluation.answers if is_number(a.value)]
-    preferred = [a for name in _MAIN for a in numbers if a.name == name]
-    others = [a for a in numbers if a not in preferred and a.name not in _DETAILS]
-    chosen = [*preferred, *(others if not preferred else ())][:_SUMMARY_ANSWERS]
-    chosen = chosen or numbers[:_SUMMARY_ANSWERS]
-    items: list[tuple[str, ...]] = []
-    for answer in chosen:
-        shown = printed(answer)
-        note = f" ({answer.note})" if answer.note and len(answer.note) <= _BAR else ""
-        ends = f" {shown.interval}" if shown.interval else ""
-        texts = (f"{shown.value}{ends}{note}", f"{shown.value}{ends}", shown.value)
-        name = label(answer.name)
-        items.append((_SYNONYMS.get(name, name), *map(escape, texts)))
-    remarks = [a for name in _REMARKS for a in evaluation.answers if a.name == name]
-    items += [(label(a.name), escape(printed(a).value if is_number(a.value) else str(a.value))) for a in remarks]
-    fits = _fits(evaluation)
-    items += [fits] if fits else []
-    if evaluation.bottleneck:
-        items.append((bottleneck_label(evaluation).lower(), escape(evaluation.bottleneck)))
-    evidence = _evidence(evaluation)
-    items = [("evidence", escape(evidence)), *items] if evidence else items
-    return items[:_SUMMARY_ENTRIES]
-
-
-def bottleneck_label(evaluation: Evaluation) -> str:
-    """``Bottleneck``, or ``Largest part`` where the limit named takes no more than half."""
-    percent = _PERCENT.search(evaluation.bottleneck)
-    if percent is not None:
-        return "Bottleneck" if float(percent[1]) > 50 else "Largest part"
-    first = evaluation.parts[0].of if evaluation.parts else ""
-    sizes = [abs(p.value) for p in evaluation.parts if p.of == first]
-    return "Largest part" if sum(sizes) and max(sizes) <= sum(sizes) / 2 else "Bottleneck"
-
-
-def _fits(evaluation: Evaluation) -> tuple[str, str] | None:
-    answers = {a.name: a for a in evaluation.answers}
-    used, capacity = answers.get("memory") or answers.get("total"), answers.get("capacity")
-    of = f"{measure(used.value, used.unit)} of {measure(capacity.value, capacity.unit)} per rank" if (
-        used is not None and capacity is not None and is_number(used.value) and is_number(capacity.value)
-    ) else ""  # fmt: skip
-    fits = answers.get("fits")
-    if fits is not None:
-        return "fits", measure(fits.value) + (f", {of}" if of else "")
-    return ("memory", of) if of else None
-
-
-def _evidence(evaluation: Evaluation) -> str:
-    evidence = evaluation.evidence
-    if evidence is not None:
-        return f"{evidence.kind}: {evidence.reason}"
-    for assumption in evaluation.assumptions:
-        if assumption.name == "calibration":
-            return f"{assumption.value}: {assumption.why}" if assumption.why else assumption.value
-    if evaluation.inputs.get("calibration") == "none":
-        return "ideal (no losses): lower bound on time, upper bound on throughput"
-    return ""
-
-
-def _evidence_details(evidence: Evidence) -> Iterator[tuple[str, str]]:
-    """What the calibration of an evaluation was fitted on, and how far it is off there."""
-    if not evidence.calibration:
-        return
-    about = [f"{evidence.rows:,} rows", evidence.chip, evidence.framework or evidence.software, evidence.era]
-    yield "fitted on", ", ".join(filter(None, about))
-    if evidence.nearest is not None:
-        yield "nearest row", str(evidence.nearest)
-    if evidence.errors:
-        yield "mean error", "; ".join(map(str, evidence.errors))
-    if evidence.page:
-        yield "errors of all rows", evidence.page
-
-
 # The first page.
 
 
 def _first_page(evaluation: Evaluation, head: str, width: int, catalog: str, options: Mapping[str, str]) -> list[Block]:
     """The summary, what could change the answer, and as many of the first sections as fit in :data:`LINES` lines."""
-    blocks: list[Block] = ["\n".join([head, *_summary(evaluation, width)])]
-    if uncertain := [*_evidence_lines(evaluation), *_uncertain(evaluation)]:
-        size = max(columns_of(name) for name, _ in uncertain)
-        lines = [line for name, text in uncertain for line in _hanging(f"  {padded(name, size)}  ", text, width)]
-        blocks.append("\n".join(lines if len(lines) <= _MOST_UNCERTAIN else _lines_of(uncertain, width)))
+    blocks: list[Block] = ["\n".join([head, *summary_lines(evaluation, width)])]
+    if notes := [*evidence_lines(evaluation), *uncertain(evaluation)]:
+        size = max(columns_of(name) for name, _ in notes)
+        lines = [line for name, text in notes for line in hanging(f"  {padded(name, size)}  ", text, width)]
+        blocks.append("\n".join(lines if len(lines) <= MOST_UNCERTAIN else lines_of(notes, width)))
     rest = [wrapped("more     ", _rest(evaluation), width), wrapped("catalog  ", _edition(evaluation) + catalog, width)]
     if any(m in (">=", "<=") for t in evaluation.tables if t.first_rows for m in _marks(evaluation, t).values()):
         rest = [wrapped("", BOUNDS, width), *rest]
@@ -355,11 +207,6 @@ def _first_page(evaluation: Evaluation, head: str, width: int, catalog: str, opt
                 blocks = added
                 break
     return [*blocks, end]
-
-
-def _hanging(head: str, text: str, width: int) -> list[str]:
-    """A text after a name, its further lines indented."""
-    return wrapped(head, text, width).splitlines()
 
 
 def _beginning(heading: str, block: Block, rows: int) -> tuple[str, Block]:
@@ -382,50 +229,11 @@ def _first_sections(
         parts = sorted((p for p in evaluation.parts if p.value), key=lambda p: -abs(p.value))
         breakdown = _breakdown(evolve(evaluation, parts=tuple(parts)), name, notes=False)
         yield f"{label(name)[:1].upper()}{label(name)[1:]} breakdown, largest first", breakdown, len(breakdown.rows)
-    others = _not_summarized(evaluation)
+    others = not_summarized(evaluation)
     if others:
-        notes = [a.note if len(a.note) <= 2 * _BAR else "" for a in others]
+        notes = [a.note if len(a.note) <= 2 * BAR else "" for a in others]
         answers = tuple(evolve(a, note=note) for a, note in zip(others, notes, strict=True))
         yield "Other answers", _answers(evolve(evaluation, answers=answers)), len(answers)
-
-
-def _not_summarized(evaluation: Evaluation) -> list[Answer]:
-    """The answers that no line of the summary has."""
-    named = {name for name, *_ in summary_items(evaluation)}
-    details = _DETAILS if named & {"fits", "memory"} else ()
-    return [
-        a for a in evaluation.answers
-        if a.unit != _COMMAND and a.name not in details and not named & {label(a.name), _SYNONYMS.get(label(a.name), "")}
-    ]  # fmt: skip
-
-
-def _evidence_lines(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """The nearest measured row, and the mean error of the calibration."""
-    details = dict(_evidence_details(evaluation.evidence)) if evaluation.evidence is not None else {}
-    return [(name, escape(details[name])) for name in ("nearest row", "mean error") if name in details]
-
-
-_MOST_UNCERTAIN = 12
-"""The most lines of evidence, disputed figures and missing data on a first page."""
-
-
-def _uncertain(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """Disputed catalog figures, and the assumptions that stand for missing data, a line each."""
-    rows = []
-    for figure in evaluation.figures_used:
-        if disputed := [c for c in figure.conflicting if _DISPUTED.search(c)]:
-            text = f"{figure.of} {figure.at}: {figure.says} or {' or '.join(_DISPUTED.sub('', c) for c in disputed)}"
-            rows.append(("disputed", escape(text)))
-    rows += [
-        (label(a.name), escape(f"{a.value}: {a.why}" if a.why else a.value)) for a in evaluation.assumptions if a.first
-    ]
-    more = len(rows) - _MOST_UNCERTAIN
-    if more > 0:
-        rows[_MOST_UNCERTAIN - 1 :] = [("more", f"{more + 1} other disputed figures and assumptions: --full")]
-    return rows
-
-
-_DISPUTED = re.compile(r", unresolved\b")
 
 
 def _rest(evaluation: Evaluation) -> str:
@@ -456,9 +264,9 @@ def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, s
     if evaluation.answers:
         yield "Answers", _answers(evaluation)
     if evaluation.evidence is not None:
-        text = escape(_evidence(evaluation))
+        text = escape(evidence_text(evaluation))
         yield "Evidence", text if width is None else wrapped("  ", text, width)
-        if details := [(name, escape(text)) for name, text in _evidence_details(evaluation.evidence)]:
+        if details := [(name, escape(text)) for name, text in evidence_details(evaluation.evidence)]:
             yield "", table([Column("evidence"), Column("value", wrap=True)], details, _JSON)
     for heading, text in _commands(evaluation, options):
         yield heading, f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width))
@@ -492,7 +300,7 @@ def _edition(evaluation: Evaluation) -> str:
 def _commands(evaluation: Evaluation, options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The commands of the answers and the suggested ones, each with a heading."""
     for answer in evaluation.answers:
-        if answer.unit == _COMMAND:
+        if answer.unit == COMMAND:
             heading = label(answer.name)
             note = f": {answer.note}" if answer.note else ""
             yield escape(f"{heading[0].upper()}{heading[1:]}{note}"), escape(str(answer.value))
@@ -503,11 +311,11 @@ def _commands(evaluation: Evaluation, options: Mapping[str, str]) -> Iterator[tu
 def _answers(evaluation: Evaluation) -> Table:
     rows = []
     for answer in evaluation.answers:
-        if answer.unit == _COMMAND:
+        if answer.unit == COMMAND:
             continue
         shown = printed(answer)
         name = label(answer.name)
-        name = f"{name} ({_SYNONYMS[name]})" if name in _SYNONYMS else name
+        name = f"{name} ({SYNONYMS[name]})" if name in SYNONYMS else name
         rows.append((name, escape(shown.value), shown.interval, escape(answer.note)))
     heads = [
         Column("answer", wrap=True),
@@ -533,7 +341,7 @@ def _breakdown(evaluation: Evaluation, name: str, *, notes: bool = True) -> Tabl
                 escape(label(part.name)),
                 value,
                 f"{share:.1%}",
-                "#" * round(_BAR * share),
+                "#" * round(BAR * share),
                 escape(part.note) if notes else "",
             )
         )

@@ -93,7 +93,7 @@ class Assumption:
         name: In snake case: ``attention_flops``.
         value: As text, with its unit.
         why: Where it comes from: the caller, a default, a calibration, a published figure.
-        first: Whether the first page has it, as it stands for missing data; plain data has no such key.
+        first: Whether the first page has it, as it is about missing data. Plain data has no such key.
     """
 
     name: str

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.errors import TrnspecError
-from trnspec.evaluation.page import summary_items, table_of
+from trnspec.evaluation.page import table_of
+from trnspec.evaluation.summary import summary_items
 from trnspec.text_table import shown
 
 if TYPE_CHECKING:

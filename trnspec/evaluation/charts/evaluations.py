@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.measures import common, edge, mark, measure, multiples, scale
-from trnspec.evaluation.page import label
 from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.summary import label
 from trnspec.plots.chart import UNKNOWN, Axis, Bars, Chart, Limit, Line, Panel, Points
 
 if TYPE_CHECKING:

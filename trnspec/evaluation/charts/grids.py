@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from trnspec.errors import UsageError
 from trnspec.evaluation.charts.evaluations import caption
 from trnspec.evaluation.measures import edge, mark, measure, scale
-from trnspec.evaluation.page import label
 from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.summary import label
 from trnspec.plots.chart import Axis, Cells, Chart, Panel, Spans
 
 if TYPE_CHECKING:

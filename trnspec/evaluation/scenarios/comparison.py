@@ -9,9 +9,9 @@ from attrs import frozen
 from trnspec.errors import RefusalError
 from trnspec.evaluation.assumptions import assumed
 from trnspec.evaluation.measures import measure, printed
-from trnspec.evaluation.page import is_number, label
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.scenarios.resolution import ResolvedScenario
+from trnspec.evaluation.summary import is_number, label
 from trnspec.evaluation.sweeps.figure_axes import FigureValue
 from trnspec.text_table import Column, escape, table
 
