@@ -6,6 +6,10 @@ Every row of ``tests/data/runs_training.csv`` with ``use`` score is planned on i
 its published tensor- and pipeline-parallel degrees.  Printed are the median and the 90th percentile of ``max(r, 1/r)``, where
 ``r`` is planned over published chip hours, the share of runs inside the interval, and the median of its high end over its low end.
 6ND assumes 40 % of the peak rate, for models with experts 20 %.
+
+The production factors of plans are fitted here, and printed: the logarithm of published over planned chip hours of benchmark
+steps, each family with the weight of one run. Factors of chips are shrunk towards their mean by the variance between chips (empirical
+Bayes). In the table each run is planned with factors fitted without its family.
 """
 
 from __future__ import annotations
@@ -13,16 +17,20 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
+import re
 import statistics
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 import trnspec
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.planning.training import PlanTrainingQuestion, run
+from trnspec.perf.goodput import ProductionFactor
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "tests/data/runs_training.csv"
@@ -72,6 +80,39 @@ def config(row: dict[str, str]) -> dict[str, Any]:
     return found | {"model_type": "gpt_neox", "layer_norm_eps": 1e-5, "hidden_act": "gelu", "rotary_pct": 0.25}
 
 
+def family(row: dict[str, str]) -> str:
+    """The family of a run: the letters at the beginning of its id."""
+    return row["id"][: re.match("[a-z]+", row["id"]).end()]  # type: ignore[union-attr]
+
+
+def chip(row: dict[str, str]) -> str:
+    """The chip of a run; the A800 is like an A100, the H800 like an H100."""
+    return {"A": "a100", "H": "h100"}[row["hardware"][0]]
+
+
+def factors(runs: Runs) -> dict[str, ProductionFactor]:
+    """The production factor of each chip, and at ``""`` that of others, fitted on plans of benchmark steps."""
+    number = Counter(family(row) for row, _ in runs)
+    found: dict[str, tuple[float, float]] = {}
+    squares = 0.0
+    for name in ("a100", "h100"):
+        cases = [(-math.log(plan.ratio), 1.0 / number[family(row)]) for row, plan in runs if chip(row) == name]
+        weight = sum(w for _, w in cases)
+        mean = sum(w * value for value, w in cases) / weight
+        found[name] = mean, weight
+        squares += sum(w * (value - mean) ** 2 for value, w in cases)
+    weights = sum(weight for _, weight in found.values())
+    variance = squares / (weights - len(found))
+    middle = statistics.mean(mean for mean, _ in found.values())
+    errors = statistics.mean(variance / weight for _, weight in found.values())
+    between = max(0.0, statistics.variance(mean for mean, _ in found.values()) - errors)
+    fitted = {}
+    for name, (mean, weight) in found.items():
+        share = between / (between + variance / weight)
+        fitted[name] = ProductionFactor(math.exp(middle + share * (mean - middle)), math.sqrt(variance))
+    return fitted | {"": ProductionFactor(math.exp(middle), math.sqrt(variance + between))}
+
+
 @frozen
 class Planned:
     """A planned run: its published chip hours, and the planned ones with their interval."""
@@ -87,6 +128,20 @@ class Planned:
     def ratio(self) -> float:
         """Planned over published chip hours."""
         return self.value / self.published
+
+
+Runs = list[tuple[dict[str, str], Planned]]
+"""Rows with their plans."""
+
+
+def left_out(runs: Runs, fitted_on: Runs) -> list[Planned]:
+    """Plans with production factors that are fitted without the family of each."""
+    found = []
+    for row, plan in runs:
+        factor = factors([(r, p) for r, p in fitted_on if family(r) != family(row)])[chip(row)]
+        value, low, high = factor.applied((plan.value, plan.low, plan.high or math.inf))
+        found.append(evolve(plan, value=value, low=low, high=high))
+    return found
 
 
 def planned(catalog: Any, row: dict[str, str], folder: Path, *, fixed: bool) -> Planned | None:
@@ -108,6 +163,7 @@ def planned(catalog: Any, row: dict[str, str], folder: Path, *, fixed: bool) -> 
         if batch
         else None,
         objective="time",
+        production_factor=1.0,
         **degrees,
     )
     try:
@@ -143,16 +199,20 @@ def main() -> None:
     catalog = trnspec.load([str(NVIDIA)])
     print(f"{'':16} runs   median      p90   in  width")
     with tempfile.TemporaryDirectory() as name:
+        free: Runs = []
         for title, fixed in (("layout free", False), ("TP, PP published", True)):
-            found = [(row, plan) for row in rows if (plan := planned(catalog, row, Path(name), fixed=fixed))]
-            print(f"{title:16} {summary([plan for _, plan in found])}")
-            for row, plan in found if shown else ():
+            runs = [(row, plan) for row in rows if (plan := planned(catalog, row, Path(name), fixed=fixed))]
+            free = free or runs
+            plans = left_out(runs, free)
+            print(f"{title:16} {summary(plans)}")
+            for (row, _), plan in zip(runs, plans, strict=True) if shown else ():
                 inside = plan.high is not None and plan.low <= plan.published <= plan.high
-                print(
-                    f"  {row['id']:22} {plan.ratio:5.2f} {six_nd(row) / plan.published:5.2f} {inside:d} {plan.kind:12} {plan.layout}"
-                )
-            same = [Planned(plan.published, six_nd(row), 0.0, None) for row, plan in found]
-            print(f"{'  6ND':16} {summary(same)}")
+                line = f"{plan.ratio:5.2f} {six_nd(row) / plan.published:5.2f} {inside:2d} {plan.kind:12} {plan.layout}"
+                print(f"  {row['id']:22} {line}")
+            print(f"{'  without factor':16} {summary([plan for _, plan in runs])}")
+            print(f"{'  6ND':16} {summary([Planned(p.published, six_nd(row), 0.0, None) for row, p in runs])}")
+    for of, factor in factors(free).items():
+        print(f"production factor, {of or 'other chips'}: {factor.value:.2f}, deviation {factor.deviation:.2f}")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trnspec.perf.goodput import goodput, optimal_interval, spare_servers
+from trnspec.perf.goodput import ProductionFactor, goodput, optimal_interval, spare_servers
 
 HOUR = 3600.0
 
@@ -72,3 +73,16 @@ def test_spare_servers_are_a_quantile() -> None:
     """Values of tables of the Poisson distribution, and its normal limit."""
     assert [spare_servers(mean) for mean in (0.0, 0.05, 1.0, 5.0, 10.0)] == [0, 0, 3, 9, 15]
     assert spare_servers(499.0) == pytest.approx(spare_servers(501.0), abs=4)
+
+
+def test_production_factor() -> None:
+    """Independent log-normal errors: the variances of the logarithms add up."""
+    estimate, factor = NormalDist(0.0, 0.3), ProductionFactor(1.5, 0.4)
+    z = NormalDist().inv_cdf(0.9)
+    step = (10.0, 10.0 * math.exp(-z * estimate.stdev), 10.0 * math.exp(z * estimate.stdev))
+    value, low, high = factor.applied(step)
+
+    assert value == 15.0
+    assert math.log(high / value) == pytest.approx(z * 0.5)
+    assert math.log(value / low) == pytest.approx(z * 0.5)
+    assert ProductionFactor(1.0).applied(step) == pytest.approx(step)

@@ -1,4 +1,7 @@
-"""Goodput of a long run: failures, checkpoints and restarts.
+"""From the step of a benchmark to a long run: production steps, failures, checkpoints and restarts.
+
+A benchmark step is tuned, and its layout is the best of many by an estimate, which favours those whose error is favourable.
+Published runs take longer by a factor, the production factor, which has a log-normal spread.
 
 A run of ``T`` seconds of work on a system with a mean time between failures ``M`` writes a checkpoint, which takes ``C``
 seconds, after every ``t`` seconds of work. After a failure it restarts, which takes ``R`` seconds, and repeats the work
@@ -20,6 +23,44 @@ Llama 3 405B on 16,384 H100 had 419 unexpected interruptions in 54 days (Grattaf
 """
 MEASURED_CHIP = "h100"
 """The beginning of the names of chips that this figure is of."""
+
+
+@frozen
+class ProductionFactor:
+    """Time of a step of a published run over that of the fastest layout by estimate: log-normal.
+
+    Attributes:
+        value: Its median.
+        deviation: Standard deviation of its logarithm; 0 of a factor that is given.
+    """
+
+    value: float
+    deviation: float = 0.0
+
+    def applied(self, step: tuple[float, float, float]) -> tuple[float, float, float]:
+        """The time of a production step, and the ends of its 80 % interval [s].
+
+        The error of the estimate and the factor are independent, so that the squares of their half-widths on the logarithmic
+        scale add up.
+
+        Args:
+            step: Time of a benchmark step, and the ends of its 80 % interval [s].
+        """
+        value, low, high = step
+        wide = (NormalDist().inv_cdf(0.9) * self.deviation) ** 2
+        below, above = (math.exp(math.sqrt(math.log(end / value) ** 2 + wide)) for end in (low, high))
+        return value * self.value, value * self.value / below, value * self.value * above
+
+
+PRODUCTION = {"a100": ProductionFactor(1.35, 0.27), "h100": ProductionFactor(1.73, 0.27)}
+"""The production factor by the beginning of the chip's name, fitted on published runs by ``benchmarks/training_runs.py``."""
+PRODUCTION_ELSEWHERE = ProductionFactor(1.53, 0.33)
+"""The factor of other chips: the mean of the chips above, and the spread between them in addition."""
+
+
+def production_factor(chip: str) -> ProductionFactor:
+    """The production factor of a chip, by its name."""
+    return next((factor for name, factor in PRODUCTION.items() if chip.startswith(name)), PRODUCTION_ELSEWHERE)
 
 
 @frozen(kw_only=True)

@@ -15,7 +15,7 @@ from trnspec.evaluators.planning.run import DAY, Goals, Plan
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent
 from trnspec.evaluators.prices import HourlyPrice
 from trnspec.evidence import IDEAL, Evidence
-from trnspec.perf.goodput import goodput
+from trnspec.perf.goodput import ProductionFactor, goodput
 from trnspec.perf.work.layout import Layout
 from trnspec.quantities.quantity import Interval
 
@@ -29,7 +29,7 @@ def plan(step: tuple[float, float, float | None], **changes: Any) -> Plan:
     price = HourlyPrice(hourly, Interval(hourly, hourly), (), Assumption("price", "given"))
     values: dict[str, Any] = {
         "on": "any*4", "chip": "any", "chips": 64.0, "layout": Layout(seq=1, global_batch=1), "step": step,
-        "run": goodput(10.0 * step[0], mtbf=1e30, checkpoint=0.0, restart=0.0), "steps": 10, "mfu": 1.0,
+        "production": ProductionFactor(1.0), "run": goodput(10.0 * step[0], mtbf=1e30, checkpoint=0.0, restart=0.0), "steps": 10, "mfu": 1.0,
         "evidence": IDEAL if step[2] is None else Evidence(kind="estimate", reason=""), "rent": Rent(4, price),
         "spares": 0.0, "power": None,
     }  # fmt: skip

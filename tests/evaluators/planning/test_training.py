@@ -24,7 +24,7 @@ from trnspec.evaluators.planning.training import run as plan_
 from trnspec.evaluators.prices import HourlyPrice
 from trnspec.evidence import IDEAL, KINDS, Evidence
 from trnspec.graph.prices import chosen, quotes
-from trnspec.perf.goodput import goodput
+from trnspec.perf.goodput import ProductionFactor, goodput, production_factor
 from trnspec.perf.work.layout import Layout
 from trnspec.quantities.quantity import Interval
 from trnspec.testing import EvaluatorConformance
@@ -65,13 +65,25 @@ def test_the_parts_of_a_plan_agree() -> None:
     assert "trn1.32xlarge-on-demand" in {f.of for f in found.figures_used}
 
 
-def test_the_step_is_that_of_the_suggested_evaluation() -> None:
-    found = plan(CAT, **SMALL, on=("trn1.32xlarge*2",))
+@pytest.mark.parametrize("given", [None, 1.0, 2.5])
+def test_the_step_is_that_of_the_suggested_evaluation(given: float | None) -> None:
+    """It takes the production factor longer; a factor that is given has no spread."""
+    found = plan(CAT, **SMALL, on=("trn1.32xlarge*2",), production_factor=given)
     (suggested,) = found.suggestions
     again = trnspec.evaluate(suggested.evaluator, CAT, **suggested.inputs)
+    factor = production_factor("trainium1") if given is None else ProductionFactor(given)
+    (step,), (benchmark,) = ([a for a in one.answers if a.name == "step_time"] for one in (found, again))
+    ends = factor.applied((benchmark.value, benchmark.low, benchmark.high))
 
-    assert again["step_time"] == found["step_time"]
-    assert again["mfu"] == found["mfu"]
+    assert (step.value, step.low, step.high) == pytest.approx(ends, rel=1e-12)
+    assert found["mfu"] * factor.value == pytest.approx(again["mfu"])
+
+
+def test_a_bound_has_no_production_factor() -> None:
+    found = plan(CAT, **SMALL, on=("trn1.32xlarge*2",), calibration="none", production_factor=2.0)
+    again = trnspec.evaluate(found.suggestions[0].evaluator, CAT, **found.suggestions[0].inputs)
+
+    assert found["step_time"] == again["step_time"]
 
 
 @pytest.mark.parametrize(("objective", "column"), [("cost", "run_cost"), ("time", "run_time"), ("chips", "chips")])
@@ -125,7 +137,7 @@ def test_more_systems_until_the_deadline_is_met() -> None:
 
 def test_any_small_count_may_be_the_fewest() -> None:
     """Counts are not only powers of two: three servers meet the deadline, and two do not."""
-    found = plan(CAT, **SMALL, on=("trn1.32xlarge",), deadline="3d", top=20)
+    found = plan(CAT, **SMALL, on=("trn1.32xlarge",), deadline="3d", top=20, production_factor=1.0)
     tried = {row["chips"] // 16: row["meets_goals"] for row in rows(found)}
     fewest = min(count for count, met in tried.items() if met)
 
@@ -305,7 +317,7 @@ def made(step: float, hourly: float, kind: str = "estimate") -> Plan:
     evidence = IDEAL if kind == "ideal" else Evidence(kind=kind, reason="")
     return Plan(
         on="any", chip="any", chips=1.0, layout=Layout(seq=1, global_batch=1), step=(step, step / 1.5, 1.5 * step),
-        run=goodput(step, mtbf=1e30, checkpoint=0.0, restart=0.0), steps=1.0, mfu=1.0, evidence=evidence,
+        production=ProductionFactor(1.0), run=goodput(step, mtbf=1e30, checkpoint=0.0, restart=0.0), steps=1.0, mfu=1.0, evidence=evidence,
         rent=Rent(1, price), spares=0.0, power=None,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent
 from trnspec.evidence import Evidence, UsedFigure
-from trnspec.perf.goodput import Goodput
+from trnspec.perf.goodput import Goodput, ProductionFactor
 from trnspec.perf.work.layout import Layout
 
 HOUR, DAY = 3600.0, 86400.0
@@ -31,7 +31,8 @@ class Plan:
         chip: The name of its chip.
         chips: Its chips.
         layout: The fastest layout.
-        step: Time of a step: value, low and high end [s]; the last is ``None`` of a bound.
+        step: Time of a production step: value, low and high end [s]; the last is ``None`` of a bound.
+        production: Its time over that of a benchmark step.
         run: The run with its interruptions, at the value of the step time.
         steps: Number of steps.
         mfu: Model FLOP utilization [%].
@@ -47,6 +48,7 @@ class Plan:
     chips: float
     layout: Layout
     step: tuple[float, float, float | None]
+    production: ProductionFactor
     run: Goodput
     steps: int
     mfu: float

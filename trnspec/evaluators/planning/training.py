@@ -30,7 +30,13 @@ from trnspec.evaluators.planning.training_page import page, step_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.model.price import PriceType
 from trnspec.model.transformers.counting import active_parameters, parameters
-from trnspec.perf.goodput import CHIP_HOURS_PER_FAILURE, goodput, spare_servers
+from trnspec.perf.goodput import (
+    CHIP_HOURS_PER_FAILURE,
+    ProductionFactor,
+    goodput,
+    production_factor,
+    spare_servers,
+)
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
@@ -114,6 +120,16 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
     )
     calibration: str = field(default="auto", metadata=like(CalibratedSystem, "calibration"))
     era: str | None = field(default=None, metadata=like(CalibratedSystem, "era"))
+    production_factor: float | None = field(
+        default=None,
+        metadata=axis(
+            "Time of a step of the run over that of a benchmark; 1 for that of a benchmark.",
+            "FACTOR",
+            group="Reliability",
+            unset="that of published runs, with its spread",
+            minimum=1,
+        ),
+    )
     mtbf: str | None = field(
         default=None,
         metadata=axis(
@@ -163,7 +179,7 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
 
     Every system is evaluated with its fastest layout at several counts: the fewest that meet the deadline, without one those
     that take up to a year, and larger ones while they pay. All counts up to 16 are considered, then steps of 1/8 of a power
-    of two. Time includes checkpoints at the optimal interval, failures and restarts. Plans that meet the goals are first; then
+    of two. A step takes the production factor of published runs longer than that of a benchmark. Time includes checkpoints at the optimal interval, failures and restarts. Plans that meet the goals are first; then
     plans are ranked within one kind of evidence: estimates, extrapolated times, transferred times, and bounds.
 
     Args:
@@ -323,8 +339,10 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
     seq = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE)
     layout = _layout(q, estimator, seq, goals.tokens, before)
     asked = step_question(q, layout, on)
-    at, _, _, step, _ = training.timed(catalog, asked, estimator, layout)
+    at, _, _, benchmark, _ = training.timed(catalog, asked, estimator, layout)
     bound = not at.calibration.coverage
+    factor = _production(q, estimator.system.chip, bound=bound)
+    step = factor.applied(benchmark)
     price = rent(catalog, on, type=q.price_type, region=q.region, price=q.price)
     power = chip_power(catalog, on)
     rate = goals.checkpoint_rate or _storage(catalog, on)
@@ -342,6 +360,7 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
         chips=float(estimator.system.chips),
         layout=layout,
         step=(step[0], step[1], None if bound else step[2]),
+        production=factor,
         run=interrupted,
         steps=steps,
         mfu=training.utilization(estimator, layout, step[0]),
@@ -354,6 +373,13 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
             *(f for known in (price, power) if known for f in known.figures_used),
         ),
     )
+
+
+def _production(q: PlanTrainingQuestion, chip: str, *, bound: bool) -> ProductionFactor:
+    """The production factor that is given, else that of the chip; 1 of a bound, which would be none with it."""
+    if bound:
+        return ProductionFactor(1.0)
+    return production_factor(chip) if q.production_factor is None else ProductionFactor(q.production_factor)
 
 
 def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: Rent | None) -> float:

@@ -12,7 +12,7 @@ from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, liste
 from trnspec.evaluators.planning.run import HOUR
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.evaluators.search import LAYOUT, training_question
-from trnspec.perf.goodput import MEASURED_CHIP, goodput
+from trnspec.perf.goodput import MEASURED_CHIP, PRODUCTION, goodput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -285,6 +285,7 @@ def _assumptions(
         )
     if q.seq is None:
         yield Assumption("seq", f"{layout.seq:,} tokens", "no input seq")
+    yield _production(best, q)
     yield from _reliability(best, q)
     if goals.deadline is None and q.count is None and not all("*" in on for on in q.on):
         yield Assumption("counts", "runs of up to a year", "no input deadline or count; longer runs are not listed")
@@ -300,6 +301,20 @@ def _assumptions(
     yield Assumption("excluded", "not counted", "storage, data transfer, taxes, idle and start-up time")
     for on, error in rejected:
         yield Assumption("no_plan", on, str(error), first=True)
+
+
+def _production(best: Plan, q: PlanTrainingQuestion) -> Assumption:
+    """The production factor."""
+    factor = best.production
+    if best.step[2] is None:
+        why = "none: the time is a bound"
+    elif q.production_factor is not None:
+        why = "the input production_factor"
+    else:
+        measured = next((name for name in PRODUCTION if best.chip.startswith(name)), " and ".join(PRODUCTION))
+        why = f"published runs on {measured} took as much longer than the fastest layout by estimate"
+    benchmark = f"a benchmark step takes {best.step[0] / factor.value:.3g} s"
+    return Assumption("production_factor", f"{factor.value:.3g}", f"{benchmark}; {why}")
 
 
 def _reliability(best: Plan, q: PlanTrainingQuestion) -> Iterator[Assumption]:
@@ -332,8 +347,9 @@ def _suggestions(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[
     needed = goals.needed(best)
     if needed:
         changed = " and ".join(f"{name} {value}" for name, value in needed.items())
-        inputs: dict[str, Any] = q.given() | needed
+        given = {name: list(value) if isinstance(value, tuple) else value for name, value in q.given().items()}
+        inputs: dict[str, Any] = given | needed
         yield Suggestion("plan-train", inputs, f"{changed} can be met")
     chosen = step_question(q, best.layout, best.on)
     given = chosen.given(always=tuple(n for n in LAYOUT if getattr(chosen, n) is not None))
-    yield Suggestion("training", given, "the step of this plan")
+    yield Suggestion("training", given, "the benchmark step of this plan")
