@@ -18,7 +18,7 @@ from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import EXPONENT, collective_inputs
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.fits.prior import TYPICAL, Learned, Prior, posterior
-from trnspec.perf.calibration.fits.solver import minimize
+from trnspec.perf.calibration.fits.solver import combined, minimize, selected
 from trnspec.perf.calibration.fits.training import Fitted
 from trnspec.perf.calibration.groups import GroupErrors, interval
 from trnspec.perf.calibration.measured.collectives import CollectiveCase
@@ -122,14 +122,6 @@ class Rows:
     seconds: Any
     launch: Any
     byte: Any
-
-    def only(self, mask: Any) -> Rows:
-        """Some of the rows."""
-        return Rows(
-            self.usable[mask],
-            type(self.coefficients)(*(getattr(self.coefficients, f.name)[mask] for f in attrs.fields(type(self.coefficients)))),
-            *(getattr(self, name)[mask] for name in ("size", "seconds", "launch", "byte")),
-        )  # fmt: skip
 
 
 def arrays(cases: Sequence[CollectiveCase], library: Library) -> Rows:
@@ -348,13 +340,17 @@ def fit_collectives(
         # Rows of one size cannot be held out by size; what is known without them is the prior.
         held_out = times(prior, rows) / rows.seconds - 1.0
         for mask in _folds([c.size for c in some]):
-            held_out[mask] = times(solved(rows.only(~mask), prior, OWN), rows.only(mask)) / rows.seconds[mask] - 1.0
+            held_out[mask] = (
+                times(solved(selected(rows, ~mask), prior, OWN), selected(rows, mask)) / rows.seconds[mask] - 1.0
+            )
         beyond = []
         cells = np.array([f"{c.kind} {c.ranks}" for c in some])
         for cell in sorted(set(cells)):
             mask = cells == cell
             if 0 < mask.sum() < len(some):
-                beyond.append(times(solved(rows.only(~mask), prior, OWN), rows.only(mask)) / rows.seconds[mask] - 1.0)
+                beyond.append(
+                    times(solved(selected(rows, ~mask), prior, OWN), selected(rows, mask)) / rows.seconds[mask] - 1.0
+                )
         others = {name: each for name, each in data.items() if name != chip}
         elsewhere_errors: Any = []
         if others:
@@ -407,7 +403,7 @@ def _bases(cases: Sequence[CollectiveCase], framework: str) -> dict[str, Library
         if case.framework == base:
             by_chip.setdefault(case.system.chip, []).append(case)
     data = {chip: arrays(some, LIBRARIES[base]) for chip, some in by_chip.items()}
-    pooled = solved(_joined(list(data.values())), LIBRARIES[base], POOLED)
+    pooled = solved(combined([*data.values()], np.concatenate), LIBRARIES[base], POOLED)
     return {chip: solved(rows, pooled, OWN) for chip, rows in data.items()}
 
 
@@ -417,23 +413,13 @@ def _pooled(data: Mapping[str, Rows], framework: str, bases: Mapping[str, Librar
     if bases:
         vectors = [_vector(b) for b in bases.values()]
         mean = _with(next(iter(bases.values())), np.mean(vectors, axis=0))
-    return solved(_joined(list(data.values())), _prior(LIBRARIES[framework], mean), POOLED)
+    return solved(combined([*data.values()], np.concatenate), _prior(LIBRARIES[framework], mean), POOLED)
 
 
 def _prior(library: Library, base: Library | None) -> Library:
     """A library whose protocols are those of another one where that has them."""
     known = {} if base is None else {p.name: p for p in base.protocols}
     return attrs.evolve(library, protocols=tuple(known.get(p.name, p) for p in library.protocols))
-
-
-def _joined(several: Sequence[Rows]) -> Rows:
-    first = several[0].coefficients
-    kind = type(first)
-    return Rows(
-        np.concatenate([r.usable for r in several]),
-        kind(*(np.concatenate([getattr(r.coefficients, f.name) for r in several]) for f in attrs.fields(kind))),
-        *(np.concatenate([getattr(r, name) for r in several]) for name in ("size", "seconds", "launch", "byte")),
-    )  # fmt: skip
 
 
 def _folds(sizes: Sequence[float]) -> list[Any]:

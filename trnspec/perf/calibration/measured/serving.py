@@ -297,8 +297,7 @@ class Runs:
 
     def rows(self, mask: Any) -> Runs:
         """Some of the rows."""
-        parts = (selected(each, mask) for each in (self.model, self.plan, self.machine))
-        return Runs(*parts, *(each[mask] for each in (self.requests, self.most, self.mixed, self.separate)))
+        return selected(self, mask)  # type: ignore[no-any-return]  # of the same class
 
     def with_other_cache(self, where: Any) -> Runs:
         """The same with a KV cache of the other width, 8 instead of 16 bit or the reverse, in some rows."""

@@ -26,26 +26,10 @@ if TYPE_CHECKING:
     from trnspec.perf.lowering.calibrated import Calibrated
 
 
-def score_matmul(
-    graph: Graph, rows: list[Record], dataset: str, *, calibration: str = "auto"
+def score_kernels(
+    graph: Graph, rows: list[Record], dataset: str, *, calibration: str = "auto", kind: str
 ) -> list[Scored | Skipped]:
-    """Scores of every row of a matrix multiplication."""
-    return _score(graph, rows, "matmul", dataset, calibration)
-
-
-def score_attention(
-    graph: Graph, rows: list[Record], dataset: str, *, calibration: str = "auto"
-) -> list[Scored | Skipped]:
-    """Scores of every row of attention, in prefill and in decoding."""
-    return _score(graph, rows, "attention", dataset, calibration)
-
-
-def score_moe(graph: Graph, rows: list[Record], dataset: str, *, calibration: str = "auto") -> list[Scored | Skipped]:
-    """Scores of every row of an expert layer."""
-    return _score(graph, rows, "moe", dataset, calibration)
-
-
-def _score(graph: Graph, rows: list[Record], kind: str, dataset: str, calibration: str) -> list[Scored | Skipped]:
+    """Scores of every row of a kind of kernel: ``matmul``, ``attention`` or ``moe``."""
     read = kernel_cases(graph, rows, kind)
     scored: list[Scored | Skipped] = [c for c in read if isinstance(c, Skipped)]
     groups: dict[tuple[str, str, str, Part], list[KernelCase]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -9,7 +10,7 @@ from attrs import evolve
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measured.tables import Skipped, row_hashes
 from trnspec.perf.calibration.scores.collectives import refit_collectives, score_collectives
-from trnspec.perf.calibration.scores.kernels import refit_kernels, score_attention, score_matmul, score_moe
+from trnspec.perf.calibration.scores.kernels import refit_kernels, score_kernels
 from trnspec.perf.calibration.scores.neuron_kernels import score_ops, score_profiles
 from trnspec.perf.calibration.scores.score import Scored
 from trnspec.perf.calibration.scores.serving import refit_serving, score_serving
@@ -27,9 +28,7 @@ SCORERS: Mapping[str, Scorer] = {
     "train": score_training,
     "infer": score_serving,
     "collective": score_collectives,
-    "matmul": score_matmul,
-    "attention": score_attention,
-    "moe": score_moe,
+    **{kind: partial(score_kernels, kind=kind) for kind in ("matmul", "attention", "moe")},
     "device_profile": score_profiles,
     "op": score_ops,
 }
