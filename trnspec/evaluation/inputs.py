@@ -97,7 +97,7 @@ class Input:
     def check(self, value: Any) -> Any:
         """Checks a value given by a program; a list becomes a tuple, and a whole number a float where one is expected.
 
-        One text is a tuple where several are possible.
+        One value is a tuple where several are possible.
 
         Raises:
             UsageError: It has another type (``True`` is not 1, ``"8"`` is not 8), is not one of the choices, or is out
@@ -109,9 +109,7 @@ class Input:
             return self._check(value)
         if isinstance(value, (list, tuple)):
             return tuple(self._check(v) for v in value)
-        if isinstance(value, str) and self.type is str:
-            return (self._check(value),)
-        raise UsageError(f"{self.name}: {self.expected} is expected, not {_shown(value)}")
+        return (self._check(value),)
 
     def _check(self, value: Any) -> Any:
         of_type = isinstance(value, self.type) and (self.type is bool or not isinstance(value, bool))

@@ -338,7 +338,7 @@ _NAMED = {
 
 
 def size(text: str, name: str, whole: float | None = None) -> float:
-    """A size in B: a quantity such as ``4 GiB``, or, of a whole, a share such as ``5%``.
+    """A size in B: a quantity such as ``4 GiB``, ``0``, or, of a whole, a share such as ``5%``.
 
     Args:
         text: The text.
@@ -349,6 +349,8 @@ def size(text: str, name: str, whole: float | None = None) -> float:
         UsageError: It is neither, is not exact, or is a share above 100%.
     """
     expected = 'a size such as "4 GiB"' + ("" if whole is None else ', or a share of the memory such as "5%"')
+    if text.strip() == "0":
+        return 0.0
     share = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
     if share is not None and whole is not None and float(share[1]) <= 100.0:
         return float(share[1]) / 100.0 * whole

@@ -320,6 +320,21 @@ def test_the_launch_command_has_the_deployment() -> None:
     assert json.loads(options["--speculative-config"])["num_speculative_tokens"] == 4
 
 
+@pytest.mark.parametrize(("framework", "launched"), [("vllm", True), ("sglang", False), ("trtllm", False)])
+def test_launch_commands_are_those_of_the_framework(framework: str, launched: bool) -> None:
+    nvidia = Path(__file__).parents[3] / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
+    found = plan(trnspec.load([str(nvidia)]), **QUESTION | {"on": ("dgx-h100",), "framework": framework})
+
+    assert ("launch" in found.names) is launched
+
+
+def test_one_number_is_a_list_of_one() -> None:
+    several = plan(CAT, **QUESTION | {"tp": (8,)}, reserve="0 B")
+    one = plan(CAT, **QUESTION | {"tp": 8}, reserve="0")
+
+    assert rows(one) == rows(several)
+
+
 def test_a_draft_model_and_narrow_weights_decode_faster() -> None:
     question = {
         **QUESTION,

@@ -276,6 +276,8 @@ def _answers(
     yield Answer("simulated_ttft", ttft, "s", note=note, kind=kind)
     yield Answer("simulated_tpot", tpot, "s", note=note, kind=kind)
     yield from _comparison(kinds, q, lengths)
+    if best.decode.setup.question.framework not in _LAUNCHED:
+        return
     if best.before is not None:
         prefill = _launch(catalog, q, best.before, best, lengths)
         yield Answer("launch_prefill", prefill, "sh", note="one prefill replica")
@@ -344,6 +346,9 @@ def _deployment(one: Deployed) -> str:
 
 
 # How a replica is started.
+
+_LAUNCHED = (None, "vllm", "nxd-inference")
+"""Frameworks whose replicas vLLM starts: itself, and by its plugin NxD Inference; there is no command of others."""
 
 
 def _launch(catalog: Catalog, question: PlanServingQuestion, one: Deployed, plan: FleetPlan, lengths: Lengths) -> str:
