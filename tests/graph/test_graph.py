@@ -10,7 +10,7 @@ from attrs import evolve
 from trnspec.api import registry
 from trnspec.diagnostics import Location
 from trnspec.errors import TrnspecError, UnknownNameError
-from trnspec.graph.graph import Graph, NodeProblem, UnresolvedError, at, build, figure_at, references
+from trnspec.graph.graph import Graph, NodeProblem, UnresolvedError, at, build, cached_by_graph, figure_at, references
 from trnspec.loading.pipeline import load_document
 from trnspec.model.chip import Chip
 from trnspec.model.link import Link
@@ -320,3 +320,22 @@ def test_focus():
     assert [n.name for n in graph.focused(Chip)] == ["one", "two"]
     assert len(graph.focused()) == 5
     assert graph.scope is None
+
+
+def test_cached_by_graph_and_by_other_arguments() -> None:
+    calls: list[tuple[Graph, str]] = []
+
+    @cached_by_graph
+    def computed(graph: Graph, name: str) -> str:
+        calls.append((graph, name))
+        return name
+
+    first, second = Graph({}), Graph({})
+
+    assert [computed(graph, name) for graph, name in ((first, "a"), (first, "a"), (first, "b"), (second, "a"))] == [
+        "a",
+        "a",
+        "b",
+        "a",
+    ]
+    assert [(graph is first, name) for graph, name in calls] == [(True, "a"), (True, "b"), (False, "a")]

@@ -8,11 +8,11 @@ depends on it is ``None``; a partial result is never returned.
 from __future__ import annotations
 
 import functools
-import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import frozen
 
+from trnspec.graph.graph import cached_by_graph
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.parts import CountRange, PartCount, declared_parts, has_parts
@@ -76,13 +76,12 @@ def parts(graph: Graph, node: Node[Any]) -> tuple[Part, ...] | None:
         return ()
     if graph.nodes.get(node.name) is not node:
         return _parts(graph, node)
-    known = _parts_of.setdefault(graph, {})
-    if node.name not in known:
-        known[node.name] = _parts(graph, node)
-    return known[node.name]
+    return _parts_of_named(graph, node.name)
 
 
-_parts_of: weakref.WeakKeyDictionary[Graph, dict[str, tuple[Part, ...] | None]] = weakref.WeakKeyDictionary()
+@cached_by_graph
+def _parts_of_named(graph: Graph, name: str) -> tuple[Part, ...] | None:
+    return _parts(graph, graph.nodes[name])
 
 
 def _parts(graph: Graph, node: Node[Any]) -> tuple[Part, ...] | None:
@@ -250,25 +249,21 @@ def counted_at(holder: Node[Any], path: Path) -> Ref[Any] | None:
 
 # Kinds of parts, and the words that paths of queries name them by.
 
-_kinds: weakref.WeakKeyDictionary[Graph, dict[type, tuple[type, ...]]] = weakref.WeakKeyDictionary()
 
-
+@cached_by_graph
 def part_kinds(graph: Graph, spec: type[Any]) -> tuple[type, ...]:
     """The kinds of parts at any depth, nearest first: the declared ones, and the classes of the documents in use."""
-    known = _kinds.setdefault(graph, {})
-    if spec not in known:
-        kinds: dict[type, None] = {}
-        waiting = [spec]
-        while waiting:
-            kind = waiting.pop(0)
-            below = dict.fromkeys(declared_parts(kind))
-            if has_parts(kind):
-                used = (part.node for node in graph.of(kind) for part in parts(graph, node) or ())
-                below |= dict.fromkeys(type(node.spec) for node in used)
-            waiting += [k for k in below if k not in kinds]
-            kinds |= below
-        known[spec] = tuple(kinds)
-    return known[spec]
+    kinds: dict[type, None] = {}
+    waiting = [spec]
+    while waiting:
+        kind = waiting.pop(0)
+        below = dict.fromkeys(declared_parts(kind))
+        if has_parts(kind):
+            used = (part.node for node in graph.of(kind) for part in parts(graph, node) or ())
+            below |= dict.fromkeys(type(node.spec) for node in used)
+        waiting += [k for k in below if k not in kinds]
+        kinds |= below
+    return tuple(kinds)
 
 
 def word(spec: type[Any]) -> str:

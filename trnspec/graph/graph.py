@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import attrs
 from attrs import field, frozen
@@ -31,6 +31,22 @@ if TYPE_CHECKING:
     from trnspec.model.ref import Ref
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def cached_by_graph(function: Callable[Concatenate[Graph, P], T]) -> Callable[Concatenate[Graph, P], T]:
+    """Cache the results of a function of a graph for the lifetime of the graph, by its other arguments, which are hashable."""
+    results: weakref.WeakKeyDictionary[Graph, dict[object, T]] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(function)
+    def cached(graph: Graph, /, *args: P.args, **named: P.kwargs) -> T:
+        known = results.setdefault(graph, {})
+        key = (args, tuple(named.items()))
+        if key not in known:
+            known[key] = function(graph, *args, **named)
+        return known[key]
+
+    return cached
 
 
 class UnresolvedError(UnknownNameError):

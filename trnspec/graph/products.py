@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
+from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
 from trnspec.model.link import Link
@@ -17,7 +16,6 @@ from trnspec.model.ultraserver import UltraServer
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.ref import Ref
 
@@ -43,7 +41,7 @@ def chips_of(graph: Graph, node: Node[Any]) -> frozenset[str]:
     return frozenset() if whole is None or isinstance(whole.spec, Power) else chips_of(graph, whole)
 
 
-@lru_cache(maxsize=8)
+@cached_by_graph
 def _chips_of_cores(graph: Graph) -> Mapping[str, frozenset[str]]:
     """The chips by the name of their core."""
     chips: dict[str, frozenset[str]] = {}
@@ -54,6 +52,7 @@ def _chips_of_cores(graph: Graph) -> Mapping[str, frozenset[str]]:
     return chips
 
 
+@cached_by_graph
 def about(graph: Graph, source: str) -> frozenset[str]:
     """The chips that the name of a source names, by themselves or by their servers; none if it names no product.
 
@@ -61,12 +60,9 @@ def about(graph: Graph, source: str) -> frozenset[str]:
         graph: The catalog.
         source: A name such as ``neuron-trn1-2023-02``, of words separated by hyphens.
     """
-    known = _by_source.setdefault(graph, {})
-    if source not in known:
-        chips = [_chips_of_word(graph, word) for word in source.split("-")]
-        chips += [chips_of(graph, core) for core in graph.of(Core) if _is_about_core(source, core)]
-        known[source] = frozenset[str]().union(*chips)
-    return known[source]
+    chips = [_chips_of_word(graph, word) for word in source.split("-")]
+    chips += [chips_of(graph, core) for core in graph.of(Core) if _is_about_core(source, core)]
+    return frozenset[str]().union(*chips)
 
 
 def _is_about_core(source: str, core: Node[Core]) -> bool:
@@ -75,29 +71,17 @@ def _is_about_core(source: str, core: Node[Core]) -> bool:
     return any(f"-{name}-" in f"-{source}-" for name in names)
 
 
-_by_source: WeakKeyDictionary[Graph, dict[str, frozenset[str]]] = WeakKeyDictionary()
-_by_word: WeakKeyDictionary[Graph, dict[str, frozenset[str]]] = WeakKeyDictionary()
-
-
+@cached_by_graph
 def _chips_of_word(graph: Graph, word: str) -> frozenset[str]:
-    known = _by_word.setdefault(graph, {})
-    if word not in known:
-        known[word] = frozenset[str]().union(*(chips_of(graph, node) for node in _words(graph).get(word, ())))
-    return known[word]
+    return frozenset[str]().union(*(chips_of(graph, node) for node in _words(graph).get(word, ())))
 
 
 def is_described(graph: Graph, chips: Collection[str]) -> bool:
     """Whether the name of a source names one of these chips, by itself or by one of its servers."""
-    known = _described.setdefault(graph, {})
-    for chip in chips:
-        if chip not in known:
-            known[chip] = _is_described(graph, chip)
-    return any(known[chip] for chip in chips)
+    return any(_is_described(graph, chip) for chip in chips)
 
 
-_described: WeakKeyDictionary[Graph, dict[str, bool]] = WeakKeyDictionary()
-
-
+@cached_by_graph
 def _is_described(graph: Graph, chip: str) -> bool:
     words = _words_of_sources(graph)
     users = (graph.nodes[name] for name in (chip, *graph.users.get(chip, ())) if name in graph.nodes)
@@ -106,12 +90,12 @@ def _is_described(graph: Graph, chip: str) -> bool:
     )
 
 
-@lru_cache(maxsize=8)
+@cached_by_graph
 def _words_of_sources(graph: Graph) -> frozenset[str]:
     return frozenset(word for source in graph.of(Source) for word in source.name.split("-"))
 
 
-@lru_cache(maxsize=8)
+@cached_by_graph
 def _words(graph: Graph) -> Mapping[str, list[Node[Any]]]:
     """The chips and servers by the words that name them: ``trainium2``, and ``trn2`` and ``trn2u`` of servers."""
     words: dict[str, list[Node[Any]]] = {}

@@ -189,8 +189,9 @@ def test_every_failing_relation_is_laid_at_one_suspect():
         graph = put(graph, chip, "peak.dense.bf16", "1.23 TFLOPS")
     for server in SERVERS:
         graph = put(graph, server, "chips.count", 7)
-    failing = [r for r in relations(graph) if not r.holds]
-    laid = [r for s in suspects(relations(graph)) for r in s.failing]
+    every = list(relations(graph))
+    failing = [r for r in every if not r.holds]
+    laid = [r for s in suspects(every) for r in s.failing]
 
     assert len(failing) == len(laid)
     assert set(map(id, failing)) == set(map(id, laid))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
 from trnspec.checks.reconcile.relations import claims_at, sums
 from trnspec.checks.reconcile.sites import Relation, Site
-from trnspec.graph.graph import figure_at
+from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.figure import Figure
 
 if TYPE_CHECKING:
@@ -22,15 +21,11 @@ if TYPE_CHECKING:
     from trnspec.model.source import Source
     from trnspec.yaml import Path
 
-_cache: weakref.WeakKeyDictionary[Graph, dict[str, list[Relation]]] = weakref.WeakKeyDictionary()
 
-
+@cached_by_graph
 def views(graph: Graph) -> Mapping[str, list[Relation]]:
     """For each source, by name, the sums among its own figures for totals and parts, with the adopted counts."""
-    by_source = _cache.get(graph)
-    if by_source is None:
-        by_source = _cache[graph] = _grouped(_views(graph))
-    return by_source
+    return _grouped(_views(graph))
 
 
 def contradictions(graph: Graph) -> Mapping[str, list[Relation]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,7 +11,7 @@ from trnspec.checks.reconcile.hypotheses import NOT_EXPLAINED, Case, Explanation
 from trnspec.checks.reconcile.relations import AGREES, claimed_figures, failing, sums
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
 from trnspec.checks.reconcile.suspects import Suspect
-from trnspec.graph.graph import figure_at
+from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
 from trnspec.model.source import Rank, Source
 from trnspec.plugins.api import Finding
@@ -155,7 +154,7 @@ def _causes(site: Site, other: Site, graph: Graph) -> list[Explanation]:
     if not isinstance(value, Quantity):
         return explain(Suspect(site, (relation,)), graph)
     terms, shares = list(relation.terms), []
-    for counts, whole in _multiples(site, graph):
+    for counts, whole in _multiples(graph).get((site.node.name, site.path), ()):
         # The claim may be of one part instead of the whole, or the reverse.
         term = Term(counts, site)
         if whole:
@@ -167,21 +166,14 @@ def _causes(site: Site, other: Site, graph: Graph) -> list[Explanation]:
     return [e for e in explanations if not (e.id == "older-claim" and "(agrees)" in e.sentence)]
 
 
-def _multiples(site: Site, graph: Graph) -> Iterator[tuple[tuple[Site, ...], bool]]:
-    """The counts of the sums that contain a path, each with whether the path is the total."""
-    by_path = _multiples_of.get(graph)
-    if by_path is None:
-        by_path = _multiples_of[graph] = {}
-        for skeleton in sums(graph):
-            for term in skeleton.terms:
-                if skeleton.across or not term.counts or any(count.value is None for count in term.counts):
-                    continue
-                for end in (skeleton.total, term.part):
-                    multiple = (term.counts, end is skeleton.total)
-                    by_path.setdefault((end.node.name, end.path), []).append(multiple)
-    yield from by_path.get((site.node.name, site.path), ())
-
-
-_multiples_of: weakref.WeakKeyDictionary[Graph, dict[tuple[str, Path], list[tuple[tuple[Site, ...], bool]]]] = (
-    weakref.WeakKeyDictionary()
-)
+@cached_by_graph
+def _multiples(graph: Graph) -> dict[tuple[str, Path], list[tuple[tuple[Site, ...], bool]]]:
+    """The counts of the sums that contain a path, by document and path, each with whether the path is the total."""
+    by_path: dict[tuple[str, Path], list[tuple[tuple[Site, ...], bool]]] = {}
+    for skeleton in sums(graph):
+        for term in skeleton.terms:
+            if skeleton.across or not term.counts or any(count.value is None for count in term.counts):
+                continue
+            for end in (skeleton.total, term.part):
+                by_path.setdefault((end.node.name, end.path), []).append((term.counts, end is skeleton.total))
+    return by_path

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
 from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.checks.reconcile.sites import Site
-from trnspec.graph.graph import Graph, figure_at
+from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted
 from trnspec.quantities.quantity import Qualifier, Quantity
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
 
+    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.yaml import Path
 
@@ -117,23 +117,16 @@ def _version(graph: Graph, name: str) -> str | None:
     return version
 
 
-_figures: weakref.WeakKeyDictionary[Graph, dict[tuple[type, Path], dict[Fraction, list[tuple[str, Quantity]]]]] = (
-    weakref.WeakKeyDictionary()
-)
-
-
+@cached_by_graph
 def _figures_at(graph: Graph, spec: type, path: Path) -> dict[Fraction, list[tuple[str, Quantity]]]:
     """The figures of all documents of a kind at a path, with the names of the documents, by value."""
-    figures = _figures.setdefault(graph, {})
-    if (spec, path) not in figures:
-        by_value: dict[Fraction, list[tuple[str, Quantity]]] = {}
-        nodes: tuple[Node[Any], ...] = graph.of(spec)
-        for node in nodes:
-            figure = figure_at(node, path)
-            if isinstance(figure, Figure):
-                by_value.setdefault(figure.value.value, []).append((node.name, figure.value))
-        figures[spec, path] = by_value
-    return figures[spec, path]
+    by_value: dict[Fraction, list[tuple[str, Quantity]]] = {}
+    nodes: tuple[Node[Any], ...] = graph.of(spec)
+    for node in nodes:
+        figure = figure_at(node, path)
+        if isinstance(figure, Figure):
+            by_value.setdefault(figure.value.value, []).append((node.name, figure.value))
+    return by_value
 
 
 def _claims(site: Site, suspect: Site) -> Iterator[Lookalike]:

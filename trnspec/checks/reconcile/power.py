@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from attrs import frozen
 
 from trnspec.checks.reconcile.quoted import Conflict, blamed, scales
 from trnspec.graph.composition import chips
+from trnspec.graph.graph import cached_by_graph
 from trnspec.graph.power import Draw, draws
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node  # read at run time
@@ -80,15 +80,11 @@ class KnownPower:
 PowerConflict = Conflict[KnownPower]
 
 
-_cached: weakref.WeakKeyDictionary[Graph, tuple[PowerConflict, ...]] = weakref.WeakKeyDictionary()
-
-
+@cached_by_graph
 def power_conflicts(graph: Graph) -> tuple[PowerConflict, ...]:
     """One conflict for each power to blame: first the one that contradicts most others. Several rules use them."""
-    if graph not in _cached:
-        known = tuple(_known(graph))
-        _cached[graph] = tuple(_blamed([*_types(known), *_systems(known), *_rates(known)]))
-    return _cached[graph]
+    known = tuple(_known(graph))
+    return tuple(_blamed([*_types(known), *_systems(known), *_rates(known)]))
 
 
 def _known(graph: Graph) -> Iterator[KnownPower]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections import defaultdict
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from attrs import frozen
 from trnspec.checks.reconcile.quoted import Conflict, blamed, scales
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
+from trnspec.graph.graph import cached_by_graph
 from trnspec.graph.prices import region_of
 from trnspec.graph.provenance import source_of
 from trnspec.model.document import Node  # read at run time
@@ -138,17 +138,11 @@ class Market:
     conflicts: tuple[PriceConflict, ...]
 
 
-_cached: weakref.WeakKeyDictionary[Graph, Market] = weakref.WeakKeyDictionary()
-
-
+@cached_by_graph
 def market(graph: Graph) -> Market:
     """The prices of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
-    if graph not in _cached:
-        offers = tuple(offer for node in graph.of(Price) for offer in _offers(graph, node))
-        _cached[graph] = Market(
-            offers, tuple(_blamed([*_pairs(offers), *_copies(offers), *_implausible(offers)], offers))
-        )
-    return _cached[graph]
+    offers = tuple(offer for node in graph.of(Price) for offer in _offers(graph, node))
+    return Market(offers, tuple(_blamed([*_pairs(offers), *_copies(offers), *_implausible(offers)], offers)))
 
 
 def _offers(graph: Graph, node: Node[Price]) -> Iterator[Offer]:

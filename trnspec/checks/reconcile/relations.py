@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import weakref
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,7 +25,7 @@ from trnspec.graph.composition import (
     parts,
     word,
 )
-from trnspec.graph.graph import figure_at
+from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
@@ -66,29 +65,13 @@ AGREES = (None, "agrees")
 EVERY_RATE = tuple((kind, dtype) for kind in ("dense", "sparse") for dtype in (a.name for a in attrs.fields(Rates)))
 """All possible peak rates: ``("dense", "bf16")`` and so on."""
 
-_known: weakref.WeakKeyDictionary[Graph, list[Relation]] = weakref.WeakKeyDictionary()
-_failing: weakref.WeakKeyDictionary[Graph, tuple[tuple[Relation, ...], AbstractSet[str] | None]] = (
-    weakref.WeakKeyDictionary()
-)
 
-
-def relations(graph: Graph) -> list[Relation]:
-    """Every relation of a graph whose figures are stated, kept for the lifetime of the graph.
+def relations(graph: Graph) -> Iterator[Relation]:
+    """Every relation of a graph whose figures are stated. They are not kept: nearly all of a large catalog hold.
 
     With a focus: those of its documents, and all that share a figure with one that fails, directly or through others,
     which decide on which figure is reported.
     """
-    cached = _known.get(graph)
-    if cached is None:
-        cached = _known[graph] = list(each_relation(graph))
-    return cached
-
-
-def each_relation(graph: Graph) -> Iterator[Relation]:
-    """The same without keeping them: nearly all of a large catalog hold, and are not needed again."""
-    if (cached := _known.get(graph)) is not None:
-        yield from cached
-        return
     _, scope = _failing_in_scope(graph)
     for skeleton in itertools.chain(sums(graph, is_claimed, scope), _claims(graph, scope)):
         yield from _expanded(skeleton)
@@ -99,20 +82,18 @@ def failing(graph: Graph) -> tuple[Relation, ...]:
     return _failing_in_scope(graph)[0]
 
 
+@cached_by_graph
 def _failing_in_scope(graph: Graph) -> tuple[tuple[Relation, ...], AbstractSet[str] | None]:
     """The relations that do not hold, and the documents that they were looked for in; ``None``: all."""
-    cached = _failing.get(graph)
-    if cached is None:
-        scope = graph.scope
+    scope = graph.scope
+    found = _failing_of(graph, scope)
+    while scope is not None:
+        wider = scope | graph.using({site.node.name for relation in found for site in relation.sites})
+        if wider == scope:
+            break
+        scope = wider
         found = _failing_of(graph, scope)
-        while scope is not None:
-            wider = scope | graph.using({site.node.name for relation in found for site in relation.sites})
-            if wider == scope:
-                break
-            scope = wider
-            found = _failing_of(graph, scope)
-        cached = _failing[graph] = (found, scope)
-    return cached
+    return found, scope
 
 
 def _failing_of(graph: Graph, scope: AbstractSet[str] | None) -> tuple[Relation, ...]:
@@ -307,7 +288,7 @@ def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
         ultraserver.spec.fabric is not None
         and ultraserver.spec.between_servers is None
         and _uses_all_links(ultraserver.spec.fabric, chip)
-        for ultraserver in _ultraservers_of(chip, graph)
+        for ultraserver in _ultraservers(graph).get(chip.name, ())
     ):
         return
     term = Term((site(chip, "links.ports"),), *_directed(link, "bandwidth", "both"))
@@ -379,23 +360,19 @@ def _uses_all_links(fabric: Fabric, chip: Node[Chip]) -> bool:
 
 def _in_ultraserver(chip: Node[Chip], graph: Graph) -> bool:
     """Whether chips of this kind may have links that leave their server."""
-    return any(True for _ in _ultraservers_of(chip, graph))
+    return chip.name in _ultraservers(graph)
 
 
-_ultraservers: weakref.WeakKeyDictionary[Graph, dict[str, list[Node[UltraServer]]]] = weakref.WeakKeyDictionary()
-
-
-def _ultraservers_of(chip: Node[Chip], graph: Graph) -> Iterator[Node[UltraServer]]:
-    """The UltraServers of a chip."""
-    by_chip = _ultraservers.get(graph)
-    if by_chip is None:
-        by_chip = _ultraservers[graph] = {}
-        for ultraserver in graph.of(UltraServer):
-            server = _find(graph, ultraserver.spec.servers.server)
-            part = None if server is None else _find(graph, server.spec.chips.chip)
-            if part is not None:
-                by_chip.setdefault(part.name, []).append(ultraserver)
-    yield from by_chip.get(chip.name, ())
+@cached_by_graph
+def _ultraservers(graph: Graph) -> dict[str, list[Node[UltraServer]]]:
+    """The UltraServers of each chip, by name."""
+    by_chip: dict[str, list[Node[UltraServer]]] = {}
+    for ultraserver in graph.of(UltraServer):
+        server = _find(graph, ultraserver.spec.servers.server)
+        part = None if server is None else _find(graph, server.spec.chips.chip)
+        if part is not None:
+            by_chip.setdefault(part.name, []).append(ultraserver)
+    return by_chip
 
 
 def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relation]:

@@ -7,7 +7,6 @@ attributed to the one figure whose correction would fix most of them and that th
 
 from __future__ import annotations
 
-import weakref
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from fractions import Fraction
@@ -18,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field, frozen
 
-from trnspec.checks.reconcile.relations import each_relation, failing
+from trnspec.checks.reconcile.relations import failing, relations
 from trnspec.checks.reconcile.sites import Relation, Site
 from trnspec.graph.formulas import value_of
-from trnspec.graph.graph import figure_at
+from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.graph.provenance import source_of
 from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Interval, Quantity
@@ -60,19 +59,14 @@ class Suspect:
         return [e for r in self.failing if (e := r.expects(self.site)) is not None]
 
 
-_known: weakref.WeakKeyDictionary[Graph, tuple[Suspect, ...]] = weakref.WeakKeyDictionary()
-
-
+@cached_by_graph
 def blamed(graph: Graph) -> tuple[Suspect, ...]:
     """The suspects of a graph. Several rules use them, so they are cached for the lifetime of the graph."""
-    cached = _known.get(graph)
-    if cached is None:
-        keys = {site.key for relation in failing(graph) for site in relation.sites}
-        # The relations of other figures have no part in it.
-        concerned = [r for r in each_relation(graph) if any(s.key in keys for s in r.sites)] if keys else []
-        doubted = {site.node.name: site.node for relation in failing(graph) for site in relation.sites}
-        cached = _known[graph] = tuple(suspects(concerned, _with_formula(doubted.values(), graph), graph))
-    return cached
+    keys = {site.key for relation in failing(graph) for site in relation.sites}
+    # The relations of other figures have no part in it.
+    concerned = [r for r in relations(graph) if any(s.key in keys for s in r.sites)] if keys else []
+    doubted = {site.node.name: site.node for relation in failing(graph) for site in relation.sites}
+    return tuple(suspects(concerned, _with_formula(doubted.values(), graph), graph))
 
 
 def _with_formula(nodes: Iterable[Node[Any]], graph: Graph) -> Iterator[Key]:
@@ -295,13 +289,8 @@ def _is_usual(site: Site, expected: list[Interval], graph: Graph) -> bool:
     return site.value not in counts and 2 * fitting > counts.total()
 
 
-_counts: weakref.WeakKeyDictionary[Graph, dict[tuple[type, Path], Counter[int]]] = weakref.WeakKeyDictionary()
-
-
+@cached_by_graph
 def _counts_at(graph: Graph, spec: type, path: Path) -> Counter[int]:
     """How many documents of a kind have each count at a path."""
-    counts = _counts.setdefault(graph, {})
-    if (spec, path) not in counts:
-        nodes: tuple[Node[Any], ...] = graph.of(spec)
-        counts[spec, path] = Counter(int(v) for n in nodes if isinstance(v := figure_at(n, path), int))
-    return counts[spec, path]
+    nodes: tuple[Node[Any], ...] = graph.of(spec)
+    return Counter(int(v) for n in nodes if isinstance(v := figure_at(n, path), int))

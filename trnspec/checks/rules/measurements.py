@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import weakref
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -12,6 +11,7 @@ from attrs import frozen
 from trnspec.diagnostics import Location, Severity, did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.composition import chips
+from trnspec.graph.graph import cached_by_graph
 from trnspec.loading.measured import DTYPES, MeasuredTable, is_stated, table_of, used_rows
 from trnspec.model.document import Node
 from trnspec.model.measurements import Measurements
@@ -307,12 +307,12 @@ def duplicate_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Fi
     Source:
         Kaufman et al.: Leakage in Data Mining, KDD 2011.
     """
-    if graph not in _duplicates:
-        _duplicates[graph] = list(_repeated(graph))
-    yield from (finding for finding in _duplicates[graph] if finding.node is node)
+    yield from (finding for finding in _duplicates(graph) if finding.node is node)
 
 
-_duplicates: weakref.WeakKeyDictionary[Graph, list[Finding]] = weakref.WeakKeyDictionary()
+@cached_by_graph
+def _duplicates(graph: Graph) -> list[Finding]:
+    return list(_repeated(graph))
 
 
 def _repeated(graph: Graph) -> Iterator[Finding]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import weakref
 from collections import Counter
 from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from trnspec.diagnostics import Severity
-from trnspec.graph.graph import at
+from trnspec.graph.graph import at, cached_by_graph
 from trnspec.model.reflection import ChoiceShape, NumberShape, ObjectShape, dotted, leaves, shape_at, spread, value_at
 from trnspec.model.sourced import origin_of
 from trnspec.model.transformers.contradictions import contradictions, layers_of
@@ -210,29 +209,22 @@ def family_outlier(model: Node[Model], graph: Graph) -> Iterator[Finding]:
 
 
 _Values = tuple[tuple["Path", "Counter[Any]"], ...]
-_families_of: weakref.WeakKeyDictionary[Graph, dict[str, list[Node[Model]]]] = weakref.WeakKeyDictionary()
-_values_of: weakref.WeakKeyDictionary[Graph, dict[str, _Values]] = weakref.WeakKeyDictionary()
 
 
+@cached_by_graph
 def _families(graph: Graph) -> dict[str, list[Node[Model]]]:
     """The models of each family, by name."""
-    families = _families_of.get(graph)
-    if families is None:
-        families = _families_of[graph] = {}
-        for model in graph.of(Model):
-            families.setdefault(family_of(model.name), []).append(model)
+    families: dict[str, list[Node[Model]]] = {}
+    for model in graph.of(Model):
+        families.setdefault(family_of(model.name), []).append(model)
     return families
 
 
+@cached_by_graph
 def _dimensions_of(graph: Graph, family: str) -> _Values:
     """How many models of a family have each value of each dimension that they share."""
-    known = _values_of.setdefault(graph, {})
-    if family not in known:
-        members = _families(graph).get(family, [])
-        known[family] = tuple(
-            (path, Counter(v for n in members if (v := value_at(n.spec, path)) is not None)) for path in _SHARED
-        )
-    return known[family]
+    members = _families(graph).get(family, [])
+    return tuple((path, Counter(v for n in members if (v := value_at(n.spec, path)) is not None)) for path in _SHARED)
 
 
 @lru_cache(maxsize=4096)

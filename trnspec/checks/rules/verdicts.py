@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import weakref
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from trnspec.checks.reconcile.relations import claimed_paths, sums
 from trnspec.checks.reconcile.sites import Site
 from trnspec.errors import QuantityError
 from trnspec.graph.formulas import UnusableOperandError, value_of
-from trnspec.graph.graph import at
+from trnspec.graph.graph import at, cached_by_graph
 from trnspec.model.document import Claim, Metadata
 from trnspec.model.reflection import REMARKS, ObjectShape, dotted, remarks_of
 from trnspec.plugins.api import Finding, rule
@@ -93,19 +92,14 @@ def rounding_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 break
 
 
+@cached_by_graph
 def _totals(graph: Graph) -> dict[tuple[str, Path], Interval]:
     """The sums of parts, by document and path, whose figures and counts are all known."""
-    totals = _known.get(graph)
-    if totals is None:
-        totals = _known[graph] = {
-            (relation.total.node.name, relation.total.path): relation.expected
-            for relation in sums(graph, scope=graph.scope)
-            if all(site.value is not None for term in relation.terms for site in (*term.counts, term.part))
-        }
-    return totals
-
-
-_known: weakref.WeakKeyDictionary[Graph, dict[tuple[str, Path], Interval]] = weakref.WeakKeyDictionary()
+    return {
+        (relation.total.node.name, relation.total.path): relation.expected
+        for relation in sums(graph, scope=graph.scope)
+        if all(site.value is not None for term in relation.terms for site in (*term.counts, term.part))
+    }
 
 
 _TOLERANCE = Fraction(1, 100)
