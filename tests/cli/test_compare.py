@@ -8,10 +8,12 @@ import json
 
 import pytest
 
-from tests.support.programs import Here
+from tests.support.programs import ROOT, Here
 from trnspec import load
+from trnspec.cli.render import SCREEN
 
 CATALOG = load()
+NVIDIA = str(ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog")
 
 
 @pytest.fixture
@@ -34,7 +36,70 @@ def test_chips(here) -> None:
     assert found[0] == ["figure", "trainium1", "trainium2", "ratio", "trainium3", "ratio"]
     assert ["bf16", "[TFLOPS]", "190", "667", "3.51x", "671", "3.53x"] in found
     assert ["bf16", "[TFLOPS]", "-", "2,563", "-", "2,517", "-"] in found
-    assert ["memory_pool", "16", "64", "4x", "-", "-"] in found
+    assert ["memory_pool", "16", "64", "4x"] in words(here("compare", "trainium1", "trainium2", "--full").out)
+
+
+def test_formats_of_one_width(here) -> None:
+    """The highest rate of each width, with its format; the row of mxfp8 alone is not hidden."""
+    found = words(here("compare", "trainium3", "b200", "--catalog", NVIDIA).out)
+
+    assert ["8-bit", "float", "[PFLOPS]", "2.517", "mxfp8", "4.5", "fp8", "1.79x"] in found
+    assert ["4-bit", "float", "[PFLOPS]", "2.517", "mxfp4", "9", "fp4", "3.58x"] in found
+
+
+def test_formats_that_all_have(here) -> None:
+    """Stay rows of their own."""
+    found = words(here("compare", "trn2.48xlarge", "p5.48xlarge", "--catalog", NVIDIA).out)
+
+    assert ["fp8", "[PFLOPS]", "20.784", "15.8312", "0.762x"] in found
+    assert not [row for row in found if row[:2] == ["8-bit", "float"]]
+
+
+def test_disputed(here) -> None:
+    """No source is believed: neither a value nor a gap."""
+    found = words(here("compare", "trainium3", "b200", "--catalog", NVIDIA).out)
+
+    assert ["launched", "2025-12", "disputed"] in found
+
+
+def test_per_chip(here) -> None:
+    """A server and an UltraServer of the same chip are equal; what does not add up has no row."""
+    out = here("compare", "trn2.48xlarge", "trn2-ultraserver", "--per", "chip").out
+    data = json.loads(here("compare", "trainium2", "trn2.48xlarge", "--per", "chip", "--format", "json").out)
+
+    assert ["bf16", "[PFLOPS]", "0.667", "0.667", "1x"] in words(out)
+    assert "Per chip: divided by the number of chips, 16 of trn2.48xlarge, 64 of" in out
+    assert "cpu_clock" not in out
+    assert {r["ratio"] for r in data["rows"] if r["at"].startswith(("peak", "memory."))} == {1}
+
+
+def test_per_usd(here) -> None:
+    """Prices of the same type, which are printed; the quotient is that of the catalog."""
+    names = ("trn2.48xlarge", "p5.48xlarge")
+    out = here("compare", *names, "--per", "usd", "--catalog", NVIDIA).out
+    data = json.loads(here("compare", *names, "--per", "usd", "--catalog", NVIDIA, "--format", "json").out)
+    (price,) = CATALOG.servers["trn2.48xlarge"].prices("spot", "us-east-2c")
+    row = next(r for r in data["rows"] if (r["at"], r["document"]) == ("memory.capacity", "trn2.48xlarge"))
+
+    assert out.startswith("Per USD/h: divided by the price of an hour. trn2.48xlarge 14.5593 USD/h spot")
+    assert row["value"] == pytest.approx(1536 * 2**30 / float(price.figure.value.value))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("trainium1", "trainium2", "trainium3"),
+        ("trn1.32xlarge", "trn2.48xlarge"),
+        ("trn2.48xlarge", "p5.48xlarge"),
+        ("trn3-gen2-ultraserver", "p6-b200.48xlarge"),
+        ("llama-3.1-8b", "kimi-k2"),
+    ],
+)
+def test_screen(here, names) -> None:
+    lines = here("compare", *names, "--catalog", NVIDIA).out.splitlines()
+
+    assert len(lines) <= SCREEN
+    assert [line for line in lines if len(line) > 80] == []
 
 
 def test_baseline(here) -> None:
@@ -46,13 +111,14 @@ def test_baseline(here) -> None:
 
 
 def test_rows_of_one_alone(here) -> None:
-    """Counted, and shown with --all."""
-    some, all_ = (here("compare", "trainium1", "trainium2", *more).out for more in ([], ["--all"]))
+    """Counted, and shown with --full, or --all as it was called."""
+    some, all_ = (here("compare", "trainium1", "trainium2", *more).out for more in ([], ["--full"]))
 
-    assert "--all shows all." in some
+    assert "--full prints all." in some
+    assert here("compare", "trainium1", "trainium2", "--all").out == all_
     assert ["cfp8", "[TFLOPS]", "190", "-", "-"] not in words(some)
     assert ["cfp8", "[TFLOPS]", "190", "-", "-"] in words(all_)
-    assert "--all shows" not in all_
+    assert "--full prints" not in all_
 
 
 def rows(here, *args: str) -> dict[tuple[str, str], dict]:
@@ -149,6 +215,8 @@ def test_no_word_is_broken(here) -> None:
         (["trainium1", "trainium"], "name at least two"),
         (["trainium1", "trainum2"], "did you mean 'trainium2'"),
         (["trainium1", "trainium2", "--baseline", "trainium3"], "trainium3 is not one of"),
+        (["trn2.48xlarge", "trn2-ultraserver", "--per", "usd"], "no type of price is known for all"),
+        (["trainium1", "llama-3.1-8b", "--per", "chip"], "the number of chips of llama-3.1-8b is not known"),
     ],
 )
 def test_misuse(here, args, message) -> None:

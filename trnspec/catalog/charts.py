@@ -201,14 +201,17 @@ _APART = 0.6
 """The share of a row over which the points of the documents are spread."""
 
 
-def comparison(names: Sequence[str], base: int, rows: Sequence[Compared], sources: Sequence[str]) -> Chart:
+def comparison(
+    names: Sequence[str], base: int, rows: Sequence[Compared], sources: Sequence[str], most: int | None = None
+) -> Chart:
     """The ratios of documents to a baseline, one row for each figure in which they differ.
 
     Args:
         names: The documents.
         base: The index of the baseline.
-        rows: The figures.
+        rows: The figures, the most important first.
         sources: The sources of the documents, with dates.
+        most: The number of figures to draw; the caption counts the others. All by default.
 
     Raises:
         UsageError: The documents have no figure with a ratio other than 1.
@@ -217,6 +220,8 @@ def comparison(names: Sequence[str], base: int, rows: Sequence[Compared], source
     differing = [r for r in having if any(ratio is not None and ratio[0] != 1 for ratio in r.ratios)]
     if not differing:
         raise UsageError(f"{', '.join(names)} differ in no figure that has a ratio")
+    equal, hidden = len(having) - len(differing), len(differing[most:]) if most is not None else 0
+    differing = differing[:most]
     marks: list[Mark] = [Limit(1.0, f"{names[base]} = 1", vertical=True)]
     others = [i for i in range(len(names)) if i != base]
     for i, name in enumerate(names):
@@ -230,7 +235,7 @@ def comparison(names: Sequence[str], base: int, rows: Sequence[Compared], source
             marks.append(Points(name, x, y, tuple(ends for _, (_, ends) in ratios)))
     caption = (
         f"Values next to each figure: {' | '.join(names)}. Whiskers: intervals of the ratios.",
-        f"{len(having) - len(differing)} figures are equal in all of them.",
+        f"{equal} figures are equal in all of them." + (f" {hidden} more differ; --full draws them." if hidden else ""),
         f"Sources: {', '.join(sources)}.",
     )
     categories = tuple(f"{r.at}  {r.text}" for r in differing)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import frozen
+from attrs import evolve, frozen
 
 from trnspec.cli.common import catalog_options
 from trnspec.cli.complete import documents
 from trnspec.cli.figures import displayed_total
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.names import graph_for
-from trnspec.cli.render import emit, format_option, table_options, width
+from trnspec.cli.render import SCREEN, emit, format_option, lines_of, table_options, width
+from trnspec.cli.show_screen import importance
 from trnspec.errors import UsageError
 from trnspec.graph.facts import facts, group, in_groups, words
 from trnspec.graph.provenance import Stated
-from trnspec.graph.totals import Total, sums
+from trnspec.graph.totals import Total, chips, sums
 from trnspec.model.chip import Chip
+from trnspec.model.reflection import is_extensive
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import Displayed, common_unit
+from trnspec.quantities.quantity import Interval, render
+from trnspec.quantities.units import UNITS, Dimension
 from trnspec.text_table import Block, Cell, Column, Number, Table, table, wrapped
 
 if TYPE_CHECKING:
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.quantities.units import Unit
 
 
 @frozen
@@ -40,6 +46,8 @@ class Value:
         source: The name of its source; empty for a total and for a figure that is derived.
         as_of: The date of the source.
         formula: How it is computed, where it is: ``16 x 96 GiB of trainium2``.
+        adds_up: True for a value that adds up over the parts of a system.
+        format: The number format, in a row that aligns several of one width.
     """
 
     text: str
@@ -48,6 +56,8 @@ class Value:
     source: str = ""
     as_of: str = ""
     formula: str = ""
+    adds_up: bool = False
+    format: str = ""
 
     def over(self, other: Value) -> Amount | None:
         """This value divided by another of the same dimension; ``None`` where there is no such ratio."""
@@ -57,12 +67,27 @@ class Value:
         return mine / theirs
 
 
+_DISPUTED = "disputed"
+_WIDTHS = {"8-bit float": ("fp8", "mxfp8", "cfp8"), "4-bit float": ("fp4", "mxfp4")}
+"""Number formats that are compared with each other, the plain one first."""
+_PER = {"chip": "per chip", "usd": "per USD/h"}
+
+
 @frozen
 class Row:
-    """A path with the value of each document; ``None`` where it has none."""
+    """A path with the value of each document; ``None`` where it has none.
+
+    Attributes:
+        at: The path; ``8-bit float`` in place of a format where the row aligns several of one width.
+        values: The value of each document.
+        aligns: The paths of the rows that it aligns, of which the page shows none.
+        adds_up: True for a value that adds up over the parts of a system.
+    """
 
     at: str
     values: tuple[Value | None, ...]
+    aligns: tuple[str, ...] = ()
+    adds_up: bool = False
 
     @property
     def have(self) -> int:
@@ -76,6 +101,7 @@ class Row:
     examples=(
         ("trnspec compare trainium1 trainium2 trainium3", "Three chips, with ratios to the first:"),
         ("trnspec compare trn1.32xlarge trn2.48xlarge --sort -ratio", "Two servers, the largest difference first:"),
+        ("trnspec compare trn3-gen2-ultraserver trn2.48xlarge --per chip", "Systems of different size:"),
         (
             "trnspec compare trainium2 trainium3 --baseline trainium3 --columns figure,trainium2,trainium3",
             "Values without ratios:",
@@ -91,7 +117,19 @@ class Row:
     help="The document that ratios refer to; the first NAME when left out.",
 )
 @click.option(
-    "--all", "all_", is_flag=True, cls=GroupedOption, group="Output", help="Also print rows that only one document has."
+    "--per",
+    cls=GroupedOption,
+    group="Output",
+    type=click.Choice(list(_PER)),
+    help="Divide what adds up by the number of chips, or by the price of an hour of the same type for all.",
+)
+@click.option(
+    "--full",
+    "--all",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help=f"Print every row, also those that only one document has; by default the page has at most {SCREEN} lines.",
 )
 @table_options
 @format_option
@@ -99,17 +137,20 @@ class Row:
 def command(
     names: tuple[str, ...],
     baseline: str | None,
-    all_: bool,  # noqa: FBT001  # click passes it by name
+    per: str | None,
     columns: str | None,
     sort: str | None,
     format_: str,
+    *,
+    full: bool,
     **options: Any,
 ) -> None:
     """Print documents side by side: values, and their ratios to the baseline.
 
     Each row is in one unit. For servers and UltraServers the totals over their chips are compared, computed from the
-    parts. A value that a document does not have is shown as -. The columns are figure, the names of the documents, and
-    NAME/BASELINE for ratios (ratio where there is only one).
+    parts. Formats of one width, such as fp8 and mxfp8, share a row, with the format in the cell. A value that a document
+    does not have is shown as -, one that is unresolved as disputed. The columns are figure, the names of the documents,
+    and NAME/BASELINE for ratios (ratio where there is only one).
     """
     graph = graph_for(*names, **options)
     nodes = list({graph.named(name).name: graph.named(name) for name in names}.values())
@@ -120,37 +161,127 @@ def command(
         raise UsageError(f"the baseline {first.name} is not one of the documents to compare")
     base = nodes.index(first)
     everything = rows(graph, nodes)
-    chosen = everything if all_ else [r for r in everything if r.have > 1]
+    heading = ""
+    if per is not None:
+        divisors, heading = _divisors(graph, nodes, per)
+        everything = [_divided(row, divisors) for row in everything if row.adds_up and row.at != "chips"]
+    aligned = {at for row in everything for at in row.aligns}
+    common = [r for r in everything if r.have > 1 and r.at not in aligned]
     if format_ in ("text", "markdown"):
-        wide = _wide(nodes, base, chosen, grouped=format_ == "text" and sort is None).sorted(sort).selected(columns)
-        emit(format_, lambda: _page(wide, len(everything) - len(chosen)), lambda: wide)
+        chosen = everything if full else common
+        for shown in range(len(chosen), 0, -1):
+            most = sorted(chosen, key=lambda r: importance(r.at))[:shown]
+            kept = [row for row in chosen if row in most]
+            wide = _wide(nodes, base, kept, grouped=format_ == "text" and sort is None).sorted(sort).selected(columns)
+            alone = len(everything) - len(chosen) - sum(r.at in aligned for r in everything if not full)
+            page = _page(wide, heading, len(chosen) - len(kept), alone)
+            if full or format_ == "markdown" or lines_of(page) <= SCREEN:
+                break
+        emit(format_, lambda: page, lambda: wide)
     else:
-        about = {"baseline": first.name, "documents": [n.name for n in nodes]}
-        long = _long(nodes, base, chosen).sorted(sort).selected(columns)
-        emit(format_, list, lambda: long, lambda: about)
+        about = {"baseline": first.name, "documents": [n.name for n in nodes], "per": per}
+        long = _long(nodes, base, everything if full else [r for r in everything if r.have > 1])
+        emit(format_, list, lambda: long.sorted(sort).selected(columns), lambda: about)
+
+
+def _divisors(graph: Graph, nodes: Sequence[Node[Any]], per: str) -> tuple[list[Fraction], str]:
+    """What the values of each document are divided by, and a sentence that states it.
+
+    Raises:
+        UsageError: The number of chips, or the price of the same type, is not known for one of them.
+    """
+    if per == "chip":
+        counts = [chips(graph, node) for node in nodes]
+        for node, count in zip(nodes, counts, strict=True):
+            if count is None or not isinstance(count[0], int):
+                raise UsageError(f"--per chip: the number of chips of {node.name} is not known")
+        numbers = [Fraction(c[0]) for c in counts if c is not None]
+        text = ", ".join(f"{n} of {node.name}" for n, node in zip(numbers, nodes, strict=True))
+        return numbers, f"Per chip: divided by the number of chips, {text}."
+    from trnspec.graph.prices import quotes
+
+    quoted = [{q.type: q for q in reversed(quotes(graph, n) if n.kind == "Server" else ())} for n in nodes]
+    types = [type_ for type_ in ("on-demand", "capacity-block", "spot") if all(type_ in each for each in quoted)]
+    if not types:
+        known = "; ".join(f"{n.name}: {', '.join(q) or 'none'}" for n, q in zip(nodes, quoted, strict=True))
+        raise UsageError(f"--per usd: no type of price is known for all documents ({known})")
+    chosen = [each[types[0]] for each in quoted]  # type: ignore[index]  # a literal of the types
+    text = "; ".join(f"{n.name} {q}" for n, q in zip(nodes, chosen, strict=True))
+    return [q.figure.value.value for q in chosen], f"Per USD/h: divided by the price of an hour. {text}."
+
+
+def _divided(row: Row, divisors: Sequence[Fraction]) -> Row:
+    """The row with each value divided; the interval is that of the value."""
+    values: list[Value | None] = []
+    for value, by in zip(row.values, divisors, strict=True):
+        amount = None if value is None else _amount(value.amount)
+        if value is None or amount is None:
+            values.append(value)
+            continue
+        ends = amount.interval
+        interval = Interval(ends.low / by, None if ends.high is None else ends.high / by)
+        quotient = evolve(amount, value=amount.value / by, interval=interval)
+        shown = None if value.figure is None else evolve(value.figure, value=value.figure.value / by)
+        text = f"{float(quotient.value):,.4g}" if shown is None else str(quotient)
+        values.append(evolve(value, text=text, amount=quotient, figure=shown))
+    return evolve(row, values=tuple(values))
 
 
 def rows(graph: Graph, nodes: Sequence[Node[Any]]) -> list[Row]:
     """Every path that one of the documents has, in the order of the classes, grouped."""
     sides = [_values(graph, node) for node in nodes]
-    return [Row(at, tuple(side.get(at) for side in sides)) for at in in_groups(at for side in sides for at in side)]
+    found = {
+        at: Row(at, values, adds_up=any(v is not None and v.adds_up for v in values))
+        for at in in_groups(at for side in sides for at in side)
+        for values in [tuple(side.get(at) for side in sides)]
+    }
+    result: list[Row] = []
+    for at, row in found.items():
+        result += _aligned(found, at)
+        result.append(row)
+    return result
+
+
+def _aligned(found: Mapping[str, Row], at: str) -> list[Row]:
+    """Before the first row of a width, the row that aligns the formats of that width, where documents have different ones."""
+    before = group(at)
+    for name, formats in _WIDTHS.items():
+        same = [path for f in formats if (path := f"{before}.{f}") in found]
+        if len(same) < 2 or at != next(path for path in found if path in same):
+            continue
+        best = [_best(found, same, i) for i in range(len(found[at].values))]
+        if sum(v is not None for v in best) > max(found[path].have for path in same):
+            return [Row(f"{before}.{name}", tuple(best), tuple(same), adds_up=True)]
+    return []
+
+
+def _best(found: Mapping[str, Row], paths: Sequence[str], index: int) -> Value | None:
+    """The highest rate of a document among formats of one width, the plain format at equal rates."""
+    known = [(path, v) for path in paths if (v := found[path].values[index]) is not None and v.figure is not None]
+    if not known:
+        return next((v for path in paths if (v := found[path].values[index]) is not None), None)
+    path, value = max(known, key=lambda item: item[1].figure.value if item[1].figure is not None else Fraction(0))
+    return evolve(value, format=path.rpartition(".")[2])
 
 
 def _values(graph: Graph, node: Node[Any]) -> Mapping[str, Value]:
     values: dict[str, Value] = {}
     if isinstance(node.spec, Chip):
-        values["chips"] = Value("1", 1)
+        values["chips"] = Value("1", 1, adds_up=True)
     for total in sums(graph, node):
         shown = displayed_total(total.value) if isinstance(total.value, Total) else None
-        values[total.at] = Value(total.text, total.amount, shown, formula=total.parts)
+        values[total.at] = Value(total.text, total.amount, shown, formula=total.parts, adds_up=True)
     for fact in facts(graph, node):
         # Ratios are comparisons already, notes are prose, and the counts of chips and cores are totals above.
         at = "cores" if fact.at == "cores.count" else fact.at
+        if fact.value is None and any(c.verdict == "unresolved" for c in fact.conflicting):
+            values[at] = Value(_DISPUTED)
         if fact.value is None or at.startswith("ratios.") or at.rpartition(".")[2] == "note" or at == "chips.count":
             continue
         shown = Displayed.of(fact.value.value) if isinstance(fact.value, Stated) else None
         formula = fact.reason if fact.verdict == "derived" else ""
-        values[at] = Value(words(fact.value), _of(fact.value), shown, fact.source, fact.as_of, formula)
+        adds_up = is_extensive(type(node.spec), tuple(fact.at.split(".")))
+        values[at] = Value(words(fact.value), _of(fact.value), shown, fact.source, fact.as_of, formula, adds_up)
     return values
 
 
@@ -162,23 +293,16 @@ def _of(value: object) -> Amount | int | None:
 
 def _amount(value: Amount | int | None) -> Amount | None:
     if isinstance(value, int):
-        from fractions import Fraction
-
-        from trnspec.quantities.quantity import Interval
-        from trnspec.quantities.units import UNITS, Dimension
-
         return Amount(Fraction(value), Dimension.RATIO, Interval.point(value), UNITS.unit("x"), 4)
     return value
 
 
-def _page(wide: Table, omitted: int) -> list[Block]:
-    blocks: list[Block] = [wide]
-    if omitted:
-        rows = (
-            "1 row that only one document has is" if omitted == 1 else f"{omitted} rows that only one document has are"
-        )
-        blocks.append(wrapped("", f"{rows} not shown; --all shows all.", width()))
-    return blocks
+def _page(wide: Table, heading: str, hidden: int, alone: int) -> list[Block]:
+    counts = [f"{hidden} more" if hidden else "", f"{alone} that only one document has" if alone else ""]
+    total = hidden + alone
+    text = f"Hidden {'row' if total == 1 else 'rows'}: {', '.join(c for c in counts if c)}; --full prints all."
+    blocks: list[Block] = [wrapped("", heading, width())] if heading else []
+    return [*blocks, wide, *([wrapped("", text, width())] if total else [])]
 
 
 def _wide(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row], *, grouped: bool) -> Table:
@@ -190,12 +314,13 @@ def _wide(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row], *, group
             key = "ratio" if len(nodes) == 2 else f"{node.name}/{nodes[base].name}"
             columns.append(Column("ratio" if grouped else key, right=True, key=key))
     lines: list[Sequence[Cell] | str] = []
+    units = _units(chosen)
     shown = ""
     for row in chosen:
         if grouped and group(row.at) != shown:
             shown = group(row.at)
             lines.append(shown)
-        unit, values = in_one_unit(row)
+        unit, values = in_one_unit(row, units.get((_kind(row.at), _dimension(row))))
         label = f"  {row.at.rpartition('.')[2]}" if grouped and shown else row.at
         cells: list[Cell] = [f"{label} [{unit}]" if unit else label]
         for i, value in enumerate(row.values):
@@ -209,24 +334,47 @@ def _wide(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row], *, group
     return table(columns, lines, "--columns")
 
 
-def in_one_unit(row: Row) -> tuple[str, list[Cell]]:
-    """The unit of a row, empty where it has none, and its cells."""
+def _kind(at: str) -> str:
+    """The paths that share a unit on a page: all rates, all sizes of a memory."""
+    return "peak" if ".dense." in at or ".sparse." in at else group(at)
+
+
+def _dimension(row: Row) -> Dimension | None:
+    found = {v.figure.unit.dimension for v in row.values if v is not None and v.figure is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _units(chosen: Sequence[Row]) -> dict[tuple[str, Dimension | None], Unit]:
+    """One unit for the figures of a group that have one dimension."""
+    figures: dict[tuple[str, Dimension | None], list[Displayed]] = {}
+    for row in chosen:
+        known = [v.figure for v in row.values if v is not None and v.figure is not None]
+        figures.setdefault((_kind(row.at), _dimension(row)), []).extend(known)
+    return {key: common_unit(known) for key, known in figures.items() if known and key[1] is not None}
+
+
+def in_one_unit(row: Row, unit: Unit | None = None) -> tuple[str, list[Cell]]:
+    """The unit of a row, empty where it has none, and its cells; with the formats where it aligns several.
+
+    Args:
+        row: The row.
+        unit: The unit, by default one that suits the row.
+    """
     figures = [v.figure for v in row.values if v is not None and v.figure is not None]
     if not figures or len({f.unit.dimension for f in figures}) > 1:
         return "", [None if v is None else v.amount if isinstance(v.amount, int) else v.text for v in row.values]
-    unit = common_unit(figures)
+    unit = unit or common_unit(figures)
     cells: list[Cell] = []
     for value in row.values:
         if value is None or value.figure is None:
             cells.append(None if value is None else value.text)
         else:
-            cells.append(Number(value.figure.value, value.figure.text(unit)))
+            number = value.figure.text(unit)
+            cells.append(Number(value.figure.value, f"{number} {value.format}" if value.format else number))
     return ("" if unit.symbol == "x" else unit.symbol), cells
 
 
 def _times(ratio: Amount) -> str:
-    from trnspec.quantities.quantity import render
-
     return render(ratio.value, ratio.unit, 3 if ratio.value < 1000 else 6)  # all digits of a whole part
 
 

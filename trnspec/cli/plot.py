@@ -289,6 +289,10 @@ def history(figure: str, path: str | None, output: FilePath, *, dark: bool, **op
     _write(make, output, dark=dark)
 
 
+_MOST = 10
+"""Figures of a comparison that are drawn by default."""
+
+
 @command.command(
     "compare",
     cls=GroupedCommand,
@@ -303,9 +307,18 @@ def history(figure: str, path: str | None, output: FilePath, *, dark: bool, **op
 @click.option(
     "--baseline", cls=GroupedOption, group="Output", metavar="NAME", help="The document that ratios refer to."
 )
+@click.option(
+    "--full",
+    is_flag=True,
+    cls=GroupedOption,
+    group="Output",
+    help=f"Draw every figure; by default the {_MOST} most important that differ.",
+)
 @_output
 @catalog_options
-def compare(names: tuple[str, ...], baseline: str | None, output: FilePath, *, dark: bool, **options: Any) -> None:
+def compare(
+    names: tuple[str, ...], baseline: str | None, output: FilePath, *, dark: bool, full: bool, **options: Any
+) -> None:
     """Ratios of documents to a baseline, the first NAME by default; figures that are equal are not drawn."""
     from trnspec.catalog.charts import comparison
 
@@ -318,7 +331,8 @@ def compare(names: tuple[str, ...], baseline: str | None, output: FilePath, *, d
         if first not in nodes:
             raise UsageError(f"the baseline {first.name} is not one of the documents to compare")
         base = nodes.index(first)
-        return comparison([n.name for n in nodes], base, _compared(graph, nodes, base), _sources(graph, nodes))
+        most = None if full else _MOST
+        return comparison([n.name for n in nodes], base, _compared(graph, nodes, base), _sources(graph, nodes), most)
 
     _write(make, output, dark=dark)
 
@@ -326,10 +340,13 @@ def compare(names: tuple[str, ...], baseline: str | None, output: FilePath, *, d
 def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[Any]:
     from trnspec.catalog.charts import Compared
     from trnspec.cli.compare import in_one_unit, ratio_of, rows
+    from trnspec.cli.show_screen import importance
     from trnspec.text_table import Number
 
     result = []
-    for row in rows(graph, nodes):
+    every = rows(graph, nodes)
+    aligned = {at for row in every for at in row.aligns}
+    for row in sorted((r for r in every if r.at not in aligned), key=lambda r: importance(r.at)):
         unit, cells = in_one_unit(row)
         ratios = [ratio_of(value, row.values[base]) for value in row.values]
         text = " | ".join(

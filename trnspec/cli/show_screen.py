@@ -49,9 +49,13 @@ class _Row:
 
     @property
     def rank(self) -> int:
-        """The index of the most important path that it belongs to."""
-        found = (i for i, main in enumerate(_MAIN) if self.at == main or self.at.startswith(f"{main}."))
-        return next(found, len(_MAIN))
+        """Its importance."""
+        return importance(self.at)
+
+
+def importance(at: str) -> int:
+    """The index of the most important path that a path belongs to; low is important."""
+    return next((i for i, main in enumerate(_MAIN) if at == main or at.startswith(f"{main}.")), len(_MAIN))
 
 
 @frozen(kw_only=True)
