@@ -33,12 +33,6 @@ autodoc_member_order = "bysource"
 # Formulas are MathML, see docs/mathml.py: MathJax would be loaded from the network.
 html_math_renderer = "mathml"
 
-# Formulas are MathML, see docs/mathml.py: MathJax would be loaded from the network.
-html_math_renderer = "mathml"
-
-# Formulas are MathML, see docs/mathml.py: MathJax would be loaded from the network.
-html_math_renderer = "mathml"
-
 html_theme = "furo"
 html_title = f"trnspec {version}"
 html_show_sourcelink = False

@@ -26,7 +26,7 @@ ALL = {node.name: dimensions(node.spec) for node in shipped().graph.of(Model)} |
     for n, d in MODELS.items()
 }
 NAMES = tuple(ALL)
-MACHINE = evolve(machine(SYSTEMS[0], IDEAL, "bf16"), flop=1.0, score=1.0)
+MACHINE = evolve(machine(SYSTEMS[0], IDEAL, "bf16"), seconds_per_flop=1.0, score=1.0)
 """A machine that takes a second for a FLOP."""
 
 

@@ -257,10 +257,10 @@ shipped_layouts = st.integers(0, 2**48).map(lambda seed: drawn(random.Random(see
 
 def faster_machines(numbers):
     """Machines with half the time of one unit: one over one of the rates, or a latency."""
-    for name in ("flop", "score", "byte"):
+    for name in ("seconds_per_flop", "score", "seconds_per_byte"):
         yield name, evolve(numbers, **{name: getattr(numbers, name) / 2.0})
     for i, level in enumerate(numbers.levels):
-        for name in ("byte", "hop"):
+        for name in ("seconds_per_byte", "hop"):
             half = evolve(level, **{name: getattr(level, name) / 2.0})
             yield f"{name} {i}", evolve(numbers, levels=(*numbers.levels[:i], half, *numbers.levels[i + 1 :]))
 

@@ -400,7 +400,7 @@ def _bottleneck(setup: Setup, serving: Serving, case: _Case) -> str:
         kind = "network-bound: " if name in ("tensor", "expert", "pipeline") else ""
         return f"{kind}{NOTES[name]} ({share})"
     # If the part takes as long with free compute, reading is the bottleneck.
-    free = evolve(setup.pool, numbers=evolve(setup.pool.numbers, flop=0.0, score=0.0))
+    free = evolve(setup.pool, numbers=evolve(setup.pool.numbers, seconds_per_flop=0.0, score=0.0))
     read = _case(evolve(setup, pool=free), serving).token[name]
     what = {"matrices": "weights", "attention": "the KV cache", "head": "the output matrix"}[name]
     kind = f"HBM-bound: reading {what}" if read > 0.5 * value else f"compute-bound: multiplying with {what}"

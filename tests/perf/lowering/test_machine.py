@@ -139,14 +139,14 @@ def test_where_there_is_no_network_it_is_unknown():
 def test_numbers_of_one_rank():
     system = lower(everything(), "trn2-ultraserver*2")
     found = machine(system, FITTED, "fp8")
-    assert 1.0 / (system.rates["fp8"] * 0.7) == found.flop
+    assert 1.0 / (system.rates["fp8"] * 0.7) == found.seconds_per_flop
     # Attention stays in 16 bit where weights are narrower.
     assert 1.0 / (system.rates["bf16"] * 0.31) == found.score
-    assert 1.0 / (725e9 * 0.83) == found.byte
+    assert 1.0 / (725e9 * 0.83) == found.seconds_per_byte
     levels = found.levels
     assert [1 / 4, 1 / 64, 1 / 256] == [level.share for level in levels[:3]]
     each = zip(system.levels, (0.8, 0.6, 0.55, 0.7), strict=True)
-    assert [1.0 / (level.rate * share) for level, share in each] == [level.byte for level in levels]
+    assert [1.0 / (level.rate * share) for level, share in each] == [level.seconds_per_byte for level in levels]
     # A published latency is before the fitted one; none is published within a chip.
     assert [3e-6, 1.5e-6, 1.5e-6, 1.5e-5] == [level.hop for level in levels]
     assert [3e-6, 3e-6, 3e-6, 2.2e-5] == [level.step for level in levels]
@@ -159,7 +159,7 @@ def test_a_level_that_is_absent_costs_nothing_and_reaches_no_further():
     """The switched UltraServer has no level of a server: chips are joined at once."""
     found = machine(lower(everything(), "trn3-gen2-ultraserver"), IDEAL, "bf16")
     assert [1 / 4, 1 / 4, 1 / 576] == [level.share for level in found.levels[:3]]
-    assert (0.0, 1.0) == (found.levels[1].byte, found.levels[1].unknown)
+    assert (0.0, 1.0) == (found.levels[1].seconds_per_byte, found.levels[1].unknown)
     assert 0.0 == group(found, 576.0, 1.0).unknown
 
 
@@ -167,7 +167,7 @@ def test_every_share_is_of_the_level_with_its_name():
     """The links of each level are achieved on their own."""
     for i, name in enumerate(SLOTS):
         whole, half = (machine(NESTED, e, "bf16") for e in (IDEAL, Efficiency(**{name: 0.5})))
-        faster = evolve(half.levels[i], byte=half.levels[i].byte / 2.0)
+        faster = evolve(half.levels[i], seconds_per_byte=half.levels[i].seconds_per_byte / 2.0)
         assert whole == evolve(half, levels=(*half.levels[:i], faster, *half.levels[i + 1 :]))
 
 

@@ -101,7 +101,7 @@ def test_ranks_reduce_what_they_received() -> None:
 def test_halves_of_the_tokens_overlap() -> None:
     """The all-to-all of one half is hidden by the rest of the layer of the other; both read the weights."""
     *inner, network = NUMBERS.levels
-    slow = evolve(NUMBERS, levels=(*inner, evolve(network, byte=64 * network.byte)))
+    slow = evolve(NUMBERS, levels=(*inner, evolve(network, seconds_per_byte=64 * network.seconds_per_byte)))
     model, plan = transformer(MIXTRAL), evolve(PLAN, expert_overlap=1.0)
 
     def passed(tokens: float, plan: Deployment, numbers=NUMBERS):

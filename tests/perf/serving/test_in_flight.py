@@ -117,11 +117,11 @@ def test_narrow_experts_leave_the_other_weights_wide() -> None:
         in_flight(moe, Deployment(weight_bytes=0.5, whole_bytes=whole), RANK, Serving(), requests=1.0, most=1.0).step
         for whole in (0.0, 2.0)
     )
-    assert moe.layers * moe.whole * 1.5 * RANK.byte == pytest.approx(float(wide - narrow))
+    assert moe.layers * moe.whole * 1.5 * RANK.seconds_per_byte == pytest.approx(float(wide - narrow))
 
 
 def test_the_output_matrix_in_another_width() -> None:
     narrow, wide = (
         served(1.0, plan=evolve(PLAN, weight_bytes=1.0, head_bytes=head), serving=Serving()).step for head in (0.0, 2.0)
     )
-    assert MODEL.output * RANK.byte == pytest.approx(float(wide - narrow))
+    assert MODEL.output * RANK.seconds_per_byte == pytest.approx(float(wide - narrow))

@@ -94,7 +94,7 @@ def test_floor_of_decoding(models, name, chips, context, milliseconds, measured,
 def test_an_ideal_step_reads_weights_and_cache_once(models, trn1):
     """Without links and with heads that divide it is the floor, without embedding and norms, which are not multiplied."""
     model = transformer(models["llama-2-7b"])
-    free = evolve(trn1, levels=tuple(evolve(level, byte=0.0, hop=0.0) for level in trn1.levels))
+    free = evolve(trn1, levels=tuple(evolve(level, seconds_per_byte=0.0, hop=0.0) for level in trn1.levels))
     plan = Deployment(tp=32.0, prompt=128.0, output=8064.0)
 
     found = decode_time(model, plan, free, IDEAL)
@@ -147,7 +147,7 @@ def test_decoding_with_latent_attention_absorbs_the_projections(models, kv, rati
 def test_prefill_with_latent_attention_expands_keys_and_values(models, trn1):
     model = transformer(models["deepseek-v3"])
 
-    found = prefill(model, Deployment(prompt=4096.0, output=1.0), evolve(trn1, byte=0.0), IDEAL)
+    found = prefill(model, Deployment(prompt=4096.0, output=1.0), evolve(trn1, seconds_per_byte=0.0), IDEAL)
 
     assert pytest.approx(61 * 4096 * 2048 * 2 * 128 * (192 + 128) * trn1.score, rel=CLOSE) == found.attention
 
@@ -157,14 +157,14 @@ def test_a_cached_prefix_is_read_and_not_computed(models, trn1):
     model = transformer(models["llama-2-7b"])
     plan = Deployment(prompt=1024.0, output=1.0, cached=768.0)
 
-    found = prefill(model, plan, evolve(trn1, byte=0.0), IDEAL)
+    found = prefill(model, plan, evolve(trn1, seconds_per_byte=0.0), IDEAL)
 
     rate = Fraction("91.75e12")
     weights = 32 * (4 * 4096 * 4096 + 3 * 4096 * 11008)
     assert pytest.approx(float(256 * 2 * weights / rate), rel=CLOSE) == found.matrices
     assert pytest.approx(float(32 * 2 * 256 * 896 * 2 * 4096 / rate), rel=CLOSE) == found.attention
     read = prefill(model, plan, evolve(trn1, score=0.0), IDEAL).attention
-    assert pytest.approx(32 * 1024 * 2 * 4096 * 2 * trn1.byte, rel=CLOSE) == read
+    assert pytest.approx(32 * 1024 * 2 * 4096 * 2 * trn1.seconds_per_byte, rel=CLOSE) == read
 
 
 def test_materialized_scores_pass_through_memory(models, trn1):
@@ -175,14 +175,16 @@ def test_materialized_scores_pass_through_memory(models, trn1):
     flash, found = (prefill(model, evolve(plan, **{a: 1.0}), trn1, IDEAL) for a in ("flash", "materialized"))
 
     scores = 32 * 32 * 1024 * 1024
-    assert pytest.approx(scores * 4 * 128 * trn1.score + scores * 8 * trn1.byte, rel=CLOSE) == found.attention
+    assert (
+        pytest.approx(scores * 4 * 128 * trn1.score + scores * 8 * trn1.seconds_per_byte, rel=CLOSE) == found.attention
+    )
     assert flash == prefill(model, plan, trn1, IDEAL)
     # Flash replaces what a calibration says; four passes of 2 B are the least of the other.
     for passes, counted in ((1.0, 8.0), (3.0, 12.0)):
         spilling = Serving(score_passes=passes, causal=0.0)
         assert flash == prefill(model, evolve(plan, flash=1.0), trn1, spilling)
         more = prefill(model, evolve(plan, materialized=1.0), trn1, spilling).attention - found.attention
-        assert pytest.approx(scores * (counted - 8.0) * trn1.byte, rel=CLOSE, abs=CLOSE) == more
+        assert pytest.approx(scores * (counted - 8.0) * trn1.seconds_per_byte, rel=CLOSE, abs=CLOSE) == more
 
 
 def test_one_core_reads_the_cache_at_a_share_of_its_own(models, trn1):

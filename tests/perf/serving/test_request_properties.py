@@ -77,10 +77,10 @@ def machines(draw):
     for level in numbers.levels:
         within *= draw(st.sampled_from([1.0, 2.0, 4.0, 16.0]))
         byte, hop = 1.0 / draw(st.floats(1e9, 1e12)), draw(SECONDS)
-        levels.append(evolve(level, share=1.0 / within, byte=byte, hop=hop, unknown=0.0))
+        levels.append(evolve(level, share=1.0 / within, seconds_per_byte=byte, hop=hop, unknown=0.0))
     return evolve(
-        numbers, ranks=4096.0, flop=1.0 / rate, head=1.0 / rate, score=1.0 / rate,
-        byte=1.0 / draw(st.floats(1e10, 1e13)), capacity=1e11, levels=tuple(levels),
+        numbers, ranks=4096.0, seconds_per_flop=1.0 / rate, head=1.0 / rate, score=1.0 / rate,
+        seconds_per_byte=1.0 / draw(st.floats(1e10, 1e13)), capacity=1e11, levels=tuple(levels),
     )  # fmt: skip
 
 
@@ -147,16 +147,19 @@ def test_a_step_is_no_shorter_than_reading(model, plan, numbers, serving):
     cache = model.layers * plan.batch / plan.pp * met.full * model.read_full / model.kv_heads
 
     assert found.total >= found.reading * (1 - 1e-12)
-    assert found.total >= weights * plan.weight_bytes * numbers.byte * (1 - 1e-12)
-    assert found.total >= cache / plan.tp * plan.cache_bytes * numbers.byte * (1 - 1e-12)
+    assert found.total >= weights * plan.weight_bytes * numbers.seconds_per_byte * (1 - 1e-12)
+    assert found.total >= cache / plan.tp * plan.cache_bytes * numbers.seconds_per_byte * (1 - 1e-12)
 
 
 @CASES
 @given(models(), plans(), machines(), servings(), st.sampled_from([1.5, 2.0, 10.0]))
 def test_more_of_anything_is_never_slower(model, plan, numbers, serving, factor):
-    numbers_slower = [evolve(numbers, **{name: getattr(numbers, name) * factor}) for name in ("flop", "score", "byte")]
+    numbers_slower = [
+        evolve(numbers, **{name: getattr(numbers, name) * factor})
+        for name in ("seconds_per_flop", "score", "seconds_per_byte")
+    ]
     for i, level in enumerate(numbers.levels):
-        for name in ("byte", "hop"):
+        for name in ("seconds_per_byte", "hop"):
             slow = evolve(level, **{name: getattr(level, name) * factor})
             numbers_slower.append(evolve(numbers, levels=(*numbers.levels[:i], slow, *numbers.levels[i + 1 :])))
     for schedule in ("static", "separate"):
@@ -231,8 +234,16 @@ def test_one_rank_does_not_communicate(model, plan, numbers, serving):
 @CASES
 @given(models(), plans(), machines(), servings(), st.sampled_from(["static", "continuous", "separate"]))
 def test_twice_the_rates_and_half_the_latencies_take_half(model, plan, numbers, serving, schedule):
-    levels = tuple(evolve(level, byte=level.byte / 2, hop=level.hop / 2) for level in numbers.levels)
-    fast = evolve(numbers, flop=numbers.flop / 2, score=numbers.score / 2, byte=numbers.byte / 2, levels=levels)
+    levels = tuple(
+        evolve(level, seconds_per_byte=level.seconds_per_byte / 2, hop=level.hop / 2) for level in numbers.levels
+    )
+    fast = evolve(
+        numbers,
+        seconds_per_flop=numbers.seconds_per_flop / 2,
+        score=numbers.score / 2,
+        seconds_per_byte=numbers.seconds_per_byte / 2,
+        levels=levels,
+    )
     quick = evolve(
         serving, **{name: getattr(serving, name) / 2 for name in ("call", "launch", "step", "sample", "request")}
     )

@@ -134,11 +134,11 @@ def test_experts_that_are_read(trn2, start, batch, share):
     model = transformer(dims("qwen3-30b-a3b"))
     plan = Deployment(tp=4.0, batch=batch, all_experts_from=start)
 
-    found = decode(model, plan, evolve(trn2, flop=0.0), IDEAL, context_at(model, 100.0)).matrices
+    found = decode(model, plan, evolve(trn2, seconds_per_flop=0.0), IDEAL, context_at(model, 100.0)).matrices
 
     whole = 2048 * 128 * (32 + 4) * 2 + 2048 * 128
     read = 48 * (whole + share * 128 * 3 * 2048 * 768) * 2 / 4
-    assert float(read) * trn2.byte == pytest.approx(found, rel=CLOSE)
+    assert float(read) * trn2.seconds_per_byte == pytest.approx(found, rel=CLOSE)
 
 
 def test_all_experts_are_computed_in_prefill(trn2):
@@ -146,11 +146,12 @@ def test_all_experts_are_computed_in_prefill(trn2):
     plan = Deployment(tp=4.0, prompt=4096.0, output=1.0)
 
     some, every = (
-        prefill(model, evolve(plan, all_experts_from=a), evolve(trn2, byte=0.0), IDEAL).matrices for a in (0.0, 2.0)
+        prefill(model, evolve(plan, all_experts_from=a), evolve(trn2, seconds_per_byte=0.0), IDEAL).matrices
+        for a in (0.0, 2.0)
     )
 
     more = 48 * (128 - 8) * 3 * 2048 * 768
-    assert 2 * 4096 * more / 4 * trn2.flop == pytest.approx(every - some, rel=1e-11)
+    assert 2 * 4096 * more / 4 * trn2.seconds_per_flop == pytest.approx(every - some, rel=1e-11)
 
 
 def test_a_dense_model_has_no_experts_to_compute(llama, trn2):
@@ -194,5 +195,5 @@ def test_narrow_shards_compute_longer_and_read_no_more(trn2):
 
     assert short.matrices > 2 * full.matrices
     assert short.reading == full.reading
-    slow = evolve(trn2, flop=0.0)
+    slow = evolve(trn2, seconds_per_flop=0.0)
     assert prefill(model, plan, slow, IDEAL) == prefill(model, narrow, slow, IDEAL)

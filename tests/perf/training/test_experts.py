@@ -314,7 +314,7 @@ def test_a_faster_rank_is_not_slower_where_the_all_to_all_is_exposed(schedule) -
     layout = Layout(tp=2, pp=4, dp=8, ep=8, seq=4096, global_batch=64, schedule=schedule, recompute="full")
     exposed, total = [], []
     for faster in (1.0, 2.0, 4.0, 8.0):
-        found = step(on.model, layout, evolve(on.machine, flop=on.machine.flop / faster))
+        found = step(on.model, layout, evolve(on.machine, seconds_per_flop=on.machine.seconds_per_flop / faster))
         exposed.append(found.expert)
         total.append(found.total)
 

@@ -50,7 +50,9 @@ def test_the_slowest_stage_decides(d):
 @pytest.mark.parametrize(("d", "layers"), [(LONG, 8), (WIDE, 7)], ids=["layers", "output"])
 def test_gradients_overlap_with_the_slowest_stage(d, layers):
     """That with the output has seven layers of a microbatch to overlap with, and the others have eight."""
-    slow = evolve(MACHINE, levels=tuple(evolve(level, byte=1e3 * level.byte) for level in MACHINE.levels))
+    slow = evolve(
+        MACHINE, levels=tuple(evolve(level, seconds_per_byte=1e3 * level.seconds_per_byte) for level in MACHINE.levels)
+    )
 
     def hidden(count: float) -> float:
         model, plan = transformer(evolve(d, layers=count)), LAYOUT
@@ -102,7 +104,7 @@ def test_multi_token_prediction_is_on_the_last_stage(d):
     h = d.hidden
     even, found = timed(d, 128.0), timed(d, 125.0, mtp_layers=1.0, mtp_weights=2 * h**2, mtp_small=3 * h)
     layer = even.compute / (8 * M)
-    joined = 6 * 8192 * 2 * h**2 * MACHINE.flop
+    joined = 6 * 8192 * 2 * h**2 * MACHINE.seconds_per_flop
     last = 2 * even.head / M + joined - 2 * layer
     assert found.head == pytest.approx(M * max(last, 0.0), rel=1e-9)
     assert even.compute == found.compute

@@ -43,7 +43,7 @@ class LevelCosts:
 
     Attributes:
         share: One over the ranks of a unit; that of the level inside where the level is absent.
-        byte: Time of one byte [s].
+        seconds_per_byte: Time of one byte [s].
         hop: Time of one message [s]: the published latency, or else the fitted one.
         step: Time of each further step of a ring [s], as fitted; 0 without a calibration.
         reduces: 1 where its switches reduce and multicast.
@@ -53,7 +53,7 @@ class LevelCosts:
     """
 
     share: Number
-    byte: Number
+    seconds_per_byte: Number
     hop: Number
     step: Number = 0.0
     reduces: Number = 0.0
@@ -68,19 +68,19 @@ class Machine:
 
     Attributes:
         ranks: Ranks of the system.
-        flop: Time of one FLOP of a matrix multiplication [s].
+        seconds_per_flop: Time of one FLOP of a matrix multiplication [s].
         score: Time of one FLOP of attention scores and values [s].
         head: Time of one FLOP of the output matrix [s], which software keeps in 16 bit where others are narrower.
-        byte: Time of one byte to or from device memory [s].
+        seconds_per_byte: Time of one byte to or from device memory [s].
         capacity: Device memory of a rank [B].
         levels: The levels of links, those of :data:`SLOTS`.
         matmul_passes: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`, as for all fields with its names.
     """
 
     ranks: Number
-    flop: Number
+    seconds_per_flop: Number
     score: Number
-    byte: Number
+    seconds_per_byte: Number
     capacity: Number
     levels: tuple[LevelCosts, ...]
     matmul_passes: Number
@@ -151,7 +151,9 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
         levels.append(
             LevelCosts(
                 share=inside if level is None else 1.0 / level.ranks,
-                byte=1.0 / (level.rate * getattr(efficiency, name)) if level is not None and level.rate else 0.0,
+                seconds_per_byte=1.0 / (level.rate * getattr(efficiency, name))
+                if level is not None and level.rate
+                else 0.0,
                 hop=0.0 if level is None else level.latency or fitted_hop,
                 step=0.0 if level is None else fitted_hop,
                 reduces=1.0 if level is not None and level.reduces and levels else 0.0,
@@ -162,10 +164,10 @@ def machine(system: System, efficiency: Efficiency, dtype: str, *, scores: str =
         )
     return Machine(
         ranks=system.ranks,
-        flop=flop,
+        seconds_per_flop=flop,
         head=1.0 / (system.rate(score_dtype) * efficiency.matmul_share(score_dtype)),
         score=1.0 / (system.rate(score_dtype) * efficiency.attention),
-        byte=1.0 / (system.bandwidth * efficiency.memory),
+        seconds_per_byte=1.0 / (system.bandwidth * efficiency.memory),
         capacity=system.capacity,
         levels=tuple(levels),
         **{name: getattr(efficiency, name) for name in _FROM_EFFICIENCY},
@@ -309,7 +311,7 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
     unknown: Number = 0.0
     for level, (near, far) in zip(machine.levels, pairwise(unit_shares(machine, n, stride)), strict=True):
         part, others = near - far, near / far - 1.0
-        byte = level.byte / carried(machine, level, n, stride)
+        byte = level.seconds_per_byte / carried(machine, level, n, stride)
         gather = larger(gather, part * byte)
         reduce = larger(reduce, (2.0 * part - level.reduces * larger(near - 3.0 * far, 0.0)) * byte)
         # The first message, and each further step of a ring.
@@ -412,7 +414,7 @@ def send(machine: Machine, stages: Number, stride: Number) -> tuple[Number, Numb
         # 1 where the pipeline extends beyond a unit of the level.
         beyond = 0.0 if level is machine.levels[-1] else smaller(1.0, ceil(span * level.share - 1.0))
         part, reached = reached - beyond, beyond
-        byte = byte + part * (level.byte / towards(machine, level, stride))
+        byte = byte + part * (level.seconds_per_byte / towards(machine, level, stride))
         hop = hop + part * level.hop
         unknown = unknown + part * level.unknown
     used = smaller(stages - 1.0, 1.0)

@@ -349,8 +349,8 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
     share = 1.0 / plan.tp
     logits = load.logits * model.vocabulary * share
     head_bytes = where(plan.head_bytes > 0.0, plan.head_bytes, plan.weight_bytes)
-    output_time = model.output * share * head_bytes * machine.byte / serving.weights
-    head = _overlapped(2.0 * logits * model.hidden * machine.flop / serving.matmul, output_time, serving)
+    output_time = model.output * share * head_bytes * machine.seconds_per_byte / serving.weights
+    head = _overlapped(2.0 * logits * model.hidden * machine.seconds_per_flop / serving.matmul, output_time, serving)
     has_logits = load.logits > 0.0
     gathered = (
         serving.call + ranks.latency + ranks.allgather_s_per_byte * load.logits * model.vocabulary * 4.0 / serving.link
@@ -440,20 +440,22 @@ def _layer(  # noqa: PLR0917  # what a pass is computed from
     multiplied = where(every, model.whole + model.routed, model.weights)
     narrow = model.whole * plan.narrow_whole + expert * plan.narrow_routed
     flops = 2.0 * tokens * (multiplied + narrow + padding) * share
-    compute = flops * machine.flop / serving.matmul
+    compute = flops * machine.seconds_per_flop / serving.matmul
     whole_bytes = where(plan.whole_bytes > 0.0, plan.whole_bytes, plan.weight_bytes)
     weights = (model.whole + padding) * share * whole_bytes + routed * plan.weight_bytes
-    weight_time = weights * machine.byte / serving.weights
-    streamed = tokens * _streamed(model, plan.tp) * plan.activation_bytes * serving.matmul_passes * machine.byte
+    weight_time = weights * machine.seconds_per_byte / serving.weights
+    streamed = (
+        tokens * _streamed(model, plan.tp) * plan.activation_bytes * serving.matmul_passes * machine.seconds_per_byte
+    )
     matrices = _overlapped(compute, weight_time, serving) + streamed
 
     # Loads are the largest arrays of a sweep: numbers that they are multiplied by are multiplied first.
     score_time = load.scores * (2.0 * machine.score / serving.attention)
     cache_share_of_core = where(plan.single_core > 0.0, serving.single_core, 1.0)
-    cache_byte = machine.byte / (serving.cache * cache_share_of_core)
+    cache_byte = machine.seconds_per_byte / (serving.cache * cache_share_of_core)
     cache_time = load.cached * (plan.cache_bytes * cache_byte)
     cache_time = cache_time + load.states * (2.0 * model.state * STATE_BYTES * share * cache_byte)
-    spill_time = load.spilled * machine.byte
+    spill_time = load.spilled * machine.seconds_per_byte
     attention = _overlapped(score_time, cache_time, serving) + spill_time
 
     message = tokens * model.hidden * plan.activation_bytes
@@ -514,10 +516,10 @@ def _pipeline_time(plan: Deployment, machine: Machine, serving: Serving, message
     stride = plan.tp * plan.dp
     span = stride * plan.pp
     *inner, last = machine.levels
-    byte, hop, unknown = last.byte, last.hop, last.unknown
+    byte, hop, unknown = last.seconds_per_byte, last.hop, last.unknown
     for level in reversed(inner):
         within = span * level.share <= 1.0
-        byte = where(within, level.byte / towards(machine, level, stride), byte)
+        byte = where(within, level.seconds_per_byte / towards(machine, level, stride), byte)
         hop, unknown = where(within, level.hop, hop), where(within, level.unknown, unknown)
     time = (plan.pp - 1.0) * (serving.call + hop + message / plan.tp * byte / serving.link)
     return time, where(plan.pp > 1.0, unknown, 0.0)

@@ -239,15 +239,15 @@ def layer_seconds_per_token(model: Transformer, layout: Layout, machine: Machine
     """
     share = 1.0 / layout.tp
     beyond = layout.expert_load - 1.0
-    pass_time = machine.matmul_passes * machine.byte
+    pass_time = machine.matmul_passes * machine.seconds_per_byte
     # KV heads are split, and replicated where there are fewer than ranks; a latent cache counts as one head.
     replicated = ceil(model.kv_heads / layout.tp) * layout.tp / model.kv_heads - 1.0
     local_replicated = ceil(model.local_kv_heads / layout.tp) * layout.tp / model.local_kv_heads - 1.0
-    repeated = 2.0 * model.hidden * (model.projected - model.local_projected) * machine.flop
-    local_repeated = 2.0 * model.hidden * model.local_projected * machine.flop
+    repeated = 2.0 * model.hidden * (model.projected - model.local_projected) * machine.seconds_per_flop
+    local_repeated = 2.0 * model.hidden * model.local_projected * machine.seconds_per_flop
     projected = replicated * repeated + local_replicated * local_repeated
-    routed_matmul = 2.0 * (model.weights - model.whole) * machine.flop
-    matmul = share * (2.0 * model.weights * machine.flop + projected + beyond * routed_matmul)
+    routed_matmul = 2.0 * (model.weights - model.whole) * machine.seconds_per_flop
+    matmul = share * (2.0 * model.weights * machine.seconds_per_flop + projected + beyond * routed_matmul)
     # Ranks that split an expert have the same copies.
     routed_wide = 2.0 * model.hidden * model.inner * model.dispatched * pass_time
     routed = share * (
@@ -256,7 +256,7 @@ def layer_seconds_per_token(model: Transformer, layout: Layout, machine: Machine
     wide = 2.0 * model.hidden * (model.results + model.shared) * pass_time
     operands = (wide + share * (model.split * pass_time) + routed) * ACTIVATION_BYTES
     # Norms and residuals are split over the tensor-parallel ranks where the sequence is.
-    norms = model.hidden * machine.hidden_passes * machine.byte * ACTIVATION_BYTES / layout.sequence_split
+    norms = model.hidden * machine.hidden_passes * machine.seconds_per_byte * ACTIVATION_BYTES / layout.sequence_split
     return matmul + operands + norms
 
 
@@ -269,14 +269,14 @@ def attention_scores(model: Transformer, layout: Layout, machine: Machine) -> tu
     keys = attended_keys(model, layout.seq, 0.5 * machine.causal * model.causal, layout.flash)
     computed = keys * (2.0 * model.scores * machine.score)
     rows = model.rows_full + model.rows_window + model.rows_chosen
-    score_byte = rows * machine.score_passes * machine.byte
+    score_byte = rows * machine.score_passes * machine.seconds_per_byte
     written = where(layout.flash > 0, 0.0, layout.seq * (score_byte * ACTIVATION_BYTES))
     return (computed + written) / layout.tp, 2.0 + 0.5 * layout.flash
 
 
 def weight_passes(model: Transformer, layout: Layout, machine: Machine) -> Number:
     """Time of the calibrated passes over the weights of a layer [s]."""
-    pass_time = machine.matmul_passes * machine.byte
+    pass_time = machine.matmul_passes * machine.seconds_per_byte
     expert_ranks = layout.ep * layout.expert_split
     return (model.whole * pass_time * (1.0 / layout.tp) + model.routed * pass_time / expert_ranks) * ACTIVATION_BYTES
 
@@ -287,8 +287,10 @@ def weight_reading(model: Transformer, layout: Layout, machine: Machine) -> Numb
     Of the routed experts at least as many as one token is sent to, spread over the expert-parallel ranks.
     """
     expert_ranks = layout.ep * layout.expert_split
-    routed_read = (model.weights - model.whole) * machine.byte
-    return (model.whole * machine.byte * (1.0 / layout.tp) + routed_read / expert_ranks) * layout.compute_bytes
+    routed_read = (model.weights - model.whole) * machine.seconds_per_byte
+    return (
+        model.whole * machine.seconds_per_byte * (1.0 / layout.tp) + routed_read / expert_ranks
+    ) * layout.compute_bytes
 
 
 def output_seconds_per_token(model: Transformer, layout: Layout, machine: Machine) -> Number:
@@ -296,8 +298,10 @@ def output_seconds_per_token(model: Transformer, layout: Layout, machine: Machin
 
     Multi-token prediction has one more for each module, and a matrix that joins two inputs.
     """
-    of_column = 6.0 * model.hidden * machine.head + machine.head_passes * 4.0 * machine.byte
-    outputs = (1.0 + model.mtp) * model.vocabulary * of_column + 6.0 * model.mtp * model.joined * machine.flop
+    of_column = 6.0 * model.hidden * machine.head + machine.head_passes * 4.0 * machine.seconds_per_byte
+    outputs = (
+        1.0 + model.mtp
+    ) * model.vocabulary * of_column + 6.0 * model.mtp * model.joined * machine.seconds_per_flop
     return 1.0 / layout.tp * outputs
 
 
@@ -487,7 +491,7 @@ def gradients_and_weights(  # groups of ranks
     latency = 0.5 * machine.call * data_ranks.is_group + data_ranks.latency
     gradient_calls = (2.0 - layout.shards_optimizer + layout.shards_weights * (2.0 * stages - 1.0)) * latency
     weight_calls = (layout.shards_optimizer + layout.shards_weights * (stages - 1.0)) * latency
-    state_byte = (1.0 + machine.optimizer_passes) * machine.byte
+    state_byte = (1.0 + machine.optimizer_passes) * machine.seconds_per_byte
     state = parameters * (1.0 + layout.shards_optimizer * (1.0 / copies - 1.0)) * state_byte
     return data_byte, gradient_calls, weight_calls, state
 

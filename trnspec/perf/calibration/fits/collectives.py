@@ -141,7 +141,7 @@ def arrays(cases: Sequence[CollectiveCase], library: Library) -> Rows:
         np.array([c.size for c in cases]),
         np.array([c.seconds for c in cases]),
         np.array([c.launch for c in cases]),
-        np.array([float(c.machine.byte) for c in cases]),
+        np.array([float(c.machine.seconds_per_byte) for c in cases]),
     )  # fmt: skip
 
 

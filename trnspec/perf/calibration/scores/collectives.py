@@ -61,7 +61,7 @@ def computed(case: CollectiveCase, known: Calibrated) -> float | None:
     usable = [t for t in every if case.can_use(t.protocol)]
     if not usable:
         return None
-    return float(launched(library, case.launch, usable[0].time, case.size, case.machine.byte))
+    return float(launched(library, case.launch, usable[0].time, case.size, case.machine.seconds_per_byte))
 
 
 def refit_collectives(graph: Graph, rows: list[Record], holdout: Holdout = "model") -> dict[tuple[str, Part], float]:
