@@ -204,7 +204,7 @@ def evaluator_command(
     options = [_option(i) for i in inputs_]
     return GroupedCommand(
         evaluator.name,
-        params=[*options, *extra, *shared],
+        params=sorted([*options, *extra, *shared], key=_rank),
         callback=run,
         help=f"{doc.text or evaluator.summary}\n\nProvided by {provider}.",
         short_help=evaluator.summary,
@@ -227,9 +227,56 @@ def _named_as_options(inputs_: Sequence[Input]) -> Iterator[None]:
 _CATALOG = ("catalog", "edition", "as_of", "overlay")
 
 
+_COMMON = "Common"
+_FRAMEWORK = "Framework details"
+_ADVANCED = ("Workload", "Goal", "System", "Parallelism", "Precision", "Schedule", "Reliability", "Price")
+"""The groups whose options are advanced, but for the common ones."""
+_COMMON_INPUTS = (
+    *(
+        "model",
+        "on",
+        "tp",
+        "pp",
+        "dp",
+        "batch",
+        "seq",
+        "global_batch",
+        "prompt",
+        "output",
+        "tokens",
+        "deadline",
+        "budget",
+    ),
+    *("rate", "isl", "osl", "ttft", "tpot", "objective", "framework", "calibration"),
+)
+"""In the order of the help."""
+_FRAMEWORK_INPUTS = {
+    *("fused_loss", "gathered_inputs", "bucket", "must_fit", "context_buckets", "batch_buckets", "tile"),
+}
+"""Inputs that depend on the software, most of which ``--framework`` sets."""
+
+
+def _group(given: Input) -> str:
+    """The heading of an input in ``--help``; an input of a plugin has the one that it states."""
+    if not given.group:
+        return "Inputs"
+    if given.name in _FRAMEWORK_INPUTS:
+        return _FRAMEWORK
+    if given.required or given.name in _COMMON_INPUTS:
+        return _COMMON
+    return f"Advanced: {given.group}" if given.group in _ADVANCED else given.group
+
+
+def _rank(option: click.Parameter) -> tuple[int, int]:
+    """The order in the help: common inputs, output, all others, what belongs to a framework."""
+    place = _COMMON_INPUTS.index(option.name) if option.name in _COMMON_INPUTS else len(_COMMON_INPUTS)
+    group = vars(option).get("group", "")
+    return {_COMMON: 0, "Output": 1, _FRAMEWORK: 3}.get(group, 2), place if group == _COMMON else 0
+
+
 def _option(given: Input) -> click.Option:
     option = given.name.replace("_", "-")
-    group = given.group or "Inputs"
+    group = _group(given)
     help = given.help
     flag = given.type is bool and not given.many and not given.choices
     default = given.unset
