@@ -106,16 +106,8 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
 
     # Of the rounds of collectives two are forward, two backward, and two are recomputed.
     rounds = 2.0 + full
-    tensor_forward = costs.tensor.of(tokens)
-    tensor = rounds * tensor_forward
-    if not always_zero(overlap := costs.tensor_overlap):
-        hidden = smaller(tensor_forward, overlap * forward)
-        # Gradients of weights that are computed later do not overlap with the collectives of their layer.
-        overlap_window = backward + redone - split * weights
-        hidden_backward = smaller((1.0 + full) * tensor_forward, overlap * overlap_window)
-        # Rounding may leave a negative difference where all is hidden.
-        tensor = larger(tensor - (hidden + hidden_backward), 0.0)
-        tensor_forward = tensor_forward - hidden
+    # Gradients of weights that are computed later do not overlap with the collectives of their layer.
+    tensor, tensor_forward = exposed_tensor_parallel(costs, tokens, forward, backward + redone - split * weights)
     # Keys and values go around the ring forward; they and their gradients backward; once more under recompute.
     context_forward = costs.context.of(tokens)
     context = (rounds + (1.0 + selective)) * context_forward
@@ -230,6 +222,30 @@ class Stage:
     def times(self, layers: Number) -> Stage:
         """That of some layers."""
         return Stage(layers * self.forward, layers * self.fwd_bwd, layers * self.weights, layers * self.movable)
+
+
+def exposed_tensor_parallel(
+    costs: Costs, tokens: Number, forward: Number, overlap_window: Number
+) -> tuple[Number, Number]:
+    """The exposed tensor-parallel collectives of a layer, and what of them is in the forward pass [s].
+
+    Of the rounds of :func:`~trnspec.perf.training.costs.tensor_parallel_all_reduce` two are forward, two backward, and two are
+    recomputed.  Where software overlaps them, each pass hides them behind a share of its computation.
+
+    Args:
+        costs: The coefficients.
+        tokens: Tokens of a microbatch on a rank.
+        forward: Forward pass of the layer [s].
+        overlap_window: What is computed in its backward pass that collectives can overlap with [s].
+    """
+    tensor_forward = costs.tensor.of(tokens)
+    tensor = (2.0 + costs.full) * tensor_forward
+    if always_zero(overlap := costs.tensor_overlap):
+        return tensor, tensor_forward
+    hidden = smaller(tensor_forward, overlap * forward)
+    hidden_backward = smaller((1.0 + costs.full) * tensor_forward, overlap * overlap_window)
+    # Rounding may leave a negative difference where all is hidden.
+    return larger(tensor - (hidden + hidden_backward), 0.0), tensor_forward - hidden
 
 
 def _all_to_all(expert: Number, rest: Number, overlap: Number, rounds: Number) -> tuple[Number, Number, Number]:
