@@ -84,6 +84,14 @@ def test_pareto() -> None:
     # No plan beats one of the front, and each of the others is beaten.
     beaten = {p for p in points if any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in points)}
     assert set(points) - beaten == set(zip(front.x, front.y, strict=True))
+    named = [
+        (m.name + label.removeprefix("best plan: "), m.x[i], m.y[i])
+        for m in panel.marks
+        if isinstance(m, Points)
+        for i, label in enumerate(m.labels)
+        if label.startswith("best plan")
+    ]
+    assert [(plans["system"], plans.number("run_time") / 86400, plans.number("run_cost"))] == named
     assert [Limit(60.0, "deadline, 60d", vertical=True)] == [m for m in panel.marks if isinstance(m, Limit)]
 
 
@@ -123,6 +131,9 @@ def test_roofline(phase) -> None:
         assert answer["ridge_point"] == pytest.approx(line.x[1])
         rates = [(r["intensity"], r["attainable_rate"]) for r in answer.tables[0].records()]
         slope = line.y[0] / line.x[0]
+        *_, whole = [m for m in panel.marks if isinstance(m, Points) and line.name == m.like]
+        assert answer.number("flops") / answer.number("traffic") == pytest.approx(whole.x[0])
+        assert answer.number("flops") / answer.number("time") / 1e12 == pytest.approx(whole.y[0])
         assert [rate / 1e12 for _, rate in rates] == pytest.approx([min(line.y[1], at * slope) for at, _ in rates])
 
 

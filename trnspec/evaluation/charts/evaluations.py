@@ -189,6 +189,8 @@ def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  
     priced: list[dict[str, Any]] = [r for r in rows if r.get("run_cost") is not None and r.get("run_time") is not None]
     if not priced:
         raise UsageError("no plan has a time and a price; --price gives one")
+    # The first row of the plans is the best one.
+    best = [_table(e, "Plans", "pareto").records()[0] for e in evaluations]
     seconds, hours = scale([r["run_time"] for r in priced], "s")
     dollars, currency = scale([r["run_cost"] for r in priced], "USD")
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -201,7 +203,7 @@ def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  
             tuple(r["run_cost"] / dollars for r in some),
             tuple(_ends(r, "time", seconds) for r in some),
             tuple(_ends(r, "cost", dollars) for r in some),
-            tuple(f"*{str(r['system']).partition('*')[2] or 1}" for r in some),
+            tuple(f"{'best plan: ' if r in best else ''}*{str(r['system']).partition('*')[2] or 1}" for r in some),
         )
         for name, some in groups.items()
     ]
@@ -223,14 +225,14 @@ def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  
         f"{omitted} plans have no price" if omitted else "",
         f"Prices: {'; '.join(dict.fromkeys(str(r['price']) for r in priced if r.get('price')))}",
     )
-    x, y = ([r[n] for r in priced] for n in ("run_time", "run_cost"))
+    times, costs = ([r[n] for r in priced] for n in ("run_time", "run_cost"))
     return Chart(
         "pareto",
         f"{evaluations[0].evaluator}: {evaluations[0].title}",
         (
             Panel(
-                Axis(f"run time [{hours}]", log=_wide(x), zero=True),
-                Axis(f"run cost [{currency}]", log=_wide(y), zero=True),
+                Axis(f"run time [{hours}]", log=_wide(times), zero=True),
+                Axis(f"run cost [{currency}]", log=_wide(costs), zero=True),
                 tuple(marks),
             ),
         ),
@@ -410,13 +412,15 @@ def roofline(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
         if rows:
             x, y = tuple(r["intensity"] for r in rows), tuple(r["attainable_rate"] / size for r in rows)
             marks.append(Points("", x, y, labels=texts, like=name))
+            whole = e.number("flops") / e.number("traffic"), e.number("attainable_rate") / size
+            marks.append(Points("", (whole[0],), (whole[1],), labels=("whole model",) if texts else (), like=name))
     dtype = ", ".join(dict.fromkeys(str(e.inputs["dtype"]) for e in evaluations))
     title = (
         evaluations[0].title if not several else f"{', '.join(dict.fromkeys(names))}, {dtype}{_of_model(evaluations)}"
     )
     notes = (
         "Upper bounds: peak of matrix multiplication, and memory bandwidth. Whiskers: intervals of the ridge points"
-        + (". Other dots: parts of the model" if any(parts) else ""),
+        + (". Other dots: parts of the model, and the whole model at its mean intensity" if any(parts) else ""),
     )
     panel = Panel(
         Axis("arithmetic intensity [FLOP/B]", log=True), Axis(f"attainable rate [{symbol}]", log=True), tuple(marks)
