@@ -5,37 +5,11 @@ from __future__ import annotations
 import pytest
 from attrs import frozen
 
-from tests.support.rules import bare, claim, findings, found, put, shipped
+from tests.support.rules import bare, claim, found
 from trnspec.builtin import plugin as builtin
 from trnspec.model.fields import Capacity, DiskCapacity
-from trnspec.model.figure import Figure
 from trnspec.plugins.api import Kind, Plugin, Registry
-from trnspec.quantities.quantity import parse
 from trnspec.testing import diagnose, expected
-
-
-@pytest.mark.parametrize(
-    ("name", "at", "text", "hint"),
-    [
-        ("trainium1", "memory.capacity", "32 GB", "32 GiB"),
-        ("trainium1", "memory.capacity", "~32 GB", "~32 GiB"),
-        ("trainium1", "memory.stacks.capacity", "16,384 MB", "16,384 MiB"),
-        ("trainium1", "sbuf", "48000 kB", "48000 KiB"),
-        ("neuroncore-v2", "psum.per_bank", "2 kB", "2 KiB"),
-        ("trn1.32xlarge", "host.memory", "0.5 TB", "0.5 TiB"),
-        ("trainium1", "memory.bandwidth", "820 GiB/s", "820 GB/s"),
-        ("trainium1", "memory.bandwidth", "13,120 GiB/sec", "13,120 GB/s"),
-        ("trainium1", "memory.bandwidth", "839,680,000 KiB/s", "839,680,000 kB/s"),
-        ("trn1.32xlarge", "network.bandwidth", "800 Gibit/s", "800 Gbit/s"),
-    ],
-)
-def test_the_unit_that_was_meant(name, at, text, hint):
-    graph = put(bare(), name, at, text)
-    (finding,) = findings("TRN601", graph)
-
-    assert {(name, f"spec.{at}")} == found("TRN601", graph)
-    assert finding.hint.startswith(f"did you mean {hint}? ")
-    assert text in finding.message
 
 
 @frozen(kw_only=True)
@@ -59,45 +33,6 @@ spec:
 """
 
     assert diagnose(text, registry=registry) == expected(text, registry=registry)
-
-
-@pytest.mark.parametrize(
-    ("name", "at", "text"),
-    [
-        ("trainium1", "memory.capacity", "32,768 MiB"),
-        ("trainium1", "memory.capacity", "34,359,738,368 B"),
-        ("trn1.32xlarge", "local_storage", "7,600 GB"),
-        ("trainium1", "memory.bandwidth", "0.82 TB/s"),
-        ("trn1.32xlarge", "network.bandwidth", "800 Gbps"),
-    ],
-)
-def test_units_that_can_be_meant(name, at, text):
-    assert findings("TRN601", put(bare(), name, at, text)) == []
-
-
-def test_the_shipped_catalog_has_the_right_units():
-    assert findings("TRN601", shipped()) == []
-
-
-@pytest.mark.parametrize(
-    ("field", "text", "reported"),
-    [
-        ("InstanceStorageInfo.TotalSizeInGB", "7,600 GB", False),
-        ("InstanceStorageInfo.TotalSizeInGB", "7.6 TB", False),
-        ("InstanceStorageInfo.TotalSizeInGB", "475.125 GB", False),
-        ("InstanceStorageInfo.TotalSizeInGB", "475.0625 GB", True),
-        ("InstanceStorageInfo.TotalSizeInGB", "7,600 GiB", True),
-        ("InstanceStorageInfo.TotalSizeInMiB", "7,600 GiB", False),
-        ("BaselineThroughputInMBps", "2 GB", True),
-        ("a table, line 3", "7,600 GiB", False),
-        (None, "7,600 GiB", False),
-    ],
-)
-def test_the_unit_that_a_field_is_named_after(field, text, reported):
-    figure = Figure(value=parse(text), where=field)
-    graph = put(bare(), "trn2.48xlarge", "local_storage", figure)
-
-    assert ({("trn2.48xlarge", "spec.local_storage")} if reported else set()) == found("TRN611", graph)
 
 
 @pytest.mark.parametrize(
