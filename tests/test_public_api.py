@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -343,3 +344,22 @@ def test_sweep_of_an_evaluator() -> None:
 def test_sweep_of_nothing() -> None:
     with pytest.raises(trnspec.UsageError, match="tp has no values"):
         trnspec.sweep("training", CAT, tp=[])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda cat: cat.of("Chip"), "'Chip' is not the class of a kind"),
+        (lambda cat: cat.of(int), "<class 'int'> is not the class of a kind"),
+        (lambda cat: cat.diff("2026.11"), "'2026.11' is not a catalog"),
+    ],
+)
+def test_arguments_of_wrong_types(call: Any, message: str) -> None:
+    """They raise an error of trnspec with what to pass."""
+    with pytest.raises(trnspec.UsageError, match=message) as raised:
+        call(CAT)
+    assert raised.value.hint.startswith("pass ")
+
+
+def test_class_of_the_result_of_validate() -> None:
+    assert type(trnspec.validate(ROOT / "catalog/links")) is trnspec.Checked

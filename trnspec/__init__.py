@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trnspec.catalog.query.tree import QueryError
     from trnspec.catalog.versions.diff import Differences
     from trnspec.catalog.views import DocumentView
+    from trnspec.checks.runner import Checked
     from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity
     from trnspec.errors import EditionError, QuantityError, RefusalError, TrnspecError, UnknownNameError, UsageError
     from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
@@ -55,6 +56,7 @@ __all__ = [
     "Assumption",
     "Catalog",
     "CatalogWarning",
+    "Checked",
     "Code",
     "Command",
     "ConflictingValue",
@@ -119,6 +121,7 @@ _MODULES = {
     "trnspec.catalog.query.tree": ("QueryError",),
     "trnspec.catalog.versions.diff": ("Differences",),
     "trnspec.catalog.views": ("DocumentView",),
+    "trnspec.checks.runner": ("Checked",),
     "trnspec.diagnostics": ("Code", "Diagnostic", "Location", "Report", "Severity"),
     "trnspec.errors": (
         "EditionError", "QuantityError", "RefusalError", "TrnspecError", "UnknownNameError", "UsageError",

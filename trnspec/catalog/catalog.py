@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field, frozen, has
 
 from trnspec.catalog.frames import Tabular
 from trnspec.catalog.views import (
@@ -26,7 +26,7 @@ from trnspec.catalog.views import (
     UltraServerView,
     bind,
 )
-from trnspec.errors import UnknownNameError
+from trnspec.errors import UnknownNameError, UsageError
 from trnspec.graph.graph import Graph
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
@@ -170,7 +170,14 @@ class Catalog(Tabular, InNotebook):
 
         Args:
             spec: The class of a kind, such as one that a plugin registers; documents of derived kinds are included.
+
+        Raises:
+            UsageError: It is not the class of a kind.
         """
+        if not (isinstance(spec, type) and has(spec)):
+            raise UsageError(
+                f"{spec!r} is not the class of a kind", hint="pass a class, such as trnspec.model.chip.Chip"
+            )
         return Documents(self, spec, spec.__name__)
 
     def query(self, text: str, *, columns: Iterable[str] = (), sort: str | Iterable[str] = ()) -> Result[DocumentView]:
@@ -241,10 +248,13 @@ class Catalog(Tabular, InNotebook):
             called: Labels for the two catalogs.
 
         Raises:
+            UsageError: ``other`` is not a catalog.
             UnknownNameError: Neither catalog has a document of a name.
         """
         from trnspec.catalog.versions.diff import differences
 
+        if not isinstance(other, Catalog):
+            raise UsageError(f"{other!r} is not a catalog", hint="pass the result of trnspec.load(edition=...)")
         labels = called if called is not None else (self._label(), other._label())
         return differences(self.graph, other.graph, names, called=labels, unknown=(self.unknown, other.unknown))
 
