@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from trnspec.perf.calibration.chosen import Chosen
+from trnspec.perf.calibration.chosen import Chosen, at_end
 from trnspec.perf.calibration.fits.inference import LEAST, fit_inference, runs
 from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
 from trnspec.perf.calibration.measured.tables import Skipped
-from trnspec.perf.calibration.scores.score import Scored
 from trnspec.perf.lowering.calibrated import Calibrated, serving_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.chosen import Predicted
     from trnspec.perf.calibration.fits.training import Holdout
     from trnspec.perf.calibration.measured.tables import Part, Record
+    from trnspec.perf.calibration.scores.score import Scored
 
 
 def score_inference(
@@ -29,35 +30,26 @@ def score_inference(
     scored: list[Scored | Skipped] = [c for c in read if isinstance(c, Skipped)]
     chosen = Chosen(graph, "inference", calibration)
     read_cases = [c for c in read if isinstance(c, InferenceCase)]
-    groups = [
-        *chosen.groups([c for c in read_cases if not c.encoded]),
-        *((_alone(applied), some) for applied, some in chosen.groups([c for c in read_cases if c.encoded])),
-    ]
-    for applied, some in groups:
-        cases = [case for case, _ in some]
-        ideal, value = _times(cases, Calibrated()), _times(cases, applied)
-        slow, fast = (_times([_at_end(case, end) for case in cases], applied) for end in (0, 1))
-        for i, (case, known) in enumerate(some):
-            spread = (known.low, known.high)
-            part: Part
-            for part, measured, (low, high) in (
-                ("tpot", case.tpot, spread),
-                ("ttft", case.ttft, known.ttft_interval or spread),
-                ("encoder", case.encoded, known.ttft_interval or spread),
-            ):
-                if not measured:
-                    continue
-                each = Scored(
-                    **chosen.about(case, dataset), part=part, measured=measured, ideal=float(ideal.of(part)[i])
-                )
-                if known.name:
-                    each = evolve(
-                        each, calibrated=float(value.of(part)[i]), low=float(fast.of(part)[i]) * low,
-                        high=float(slow.of(part)[i]) * high, kind="transferred" if case.encoded else known.evidence.kind,
-                        calibration=known.name,
-                    )  # fmt: skip
-                scored.append(each)
+    tokens, encoders = ([c for c in read_cases if bool(c.encoded) == encoded] for encoded in (False, True))
+    scored += (each for _, each in chosen.scores(tokens, dataset, _of_tokens))
+    scored += (each for _, each in chosen.scores(encoders, dataset, _of_encoders))
     return scored
+
+
+def _of_tokens(cases: Sequence[InferenceCase], applied: Calibrated) -> Predicted:
+    slow, fast = ([at_end(case, end) for case in cases] for end in (0, 1))
+    each = [_times(*some) for some in ((cases, Calibrated()), (cases, applied), (fast, applied), (slow, applied))]
+    tpot, ttft = zip(*each, strict=True)
+    return {"tpot": tpot, "ttft": ttft}
+
+
+def _of_encoders(cases: Sequence[InferenceCase], applied: Calibrated) -> Predicted:
+    """Times of a pass; at the slow end of the interval weights have 4 bytes."""
+    slow, fast = ([at_end(case, end) for case in cases] for end in (0, 1))
+    slow = [evolve(case, plan=evolve(case.plan, weight_bytes=4.0)) for case in slow]
+    known = _alone(applied)
+    each = [_times(*some)[1] for some in ((cases, Calibrated()), (cases, known), (fast, known), (slow, known))]
+    return {"encoder": (each[0], each[1], each[2], each[3])}
 
 
 def _alone(applied: Calibrated) -> Calibrated:
@@ -67,25 +59,10 @@ def _alone(applied: Calibrated) -> Calibrated:
     return evolve(applied, efficiency=efficiency, serving=evolve(applied.serving, **fixed))
 
 
-@frozen
-class _Times:
-    """Computed times [s], one per row."""
-
-    tpot: Any
-    ttft: Any
-
-    def of(self, part: Part) -> Any:
-        return self.tpot if part == "tpot" else self.ttft
-
-
-def _times(cases: Sequence[InferenceCase], applied: Calibrated) -> _Times:
+def _times(cases: Sequence[InferenceCase], applied: Calibrated) -> tuple[Any, Any]:
+    """Computed times per output token and to first token [s], one per row."""
     data, serving = runs(cases, applied.efficiency), serving_of(applied)
-    return _Times(data.token_times(serving), data.first_token_times(serving))
-
-
-def _at_end(case: InferenceCase, end: int) -> InferenceCase:
-    plan = evolve(case.plan, weight_bytes=4.0) if case.encoded and end == 0 else case.plan
-    return evolve(case, plan=plan, system=(case.system.ends or (case.system,) * 2)[end])
+    return data.token_times(serving), data.first_token_times(serving)
 
 
 def refit_inference(graph: Graph, rows: list[Record], holdout: Holdout = "model") -> dict[tuple[str, Part], float]:

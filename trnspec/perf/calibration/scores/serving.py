@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve
 
-from trnspec.perf.calibration.chosen import Chosen
+from trnspec.perf.calibration.chosen import Chosen, at_end
 from trnspec.perf.calibration.fits.serving import held_out, solved
 from trnspec.perf.calibration.measured.serving import Runs, ServingCase, on_gpu, serving_cases
 from trnspec.perf.calibration.measured.tables import Skipped
 from trnspec.perf.calibration.scores.inference import refit_inference, score_inference
-from trnspec.perf.calibration.scores.score import Scored
 from trnspec.perf.lowering.calibrated import serving_of
 from trnspec.perf.serving.forward_pass import IDEAL
 
@@ -20,8 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.chosen import Predicted
     from trnspec.perf.calibration.fits.training import Holdout
     from trnspec.perf.calibration.measured.tables import Part, Record
+    from trnspec.perf.calibration.scores.score import Scored
     from trnspec.perf.lowering.calibrated import Calibrated
 
 _PHASES: tuple[Part, Part] = ("tpot", "ttft")
@@ -39,47 +40,32 @@ def score_serving(
     read = serving_cases(graph, rows)
     scored += [c for c in read if isinstance(c, Skipped)]
     chosen = Chosen(graph, "inference", calibration)
-    for applied, some in chosen.groups([c for c in read if isinstance(c, ServingCase)]):
-        cases = [case for case, _ in some]
-        ideal, value = _bounds(cases), _times(cases, applied)
-        ends = [_times([_at_end(case, end) for case in cases], applied) for end in (0, 1)]
-        unstated = np.array([not case.cache_known for case in cases])
-        serving = serving_of(applied)
-        other = Runs.of(cases, applied.efficiency).with_other_cache(unstated).times(serving)
-        possible = [*ends, value, {"tpot": other.tpot, "ttft": other.ttft}]
-        for i, (case, known) in enumerate(some):
-            spread = (known.low, known.high)
-            for part, measured, (low, high) in (
-                (_PHASES[0], case.tpot, spread),
-                (_PHASES[1], case.ttft, known.ttft_interval or spread),
-            ):
-                if not measured:
-                    continue
-                each = Scored(**chosen.about(case, dataset), part=part, measured=measured, ideal=float(ideal[part][i]))
-                if known.name:
-                    values = [float(p[part][i]) for p in possible]
-                    each = evolve(
-                        each, calibrated=float(value[part][i]), low=min(values) * low, high=max(values) * high,
-                        kind=known.evidence.kind, calibration=known.name,
-                    )  # fmt: skip
-                scored.append(each)
-    return scored
+    known = [c for c in read if isinstance(c, ServingCase)]
+    return scored + [each for _, each in chosen.scores(known, dataset, _predicted)]
 
 
-def _times(cases: Sequence[ServingCase], applied: Calibrated) -> dict[str, Any]:
-    times = Runs.of(cases, applied.efficiency).times(serving_of(applied))
+def _predicted(cases: Sequence[ServingCase], applied: Calibrated) -> Predicted:
+    value = _times(Runs.of(cases, applied.efficiency), applied)
+    ends = [_times(Runs.of([at_end(case, end) for case in cases], applied.efficiency), applied) for end in (0, 1)]
+    unstated = np.array([not case.cache_known for case in cases])
+    other = _times(Runs.of(cases, applied.efficiency).with_other_cache(unstated), applied)
+    spans = {part: np.array([each[part] for each in (*ends, value, other)]) for part in _PHASES}
+    return {
+        part: (ideal, value[part], spans[part].min(axis=0), spans[part].max(axis=0))
+        for part, ideal in _bounds(cases).items()
+    }
+
+
+def _times(data: Runs, applied: Calibrated) -> dict[Part, Any]:
+    times = data.times(serving_of(applied))
     return {"tpot": times.tpot, "ttft": times.ttft}
 
 
-def _bounds(cases: Sequence[ServingCase]) -> dict[str, Any]:
+def _bounds(cases: Sequence[ServingCase]) -> dict[Part, Any]:
     """Lower bounds: a decoding step with as many requests as fit, without prompts; and a prompt that is served alone."""
     data = Runs.of(cases)
     alone = evolve(data, requests=np.ones(len(cases)))
     return {"tpot": data.times(IDEAL).step, "ttft": alone.times(IDEAL).ttft}
-
-
-def _at_end(case: ServingCase, end: int) -> ServingCase:
-    return evolve(case, system=(case.system.ends or (case.system,) * 2)[end])
 
 
 def refit_serving(graph: Graph, rows: list[Record], holdout: Holdout = "model") -> dict[tuple[str, Part], float]:

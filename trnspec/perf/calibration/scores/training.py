@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.chosen import Predicted
     from trnspec.perf.calibration.fits.training import Holdout
     from trnspec.perf.calibration.measured.tables import Part, Record
     from trnspec.perf.lowering.calibrated import Calibrated
@@ -36,28 +37,22 @@ def score_training(
 ) -> list[Scored | Skipped]:
     """Scores of every row of training: its step time and, where it has one, its memory."""
     read = list(training_cases(graph, rows))
-    cases = [c for c in read if isinstance(c, Case)]
     scored: list[Scored | Skipped] = [c for c in read if isinstance(c, Skipped)]
     chosen = Chosen(graph, "training", calibration)
-    for applied, some in chosen.groups(cases):
-        steps = [case for case, _ in some]
-        ideal = batch(steps).times(IDEAL)
-        value, low, high = _spans(steps, applied) if applied.name else (ideal,) * 3
-        for i, (case, known) in enumerate(some):
+    for case, step in chosen.scores([c for c in read if isinstance(c, Case)], dataset, _times):
+        scored.append(step)
+        if case.memory and _ASSUMED in case.assumptions:
+            scored.append(Skipped(case.id, "its memory: the row does not state the microbatch"))
+        elif case.memory:
+            total = float(peak(case.dims, case.layout, case.runtime).total)
             about = chosen.about(case, dataset)
-            step = Scored(**about, part="step", measured=case.seconds, ideal=float(ideal[i]))
-            if known.name:
-                step = evolve(
-                    step, calibrated=float(value[i]), low=float(low[i]) * known.low, high=float(high[i]) * known.high,
-                    kind=known.evidence.kind, calibration=known.name,
-                )  # fmt: skip
-            scored.append(step)
-            if case.memory and _ASSUMED in case.assumptions:
-                scored.append(Skipped(case.id, "its memory: the row does not state the microbatch"))
-            elif case.memory:
-                total = float(peak(case.dims, case.layout, case.runtime).total)
-                scored.append(Scored(**about, part="memory", measured=case.memory, ideal=total))
+            scored.append(Scored(**about, part="memory", measured=case.memory, ideal=total))
     return scored
+
+
+def _times(cases: Sequence[Case], applied: Calibrated) -> Predicted:
+    ideal = batch(cases).times(IDEAL)
+    return {"step": (ideal, *(_spans(cases, applied) if applied.name else (ideal,) * 3))}
 
 
 def _spans(cases: Sequence[Case], applied: Calibrated) -> tuple[Any, Any, Any]:
