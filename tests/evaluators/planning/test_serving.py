@@ -71,6 +71,24 @@ def test_limits_are_met_with_the_confidence() -> None:
 
 
 @pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
+@pytest.mark.parametrize("rate", [2.0, 200.0])
+def test_chips_have_the_counts_at_the_ends_of_the_times_as_interval(pools: str, rate: float) -> None:
+    """The upper end is what the limits need with a confidence of 90 %; no fleet serves more than the bound."""
+    asked = {**QUESTION, "rate": rate, "pools": (pools,), "objective": "chips"}
+    chips = plan(CAT, **asked).answer("chips")
+    bound = plan(CAT, **asked, calibration="none")
+
+    assert chips.low is not None
+    assert chips.high is not None
+    assert chips.low <= chips.value <= chips.high
+    # That of the queueing model; the plan may need more in the simulation.
+    assert chips.high <= plan(CAT, **asked, confidence=0.9).answer("chips").value
+    served = [row["saturation"] / row["chips"] for row in rows(bound)]
+    assert chips.low >= 0.999 * rate / max(served)
+    assert (bound.answer("chips").low, bound.answer("chips").high) == (None, None)
+
+
+@pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
 def test_errors_of_which_the_median_is_large_are_stated(pools: str) -> None:
     """The limits are met at the median of the errors; what they need by the computed times is stated next to it."""
     asked = QUESTION | {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import evolve, field, frozen
 
 from trnspec.evaluators.inference import transfer
-from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed, fit_inputs
+from trnspec.evaluators.planning.deployments import NORMAL_90, Deployed, Reason, Spread, deployed, fit_inputs
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent, chip_power, rent
 from trnspec.evidence import Evidence, weakest
 from trnspec.perf.calibration.nearest import nearest_row
@@ -20,7 +20,7 @@ from trnspec.perf.serving.load import MOST_UTILIZED
 from trnspec.perf.serving.pools import Fleet, State, least
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.planning.requests import Lengths
@@ -250,8 +250,15 @@ def _careful(q: PlanServingQuestion, spread: Spread | None) -> tuple[float, floa
     return max(1.0, prompts), max(1.0, steps)
 
 
-def _aggregated(
-    catalog: Catalog, q: PlanServingQuestion, one: Deployed, limits: Limits, lengths: Lengths, offer: Offers
+def _aggregated(  # the parts of a question
+    catalog: Catalog,
+    q: PlanServingQuestion,
+    one: Deployed,
+    limits: Limits,
+    lengths: Lengths,
+    offer: Offers,
+    *,
+    utilized: float = MOST_UTILIZED,
 ) -> None:
     """Adds the smallest fleet of a deployment that meets the limits, or why there is none."""
     careful = Fleet(replica=one.replica, replicas=1).slower(*_careful(q, one.spread))
@@ -265,9 +272,9 @@ def _aggregated(
     def met(systems: int) -> bool:
         replicas = systems * one.per_system
         share = rate / replicas
-        return share <= MOST_UTILIZED * careful.saturation and limits.met(evolve(careful, replicas=replicas).at(rate))
+        return share <= utilized * careful.saturation and limits.met(evolve(careful, replicas=replicas).at(rate))
 
-    low = math.ceil(rate / (MOST_UTILIZED * careful.saturation * one.per_system))
+    low = math.ceil(rate / (utilized * careful.saturation * one.per_system))
     systems = least(met, max(1, low), MOST_SYSTEMS)
     if systems is None:
         offer.reasons.append((one.on, f"more than {MOST_SYSTEMS:,} systems are needed"))
@@ -352,24 +359,33 @@ def _disaggregated(  # the parts of a question
     offer.reasons.extend((f"disaggregated {name}", why) for name, why in reasons)
 
 
-def _decoding(q: PlanServingQuestion, decoding: Deployed, limits: Limits, rate: float) -> int | None:
+def _decoding(
+    q: PlanServingQuestion, decoding: Deployed, limits: Limits, rate: float, *, utilized: float = MOST_UTILIZED
+) -> int | None:
     """The fewest replicas that decode within the limit of TPOT; ``None`` if not even many do."""
     slow = Fleet(replica=decoding.replica, replicas=1).slower(*_careful(q, decoding.spread))
 
     def decodes(replicas: int) -> bool:
         state = evolve(slow, replicas=replicas).at(rate)
-        return state is not None and state.utilization <= MOST_UTILIZED and state.tpot(limits.percentile) <= limits.tpot
+        return state is not None and state.utilization <= utilized and state.tpot(limits.percentile) <= limits.tpot
 
     alone = slow.at(_IDLE * slow.saturation)
     if alone is None or alone.tpot(limits.percentile) > limits.tpot:
         return None
-    return least(decodes, max(1, math.ceil(rate / (MOST_UTILIZED * slow.saturation))), MOST_SYSTEMS)
+    return least(decodes, max(1, math.ceil(rate / (utilized * slow.saturation))), MOST_SYSTEMS)
 
 
-def by_computed_times(
-    catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, limits: Limits, lengths: Lengths
+def resized(  # the parts of a question
+    catalog: Catalog,
+    q: PlanServingQuestion,
+    plan: FleetPlan,
+    limits: Limits,
+    lengths: Lengths,
+    *,
+    quantile: float | None = None,
+    utilized: float = MOST_UTILIZED,
 ) -> FleetPlan | None:
-    """The smallest fleet of the deployments of a plan that meets the limits if times are as computed.
+    """The smallest fleet of the deployments of a plan that meets the limits if times are as given.
 
     Args:
         catalog: The catalog.
@@ -377,20 +393,82 @@ def by_computed_times(
         plan: The plan.
         limits: The limits.
         lengths: The requests.
+        quantile: Times are longer by this quantile of their errors; as computed if left out.
+        utilized: The most of saturation.
     """
-    decode, before = (None if one is None else _without_errors(one) for one in (plan.decode, plan.before))
-    assert decode is not None
-    if before is None:
+    decode = _certain(plan.decode, quantile)
+    if plan.before is None:
         offer = Offers()
-        _aggregated(catalog, q, decode, limits, lengths, offer)
+        _aggregated(catalog, q, decode, limits, lengths, offer, utilized=utilized)
         return offer.plans[0] if offer.plans else None
-    replicas = _decoding(q, decode, limits, lengths.rate)
-    return None if replicas is None else _with_prefill(catalog, q, decode, replicas, before, limits, lengths.rate)
+    replicas = _decoding(q, decode, limits, lengths.rate, utilized=utilized)
+    if replicas is None:
+        return None
+    before = _certain(plan.before, quantile)
+    return _with_prefill(catalog, q, decode, replicas, before, limits, lengths.rate, utilized=utilized)
 
 
-def _without_errors(one: Deployed) -> Deployed:
-    """A deployment whose times have no spread."""
-    return evolve(one, known=evolve(one.known, coverage=0.0))
+def _certain(one: Deployed, quantile: float | None) -> Deployed:
+    """A deployment whose times have no spread: as computed, or longer by a quantile of their errors."""
+    spread = one.spread
+    replica = one.replica if spread is None or quantile is None else one.replica.slower(*spread.factors(quantile))
+    return evolve(one, replica=replica, known=evolve(one.known, coverage=0.0))
+
+
+def chips_interval(
+    catalog: Catalog, q: PlanServingQuestion, ranked: Sequence[FleetPlan], limits: Limits, lengths: Lengths
+) -> tuple[float, float | None] | None:
+    """The chips that the limits need at the ends of an 80 % interval of the times; ``None`` for bounds.
+
+    Of the plans on the systems of the first one each end takes the one with the fewest chips: what would be chosen if its
+    times were known. With short times a fleet may run up to saturation, but no fleet exceeds the saturation of the bound;
+    with long ones up to the share that plans have. The upper end is ``None`` where no number of systems is enough.
+
+    Args:
+        catalog: The catalog.
+        q: The inputs.
+        ranked: The plans, the best first.
+        limits: The limits.
+        lengths: The requests.
+    """
+    best = ranked[0]
+    if best.spread is None:
+        return None
+    same = [plan for plan in ranked if plan.spread is not None and _kinds_of_systems(plan) == _kinds_of_systems(best)]
+
+    def fewest(quantile: float, utilized: float) -> float | None:
+        sizes = (resized(catalog, q, plan, limits, lengths, quantile=quantile, utilized=utilized) for plan in same)
+        return min((one.chips for one in sizes if one is not None), default=None)
+
+    low, high = fewest(-NORMAL_90, 1.0), fewest(NORMAL_90, MOST_UTILIZED)
+    least_chips = min((_least_chips(catalog, q, plan, lengths) for plan in same), default=0.0)
+    low = max(low or 0.0, least_chips)
+    return min(low, best.chips), None if high is None else max(high, best.chips)
+
+
+def _kinds_of_systems(plan: FleetPlan) -> tuple[str, ...]:
+    """The systems of each pool, without their numbers."""
+    return tuple(on.partition("*")[0] for on, _ in plan.pools)
+
+
+def _least_chips(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, lengths: Lengths) -> float:
+    """The chips whose bound of the rate at saturation is that of the requests, in whole systems; 0 if it is not known."""
+    needed: dict[str, float] = {}
+    parts: list[tuple[Deployed | None, Literal["all", "prefill", "decode"]]]
+    parts = [(plan.decode, "all" if plan.before is None else "decode"), (plan.before, "prefill")]
+    for one, part in parts:
+        if one is None:
+            continue
+        own = one.setup.question
+        known: dict[str, Any] = {name: (getattr(own, name),) for name in ("tp", "pp", "ep", "dtype")}
+        known |= {name: (value,) for name in ("weight_dtype", "kv_dtype", "chunk") if (value := getattr(own, name))}
+        asked = evolve(q, **known, calibration="none")
+        bound = next(deployed(catalog, asked, one.on, lengths, [], part=part), None)
+        if bound is None:
+            return 0.0
+        rate = bound.replica.saturation if part != "prefill" else 1.0 / bound.replica.prompt
+        needed[one.on] = needed.get(one.on, 0.0) + lengths.rate / (rate * one.per_system)
+    return sum(math.ceil(n) * float(lower(catalog.graph, on, lnc=q.lnc).chips) for on, n in needed.items())
 
 
 def _dtypes(one: Deployed) -> tuple[str | None, ...]:
@@ -407,6 +485,8 @@ def _with_prefill(  # noqa: PLR0917  # what a pool depends on
     before: Deployed,
     limits: Limits,
     rate: float,
+    *,
+    utilized: float = MOST_UTILIZED,
 ) -> FleetPlan | None:
     """The smallest pool that computes prompts within the limit of TTFT for some replicas that decode."""
     setup = decoding.setup
@@ -423,9 +503,9 @@ def _with_prefill(  # noqa: PLR0917  # what a pool depends on
 
     def computes(prefills: int) -> bool:
         state = evolve(slow, prefills=prefills).at(rate)
-        return state is not None and load <= MOST_UTILIZED * prefills and limits.met(state)
+        return state is not None and load <= utilized * prefills and limits.met(state)
 
-    prefills = least(computes, max(1, math.ceil(load / MOST_UTILIZED)), max(4, math.ceil(4 * load)))
+    prefills = least(computes, max(1, math.ceil(load / utilized)), max(4, math.ceil(4 * load)))
     if prefills is None:
         return None
     pools: tuple[tuple[str, int], ...]

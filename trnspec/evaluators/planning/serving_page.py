@@ -11,7 +11,8 @@ from attrs import evolve
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent
-from trnspec.evaluators.planning.fleets import NOTABLE, by_computed_times, with_nearest_row
+from trnspec.evaluators.planning.deployments import NORMAL_90
+from trnspec.evaluators.planning.fleets import NOTABLE, chips_interval, resized, with_nearest_row
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.lookup import model_named
@@ -74,7 +75,6 @@ PURCHASES = ("system", "price_type", "hourly", "million_tokens", "region", "date
 
 _SIMULATED = 8
 """Replicas that are simulated at most."""
-_NORMAL_90 = 1.2815515655446004
 
 
 def page(
@@ -112,7 +112,7 @@ def page(
         evaluator="plan-serve",
         title=f"{q.model} at {lengths.rate:.4g} requests/s on {best.systems}: {best_of(len(ranked))}",
         inputs=q.values(),
-        answers=tuple(_answers(catalog, best, kinds, q, limits, lengths)),
+        answers=tuple(_answers(catalog, ranked, kinds, q, limits, lengths)),
         assumptions=tuple(_assumptions(best, q, lengths, rejected)),
         figures_used=_figures_used(best),
         tables=(*tables, _curve(best, limits)),
@@ -148,7 +148,7 @@ def _ends(plan: FleetPlan) -> tuple[State | None, State | None]:
     """The fleet at the slow and at the fast end of an 80 % interval; ``None`` where it is saturated or a bound."""
     if plan.spread is None:
         return None, None
-    return plan.slower(_NORMAL_90), plan.slower(-_NORMAL_90)
+    return plan.slower(NORMAL_90), plan.slower(-NORMAL_90)
 
 
 def _interval(plan: FleetPlan, name: str, percentile: float) -> tuple[float, float | None, float | None]:
@@ -228,12 +228,13 @@ def _pools(plan: FleetPlan) -> str:
 
 def _answers(
     catalog: Catalog,
-    best: FleetPlan,
+    ranked: Sequence[FleetPlan],
     kinds: Sequence[FleetPlan],
     q: PlanServingQuestion,
     limits: Limits,
     lengths: Lengths,
 ) -> Iterator[Answer]:
+    best = ranked[0]
     state, kind = best.state, best.evidence.kind
     which = f"{limits.percentile:g}th percentile under load"
     for name, method, short in (("time_to_first_token", "ttft", "TTFT"), ("time_per_output_token", "tpot", "TPOT")):
@@ -258,7 +259,7 @@ def _answers(
         yield Answer("probability", percent(chance) or 0, "%", note="that both limits are met, from the intervals")
     yield from _errors(catalog, best, q, limits, lengths)
     yield Answer("system", best.systems, note=f"{best.chips:,.0f} chips")
-    yield Answer("chips", int(best.chips))
+    yield _chips(catalog, q, ranked, limits, lengths)
     yield Answer("replicas", best.fleet.replicas, note=_deployment(best.decode))
     if best.before is not None:
         yield Answer("prefill_replicas", best.fleet.prefills, note=_deployment(best.before))
@@ -287,6 +288,20 @@ def _answers(
     yield Answer("launch", launch, "sh", note=f"{one}{unnamed}")
 
 
+def _chips(
+    catalog: Catalog, q: PlanServingQuestion, ranked: Sequence[FleetPlan], limits: Limits, lengths: Lengths
+) -> Answer:
+    """The number of chips, with what the limits need at the ends of the interval of the times."""
+    chips, ends = int(ranked[0].chips), chips_interval(catalog, q, ranked, limits, lengths)
+    if ends is None:
+        return Answer("chips", chips)
+    low, high = ends
+    if high is None:
+        note = f"at least {low:,.0f} at the fast end of the times; at the slow end no number meets the limits"
+        return Answer("chips", chips, note=note)
+    return Answer("chips", chips, low=low, high=high, note="from the intervals of the times")
+
+
 def _errors(
     catalog: Catalog, best: FleetPlan, q: PlanServingQuestion, limits: Limits, lengths: Lengths
 ) -> Iterator[Answer]:
@@ -302,7 +317,7 @@ def _errors(
         if factor >= NOTABLE:
             note = f"{which:g}th percentile; half of the measured {what} took more than {factor:.2g} times the computed time"
             yield Answer(f"likely_{name}", value, "s", note=note, kind=best.evidence.kind)
-    computed = by_computed_times(catalog, q, best, limits, lengths)
+    computed = resized(catalog, q, best, limits, lengths)
     if computed is None or computed.chips >= best.chips:
         return
     cost = computed.million_tokens(lengths.osl)
