@@ -135,3 +135,9 @@ except SystemExit:
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
 
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("args", [("--no-plugins", "list", "chips"), ("list", "--no-plugins", "chips")])
+def test_no_plugins_before_and_after_the_command(here, args) -> None:
+    assert here(*args).out == here("list", "chips", "--no-plugins").out
+    assert here(*args).status == 0

@@ -240,7 +240,7 @@ sys.argv = ["trnspec", "validate", *sys.argv[1:]]
 try:
     main()
 except SystemExit as end:
-    heavy = ("numpy", "jsonschema", "rich", "networkx", "trnspec.loading.schema", "trnspec.testing", "trnspec.cli.tables")
+    heavy = ("numpy", "jsonschema", "rich", "networkx", "trnspec.loading.schema", "trnspec.testing", "trnspec.catalog.system_table")
     print(json.dumps([end.code, sorted(h for h in heavy if h in sys.modules)]))
 """
 

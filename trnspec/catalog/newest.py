@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
 _FAMILY = "trainium"
+_HARDWARE = ("Chip", "UltraServer", "Server", "Cluster", "Core", "Link")
+
+
+def documents_in_order(graph: Graph) -> list[Node[Any]]:
+    """Every document: hardware first and the newest first, then the other kinds by name, sources last."""
+    kinds = {kind: n for n, kind in enumerate((*_HARDWARE, *sorted({n.kind for n in graph} - {*_HARDWARE, "Source"})))}
+    return sorted(newest_first(graph, graph), key=lambda n: kinds.get(n.kind, len(kinds)))
 
 
 def newest_first(graph: Graph, nodes: Iterable[Node[Any]]) -> list[Node[Any]]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve, frozen
 
+from trnspec.catalog.figure_column import displayed_total
 from trnspec.cli.common import catalog_options
 from trnspec.cli.complete import documents
-from trnspec.cli.figures import displayed_total
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.names import graph_for
 from trnspec.cli.render import SCREEN, emit, format_option, lines_of, table_options, width

@@ -31,6 +31,13 @@ _INTERRUPTED = 130
 class LazyGroup(Group):
     """A group whose commands are imported when they are called."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the options of the group; ``--no-plugins`` is one of them also behind the command."""
+        end = args.index("--") if "--" in args else len(args)
+        if "--no-plugins" in args[:end]:
+            args = ["--no-plugins", *(a for a in args[:end] if a != "--no-plugins"), *args[end:]]
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands."""
         if ctx.resilient_parsing:

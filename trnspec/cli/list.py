@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trnspec.catalog.newest import newest_first
+from trnspec.catalog.figure_column import displayed_total, figure_column
+from trnspec.catalog.newest import documents_in_order, newest_first
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import kinds
-from trnspec.cli.figures import displayed_total, figure_column
 from trnspec.cli.help import GroupedCommand
 from trnspec.cli.quotes import listed_price
 from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, table_options, width
@@ -84,7 +84,7 @@ def command(
     graph = catalog.graph
     if kind is None:
         nodes = list(graph)
-        titles = _titles(graph, nodes).sorted(sort).selected(columns)
+        titles = _titles(graph).sorted(sort).selected(columns)
         whole = full or columns is not None or sort is not None
         emit(format_, lambda: [titles] if whole else _overview(graph, nodes), lambda: titles)
         return
@@ -100,21 +100,15 @@ def command(
     )
 
 
-_HARDWARE = ("Chip", "UltraServer", "Server", "Cluster", "Core", "Link")
-
-
-def _titles(graph: Graph, nodes: Sequence[Node[Any]]) -> Table:
-    """Every document: hardware first and the newest first, then the other kinds, sources last."""
-    order = {kind: n for n, kind in enumerate((*_HARDWARE, *sorted({n.kind for n in nodes} - {*_HARDWARE, "Source"})))}
-    ordered = sorted(newest_first(graph, nodes), key=lambda n: order.get(n.kind, len(order)))
+def _titles(graph: Graph) -> Table:
     columns = [Column("name", keep=True), Column("kind"), Column("title", wrap=True)]
-    return table(columns, [(n.name, n.kind, n.metadata.title) for n in ordered], "--columns")
+    return table(columns, [(n.name, n.kind, n.metadata.title) for n in documents_in_order(graph)], "--columns")
 
 
 def _overview(graph: Graph, nodes: Sequence[Node[Any]]) -> list[Block]:
     """The systems on a screen, then the number of other documents by kind."""
     from trnspec.api import registry
-    from trnspec.cli.tables import system_table, systems
+    from trnspec.catalog.system_table import system_table, systems
 
     listed = systems(graph, nodes)
     names = {n.name for n in listed}

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trnspec.catalog.figure_column import figure_column
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import path_list
-from trnspec.cli.figures import figure_column
 from trnspec.cli.help import GroupedCommand, GroupedOption
 from trnspec.cli.render import emit, format_option, width
 from trnspec.graph.provenance import figures

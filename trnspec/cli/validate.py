@@ -172,8 +172,8 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
 
         checked, stale = without(checked, read(baseline), settings)
     if table:
+        from trnspec.catalog.system_table import contents
         from trnspec.cli.render import show
-        from trnspec.cli.tables import contents
 
         show(contents(checked.graph))
         click.echo()

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec._version import __version__
 from trnspec.atomic_write import write
+from trnspec.catalog.newest import documents_in_order, newest_first
+from trnspec.catalog.system_table import system_table
 from trnspec.checks.reconcile.audit import audit
 from trnspec.checks.reconcile.overview import overview
 from trnspec.errors import UsageError
 from trnspec.evaluation.measures import measure
 from trnspec.graph.fabrics import fabric
+from trnspec.model.server import Server
 from trnspec.model.source import Source
+from trnspec.model.ultraserver import UltraServer
 from trnspec.output.exporters.exported import ExportError
 from trnspec.output.exporters.svg import export as draw
 from trnspec.site.accuracy import scores
 from trnspec.site.data import script
 from trnspec.site.document_values import Entry, entry
+from trnspec.text_table import shown
 from trnspec.topology.fabric import TopologyError
 
 if TYPE_CHECKING:
@@ -33,6 +38,10 @@ if TYPE_CHECKING:
 
 DATA = "data.js"
 STATIC = ("site.css", "site.js", "explorer.js", "planner.js")
+_NEWEST = 3
+"""Systems on the first page."""
+_DISPUTED = 5
+"""Disputed figures on the first page."""
 _DRAWN = ("Server", "UltraServer")
 _FOLDERS = ("document", "source")
 
@@ -48,19 +57,24 @@ def build(graph: Graph, plans: Sequence[Case] = ()) -> dict[str, bytes]:
         UsageError: Jinja2 is not installed.
     """
     templates = _templates()
-    entries = [entry(graph, node) for node in sorted(graph, key=lambda n: (n.kind, n.name))]
+    entries = [entry(graph, node) for node in documents_in_order(graph)]
     documents = [e for e in entries if not isinstance(e.node.spec, Source)]
     drawings = _drawings(graph, documents)
     measures = {name: _measures(graph, name) for name in drawings}
     cited = _cited(graph, documents)
     sources = graph.of(Source)
     common = {"version": __version__, "documents": documents, "drawings": drawings, "plans": plans}
-    disagreements = audit(graph).disagreements
+    compared = overview(graph, audit(graph).disagreements)
+    systems = newest_first(graph, graph.of(UltraServer)) + newest_first(graph, graph.of(Server))
     shared: dict[str, Mapping[str, Any]] = {
-        "index.html": {},
+        "index.html": {
+            "newest": system_table(graph, systems[:_NEWEST]),
+            "disputed": [d for d in compared.important if d.verdict == "unresolved"][:_DISPUTED],
+            "unresolved": compared.unresolved,
+        },
         "documents.html": {"kinds": _by_kind(documents)},
         "sources.html": {"sources": sources, "cited": {name: len(values) for name, values in cited.items()}},
-        "audit.html": {"overview": overview(graph, disagreements)},
+        "audit.html": {"overview": compared},
         "accuracy.html": {"scores": scores(documents)},
         "topology.html": {"titles": {e.node.name: e.node.metadata.title for e in documents}},
     }
@@ -130,7 +144,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"web": _web, "wrapped": _wrapped}
+    environment.filters |= {"web": _web, "wrapped": _wrapped, "cell": shown}
     return environment
 
 

@@ -30,14 +30,14 @@
   }
   const isNumber = (value) => value !== null && value.value !== null;
 
-  // Units. A column has one unit, unless its values are shown as published.
+  // Units. A column has one unit, by default the most frequent one, unless its values are shown as published.
 
   const PREFIXES = { decimal: ["", "k", "M", "G", "T", "P", "E"], binary: ["", "Ki", "Mi", "Gi", "Ti", "Pi"] };
   function unitFor(list, system) {
     const numbers = list.filter((value) => isNumber(value) && value.unit);
     if (!numbers.length) return { symbol: "", factor: 1 };
     const base = numbers[0].base;
-    if (system !== "published" && (base === "B" || base === "B/s")) {
+    if (PREFIXES[system] && (base === "B" || base === "B/s")) {
       const sorted = numbers.map((value) => value.value).sort((a, b) => a - b);
       const median = sorted[Math.floor(sorted.length / 2)];
       const size = system === "decimal" ? 1000 : 1024;
@@ -53,7 +53,8 @@
   const number = (x, digits = 4) => x.toLocaleString("en-US", { maximumSignificantDigits: Math.min(21, Math.max(digits, Math.abs(x) >= 1e4 && Number.isInteger(x) ? 15 : digits)) });
   const digitsOf = (text) => (text.match(/\d/g) || []).length;
   function shown(value, unit, system) {
-    if (system === "published" || !value.unit || !["B", "B/s"].includes(value.base)) return value.text;
+    if (system === "published" || !value.unit) return value.text;
+    if (system === "one" ? value.unit === unit.symbol || data.units[unit.symbol][1] !== value.base : !["B", "B/s"].includes(value.base)) return value.text;
     const mark = value.text.match(/^\D*/)[0];
     return `${mark}${number(value.value / unit.factor, Math.max(4, Math.min(digitsOf(value.text), 12)))} ${unit.symbol}`;
   }
@@ -120,7 +121,7 @@
 
   // The view, kept in the address.
 
-  const initial = () => ({ kind: "systems", q: "", units: "published", cols: null, sort: "", chart: "", pick: [], compare: false, diff: false });
+  const initial = () => ({ kind: "systems", q: "", units: "one", cols: null, sort: "", chart: "", pick: [], compare: false, diff: false });
   let view = initial();
   function read() {
     const hash = new URLSearchParams(location.hash.slice(1));
@@ -128,7 +129,7 @@
     const kind = hash.get("kind");
     if (["systems", "all", ...kinds].includes(kind)) view.kind = kind;
     view.q = hash.get("q") || "";
-    if (["decimal", "binary"].includes(hash.get("units"))) view.units = hash.get("units");
+    if (["published", "decimal", "binary"].includes(hash.get("units"))) view.units = hash.get("units");
     if (hash.has("cols")) view.cols = hash.get("cols").split(";").filter(Boolean);
     view.sort = hash.get("sort") || "";
     view.chart = hash.get("chart") || "";
@@ -141,7 +142,7 @@
     const hash = new URLSearchParams();
     if (view.kind !== "systems") hash.set("kind", view.kind);
     if (view.q) hash.set("q", view.q);
-    if (view.units !== "published") hash.set("units", view.units);
+    if (view.units !== "one") hash.set("units", view.units);
     if (view.cols) hash.set("cols", view.cols.join(";"));
     if (view.sort) hash.set("sort", view.sort);
     if (view.chart) hash.set("chart", view.chart);
@@ -263,7 +264,7 @@
     const units = new Map(leaves(tree).map((at) => [at, unitFor(docs.map((doc) => valueOf(doc, at)), view.units)]));
     if (tree.path) {
       const unit = units.get(tree.path);
-      const mixed = view.units === "published" || !["B", "B/s"].includes((docs.map((doc) => valueOf(doc, tree.path)).find(isNumber) || {}).base);
+      const mixed = !PREFIXES[view.units] || !["B", "B/s"].includes((docs.map((doc) => valueOf(doc, tree.path)).find(isNumber) || {}).base);
       return {
         text, unit: mixed ? "" : unit.symbol,
         cell(doc) {

@@ -1,10 +1,10 @@
-"""trnspec.cli.tables: the contents of the checked documents."""
+"""trnspec.catalog.system_table: the contents of the checked documents."""
 
 from __future__ import annotations
 
 from tests.support.programs import ROOT
 from trnspec.api import registry
-from trnspec.cli.tables import contents
+from trnspec.catalog.system_table import contents
 from trnspec.loading.pipeline import link, load_document
 from trnspec.text_table import rendered
 from trnspec.yaml import read_text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from trnspec.catalog.figure_column import displayed_total, figure_column
 from trnspec.catalog.newest import newest_first
-from trnspec.cli.figures import displayed_total, figure_column
 from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
