@@ -99,7 +99,7 @@ class Assumption:
     name: str
     value: str
     why: str = ""
-    first: bool = False
+    first: bool = field(default=False, eq=False)
 
     __repr__ = short_repr
 
@@ -123,7 +123,7 @@ class Table:
     rows: tuple[tuple[Value | None, ...], ...]
     units: tuple[str, ...] = ()
     kind: Kind = ""
-    first_rows: int = 5
+    first_rows: int = field(default=5, eq=False)
 
     __repr__ = short_repr
 
