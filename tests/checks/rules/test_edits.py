@@ -2,7 +2,7 @@
 
 A table in ``edits/*.yaml`` names a rule and a document. An edit maps paths below ``spec`` to values, ``null`` removes one;
 ``NAME/PATH`` is a path of another document. ``finds`` has the paths of the findings, none if it is missing, and ``hint`` what
-their hints begin with. Claims of all documents are removed before.
+their hints begin with. Claims of all documents are removed before; ``claim`` adds one.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ def edited(name: str, values: dict[str, Any]) -> Node[Any]:
     """The document without claims and with these values."""
     document = shipped().named(name).document
     data = copy.deepcopy(document.data)
-    data.pop("claims", None)
+    data["claims"] = [values[at] for at in values if at == "claim"]
     for at, value in values.items():
+        if at == "claim":
+            continue
         *steps, last = at.split(".")
         below = data["spec"]
         for step in steps:
@@ -61,7 +63,7 @@ def edited(name: str, values: dict[str, Any]) -> Node[Any]:
 
 def locations(name: str, at: list[str] | str) -> set[tuple[str, str]]:
     split = [path.rpartition("/") for path in ([at] if isinstance(at, str) else at)]
-    return {(other or name, f"spec.{path}") for other, _, path in split}
+    return {(other or name, path if path.startswith("claims.") else f"spec.{path}") for other, _, path in split}
 
 
 @pytest.mark.parametrize(("code", "name", "edit"), list(edits()))

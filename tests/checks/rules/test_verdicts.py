@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.rules import bare, beside, claim, found, shipped
+from tests.support.rules import beside, found, shipped
 from trnspec.api import validate
 from trnspec.checks.rules.verdicts import wrong_results
 from trnspec.quantities.units import UNITS
@@ -20,42 +19,6 @@ REASON = "It has fewer digits."
 @pytest.mark.parametrize("code", ["TRN312", "TRN313"])
 def test_shipped_catalog_has_no_findings(code):
     assert found(code, shipped()) == set()
-
-
-@pytest.mark.parametrize(
-    ("at", "says", "reported"),
-    [
-        ("spec.memory.bandwidth", "3 TB/s", False),
-        ("spec.memory.bandwidth", "2.9 TB/s", False),
-        ("spec.memory.bandwidth", "2,900 GB/s", False),
-        ("spec.memory.bandwidth", "2 TB/s", False),  # digits cut off
-        # 2.85 to 2.95 TB/s, and 1 % for a product of rounded factors.
-        ("spec.memory.bandwidth", "2,970 GB/s", False),
-        ("spec.memory.bandwidth", "2,990 GB/s", True),
-        ("spec.memory.bandwidth", "2,830 GB/s", False),
-        ("spec.memory.bandwidth", "2,810 GB/s", True),
-        ("spec.memory.bandwidth", "2,400 GB/s", True),
-        ("spec.memory.bandwidth", "290 GB/s", True),
-        ("spec.memory.bandwidth", "4 TB/s", True),
-        ("spec.memory.bandwidth", "fast", False),  # TRN302
-        ("spec.dma.engines", 120, False),  # a count has no digits to lose
-    ],
-)
-def test_rounded_figure(at, says, reported):
-    graph = claim(bare(), "trainium2", at, says, verdict="rounded", reason=REASON)
-
-    assert ({("trainium2", "claims.0.verdict")} if reported else set()) == found("TRN312", graph)
-
-
-@pytest.mark.parametrize(("says", "reported"), [("332.8 PFLOPS", True), ("83 PFLOPS", False), ("86 PFLOPS", True)])
-def test_rounded_total_that_is_not_stated(says, reported):
-    """16 x 4 chips x 1,299 TFLOPS are 83.1 PFLOPS."""
-    graph = bare()
-    node = graph.named("trn2-ultraserver")
-    graph = graph.replace(node.name, attrs.evolve(node.spec, stated=None))
-    graph = claim(graph, node.name, "spec.stated.peak.dense.fp8", says, verdict="rounded", reason=REASON)
-
-    assert ({(node.name, "claims.0.verdict")} if reported else set()) == found("TRN312", graph)
 
 
 @pytest.mark.parametrize(
