@@ -135,14 +135,27 @@ def test_more_systems_until_the_deadline_is_met() -> None:
     assert all(r["run_cost"] >= best["run_cost"] for r in alike)
 
 
-def test_any_small_count_may_be_the_fewest() -> None:
-    """Counts are not only powers of two: three servers meet the deadline, and two do not."""
-    found = plan(CAT, **SMALL, on=("trn1.32xlarge",), deadline="3d", top=20, production_factor=1.0)
-    tried = {row["chips"] // 16: row["meets_goals"] for row in rows(found)}
-    fewest = min(count for count, met in tried.items() if met)
+@pytest.mark.parametrize("deadline", ["2d", "3d", "4d"])
+def test_the_fewest_chips_are_of_all_small_counts(deadline: str) -> None:
+    found = plan(CAT, **SMALL, on=("trn1.32xlarge",), deadline=deadline, objective="chips")
+    every = plan(CAT, **SMALL, on=("trn1.32xlarge",), deadline=deadline, count=tuple(range(1, 13)), top=12)
 
-    assert fewest == 3
-    assert tried[fewest - 1] is False
+    assert rows(found)[0]["chips"] == min(row["chips"] for row in rows(every) if row["meets_goals"])
+
+
+@pytest.mark.parametrize("goal", ["deadline", "budget"])
+@pytest.mark.parametrize("objective", ["cost", "time", "chips"])
+def test_a_looser_goal_never_worsens_the_objective(goal: str, objective: str) -> None:
+    """Of the plans of a system: these goals are met by different counts."""
+    column = {"cost": "run_cost", "time": "run_time", "chips": "chips"}[objective]
+    limits = {"deadline": ("36h", "2d", "5d", "9d", "40d", "300d"), "budget": ("12k", "14k", "20k", "1M")}[goal]
+    question = {**SMALL, "microbatch": (2,), "zero": (1,), "on": ("trn1.32xlarge",), "objective": objective}
+    best = [rows(plan(CAT, **question, **{goal: limit}))[0] for limit in limits]
+    met = [row[column] for row in best if row["meets_goals"]]
+
+    assert len(met) >= 3
+    assert met == sorted(met, reverse=True)
+    assert (met[0] > met[-1]) >= ((objective, goal) in {("time", "budget"), ("chips", "deadline")})
 
 
 @pytest.mark.parametrize(

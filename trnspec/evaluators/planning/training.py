@@ -23,13 +23,13 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
 from trnspec.evaluators.planning.comparison import evidence_class
-from trnspec.evaluators.planning.counts import fewest
+from trnspec.evaluators.planning.counts import considered
 from trnspec.evaluators.planning.run import DAY, HOUR, Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import chip_power, rent
 from trnspec.evaluators.planning.training_page import page, step_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.model.price import PriceType
-from trnspec.model.transformers.counting import active_parameters, parameters
+from trnspec.model.transformers.counting import parameters
 from trnspec.perf.goodput import (
     CHIP_HOURS_PER_FAILURE,
     ProductionFactor,
@@ -51,20 +51,16 @@ BATCH_FACTOR, BATCH_EXPONENT = 0.58, 0.571
 It depends on the tokens of the run and hardly on the size of the model: 4 M for 1 T tokens, 15 M for 10 T. Llama 3 405B had
 16 M for 15.6 T tokens (arXiv 2407.21783, table 4).
 """
-LARGER = 3
-"""Counts that are evaluated beyond the fewest."""
 LONGEST_SEQUENCE = 8192
 """The sequence length where none is given, unless the model's context is shorter."""
 MOST_CHIPS = 65536
 """The most chips that are evaluated where no count is given."""
 LONGEST_RUN = 365.0 * DAY
 """The longest run that is listed where neither a deadline nor a count is given, if more of the system shorten it [s]."""
-STEP = 4.0
-"""Without a deadline the ratio of counts; with one, larger ones are doubled."""
 LEAST_SCALING = 0.5
-"""Counts grow until a chip does less than this share of what it does on the smallest system."""
-LIKELY_MFU = 0.4
-"""The share of the peak rate with which the first count is guessed."""
+"""Counts grow until a chip does less than this share of what it does on another one."""
+_DIVISIBLE = 4
+"""Powers of two from this on have a count between them and the next smaller one: 3, 6, 12, ..."""
 RESTART = "10min"
 """Time from a failure to the first repeated work, where none is given."""
 
@@ -109,7 +105,7 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
             "How many of each system.",
             "COUNT",
             group="System",
-            unset="the fewest that meet the deadline, and more while they pay",
+            unset="powers of two while they pay, and counts between them",
             minimum=1,
         ),
     )
@@ -177,10 +173,12 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
 def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
     """Plan a training run: systems, counts and layouts, with time, cost and energy.
 
-    Every system is evaluated with its fastest layout at several counts: the fewest that meet the deadline, without one those
-    that take up to a year, and larger ones while they pay. All counts up to 16 are considered, then steps of 1/8 of a power
-    of two. A step takes the production factor of published runs longer than that of a benchmark. Time includes checkpoints at the optimal interval, failures and restarts. Plans that meet the goals are first; then
-    plans are ranked within one kind of evidence: estimates, extrapolated times, transferred times, and bounds.
+    Every system is evaluated with its fastest layout at several counts: powers of two while they pay, and three quarters of
+    those that meet the deadline; for the fewest chips, all counts up to 16 and steps of 1/8 of a power of two around the
+    fewest that meet it. Without a deadline a run takes up to a year. A step takes the production factor of published runs
+    longer than that of a benchmark. Time includes checkpoints at the optimal interval, failures and restarts. Plans that
+    meet the goals are first; then plans are ranked within one kind of evidence: estimates, extrapolated times, transferred
+    times, and bounds.
 
     Args:
         catalog: The catalog.
@@ -267,65 +265,62 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals, bef
 
 
 def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals, before: list[Plan]) -> list[Plan]:
-    """The plans of the fewest systems that meet the deadline, of other counts on the way, and of larger ones.
+    """The plans of powers of two while they pay, and of counts between two of which the larger one meets the deadline.
+
+    Counts that are evaluated with a deadline are also evaluated with a later one, whose best plan is therefore at least as good.
 
     Raises:
         RefusalError: No count has a feasible layout, or a figure is not published.
     """
-    limit = goals.deadline or LONGEST_RUN
     plans: dict[int, Plan] = {}
     refused: list[RefusalError] = []
 
-    def needs(count: int) -> float | None:
-        """How many are needed if chips do as much in any number; ``None`` if no layout fits."""
+    def evaluate(count: int) -> Plan | None:
+        """The plan of a count; ``None`` if no layout fits."""
+        smaller = [plans[one] for one in sorted(plans) if one < count]
         try:
-            plans[count] = plan = _plan(catalog, q, f"{name}*{count}", goals, [*before, *plans.values()])
+            plans[count] = _plan(catalog, q, f"{name}*{count}", goals, [*before, *smaller])
         except RefusalError as error:
             if error.reason != "no-layout":
                 raise
             refused.append(error)
-            return None
-        time = plan.time[0] if goals.deadline is None else plan.likely(goals.confidence)
-        return count * time / limit if time <= limit or _pays(plan, plans) else math.inf
+        return plans.get(count)
 
-    first, most = _likely_count(catalog, q, name, goals.tokens, limit)
-    count = fewest(needs, first, most, within=1.0 if goals.deadline is not None else STEP)
+    for power in _powers(catalog, q, name):
+        plan = evaluate(power)
+        if plan is not None and not _pays(plan, plans):
+            break
     if not plans:
         raise refused[0]
-    if count is None:
-        return list(plans.values())
-    # Larger counts are powers of two, which more layouts divide.
-    octaves = 1 if goals.deadline is not None else 2
-    power = count.bit_length()
-    for larger in (1 << power + octaves * number for number in range(LARGER)):
-        if goals.certain(plans[count]) or larger > most or not _pays(plans[count], plans):
-            break
-        count = larger
-        try:
-            plans[count] = plans.get(count) or _plan(catalog, q, f"{name}*{count}", goals, list(plans.values()))
-        except RefusalError:
-            break
-    if goals.deadline is not None:
-        return list(plans.values())
-    return [one for one in plans.values() if one.time[0] <= limit]
+    limit = goals.deadline or LONGEST_RUN
+    for power in [n for n, plan in plans.items() if n >= _DIVISIBLE and goals.in_time(plan) and plan.time[0] <= limit]:
+        evaluate(power // _DIVISIBLE * 3)
+    if q.objective == "chips":
+        for count in _fewer(plans, goals):
+            plan = evaluate(count)
+            if plan is not None and goals.in_time(plan):
+                break
+    found = list(plans.values())
+    return found if goals.deadline is not None else [one for one in found if one.time[0] <= limit] or found
+
+
+def _fewer(plans: dict[int, Plan], goals: Goals) -> list[int]:
+    """The counts to consider below the fewest that meet the deadline and above the next smaller one with a plan."""
+    high = min((count for count, plan in plans.items() if goals.in_time(plan)), default=1)
+    return considered(max((count for count in plans if count < high), default=0), high)
+
+
+def _powers(catalog: Catalog, question: PlanTrainingQuestion, name: str) -> list[int]:
+    """The powers of two up to :data:`MOST_CHIPS`."""
+    q = resolve_training(question)
+    chips = q.estimator(catalog, q.model, name, calibration="none").system.chips
+    return [1 << octave for octave in range(max(1, MOST_CHIPS // int(chips)).bit_length())]
 
 
 def _pays(plan: Plan, plans: dict[int, Plan]) -> bool:
-    """Whether a chip still does much of what it does on the smallest system."""
+    """Whether a chip still does much of what it does on the best power of two."""
     work = min(one.time[0] * one.chips for one in plans.values())
     return plan.time[0] * plan.chips * LEAST_SCALING <= work
-
-
-def _likely_count(
-    catalog: Catalog, question: PlanTrainingQuestion, name: str, tokens: float, limit: float
-) -> tuple[int, int]:
-    """The count that may take some time [s], and that of :data:`MOST_CHIPS`."""
-    q = resolve_training(question)
-    estimator = q.estimator(catalog, q.model, name, calibration="none")
-    work = 6.0 * float(active_parameters(estimator.dims)) * tokens
-    peak = estimator.system.ranks * estimator.system.rate(q.dtype)
-    most = max(1, MOST_CHIPS // int(estimator.system.chips))
-    return min(most, math.ceil(work / (peak * LIKELY_MFU) / limit)), most
 
 
 def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goals, before: list[Plan]) -> Plan:
