@@ -19,13 +19,13 @@ from trnspec.checks.reconcile.proportions import Proportion, proportions
 from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.cli import complete
 from trnspec.cli.complete import document_then_path
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.render import SCREEN, colored, is_colored, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.loading import settings as settings_
 from trnspec.model.reflection import dotted
-from trnspec.text_table import wrapped
+from trnspec.text_table import Column, markdown, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,58 +49,51 @@ _LABEL = max(map(len, _VERDICTS))
     ),
 )
 @click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=document_then_path)
-@click.option(
+@option(
     "--verdict",
     "verdicts",
-    cls=GroupedOption,
     group="Output",
     multiple=True,
     metavar="VERDICT",
     shell_complete=lambda ctx, param, incomplete: [v for v in _VERDICTS if v.startswith(incomplete)],  # noqa: ARG005
     help=f"Only disagreements with this verdict: {', '.join(_VERDICTS)}. May be repeated.",
 )
-@click.option(
+@option(
     "--full",
     "--details",
-    cls=GroupedOption,
     group="Output",
     is_flag=True,
     help=f"Print every disagreement in full; by default the page has about {SCREEN} lines at 80 columns.",
 )
-@click.option(
+@option(
     "--format",
     "format_",
-    cls=GroupedOption,
     group="Output",
     type=click.Choice(["text", "json", "markdown"]),
     default="text",
     show_default=True,
     help="Output format.",
 )
-@click.option(
+@option(
     "--host",
-    cls=GroupedOption,
     group="Machine",
     metavar="FILE",
     help="Compare a machine: what neuron-ls --json-output or nvidia-smi -q -x printed there; - for standard input.",
 )
-@click.option(
+@option(
     "--stale",
-    cls=GroupedOption,
     group="Age",
     is_flag=True,
     help="List the values whose newest source is older than --older-than.",
 )
-@click.option(
+@option(
     "--older-than",
-    cls=GroupedOption,
     group="Age",
     metavar="AGE",
     help="The limit of --stale in months or years, such as 18mo or 2y.  [default: 12mo]",
 )
-@click.option(
+@option(
     "--catalog",
-    cls=GroupedOption,
     group="Catalog",
     metavar="DIR",
     help="Also read the documents in this folder; they take precedence over others of the same name.",
@@ -380,28 +373,34 @@ def _json(result: Audit, ratios: list[Proportion], summary: Overview) -> str:
 
 
 def _markdown(result: Audit, ratios: list[Proportion], summary: Overview) -> str:
-    counts = [getattr(summary, f.name) for f in attrs.fields(Overview) if f.name != "important"]
-    lines = [
-        "| documents | figures | values | sources | agree | resolved | unresolved | not recorded |",
-        "|" + " ---: |" * 8,
-        f"| {' | '.join(str(n) for n in counts)} |",
-        "",
-        "| figure | adopted | conflicting values | gap | rounding | cause | verdict and reason |",
-        "|" + "---|" * 7,
+    counts = [field.name for field in attrs.fields(Overview) if field.name != "important"]
+    names = [{"agreeing": "agree", "found": "not recorded"}.get(name, name) for name in counts]
+    tables = [
+        table([Column(name, right=True) for name in names], [[getattr(summary, name) for name in counts]]),
+        table(
+            ["figure", "adopted", "conflicting values", "gap", "rounding", "cause", "verdict and reason"],
+            [
+                (
+                    f"{each.name} {each.at}",
+                    None if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})",
+                    "; ".join(f"{r.says} ({_side(r)})" for r in each.conflicting),
+                    _gap(each.gap),
+                    each.rounding,
+                    "; or ".join(shown(each.causes)) or None,
+                    f"{each.verdict}: {each.reason}" if each.reason else each.verdict,
+                )
+                for each in result.disagreements
+            ],
+        ),
+        table(
+            ["proportion", "quotients", "cause"],
+            [(p.name, "; ".join(f"{s} ({s.of})" for s in p.shares), p.cause) for p in ratios],
+        ),
+        table(
+            ["source", "date", "consistent sums", "inconsistent sums"],
+            [(v.source, v.as_of, v.closing, "; ".join(v.contradicting) or None) for v in result.views],
+        ),
     ]
-    for each in result.disagreements:
-        adopted = "-" if each.adopted is None else f"{each.adopted.says} ({_side(each.adopted)})"
-        conflicting = "; ".join(f"{r.says} ({_side(r)})" for r in each.conflicting)
-        causes = "; or ".join(shown(each.causes)) or "-"
-        cells = [f"{each.name} {each.at}", adopted, conflicting, _gap(each.gap), each.rounding, causes]
-        cells.append(f"{each.verdict}: {each.reason}" if each.reason else each.verdict)
-        lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
-    if ratios:
-        lines += ["", "| proportion | quotients | cause |", "|---|---|---|"]
-    for proportion in ratios:
-        shares = "; ".join(f"{s} ({s.of})" for s in proportion.shares)
-        lines.append(f"| {proportion.name} | {shares} | {proportion.cause} |")
-    if result.views:
-        lines += ["", "| source | date | consistent sums | inconsistent sums |", "|---|---|---|---|"]
-    lines += [f"| {v.source} | {v.as_of} | {v.closing} | {'; '.join(v.contradicting) or '-'} |" for v in result.views]
-    return "\n".join(lines)
+    return "\n".join(
+        markdown(each) for number, each in enumerate(tables) if number < 2 or each.rows
+    ).rstrip()  # the first two are always there

@@ -6,7 +6,7 @@ from pathlib import Path as FilePath
 
 import click
 
-from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+from trnspec.cli.help import GroupedCommand, NamedPath, option
 
 
 @click.command(
@@ -19,11 +19,10 @@ from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
 )
 @click.argument("file", metavar="FILE", type=NamedPath(dir_okay=False))
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(readable=False))
-@click.option(
+@option(
     "--catalog",
     "catalogs",
     multiple=True,
-    cls=GroupedOption,
     group="Catalog",
     metavar="DIR",
     help="Also resolve names in this catalog; may be repeated.",

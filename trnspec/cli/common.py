@@ -6,9 +6,7 @@ from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
-
-from trnspec.cli.help import GroupedOption
+from trnspec.cli.help import option
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,18 +26,16 @@ _OPTIONS = (
 def catalog_options(command: F) -> F:
     """Adds the options that choose a catalog; the function passes them to :func:`load_catalog` by name."""
     for name, metavar, text in reversed(_OPTIONS):
-        command = click.option(name, cls=GroupedOption, group="Catalog", metavar=metavar, help=text)(command)
+        command = option(name, group="Catalog", metavar=metavar, help=text)(command)
     return command
 
 
 def check_options(command: F) -> F:
     """The options of commands that rewrite documents: ``--check`` and ``--diff``, which write nothing."""
     shown = {"--check": "list the files that would change", "--diff": "print what would change"}
-    for name, text in reversed(shown.items()):
-        option = click.option(
-            name, is_flag=True, cls=GroupedOption, group="Output", help=f"Write nothing; {text}, with exit status 1."
-        )
-        command = option(command)
+    for name, effect in reversed(shown.items()):
+        text = f"Write nothing; {effect}, with exit status 1."
+        command = option(name, is_flag=True, group="Output", help=text)(command)
     return command
 
 

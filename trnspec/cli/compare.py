@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from trnspec.catalog.figure_column import displayed_total
 from trnspec.cli.common import catalog_options
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.names import graph_for
 from trnspec.cli.render import SCREEN, emit, format_option, lines_of, table_options, width
 from trnspec.cli.show_screen import importance
@@ -109,25 +109,22 @@ class Row:
     ),
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=documents())
-@click.option(
+@option(
     "--baseline",
-    cls=GroupedOption,
     group="Output",
     metavar="NAME",
     help="The document that ratios refer to; the first NAME when left out.",
 )
-@click.option(
+@option(
     "--per",
-    cls=GroupedOption,
     group="Output",
     type=click.Choice(list(_PER)),
     help="Divide what adds up by the number of chips, or by the price of an hour of the same type for all.",
 )
-@click.option(
+@option(
     "--full",
     "--all",
     is_flag=True,
-    cls=GroupedOption,
     group="Output",
     help=f"Print every row, also those that only one document has; by default the page has at most {SCREEN} lines.",
 )

@@ -13,7 +13,7 @@ import click
 from trnspec.catalog.versions.diff import Change, Differences, Side, ratio_text
 from trnspec.cli.catalogs import label, open_catalog
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.render import VERDICTS, colored, is_colored
 
 if TYPE_CHECKING:
@@ -31,20 +31,18 @@ if TYPE_CHECKING:
 )
 @click.argument("old", metavar="A")
 @click.argument("new", metavar="B")
-@click.option(
+@option(
     "--name",
     "names",
-    cls=GroupedOption,
     group="Catalog",
     multiple=True,
     metavar="NAME",
     shell_complete=documents(),
     help="Only this document; may be repeated.",
 )
-@click.option(
+@option(
     "--format",
     "format_",
-    cls=GroupedOption,
     group="Output",
     type=click.Choice(["text", "json", "markdown"]),
     default="text",

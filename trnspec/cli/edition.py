@@ -9,15 +9,14 @@ from pathlib import Path as FilePath
 import click
 
 from trnspec.catalog.versions import editions
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.suggest import Group
 from trnspec.errors import EditionError
 from trnspec.loading.files import shipped
 
-_CATALOG = click.option(
+_CATALOG = option(
     "--catalog",
     "root",
-    cls=GroupedOption,
     group="Catalog",
     metavar="DIR",
     help="Use the editions of this catalog instead of the shipped one.",
@@ -36,10 +35,9 @@ def command() -> None:
     "list", cls=GroupedCommand, examples=(("trnspec edition list", "The editions of the shipped catalog:"),)
 )
 @_CATALOG
-@click.option(
+@option(
     "--format",
     "format_",
-    cls=GroupedOption,
     group="Output",
     type=click.Choice(["text", "json"]),
     default="text",

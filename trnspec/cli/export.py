@@ -9,7 +9,7 @@ import click
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.formats import Format
-from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+from trnspec.cli.help import GroupedCommand, NamedPath, option
 from trnspec.cli.names import graph_for
 from trnspec.errors import UsageError
 
@@ -61,17 +61,15 @@ class _Use(click.ParamType[tuple[str, str]]):
 )
 @click.argument("format_", metavar="FORMAT", type=_FORMAT)
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=documents())
-@click.option(
+@option(
     "--output",
-    cls=GroupedOption,
     group="Output",
     type=NamedPath(dir_okay=False),
     metavar="FILE",
     help="Write to FILE.",
 )
-@click.option(
+@option(
     "--use",
-    cls=GroupedOption,
     group="Figures",
     type=_Use(),
     multiple=True,

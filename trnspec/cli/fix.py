@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 
 import click
 
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.diagnostics import Severity
 
 
@@ -20,18 +20,16 @@ from trnspec.diagnostics import Severity
     ),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
-@click.option(
+@option(
     "--diff",
     is_flag=True,
-    cls=GroupedOption,
     group="Output",
     help="Write nothing; print what would change, with exit status 1.",
 )
-@click.option(
+@option(
     "--catalog",
     "catalogs",
     multiple=True,
-    cls=GroupedOption,
     group="Catalog",
     metavar="DIR",
     help="Also resolve names in this catalog; may be repeated.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,10 @@ class GroupedOption(click.Option):
     def __init__(self, *args: Any, group: str = OTHER, **more: Any) -> None:
         super().__init__(*args, **more)
         self.group = group
+
+
+option = functools.partial(click.option, cls=GroupedOption)
+"""Decorator of an option with ``group``; otherwise as :func:`click.option`."""
 
 
 class GroupedCommand(click.Command):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.errors import UsageError
 
 
@@ -13,10 +13,9 @@ from trnspec.errors import UsageError
     cls=GroupedCommand,
     examples=(("trnspec lsp", "The command to name in the settings of an editor:"),),
 )
-@click.option(
+@option(
     "--stdio",
     is_flag=True,
-    cls=GroupedOption,
     group="Protocol",
     help="Talk on standard input and output, as without it; some editors add it.",
 )

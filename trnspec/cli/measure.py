@@ -12,7 +12,7 @@ import click
 
 from trnspec.cli.common import load_catalog
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ KINDS = {"gemm": "matmul", "copy": "op", "attention": "attention", "layer": "op"
 
 
 def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
-    return click.option(*names, cls=GroupedOption, group=group, **more)
+    return option(*names, group=group, **more)
 
 
 @click.command(

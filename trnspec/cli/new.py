@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from trnspec.cli.formats import known
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.suggest import Group
 from trnspec.errors import UsageError
 
@@ -54,35 +54,31 @@ def command() -> None:
     ),
 )
 @click.argument("name", required=False)
-@click.option(
+@option(
     "--from",
     "file",
-    cls=GroupedOption,
     group="Input",
     metavar="FILE",
     required=True,
     help="The config.json of the model; - for standard input.",
 )
-@click.option(
+@option(
     "--name",
     "named",
-    cls=GroupedOption,
     metavar="NAME",
     hidden=True,
 )
-@click.option("--title", cls=GroupedOption, group="Input", metavar="TEXT", help="Its title; by default the name.")
-@click.option(
+@option("--title", group="Input", metavar="TEXT", help="Its title; by default the name.")
+@option(
     "--source",
-    cls=GroupedOption,
     group="Input",
     metavar="NAME",
     help="The source document that the figures are taken from.",
 )
-@click.option(
+@option(
     "--output",
     "--out",
     "out",
-    cls=GroupedOption,
     group="Output",
     metavar="FILE",
     help="Write to this file; it must not exist.",

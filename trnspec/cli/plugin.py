@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.suggest import Group
 from trnspec.plugins.scaffold.writer import KINDS
 
@@ -33,10 +33,9 @@ def command() -> None:
         ("trnspec plugin list --format json", "For programs:"),
     ),
 )
-@click.option(
+@option(
     "--format",
     "format_",
-    cls=GroupedOption,
     group="Output",
     type=click.Choice(["text", "json"]),
     default="text",
@@ -169,18 +168,16 @@ def _faults_of_documents(discovery: Discovery) -> Mapping[str, list[str]]:
     ),
 )
 @click.argument("name")
-@click.option(
+@option(
     "--kind",
-    cls=GroupedOption,
     group="Output",
     type=click.Choice([*KINDS]),
     default="generation",
     show_default=True,
     help="What the plugin adds first: " + "; ".join(f"{k}: {s}" for k, s in KINDS.items()) + ".",
 )
-@click.option(
+@option(
     "--into",
-    cls=GroupedOption,
     group="Output",
     metavar="DIR",
     default=".",

@@ -10,7 +10,7 @@ import click
 from trnspec.catalog.figure_column import figure_column
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import path_list
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.render import emit, format_option, width
 from trnspec.graph.provenance import figures
 from trnspec.model.parts import CountRange
@@ -44,17 +44,15 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("expression", metavar="QUERY")
-@click.option(
+@option(
     "--columns",
-    cls=GroupedOption,
     group="Output",
     metavar="PATH,...",
     shell_complete=path_list,
     help="Columns to print: paths, or one path / another.",
 )
-@click.option(
+@option(
     "--sort",
-    cls=GroupedOption,
     group="Output",
     metavar="PATH,...",
     shell_complete=path_list,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from trnspec.cli.help import GroupedOption
+from trnspec.cli.help import option
 from trnspec.text_table import Block, Style, Table, csv, json, markdown, rendered
 
 FORMATS = ("text", "json", "csv", "markdown")
@@ -39,10 +39,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def format_option(command: F) -> F:
     """Adds ``--format`` to a command; the function gets ``format_``."""
-    return click.option(
+    return option(
         "--format",
         "format_",
-        cls=GroupedOption,
         group="Output",
         type=click.Choice(FORMATS),
         default="text",
@@ -53,10 +52,9 @@ def format_option(command: F) -> F:
 
 def full_option(command: F) -> F:
     """Adds ``--full`` to a command whose page fits a screen; the function gets ``full``."""
-    return click.option(
+    return option(
         "--full",
         is_flag=True,
-        cls=GroupedOption,
         group="Output",
         help=f"Print the whole page; by default it has at most {SCREEN} lines at 80 columns.",
     )(command)
@@ -64,20 +62,9 @@ def full_option(command: F) -> F:
 
 def table_options(command: F) -> F:
     """Adds ``--columns`` and ``--sort`` to a command that prints a table."""
-    for option in (
-        click.option(
-            "--sort",
-            cls=GroupedOption,
-            group="Output",
-            metavar="COLUMN",
-            help="Sort by this column; -COLUMN descending.",
-        ),
-        click.option(
-            "--columns", cls=GroupedOption, group="Output", metavar="COLUMN,...", help="Print only these columns."
-        ),
-    ):
-        command = option(command)
-    return command
+    sort = option("--sort", group="Output", metavar="COLUMN", help="Sort by this column; -COLUMN descending.")
+    columns = option("--columns", group="Output", metavar="COLUMN,...", help="Print only these columns.")
+    return columns(sort(command))
 
 
 def emit(

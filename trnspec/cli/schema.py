@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+from trnspec.cli.help import GroupedCommand, NamedPath, option
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 
@@ -38,26 +38,23 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     ),
 )
 @click.argument("kind", required=False, shell_complete=_complete)
-@click.option(
+@option(
     "--all",
     "folder",
-    cls=GroupedOption,
     group="Output",
     type=NamedPath(file_okay=False),
     metavar="DIR",
     help="Write the schema of every kind to DIR/KIND.schema.json.",
 )
-@click.option(
+@option(
     "--modeline",
     is_flag=True,
-    cls=GroupedOption,
     group="Output",
     help="Print the first line of a document, which names its schema to an editor.",
 )
-@click.option(
+@option(
     "--combined",
     is_flag=True,
-    cls=GroupedOption,
     group="Output",
     help="Print one schema for documents of all kinds, those of plugins included.",
 )

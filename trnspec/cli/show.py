@@ -8,7 +8,7 @@ import click
 
 from trnspec.cli.common import catalog_options
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.names import graph_for
 from trnspec.cli.quotes import quoted, quoted_tables
 from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, width
@@ -41,10 +41,9 @@ _Row = tuple[Cell, ...] | str
     ),
 )
 @click.argument("name", shell_complete=documents())
-@click.option(
+@option(
     "--reasons",
     is_flag=True,
-    cls=GroupedOption,
     group="Output",
     help="Print --full with notes, formulas and the reason of each verdict.",
 )

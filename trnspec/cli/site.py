@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+from trnspec.cli.help import GroupedCommand, NamedPath, option
 from trnspec.cli.suggest import Group
 
 if TYPE_CHECKING:
@@ -26,10 +26,9 @@ def command() -> None:
     "build", cls=GroupedCommand, examples=(("trnspec site build catalog-site", "Write the pages of the catalog:"),)
 )
 @click.argument("folder", metavar="DIR", type=NamedPath(file_okay=False))
-@click.option(
+@option(
     "--plans/--no-plans",
     default=True,
-    cls=GroupedOption,
     group="Output",
     help="Also compute the page of plans for common questions, which takes seconds.",
 )
@@ -56,9 +55,8 @@ def build_(folder: FilePath, *, plans: bool, **options: Any) -> None:
     "serve", cls=GroupedCommand, examples=(("trnspec site serve catalog-site", "Serve the pages to this machine:"),)
 )
 @click.argument("folder", metavar="DIR", type=NamedPath(file_okay=False))
-@click.option(
+@option(
     "--port",
-    cls=GroupedOption,
     group="Output",
     metavar="PORT",
     type=click.IntRange(0, 65535),

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import facts
@@ -60,18 +60,16 @@ class Citation:
     ),
 )
 @click.argument("name", required=False, metavar="[ID]", shell_complete=documents("sources"))
-@click.option(
+@option(
     "--rank",
-    cls=GroupedOption,
     group="Catalog",
     metavar="RANK",
     type=click.Choice(get_args(Rank)),
     help=f"Only sources of this rank: {', '.join(get_args(Rank))}.",
 )
-@click.option(
+@option(
     "--adopted",
     is_flag=True,
-    cls=GroupedOption,
     group="Output",
     help="Print only adopted values, not other claims.",
 )

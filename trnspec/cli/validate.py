@@ -13,7 +13,7 @@ from trnspec.api import plugins, validate
 from trnspec.cli.common import here
 from trnspec.cli.complete import codes
 from trnspec.cli.formats import Format
-from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+from trnspec.cli.help import GroupedCommand, NamedPath, option
 from trnspec.diagnostics import Severity
 from trnspec.errors import UsageError
 from trnspec.loading.files import documents_among, documents_in
@@ -33,84 +33,74 @@ from trnspec.output.reporters import render, use_color
     ),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(readable=False))
-@click.option(
+@option(
     "--format",
     "format_",
-    cls=GroupedOption,
     group="Output",
     type=Format("reporters"),
     default="text",
     show_default=True,
     help="Report format.",
 )
-@click.option(
+@option(
     "--table",
     is_flag=True,
-    cls=GroupedOption,
     group="Output",
     help="Print the main figures of the checked documents first.",
 )
-@click.option(
+@option(
     "--select",
     multiple=True,
-    cls=GroupedOption,
     group="Findings",
     metavar="CODE",
     shell_complete=codes,
     help="Report only codes with this prefix; may be repeated.",
 )
-@click.option(
+@option(
     "--ignore",
     multiple=True,
-    cls=GroupedOption,
     group="Findings",
     metavar="CODE",
     shell_complete=codes,
     help="Do not report codes with this prefix; may be repeated.",
 )
-@click.option(
+@option(
     "--severity",
     multiple=True,
-    cls=GroupedOption,
     group="Findings",
     metavar="CODE=LEVEL",
     help="Change the severity of a code: info, warning or error; may be repeated.",
 )
-@click.option(
+@option(
     "--baseline",
-    cls=GroupedOption,
     group="Findings",
     metavar="FILE",
     type=NamedPath(dir_okay=False),
     help="Do not report the findings that trnspec baseline wrote to FILE; list those that no longer occur.",
 )
-@click.option(
+@option(
     "--skip-others",
     is_flag=True,
-    cls=GroupedOption,
     group="Catalog",
     help="Skip the YAML files of other programs, as pre-commit hooks do.",
 )
-@click.option(
+@option(
     "--catalog",
     "catalogs",
     multiple=True,
-    cls=GroupedOption,
     group="Catalog",
     metavar="DIR",
     help="Also resolve names in this catalog, and check it if no PATH is given; may be repeated.",
 )
-@click.option(
+@option(
     "--watch",
     "watching",
     is_flag=True,
-    cls=GroupedOption,
     group="Watch",
     help="Stay, and check again whenever a document, a table or the settings change; print what is new and what is resolved.",
 )
-@click.option(
+@option(
     "--interval",
-    cls=GroupedOption,
     group="Watch",
     type=click.FloatRange(min=0.05, max=3600),
     default=0.5,
