@@ -57,7 +57,7 @@ def test_colours_only_on_a_terminal(args) -> None:
 
 
 def test_verdicts_have_their_colours() -> None:
-    text = on_terminal("show", "trainium1", columns=80, TERM="xterm-256color")
+    text = on_terminal("show", "trainium1", "--full", columns=80, TERM="xterm-256color")
 
     assert "\x1b[31m    rejected" in text
     assert "\x1b[32m    agrees" in text
