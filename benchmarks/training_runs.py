@@ -9,7 +9,7 @@ its published tensor- and pipeline-parallel degrees.  Printed are the median and
 
 The production factors of plans are fitted here, and printed: the logarithm of published over planned chip hours of benchmark
 steps, each family with the weight of one run. Factors of chips are shrunk towards their mean by the variance between chips (empirical
-Bayes). In the table each run is planned with factors fitted without its family.
+Bayes), and that of given layouts towards 1. In the table each run is planned with factors fitted without its family.
 """
 
 from __future__ import annotations
@@ -113,6 +113,17 @@ def factors(runs: Runs) -> dict[str, ProductionFactor]:
     return fitted | {"": ProductionFactor(math.exp(middle), math.sqrt(variance + between))}
 
 
+def factor_given(runs: Runs) -> ProductionFactor:
+    """The production factor of given layouts, fitted on plans of benchmark steps; shrunk towards 1, that of a benchmark."""
+    families = {family(row) for row, _ in runs}
+    means = [statistics.mean(-math.log(plan.ratio) for row, plan in runs if family(row) == of) for of in families]
+    mean, variance = statistics.mean(means), statistics.variance(means)
+    error = variance / len(means)
+    between = max(0.0, mean**2 - error)
+    share = between / (between + error)
+    return ProductionFactor(math.exp(share * mean), math.sqrt(variance + share * error))
+
+
 @frozen
 class Planned:
     """A planned run: its published chip hours, and the planned ones with their interval."""
@@ -134,11 +145,12 @@ Runs = list[tuple[dict[str, str], Planned]]
 """Rows with their plans."""
 
 
-def left_out(runs: Runs, fitted_on: Runs) -> list[Planned]:
+def left_out(runs: Runs, *, given: bool) -> list[Planned]:
     """Plans with production factors that are fitted without the family of each."""
     found = []
     for row, plan in runs:
-        factor = factors([(r, p) for r, p in fitted_on if family(r) != family(row)])[chip(row)]
+        others = [(r, p) for r, p in runs if family(r) != family(row)]
+        factor = factor_given(others) if given else factors(others)[chip(row)]
         value, low, high = factor.applied((plan.value, plan.low, plan.high or math.inf))
         found.append(evolve(plan, value=value, low=low, high=high))
     return found
@@ -199,11 +211,11 @@ def main() -> None:
     catalog = trnspec.load([str(NVIDIA)])
     print(f"{'':16} runs   median      p90   in  width")
     with tempfile.TemporaryDirectory() as name:
-        free: Runs = []
+        fitted: dict[str, ProductionFactor] = {}
         for title, fixed in (("layout free", False), ("TP, PP published", True)):
             runs = [(row, plan) for row in rows if (plan := planned(catalog, row, Path(name), fixed=fixed))]
-            free = free or runs
-            plans = left_out(runs, free)
+            plans = left_out(runs, given=fixed)
+            fitted |= {"given layouts": factor_given(runs)} if fixed else factors(runs)
             print(f"{title:16} {summary(plans)}")
             for (row, _), plan in zip(runs, plans, strict=True) if shown else ():
                 inside = plan.high is not None and plan.low <= plan.published <= plan.high
@@ -211,7 +223,7 @@ def main() -> None:
                 print(f"  {row['id']:22} {line}")
             print(f"{'  without factor':16} {summary([plan for _, plan in runs])}")
             print(f"{'  6ND':16} {summary([Planned(p.published, six_nd(row), 0.0, None) for row, p in runs])}")
-    for of, factor in factors(free).items():
+    for of, factor in fitted.items():
         print(f"production factor, {of or 'other chips'}: {factor.value:.2f}, deviation {factor.deviation:.2f}")
 
 

@@ -27,7 +27,7 @@ MEASURED_CHIP = "h100"
 
 @frozen
 class ProductionFactor:
-    """Time of a step of a published run over that of the fastest layout by estimate: log-normal.
+    """Time of a step of a published run over that of a benchmark by estimate: log-normal.
 
     Attributes:
         value: Its median.
@@ -58,8 +58,19 @@ PRODUCTION_ELSEWHERE = ProductionFactor(1.53, 0.33)
 """The factor of other chips: the mean of the chips above, and the spread between them in addition."""
 
 
-def production_factor(chip: str) -> ProductionFactor:
-    """The production factor of a chip, by its name."""
+PRODUCTION_GIVEN = ProductionFactor(1.2, 0.27)
+"""The factor of a layout whose tensor and pipeline degrees are given, which has no error of a search; fitted in the same way."""
+
+
+def production_factor(chip: str, *, given: bool = False) -> ProductionFactor:
+    """The production factor of a run.
+
+    Args:
+        chip: The name of the chip.
+        given: Whether the layout is given, and not the fastest of many by estimate.
+    """
+    if given:
+        return PRODUCTION_GIVEN
     return next((factor for name, factor in PRODUCTION.items() if chip.startswith(name)), PRODUCTION_ELSEWHERE)
 
 

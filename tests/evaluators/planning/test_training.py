@@ -79,6 +79,19 @@ def test_the_step_is_that_of_the_suggested_evaluation(given: float | None) -> No
     assert found["mfu"] * factor.value == pytest.approx(again["mfu"])
 
 
+@pytest.mark.parametrize(
+    ("degrees", "given"), [({"tp": 2, "pp": 1}, True), ({"tp": 2}, False), ({"tp": 2, "pp": (1, 2)}, False)]
+)
+def test_a_given_layout_has_a_production_factor_of_its_own(degrees: dict[str, Any], given: bool) -> None:
+    found, benchmark = (
+        plan(CAT, **SMALL, **degrees, on=("trn1.32xlarge*2",), production_factor=factor)["step_time"]
+        for factor in (None, 1.0)
+    )
+
+    assert found == pytest.approx(benchmark * production_factor("trainium1", given=given).value)
+    assert production_factor("trainium1", given=True).value < production_factor("trainium1").value
+
+
 def test_a_bound_has_no_production_factor() -> None:
     found = plan(CAT, **SMALL, on=("trn1.32xlarge*2",), calibration="none", production_factor=2.0)
     again = trnspec.evaluate(found.suggestions[0].evaluator, CAT, **found.suggestions[0].inputs)

@@ -26,7 +26,7 @@ from trnspec.evaluators.planning.comparison import evidence_class
 from trnspec.evaluators.planning.counts import considered
 from trnspec.evaluators.planning.run import DAY, HOUR, Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import chip_power, rent
-from trnspec.evaluators.planning.training_page import page, step_question
+from trnspec.evaluators.planning.training_page import layout_given, page, step_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.model.price import PriceType
 from trnspec.model.transformers.counting import parameters
@@ -374,7 +374,9 @@ def _production(q: PlanTrainingQuestion, chip: str, *, bound: bool) -> Productio
     """The production factor that is given, else that of the chip; 1 of a bound, which would be none with it."""
     if bound:
         return ProductionFactor(1.0)
-    return production_factor(chip) if q.production_factor is None else ProductionFactor(q.production_factor)
+    if q.production_factor is not None:
+        return ProductionFactor(q.production_factor)
+    return production_factor(chip, given=layout_given(q))
 
 
 def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: Rent | None) -> float:

@@ -117,6 +117,11 @@ def page(
     )
 
 
+def layout_given(q: PlanTrainingQuestion) -> bool:
+    """Whether the layout is given: its tensor and its pipeline degree have one value each."""
+    return len(q.tp or ()) == 1 == len(q.pp or ())
+
+
 def step_question(question: PlanTrainingQuestion, layout: Layout, on: str) -> TrainingQuestion:
     """The question of the evaluator training about a step of a plan."""
     return training_question(question, layout, on=on, seq=layout.seq, global_batch=layout.global_batch)
@@ -310,6 +315,8 @@ def _production(best: Plan, q: PlanTrainingQuestion) -> Assumption:
         why = "none: the time is a bound"
     elif q.production_factor is not None:
         why = "the input production_factor"
+    elif layout_given(q):
+        why = "published runs took as much longer than their own layouts by estimate: tp and pp are given"
     else:
         measured = next((name for name in PRODUCTION if best.chip.startswith(name)), " and ".join(PRODUCTION))
         why = f"published runs on {measured} took as much longer than the fastest layout by estimate"
