@@ -38,6 +38,9 @@ def test_kind(here, kind) -> None:
     assert len(set(texts)) == 1
     page = here("list", kind.folder)
     assert page.status == 0
+    assert len(page.out.splitlines()) <= SCREEN
+    whole = here("list", kind.folder, "--full").out
+    assert [name for name in expected if name not in whole and len(name) < 30] == []  # a longer name may be wrapped
     assert [line for line in page.out.splitlines() if len(line) > 80] == []
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
+from attrs import evolve
 
 from trnspec.catalog.figure_column import displayed_total, figure_column
 from trnspec.catalog.newest import documents_in_order, newest_first
@@ -94,7 +95,7 @@ def command(
     listing = listing.sorted(sort).selected(columns)
     emit(
         format_,
-        lambda: [listing if nodes else f"There are no {chosen.folder}.", *_hidden(catalog, chosen, options)],
+        lambda: _listed(listing, chosen, _hidden(catalog, chosen, options), full=full or sort is not None),
         lambda: listing if format_ == "markdown" else _data(listing, units, in_heads=format_ == "csv"),
         lambda: {"units": units},
     )
@@ -122,6 +123,19 @@ def _overview(graph: Graph, nodes: Sequence[Node[Any]]) -> list[Block]:
         if lines_of(blocks) <= SCREEN:
             return blocks
     return [f"{others}: trnspec list KIND; --full lists every document."]
+
+
+def _listed(listing: Table, chosen: Kind, after: Sequence[Block], *, full: bool) -> list[Block]:
+    """The documents of a kind, on a screen unless all are wanted; the others are counted."""
+    rows = listing.rows
+    if not rows:
+        return [f"There are no {chosen.folder}.", *after]
+    blocks: list[Block] = [listing, *after]
+    shown = len(rows)
+    while not full and shown > 1 and (excess := lines_of(blocks) - SCREEN) > 0:
+        shown = max(shown - max(excess // 2, 1), 1)
+        blocks = [evolve(listing, rows=rows[:shown]), f"--full: {len(rows) - shown} more {chosen.folder}", *after]
+    return blocks
 
 
 def _kind(name: str) -> Kind:
@@ -194,7 +208,6 @@ def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[T
 
 def _data(shown: Table, units: Mapping[str, str], *, in_heads: bool) -> Table:
     """The table with plain names of columns for programs; their base units behind them where ``in_heads``."""
-    from attrs import evolve
 
     def name(column: Column) -> str:
         return f"{column.label} [{units[column.label]}]" if in_heads and column.label in units else column.label
