@@ -57,11 +57,11 @@ def test_python(capsys) -> None:
 
 
 def test_errors_are_those_of_the_accuracy_page() -> None:
-    """The generated page changes with the fits; the table of README.md follows it."""
+    """The generated page changes with the fits; the rows of README.md are some of it."""
     page = (ROOT / "docs" / "explanation" / "accuracy.md").read_text(encoding="utf-8")
     cells = r"^\| ([^|]+) \| [^|]+ \| [^|]+ \| (mean [^|]+) \|[^|]*\|$"
     expected = re.findall(cells, page, re.MULTILINE)
     shown = re.findall(r"^\| ([^|]+) \| (mean [^|]+) \|$", README.read_text(encoding="utf-8"), re.MULTILINE)
 
-    assert len(expected) >= 10
-    assert expected == shown
+    assert len(shown) >= 5
+    assert set() == set(shown) - set(expected)
