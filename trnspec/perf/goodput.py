@@ -19,7 +19,25 @@ CHIP_HOURS_PER_FAILURE = 16384 * 54 * 24 / 419
 """Chip hours between interruptions of training, where none is given.
 
 Llama 3 405B on 16,384 H100 had 419 unexpected interruptions in 54 days (Grattafiori et al. 2024, arXiv 2407.21783, section
-3.3.4). Trainium: not published.
+3.3.4), 3.8 per 1,000 days of a server of 8 chips; 13 % of them are of software, and hangs are among them. Trainium: not published.
+"""
+FAILURE_RATES = (2.0, 8.0)
+"""Failures per 1,000 days of a server of 8 chips, the ends of an interval.
+
+Published: 2.3 (arXiv 2602.00277), 3.0 (BLOOM), 3.8 (Llama 3), 6.5 (Kokolis et al. 2024, arXiv 2410.21680), and 14 of OPT-175B, which
+is outside (Zhang et al. 2022, arXiv 2205.01068).
+"""
+CHIP_HOURS_PER_FAILURE_ENDS = (8 * 24_000 / FAILURE_RATES[1], 8 * 24_000 / FAILURE_RATES[0])
+"""Chip hours between interruptions at the ends of this interval, the least first."""
+RESTART, RESTART_ENDS = 600.0, (240.0, 2400.0)
+"""Time from a failure to the first repeated work, where none is given, and the ends of its interval [s].
+
+OLMo Hybrid: 3.7 minutes at the median, 39 on average, as hangs are found late.
+"""
+CHECKPOINT_STALL = 60.0
+"""Time for which a checkpoint stops the work, where no rate of storage is known [s].
+
+BLOOM 176B: 40 s; Llama 3 8B with synchronous PyTorch checkpoints: 50 s, asynchronous ones: 0.5 s.
 """
 MEASURED_CHIP = "h100"
 """The beginning of the names of chips that this figure is of."""

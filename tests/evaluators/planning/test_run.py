@@ -33,12 +33,13 @@ def plan(step: tuple[float, float, float | None], **changes: Any) -> Plan:
         "evidence": IDEAL if step[2] is None else Evidence(kind="estimate", reason=""), "rent": Rent(4, price),
         "spares": 0.0, "power": None,
     }  # fmt: skip
-    return Plan(**values | changes)
+    values |= changes
+    return Plan(**{"ends": (values["run"], values["run"])} | values)
 
 
 def goals(**limits: Any) -> Goals:
     return Goals(**{"deadline": None, "budget": None, "confidence": 0.5} | limits,
-                 tokens=1.0, mtbf=1.0, restart=1.0, checkpoint_rate=None)  # fmt: skip
+                 tokens=1.0, mtbf=(1.0, 1.0, 1.0), restart=(1.0, 1.0, 1.0), checkpoint_rate=None)  # fmt: skip
 
 
 @given(TIMES, WIDER, WIDER, st.floats(0.0, 1.0))
@@ -63,6 +64,20 @@ def test_interruptions_prolong_the_whole_interval() -> None:
 
     assert run.total > 1000.0
     assert one.time == pytest.approx((run.total, run.total / 2.0, run.total * 2.0))
+
+
+def test_errors_of_the_step_and_of_interruptions_are_independent() -> None:
+    run, few, many = (goodput(1000.0, mtbf=mtbf, checkpoint=1.0, restart=5.0) for mtbf in (100.0, 200.0, 50.0))
+    alone = plan((100.0, 100.0, 100.0), run=run, ends=(few, many))
+    both = plan((100.0, 50.0, 200.0), run=run, ends=(few, many))
+
+    assert alone.time == pytest.approx((run.total, few.total, many.total))
+    assert math.log(both.time[2] / run.total) == pytest.approx(
+        math.hypot(math.log(2.0), math.log(many.total / run.total))
+    )
+    assert math.log(run.total / both.time[1]) == pytest.approx(
+        math.hypot(math.log(2.0), math.log(run.total / few.total))
+    )
 
 
 def test_without_price_power_or_upper_end() -> None:

@@ -274,13 +274,29 @@ def test_failures_cost_time() -> None:
     assert often["step_time"] == seldom["step_time"]
 
 
-def test_checkpoints_take_no_time_without_a_rate_of_storage() -> None:
-    """As on storage that is so fast that they take none."""
-    question = {**SMALL, "on": ("trn3-gen2-ultraserver",), "count": (1,), "mtbf": "1000h"}
-    unknown, fast = plan(CAT, **question), plan(CAT, **question, checkpoint_rate="1000000000 TB/s")
+def test_checkpoints_stop_the_work_for_a_minute_without_a_rate_of_storage() -> None:
+    unknown = plan(CAT, **SMALL, on=("trn3-gen2-ultraserver",), count=(1,), mtbf="1000h")
 
-    assert "take no time" in {a.value for a in unknown.assumptions if a.name == "checkpoints"}
-    assert unknown["run_time"] == pytest.approx(fast["run_time"], rel=1e-6)
+    assert unknown["checkpoint_time"] == 60.0
+    assert "checkpoints" in {a.name for a in unknown.assumptions}
+
+
+def test_goodput_has_the_interval_of_failures_and_restarts() -> None:
+    """Each of both that is given has none; the interval of the time of the run is wider with one."""
+    question = {**SMALL, "on": ("trn1.32xlarge*4",)}
+    usual, failures, restarts, given = (
+        plan(CAT, **question, **more)
+        for more in ({}, {"restart": "10min"}, {"mtbf": "50676h"}, {"restart": "10min", "mtbf": "50676h"})
+    )
+    ends = [
+        next((a.low, a.value, a.high) for a in one.answers if a.name == "goodput")
+        for one in (usual, failures, restarts, given)
+    ]
+
+    assert all(low < value < high for low, value, high in ends[:3])
+    assert ends[3][0] == ends[3][1] == ends[3][2]
+    assert ends[0][0] < min(ends[1][0], ends[2][0])
+    assert rows(given)[0]["time_high"] < rows(usual)[0]["time_high"]
 
 
 def test_spares_replace_servers_that_are_repaired() -> None:
@@ -341,9 +357,10 @@ def made(step: float, hourly: float, kind: str = "estimate") -> Plan:
         Fraction(hourly), Interval(Fraction(hourly), Fraction(hourly)), (), Assumption("price", "given")
     )
     evidence = IDEAL if kind == "ideal" else Evidence(kind=kind, reason="")
+    run = goodput(step, mtbf=1e30, checkpoint=0.0, restart=0.0)
     return Plan(
         on="any", chip="any", chips=1.0, layout=Layout(seq=1, global_batch=1), step=(step, step / 1.5, 1.5 * step),
-        production=ProductionFactor(1.0), run=goodput(step, mtbf=1e30, checkpoint=0.0, restart=0.0), steps=1.0, mfu=1.0, evidence=evidence,
+        production=ProductionFactor(1.0), run=run, ends=(run, run), steps=1.0, mfu=1.0, evidence=evidence,
         rent=Rent(1, price), spares=0.0, power=None,
     )  # fmt: skip
 
@@ -355,7 +372,13 @@ LIMIT = st.one_of(st.none(), st.floats(1.0, 1e8))
 def best(plans: list[Plan], objective: Any, deadline: float | None, budget: float | None) -> Plan | None:
     """The best plan that meets the goals."""
     goals = Goals(
-        tokens=1.0, deadline=deadline, confidence=0.5, budget=budget, mtbf=1.0, restart=1.0, checkpoint_rate=None
+        tokens=1.0,
+        deadline=deadline,
+        confidence=0.5,
+        budget=budget,
+        mtbf=(1.0, 1.0, 1.0),
+        restart=(1.0, 1.0, 1.0),
+        checkpoint_rate=None,
     )
     first = min(plans, key=lambda plan: rank(plan, objective, goals))
     assert goals.met(first) == any(map(goals.met, plans))

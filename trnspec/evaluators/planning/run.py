@@ -34,6 +34,8 @@ class Plan:
         step: Time of a production step: value, low and high end [s]; the last is ``None`` of a bound.
         production: Its time over that of a benchmark step.
         run: The run with its interruptions, at the value of the step time.
+        ends: The same with the fewest and shortest interruptions, and with the most and longest; both are ``run`` where
+            they are given.
         steps: Number of steps.
         mfu: Model FLOP utilization [%].
         evidence: What the step time is based on.
@@ -50,6 +52,7 @@ class Plan:
     step: tuple[float, float, float | None]
     production: ProductionFactor
     run: Goodput
+    ends: tuple[Goodput, Goodput]
     steps: int
     mfu: float
     evidence: Evidence
@@ -60,10 +63,17 @@ class Plan:
 
     @property
     def time(self) -> tuple[float, float, float | None]:
-        """Time of the run with its interruptions: value, low and high end [s]."""
+        """Time of the run with its interruptions: value, low and high end [s].
+
+        The errors of the step time and of the interruptions are independent: the squares of their half-widths on the
+        logarithmic scale add up.
+        """
         value, low, high = self.step
-        factor = self.run.total / value
-        return self.run.total, low * factor, None if high is None else high * factor
+        total = self.run.total
+        few, many = (abs(math.log(end.total / total)) for end in self.ends)
+        faster = math.exp(-math.hypot(math.log(value / low), few))
+        slower = None if high is None else math.exp(math.hypot(math.log(high / value), many))
+        return total, total * faster, None if slower is None else total * slower
 
     @property
     def chip_hours(self) -> float:
@@ -135,8 +145,8 @@ class Goals:
         deadline: Time that it may take [s]; ``None`` without a limit.
         confidence: Least probability of meeting the deadline.
         budget: Cost that it may have [USD]; ``None`` without a limit.
-        mtbf: Mean time between failures of a chip [s].
-        restart: Time from a failure to the first repeated step [s].
+        mtbf: Mean time between failures of a chip, and the ends of its interval, the least first [s].
+        restart: Time from a failure to the first repeated step, and the ends of its interval [s].
         repair: Time for which a failed server is away [s]; ``None`` if it is replaced at once.
         checkpoint_rate: Rate of all servers together [B/s]; ``None`` for that of their block storage.
     """
@@ -145,8 +155,8 @@ class Goals:
     deadline: float | None
     confidence: float
     budget: float | None
-    mtbf: float
-    restart: float
+    mtbf: tuple[float, float, float]
+    restart: tuple[float, float, float]
     repair: float | None = None
     checkpoint_rate: float | None
 

@@ -31,7 +31,11 @@ from trnspec.evaluators.software import resolve_training
 from trnspec.model.price import PriceType
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.goodput import (
+    CHECKPOINT_STALL,
     CHIP_HOURS_PER_FAILURE,
+    CHIP_HOURS_PER_FAILURE_ENDS,
+    RESTART,
+    RESTART_ENDS,
     ProductionFactor,
     goodput,
     production_factor,
@@ -61,8 +65,6 @@ LEAST_SCALING = 0.5
 """Counts grow until a chip does less than this share of what it does on another one."""
 _DIVISIBLE = 4
 """Powers of two from this on have a count between them and the next smaller one: 3, 6, 12, ..."""
-RESTART = "10min"
-"""Time from a failure to the first repeated work, where none is given."""
 
 
 @frozen(kw_only=True, slots=False)
@@ -132,7 +134,7 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
             "Mean time between failures of one chip, such as 50000h.",
             "TIME",
             group="Reliability",
-            unset="that of Llama 3 405B on H100, 50,676 h",
+            unset="that of Llama 3 405B on H100, 50,676 h, within 24,000 to 96,000",
         ),
     )
     checkpoint_rate: str | None = field(
@@ -141,12 +143,17 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
             'Rate at which all servers together write a checkpoint, such as "20 GB/s".',
             "GB/s",
             group="Reliability",
-            unset="the block storage of the servers, if published; else writing takes no time",
+            unset="the block storage of the servers, if published; else each checkpoint stops the work for a minute",
         ),
     )
-    restart: str = field(
-        default=RESTART,
-        metadata=axis("Time from a failure to the first repeated step.", "TIME", group="Reliability"),
+    restart: str | None = field(
+        default=None,
+        metadata=axis(
+            "Time from a failure to the first repeated step, such as 10min.",
+            "TIME",
+            group="Reliability",
+            unset="10 min, within 4 to 40",
+        ),
     )
     spares: float | None = field(
         default=None,
@@ -228,13 +235,21 @@ def goals_of(q: PlanTrainingQuestion) -> Goals:
         deadline=None if q.deadline is None else until(q.deadline, "deadline"),
         confidence=q.confidence,
         budget=None if q.budget is None else amount(q.budget, "budget", "USD"),
-        mtbf=CHIP_HOURS_PER_FAILURE * HOUR if q.mtbf is None else duration(q.mtbf, "mtbf", "50000h"),
-        restart=duration(q.restart, "restart", "10min"),
+        mtbf=_ends(
+            q.mtbf, "mtbf", "50000h", tuple(h * HOUR for h in (CHIP_HOURS_PER_FAILURE, *CHIP_HOURS_PER_FAILURE_ENDS))
+        ),
+        restart=_ends(q.restart, "restart", "10min", (RESTART, *RESTART_ENDS)),
         repair=None if q.repair is None else duration(q.repair, "repair", "24h"),
         checkpoint_rate=None
         if q.checkpoint_rate is None
         else training.exact_rate(q.checkpoint_rate, "checkpoint_rate"),
     )
+
+
+def _ends(text: str | None, name: str, such_as: str, usual: tuple[float, ...]) -> tuple[float, float, float]:
+    """A duration that is given, without an interval, else the usual one with its interval [s]."""
+    value, low, high = usual if text is None else 3 * (duration(text, name, such_as),)
+    return value, low, high
 
 
 # Plans of one system.
@@ -343,11 +358,13 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
     rate = goals.checkpoint_rate or _storage(catalog, on)
     # The last step is a whole one too.
     steps = math.ceil(goals.tokens / layout.tokens)
-    interrupted = goodput(
-        steps * step[0],
-        mtbf=goals.mtbf / estimator.system.chips,
-        checkpoint=checkpoint_bytes(estimator, layout) / rate if rate else 0.0,
-        restart=goals.restart,
+    stall = checkpoint_bytes(estimator, layout) / rate if rate else CHECKPOINT_STALL
+    chips = estimator.system.chips
+    # The value, the fewest and shortest interruptions, and the most and longest.
+    interruptions = zip((goals.mtbf[n] for n in (0, 2, 1)), goals.restart, strict=True)
+    interrupted, few, many = (
+        goodput(steps * step[0], mtbf=mtbf / chips, checkpoint=stall, restart=restart)
+        for mtbf, restart in interruptions
     )
     return Plan(
         on=on,
@@ -357,6 +374,7 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
         step=(step[0], step[1], None if bound else step[2]),
         production=factor,
         run=interrupted,
+        ends=(few, many),
         steps=steps,
         mfu=training.utilization(estimator, layout, step[0]),
         evidence=at.calibration.evidence,
@@ -384,7 +402,7 @@ def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: 
     if q.spares is not None or goals.repair is None:
         return q.spares or 0.0
     servers = estimator.system.servers if price is None else float(price.servers)
-    return spare_servers(goals.repair * estimator.system.chips / goals.mtbf) / max(servers, 1.0)
+    return spare_servers(goals.repair * estimator.system.chips / goals.mtbf[0]) / max(servers, 1.0)
 
 
 def _layout(q: PlanTrainingQuestion, estimator: Estimator, seq: int, tokens: float, before: list[Plan]) -> Layout:

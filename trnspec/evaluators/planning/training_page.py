@@ -12,7 +12,7 @@ from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, liste
 from trnspec.evaluators.planning.run import HOUR
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.evaluators.search import LAYOUT, training_question
-from trnspec.perf.goodput import MEASURED_CHIP, PRODUCTION, goodput
+from trnspec.perf.goodput import CHECKPOINT_STALL, FAILURE_RATES, MEASURED_CHIP, PRODUCTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -217,7 +217,7 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
     yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)
     yield Answer("steps", best.steps, note=f"of {best.layout.tokens:,} tokens")
     yield Answer("mfu", best.mfu, "%", kind=kind)
-    yield Answer("goodput", 100.0 * best.run.share, "%", note=_goodput_note(best))
+    yield _goodput(best)
     yield Answer("failures", best.run.failures, note="expected number")
     if best.run.interval:
         yield Answer("checkpoint_interval", best.run.interval, "s", note="optimal, Daly 2006")
@@ -237,15 +237,11 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
         yield Answer("meets_budget", best.cost is not None and best.cost <= goals.budget)
 
 
-def _goodput_note(best: Plan) -> str:
-    """What goodput is; with more failures where their rate on the chip is not published."""
-    text = "share of the time that is work; the rest is checkpoints, repeated work and restarts"
-    more = goodput(best.run.work, mtbf=best.run.mtbf / _OFTEN, checkpoint=best.run.checkpoint, restart=best.run.restart)
-    return f"{text}; {100.0 * more.share:.3g} % with {_OFTEN:g} times the failures"
-
-
-_OFTEN = 5.0
-"""Factor of the failures with which a note states goodput."""
+def _goodput(best: Plan) -> Answer:
+    """Goodput, with the ends that follow from those of the failure rate and of the restart."""
+    few, many = (100.0 * end.share for end in best.ends)
+    note = "share of the time that is work; the rest is checkpoints, repeated work and restarts"
+    return Answer("goodput", 100.0 * best.run.share, "%", many, few, note)
 
 
 def _comparison(kinds: Sequence[Plan], best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answer]:
@@ -334,17 +330,18 @@ def _reliability(best: Plan, q: PlanTrainingQuestion) -> Iterator[Assumption]:
         why = source
     else:
         why = f"not published for {best.chip}; that of H100 is used: {source}"
-    yield Assumption("mtbf", f"{per_chip:,.0f} h per chip", why, first="not published" in why)
-    yield Assumption("restart", q.restart, "from a failure to the first repeated step")
+    low, high = FAILURE_RATES
+    within = "" if q.mtbf is not None else f", within {low:g} to {high:g} failures per 1,000 days of 8 chips"
+    yield Assumption("mtbf", f"{per_chip:,.0f} h per chip{within}", why, first="not published" in why)
+    yield Assumption("restart", q.restart or "10 min, within 4 to 40", "from a failure to the first repeated step")
     if q.spares is None and q.repair is None:
         yield Assumption("spares", "none rented", "a failed server is replaced at once; give repair or spares")
     elif q.spares is None:
         away = f"with 95 % no more servers are away for {q.repair} each; each failure is that of a server"
         yield Assumption("spares", f"{best.spares:.3g} of the servers", away)
-    if not best.run.checkpoint:
-        yield Assumption(
-            "checkpoints", "take no time", "no rate of storage is published; give checkpoint_rate", first=True
-        )
+    if q.checkpoint_rate is None and best.run.checkpoint == CHECKPOINT_STALL:
+        why = "no rate of storage is published; give checkpoint_rate"
+        yield Assumption("checkpoints", f"stop the work for {CHECKPOINT_STALL:g} s each", why, first=True)
     elif q.checkpoint_rate is None:
         yield Assumption("checkpoint_rate", "block storage of all servers", "published; work stops meanwhile")
 
