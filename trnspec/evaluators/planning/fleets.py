@@ -13,11 +13,12 @@ from trnspec.evaluators.planning.deployments import NORMAL_90, Deployed, Reason,
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent, chip_power, rent
 from trnspec.evidence import Evidence, weakest
 from trnspec.perf.calibration.nearest import nearest_row
-from trnspec.perf.lowering.calibrated import with_nearest
+from trnspec.perf.lowering.calibrated import serving_of, with_nearest
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.load import MOST_UTILIZED
 from trnspec.perf.serving.pools import Fleet, State, least
+from trnspec.perf.serving.prefill import prefill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,6 +41,8 @@ NOTABLE = 1.1
 """The factor from which on errors of times are stated."""
 _MORE_PREFILLS = 0.25
 """The share of prefill replicas that is added before systems are."""
+_PACKED = 64
+"""Prompts that share a pass in the bound of the rate."""
 _IDLE = 1e-3
 """The share of saturation at which requests do not meet each other."""
 
@@ -466,9 +469,22 @@ def _least_chips(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, leng
         bound = next(deployed(catalog, asked, one.on, lengths, [], part=part), None)
         if bound is None:
             return 0.0
-        rate = bound.replica.saturation if part != "prefill" else 1.0 / bound.replica.prompt
-        needed[one.on] = needed.get(one.on, 0.0) + lengths.rate / (rate * one.per_system)
+        time = _least_time(bound, part)
+        needed[one.on] = needed.get(one.on, 0.0) + lengths.rate * time / one.per_system
     return sum(math.ceil(n) * float(lower(catalog.graph, on, lnc=q.lnc).chips) for on, n in needed.items())
+
+
+def _least_time(bound: Deployed, part: str) -> float:
+    """The time that a request keeps a replica busy at least [s]: prompts that share a pass, or its share of decode steps.
+
+    The larger of both: passes that have prompts and decode steps overlap computation and reads.
+    """
+    setup, replica = bound.setup, bound.replica
+    plan = evolve(setup.pool.plan, prompts=float(_PACKED))
+    prompts = prefill(setup.model, plan, setup.pool.numbers, serving_of(bound.known))
+    prompt = float(prompts.total) / (_PACKED * float(plan.pp)) if part != "decode" else 0.0
+    decoded = (replica.output - 1.0) * min(step / n for n, step in enumerate(replica.steps.tolist(), 1))
+    return max(prompt, decoded if part != "prefill" else 0.0)
 
 
 def _dtypes(one: Deployed) -> tuple[str | None, ...]:
