@@ -237,6 +237,7 @@ def _case_numbers(setup: Setup, serving: Serving, end: int | None = None) -> _Ca
     served = serve(
         setup.model, pool.plan, _numbers(pool, end), serving,
         schedule="separate" if before is not None else q.batching or "continuous", speculation=setup.speculation,
+        bound=not pool.known.name,
     )  # fmt: skip
     waits: dict[str, Number] = {}
     flying = setup.in_flight

@@ -78,6 +78,7 @@ def serve(
     *,
     schedule: str = "continuous",
     speculation: Speculation | None = None,
+    bound: bool = False,
 ) -> Served:
     """Latency and throughput in the steady state.
 
@@ -86,6 +87,10 @@ def serve(
     prompt run together with decoding steps, each of which they prolong (Agrawal et al. 2023).  ``separate``: prefill runs on
     other ranks.
 
+    A bound holds for every order in which prompts and tokens are computed.  TPOT has no prefill interference, as prompts
+    may be computed before decoding.  For the throughput the prompts of a batch are packed into the passes of one
+    decoding step, or into all steps in equal parts, whichever takes less.
+
     Args:
         model: The transformer.
         plan: The deployment.
@@ -93,6 +98,7 @@ def serve(
         serving: Achieved efficiency.
         schedule: One of :data:`SCHEDULES`.
         speculation: The draft model, if any.
+        bound: Whether the times are to be bounds.
     """
     prefilled = prefill(model, plan, machine, serving)
     decoded = plan.output - 1.0
@@ -105,28 +111,43 @@ def serve(
     own_time = token.total + draft
     interruption = prefilled.total
     new_tokens = 1.0 if speculation is None else speculation.drafted + 1.0
-    if schedule == "continuous":
+    context = mean_context(model, plan)
+    tokens = token_load(model, plan, serving, context, new_tokens)
+
+    def joined(prompts: Number) -> Pass:
+        """A pass with the decoded tokens, and a chunk of some prompts."""
+        load = prompt_load(model, evolve(plan, prompts=prompts), serving) + tokens
+        return run_forward(model, plan, machine, serving, load)
+
+    if schedule == "continuous" and not bound:
         # A prompt in one pass stops decoding; chunks and decoded tokens share passes.
-        mixed = run_forward(
-            model,
-            plan,
-            machine,
-            serving,
-            prompt_load(model, plan, serving) + token_load(model, plan, serving, mean_context(model, plan), new_tokens),
-        )
-        decode_only = decode(model, plan, machine, serving, mean_context(model, plan), new_tokens)
+        mixed = joined(plan.prompts)
+        decode_only = decode(model, plan, machine, serving, context, new_tokens)
         added = plan.passes * larger(mixed.total - decode_only.total, 0.0) + serving.request
         chunked = plan.passes > 1.0
         interruption = where(chunked, added, interruption)
         prefilled = chosen(both(chunked, plan.batch > 1.0), repeat(mixed, plan.passes, serving.request), prefilled)
     # A prompt occupies one stage at a time; the others continue.
     interruptions = where(has_decode, (plan.batch - 1.0) / (plan.pp * steps), 0.0)
-    interference = interruption * interruptions if schedule == "continuous" else 0.0 * own_time
+    interference = interruption * interruptions if schedule == "continuous" and not bound else 0.0 * own_time
     per_token = own_time + interference
     latency = prefilled.total + decoded * per_token
     busy, output_tokens = latency, plan.output
     if schedule == "separate":
         busy, output_tokens = where(has_decode, decoded * per_token, 1.0), decoded
+    if schedule == "continuous" and not bound:
+        # Without decoding prompts follow each other.
+        busy = where(has_decode, latency, plan.batch * prefilled.total / plan.pp)
+    elif schedule == "continuous":
+        step = decode(model, plan, machine, serving, context, new_tokens).total
+        at_once = plan.passes * larger(joined(plan.batch).total - step, 0.0)
+        evenly = steps * larger(joined(plan.batch * plan.passes / steps).total - step, 0.0)
+        packed = run_forward(
+            model, plan, machine, serving, prompt_load(model, evolve(plan, prompts=plan.batch), serving)
+        )
+        prompts = where(has_decode, smaller(at_once, evenly), plan.passes * packed.total)
+        # A single request does not decode while its prompt is computed.
+        busy = where(plan.batch > 1.0, decoded * own_time + prompts / plan.pp, latency)
     throughput = plan.batch * output_tokens / busy
     return Served(
         prefill=prefilled,
