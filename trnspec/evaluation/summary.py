@@ -29,14 +29,14 @@ _UPPER_CASE = {
     "flops": "FLOPs",
 }
 SYNONYMS = {"time to first token": "TTFT", "time per output token": "TPOT"}
-_SUMMARY_ENTRIES = 6
+_SUMMARY_ENTRIES = 8
 _SUMMARY_ANSWERS = 3
 _MAIN = (
     *("run_time", "run_cost", "in_time", "step_time", "mfu"),
     *("time_to_first_token", "time_per_output_token", "million_tokens", "throughput"),
 )
 """The answers that a summary prefers, whatever their order."""
-_REMARKS = ("likely_tpot", "by_computed_times", "goals", "alternative")
+_REMARKS = ("likely_tpot", "by_computed_times", "goals", "layout", "mfu", "alternative")
 """The other answers that a summary has."""
 _DETAILS = ("memory", "total", "capacity", "fits")
 """The answers that the line ``fits`` of a summary combines."""
@@ -55,7 +55,7 @@ def is_number(value: Value | None) -> bool:
 
 
 def summary_lines(evaluation: Evaluation, width: int) -> list[str]:
-    """At most six lines: the kind of evidence, main answers, whether it fits, and the bottleneck, one line each.
+    """At most eight lines: the kind of evidence, main answers, whether it fits, and the bottleneck, one line each.
 
     The sections that follow have the full texts.
     """
@@ -119,7 +119,7 @@ def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
         texts = (f"{shown.value}{ends}{note}", f"{shown.value}{ends}", shown.value)
         name = label(answer.name)
         items.append((SYNONYMS.get(name, name), *map(escape, texts)))
-    remarks = [a for name in _REMARKS for a in evaluation.answers if a.name == name]
+    remarks = [a for name in _REMARKS for a in evaluation.answers if a.name == name and a not in chosen]
     items += [(label(a.name), escape(printed(a).value if is_number(a.value) else str(a.value))) for a in remarks]
     fits = _fits(evaluation)
     items += [fits] if fits else []
