@@ -271,7 +271,7 @@ def _rank(option: click.Parameter) -> tuple[int, int]:
     """The order in the help: common inputs, output, all others, what belongs to a framework."""
     place = _COMMON_INPUTS.index(option.name) if option.name in _COMMON_INPUTS else len(_COMMON_INPUTS)
     group = vars(option).get("group", "")
-    return {_COMMON: 0, "Output": 1, _FRAMEWORK: 3}.get(group, 2), place if group == _COMMON else 0
+    return {_COMMON: 0, "Inputs": 0, "Output": 1, _FRAMEWORK: 3}.get(group, 2), place if group == _COMMON else 0
 
 
 def _option(given: Input) -> click.Option:

@@ -36,7 +36,7 @@ _MAIN = (
     *("time_to_first_token", "time_per_output_token", "million_tokens", "throughput"),
 )
 """The answers that a summary prefers, whatever their order."""
-_REMARKS = ("likely_tpot", "by_computed_times", "goals", "layout", "mfu", "alternative")
+_REMARKS = ("likely_tpot", "by_computed_times", "goals", "chips", "layout", "mfu", "alternative")
 """The other answers that a summary has."""
 _DETAILS = ("memory", "total", "capacity", "fits")
 """The answers that the line ``fits`` of a summary combines."""
@@ -120,7 +120,7 @@ def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
         name = label(answer.name)
         items.append((SYNONYMS.get(name, name), *map(escape, texts)))
     remarks = [a for name in _REMARKS for a in evaluation.answers if a.name == name and a not in chosen]
-    items += [(label(a.name), escape(printed(a).value if is_number(a.value) else str(a.value))) for a in remarks]
+    items += [(label(a.name), *map(escape, _remark(a))) for a in remarks]
     fits = _fits(evaluation)
     items += [fits] if fits else []
     if evaluation.bottleneck:
@@ -128,6 +128,14 @@ def summary_items(evaluation: Evaluation) -> list[tuple[str, ...]]:
     evidence = evidence_text(evaluation)
     items = [("evidence", escape(evidence)), *items] if evidence else items
     return items[:_SUMMARY_ENTRIES]
+
+
+def _remark(answer: Answer) -> tuple[str, ...]:
+    """The texts of a remark, the longest first."""
+    if not is_number(answer.value):
+        return (str(answer.value),)
+    shown = printed(answer)
+    return (f"{shown.value} {shown.interval}", shown.value) if shown.interval else (shown.value,)
 
 
 def bottleneck_label(evaluation: Evaluation) -> str:
