@@ -18,7 +18,7 @@ COMMANDS = sorted(
         for line in re.findall(
             r"^(?:\$ )?trnspec ((?:show|compare|list|audit [a-z0-9.-]+)\b[^\n\\]*)$", page.read_text(), re.MULTILINE
         )
-        if "larch" not in line and "acme" not in line and not {"--full", "--host", "FILE"} & set(line.split())
+        if not re.search(r"larch|acme|FILE|\[|--(full|host|format|reasons|verdict)\b", line)
     }
 )
 

@@ -413,7 +413,7 @@ def test_overlay(tmp_path):
 
 
 def test_the_command_of_the_issue(here):
-    done = here("eval", "training", *options(ISSUE))
+    done = here("eval", "training", *options(ISSUE), "--full")
     assert (0, "") == (done.status, done.err)
     found = asked(**ISSUE)
     for words in (

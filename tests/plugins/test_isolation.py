@@ -169,7 +169,7 @@ def test_a_rule_that_raises(tmp_path) -> None:
     (finding,) = json.loads(done.out)["diagnostics"]
     (see,) = finding["see"]
 
-    assert ("TRN900", str(module), line, "return node.spec.memory.capacity / 0") == (
+    assert ("TRN900", module.name, line, "return node.spec.memory.capacity / 0") == (
         finding["code"],
         see["file"],
         see["line"],

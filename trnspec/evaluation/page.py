@@ -87,7 +87,7 @@ def page(
     full: bool = False,
     columns: str | None = None,
 ) -> list[Block]:
-    """The page as blocks of text: the first page, unless ``full`` or ``columns`` are given.
+    """The page as blocks of text: the first page, unless ``full`` or ``columns`` are given or the full page fits in 40 lines.
 
     Args:
         evaluation: The evaluation.
@@ -105,8 +105,6 @@ def page(
     blocks: list[Block] = ["\n".join([head, *summary_lines(evaluation, width)])]
     if brief:
         return blocks
-    if not full and columns is None:
-        return _first_page(evaluation, head, width, catalog, options)
     for heading, block in _sections(evaluation, width, options):
         if heading:
             blocks.append(Heading(wrapped("", heading, width)))
@@ -115,7 +113,11 @@ def page(
     if inputs:
         blocks += [Heading("Inputs"), wrapped("  ", ", ".join(f"{n} {v}" for n, v in inputs.items()), width)]
     blocks.append(wrapped("catalog  ", _edition(evaluation) + catalog, width))
-    return blocks if columns is None else _only(blocks, columns)
+    if columns is not None:
+        return _only(blocks, columns)
+    if full or len(rendered(blocks, width).splitlines()) <= LINES:
+        return blocks
+    return _first_page(evaluation, head, width, catalog, options)
 
 
 def markdown_page(
