@@ -224,3 +224,11 @@ def test_misuse(here, args, message) -> None:
 
     assert (result.status, result.out) == (2, "")
     assert message in result.err
+
+
+def test_nothing_in_common(here) -> None:
+    """All rows are of one document only: they are counted."""
+    done = here("compare", "neuronlink-v3", "trainium2")
+
+    assert (0, "") == (done.status, done.err)
+    assert "--full" in done.out

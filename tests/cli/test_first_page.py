@@ -13,7 +13,7 @@ from trnspec.evaluation.page import LINES
 _COMMAND = re.compile(r"^(?:\$ )?trnspec ((?:eval|search|plan) (?:.*\\\n)*.*)$", re.MULTILINE)
 _OTHER = re.compile(
     r"--(?:format|part|results|catalog|data|dask|workers|overlay|help|trace|plot)|\.\.\.|merge|acme|larch|no-such|[<>|#]"
-    r"|p5\.|trn2.48xlarge\.memory\.bandwidth"
+    r"|\[OPTIONS|config\.json|p5\.|trn2.48xlarge\.memory\.bandwidth"
 )
 """Commands that need files or plugins, or that print no page."""
 

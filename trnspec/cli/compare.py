@@ -166,7 +166,7 @@ def command(
     common = [r for r in everything if r.have > 1 and r.at not in aligned]
     if format_ in ("text", "markdown"):
         chosen = everything if full else common
-        for shown in range(len(chosen), 0, -1):
+        for shown in range(max(len(chosen), 1), 0, -1):
             most = sorted(chosen, key=lambda r: importance(r.at))[:shown]
             kept = [row for row in chosen if row in most]
             wide = _wide(nodes, base, kept, grouped=format_ == "text" and sort is None).sorted(sort).selected(columns)
