@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 # Run as a program, too.
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.extend(map(str, Path(__file__).parents[2].glob("plugins/*/src")))
 
 from tests.support.rules import KNOWN, beside, checked, described, files, shipped, slips
 from trnspec.checks.runner import run

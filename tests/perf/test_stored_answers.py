@@ -1,19 +1,16 @@
-"""trnspec.perf: complete answers over a grid of inputs, with twelve digits: times, memory, intervals, assumptions, tables.
+"""Answers of the engine over a grid of inputs, with calibrations that no fit changes.
 
-The expected lines are in ``tests/data/stored_answers.json``: all of the first case of a group, and of another case those that
-differ from the first one.  After a change of a formula or of a figure, ``python tests/perf/test_stored_answers.py`` writes
-them anew, and the difference is to be read.  No calibration that is fitted changes them.
+A line of ``tests/data/answers/engine.txt`` is a case: all answers of the first case of a group, and of another case those that
+differ.  After a change of a formula or of a figure, ``python tests/perf/test_stored_answers.py`` writes the file; read the
+difference.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import pytest
 
 # Run as a program, too.
@@ -23,14 +20,13 @@ sys.path.extend(
 )
 
 import trnspec
-from tests.perf.oracles.fits import different, fixed, lines, number
-from trnspec.errors import RefusalError
-from trnspec.evaluation.result import Answer, Evaluation
+from tests.perf.oracles.fits import fixed
+from tests.support.stored import answered, line, read, same, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-STORED = Path(__file__).parents[1] / "data" / "stored_answers.json"
+STORED = "answers/engine.txt"
 
 TRAINING = {"model": "llama-3.1-8b", "seq": 4096}
 SCHEDULES = ("gpipe", "zb1p", "zb2p", "zbv", "v-half", "v-min")
@@ -146,73 +142,24 @@ GROUPS: dict[str, tuple[str, dict[str, Any], list[dict[str, Any]]]] = {
 }  # fmt: skip
 
 
-def answer(one: Answer) -> Iterator[str]:
-    interval = "" if one.low is None and one.high is None else f" [{number(one.low)}, {number(one.high)}]"
-    yield f"{one.name} = {number(one.value)}{interval} {one.unit}"
-    yield f"note of {one.name} = {one.note} | {one.kind}"
-
-
-def shown(found: Evaluation) -> Iterator[str]:
-    yield f"title: {found.title}"
-    for one in found.answers:
-        yield from answer(one)
-    for name in () if found.evidence is None else attrs.fields_dict(type(found.evidence)):
-        yield f"evidence.{name} = {', '.join(v.partition(' = ')[2] for v in lines(getattr(found.evidence, name)))}"
-    yield f"bottleneck: {found.bottleneck}"
-    yield from (f"{p.of}.{p.name} = {number(p.value)}" for p in found.parts)
-    yield from (f"assumption {a.name} = {a.value} | {a.why}" for a in found.assumptions)
-    yield f"figures: {', '.join(f'{f.of} {f.at}' for f in found.figures_used)}"
-    yield from (f"suggestion: {s}" for s in found.suggestions)
-    for table in found.tables:
-        yield f"table {table.title} {table.kind}: {', '.join(table.columns)}; {', '.join(table.units)}"
-        yield from (f"{table.title}: {' '.join(map(number, row))}" for row in table.rows)
-
-
-def complete(evaluator: str, inputs: dict[str, Any]) -> list[str]:
-    try:
-        return list(shown(trnspec.evaluate(evaluator, fixed(), **inputs)))
-    except RefusalError as refused:
-        return [f"{refused.reason}: {refused} | {refused.place} | {refused.hint}"]
-
-
-@cache
-def first(group: str) -> tuple[str, ...]:
+def of_group(group: str) -> Iterator[tuple[str, str]]:
+    """The answers of the first case of a group, and of the others what differs."""
     evaluator, base, cases = GROUPS[group]
-    return tuple(complete(evaluator, base | cases[0]))
+    first: dict[str, str] | None = None
+    for change in cases:
+        found = answered(lambda: trnspec.evaluate(evaluator, fixed(), **base | change))  # noqa: B023  # called here
+        yield f"{group}: {change or 'base'}", line(found, first)
+        first = first or found
 
 
-def stored(group: str, which: int) -> list[str]:
-    """The lines of a case that the first one lacks, and those that it lacks of the first one, by their first word."""
-    before = first(group)
-    if not which:
-        return list(before)
-    evaluator, base, cases = GROUPS[group]
-    found = complete(evaluator, base | cases[which])
-    if len(found) == 1:
-        return found
-    new = [line for line in found if line not in before]
-    named = {line.partition(" = ")[0] for line in found}
-    return new + [
-        f"without {name}" for line in before if (name := line.partition(" = ")[0]) not in named and " = " in line
-    ]
+@pytest.mark.parametrize("group", GROUPS)
+def test_answers_of_grid(group) -> None:
+    expected = {name: text for name, text in read(STORED).items() if name.partition(": ")[0] == group}
+    found = dict(of_group(group))
 
-
-CASES = {f"{group}: {change or 'base'}": (group, i) for group, (_, _, cases) in GROUPS.items() for i, change in enumerate(cases)}  # fmt: skip
-
-
-@cache
-def expected() -> dict[str, list[str]]:
-    return json.loads(STORED.read_text("utf-8"))
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_as_stored(name) -> None:
-    assert different(expected()[name], stored(*CASES[name])) == []
-
-
-def test_all_are_stored() -> None:
-    assert [*CASES] == [*expected()]
+    assert [*found] == [*expected]
+    assert [(name, text) for name, text in found.items() if not same(expected[name], text)] == []
 
 
 if __name__ == "__main__":
-    STORED.write_text(json.dumps({name: stored(*of) for name, of in CASES.items()}, indent=0) + "\n", "utf-8")
+    write(STORED, {name: text for group in GROUPS for name, text in of_group(group)})

@@ -1,24 +1,27 @@
-"""trnspec.quantities: every error of a text in full, as it is shown, and the corrections of misspelt units.
+"""Errors of quantities in full, as they are shown, and the corrections of misspelt units.
 
-The expected ones are in ``tests/data/quantity_errors.json``; after a change of a message, ``python
-tests/quantities/test_errors.py`` writes them anew, and the difference is to be read.
+``tests/data/answers/quantities.txt`` has an error of each wording, and after them the number and a checksum of all.  After a change
+of a message, ``python -m tests.quantities.test_errors`` writes it; read the difference.
 """
 
 from __future__ import annotations
 
 import json
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.stored import DATA, sample, sampled
 from trnspec.errors import QuantityError
 from trnspec.quantities.formula import FormulaError, evaluate
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, Dimension, Unit, UnitTable
 
-STORED = Path(__file__).parents[1] / "data" / "quantity_errors.json"
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STORED = "answers/quantities.txt"
 
 TEXTS = [
     # No number.
@@ -107,24 +110,16 @@ def as_data() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def stored() -> str:
-    parts = [f'"{name}": [\n' + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in as_data().items()]
-    return "{" + ",\n".join(parts) + "}\n"
+def lines_of(name: str) -> Iterator[str]:
+    return (json.dumps(row, ensure_ascii=False) for row in as_data()[name])
 
 
-@pytest.fixture(scope="module")
-def expected() -> dict[str, Any]:
-    return json.loads(STORED.read_text("utf-8"))
+NAMES = ("texts", "values", "formulas", "corrections", "suggestions", "units", "choices")
 
 
-@pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
-    return json.loads(json.dumps(as_data()))
-
-
-@pytest.mark.parametrize("name", ["texts", "values", "formulas", "corrections", "suggestions", "units", "choices"])
-def test_as_stored(name, expected, found) -> None:
-    assert expected[name] == found[name]
+@pytest.mark.parametrize("name", NAMES)
+def test_errors_by_wording(name) -> None:
+    assert sampled(STORED, name) == sample(name, lines_of(name))
 
 
 @pytest.mark.parametrize(("count", "more"), [(7, ""), (8, ""), (9, ", ...")])
@@ -206,4 +201,5 @@ def test_a_known_unit_is_not_confused() -> None:
 
 
 if __name__ == "__main__":
-    STORED.write_text(stored(), "utf-8")
+    lines = [line for name in NAMES for line in sample(name, lines_of(name))]
+    (DATA / STORED).write_text("".join(f"{line}\n" for line in lines), "utf-8")

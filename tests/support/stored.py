@@ -1,0 +1,130 @@
+"""Stored answers: text files below ``tests/data`` with a line for each case, its name and what it answers.
+
+Numbers are compared within a tolerance.  Of outputs in words that are many, such as messages, :func:`sample` keeps one line of
+each wording.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from math import fsum, isclose
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trnspec.errors import RefusalError, TrnspecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from trnspec.evaluation.result import Evaluation
+
+DATA = Path(__file__).parents[1] / "data"
+DIGITS = 5
+DERIVED = {"title", "throughput", "throughput_per_chip", "mfu", "latency"}
+"""Entries that follow from inputs and other answers."""
+TOLERANCE = 2e-4
+"""Relative; a number of five digits may be rounded the other way on another processor."""
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w.])")
+
+
+def read(name: str) -> dict[str, str]:
+    """The stored cases of a file below ``tests/data``, by name."""
+    lines = (DATA / name).read_text("utf-8").splitlines()
+    return {case: answer for case, _, answer in (line.partition(" | ") for line in lines)}
+
+
+def write(name: str, cases: Mapping[str, str]) -> None:
+    """Write a file below ``tests/data``."""
+    text = "".join(f"{case} | {answer}\n".replace(" | \n", " |\n") for case, answer in cases.items())
+    (DATA / name).parent.mkdir(exist_ok=True)
+    (DATA / name).write_text(text, "utf-8")
+
+
+def number(value: Any) -> str:
+    """A number with five digits; anything else as it is printed."""
+    if isinstance(value, float):
+        return f"{value:.{DIGITS}g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def same(expected: str, found: str, rel_tol: float = TOLERANCE, abs_tol: float = 0.0) -> bool:
+    """Whether two texts have the same words, and the same numbers within a relative tolerance."""
+    pairs = zip(NUMBER.findall(expected), NUMBER.findall(found), strict=False)
+    return NUMBER.sub("#", expected) == NUMBER.sub("#", found) and all(
+        isclose(float(a), float(b), rel_tol=rel_tol, abs_tol=abs_tol) for a, b in pairs
+    )
+
+
+def wording(line: str) -> tuple[str, ...]:
+    """What lines of one wording have in common: the words, without names and numbers."""
+    return tuple(w for w in line.split() if re.fullmatch(r"[\[{(]?[a-z]+[,;:)\]}]?", w))
+
+
+def sample(name: str, lines: Iterable[str], most: int = 100) -> list[str]:
+    """The first line of each wording, at most so many of equal distance, and the number and a checksum of all lines.
+
+    The checksum shows a change of any other line.
+    """
+    made = list(lines)
+    first: dict[tuple[str, ...], str] = {}
+    for one in made:
+        if one.strip():
+            first.setdefault(wording(one), one.replace("\n", "\\n"))
+    kept = list(first.values())[:: -(-len(first) // most)]
+    checksum = zlib.crc32("\n".join(made).encode())
+    return [*(f"{name} | {one}" for one in kept), f"{name} | {len(made)} lines, checksum {checksum:08x}"]
+
+
+def sampled(file: str, name: str) -> list[str]:
+    """The stored lines of a sample."""
+    return [one for one in (DATA / file).read_text("utf-8").split("\n") if one.startswith(f"{name} | ")]
+
+
+def sums(values: Iterable[Any]) -> str:
+    """The number of values that are numbers, and their sum."""
+    numbers = [float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool) and abs(v) < 1e300]
+    return f"{len(numbers)} sum {number(fsum(numbers))}"
+
+
+def entries(found: Evaluation) -> Iterator[tuple[str, str]]:
+    """What an evaluation holds: answers with intervals and units, and sums over its breakdown and tables."""
+    yield "title", found.title
+    yield "bottleneck", found.bottleneck.partition(":")[0]
+    yield "evidence", found.evidence.kind if found.evidence else "none"
+    for one in found.answers:
+        interval = "" if one.low is None and one.high is None else f" [{number(one.low)}, {number(one.high)}]"
+        yield one.name, f"{number(one.value)}{interval} {one.unit}".rstrip()
+    for of in dict.fromkeys(part.of for part in found.parts):
+        parts = [part.value for part in found.parts if part.of == of]
+        yield f"parts of {of}", f"{len(parts)} up to {number(max(parts))}"
+    yield "assumptions", f"{len(found.assumptions)} of {len({a.name for a in found.assumptions})}"
+    yield "figures", f"{len(found.figures_used)}, suggestions {len(found.suggestions)}"
+    for table in found.tables:
+        yield f"table {table.title}", f"{len(table.rows)} rows, {sums(v for row in table.rows for v in row)}"
+
+
+def answered(call: Callable[[], Evaluation]) -> dict[str, str]:
+    """The entries of an evaluation by name, or the reason of a refusal or error."""
+    try:
+        return dict(entries(call()))
+    except RefusalError as refused:
+        return {"refused": f"{refused.reason} at {refused.place or '-'}"}
+    except TrnspecError as error:
+        return {type(error).__name__: str(error).splitlines()[0][:80]}
+
+
+def line(case: Mapping[str, str], base: Mapping[str, str] | None = None) -> str:
+    """The entries of a case; with a base those that differ from it, and the names of those that the case lacks.
+
+    With a base the interval is that of the first answer only, as the others follow from the same spread; likewise
+    :data:`DERIVED` answers are left out.
+    """
+    if base is None:
+        return "; ".join(f"{name} {text}" for name, text in case.items())
+    changed = [f"{name} {text}" for name, text in case.items() if base.get(name) != text and name not in DERIVED]
+    first = next((n for n, text in enumerate(changed) if "[" in text), -1)
+    changed = [text if n <= first else re.sub(r" \[.*?\]", "", text) for n, text in enumerate(changed)]
+    lacking = [] if len(case) == 1 else [f"no {name}" for name in base if name not in case]
+    return "; ".join([*changed, *lacking]) or "as the base"
