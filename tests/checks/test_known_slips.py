@@ -36,6 +36,7 @@ SLIPS = [
     ("neuroncore-v3", "spec.engines.vector.clock", "1.4 GHz", "TRN404"),
     ("neuroncore-v2", "spec.engines.scalar.clock", "2.8 GHz", "TRN404"),
     ("trn2u.48xlarge", "spec.family.name", "trn1", "TRN206"),
+    ("neuroncore-v3", "spec.other.gpsimd_dma_bandwidth", "153 GB/s", "TRN404"),
     # Units, counts and directions.
     ("trn2.48xlarge", "spec.local_storage", "7,600 GiB", "TRN611"),
     ("trainium2", "spec.dma.host_engines", 2, "TRN314"),
@@ -75,6 +76,10 @@ OTHERS = [
     ("h200", "spec.peak.sparse.bf16", "2,500 TFLOPS", "TRN608"),
     ("b200", "spec.links.bandwidth", "1.8 GB/s", "TRN402"),
     ("nvlink-4", "spec.bandwidth.both", "25 GB/s", "TRN402"),
+    ("h200", "spec.other.host_bandwidth", "64 GB/s", "TRN404"),
+    ("dgx-b300", "spec.other.fabric_bandwidth", "7.2 TB/s", "TRN404"),
+    ("gb200-nvl72", "spec.other.fabric_bandwidth", "13 TB/s", "TRN404"),
+    ("hgx-b200", "spec.other.network_bandwidth", "0.4 TB/s", "TRN404"),
 ]
 
 

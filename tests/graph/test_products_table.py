@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.support.rules import document, graph, source
-from trnspec.graph.generations import generation_numbers
 from trnspec.graph.products import about, chips_of, is_described
 
 PAGES = [source(name, "2024-02") for name in ("neuron-one-2024", "box-page", "a-page", "uno-and-other")]
@@ -104,12 +103,3 @@ def test_described_by_a_server_alone() -> None:
     made = graph(*(text for text in (*PAGES[1:3], CORE, SHARED, *CHIPS, *SYSTEMS)))
 
     assert [False, True, False, False] == [is_described(made, [name]) for name in ("one", "other", "third", "fourth")]
-
-
-@pytest.mark.parametrize(
-    ("name", "numbers"),
-    [("one", (2, 3, "a-page")), ("other", None), ("third", None), ("fourth", None), ("core-v2", None), ("a-page", None)],
-)  # fmt: skip
-def test_generations(name, numbers) -> None:
-    """Both numbers and a source, or nothing."""
-    assert numbers == generation_numbers(MADE.named(name))

@@ -16,7 +16,29 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.server import Server
 
-_PLACE = re.compile(r"(?P<region>[a-z]{2}(?:-[a-z]+)+-[0-9]+)(?P<zone>[a-z]?)")
+_PLACE = re.compile(r"(?P<region>[a-z]{2,4}(?:-[a-z]+)+-[0-9]+)(?P<zone>[a-z]?)")
+
+ZONES: dict[str, str] = {
+    "us-east-1": "f",
+    "us-west-2": "d",
+    "ap-northeast-1": "d",
+    "ap-northeast-2": "d",
+    "ca-central-1": "d",
+}
+"""The last letter of the availability zones of a region that has more than those to c."""
+
+REGIONS = frozenset(
+    f"{area}-{number}"
+    for area, numbers in (
+        ("us-east", 2), ("us-west", 2), ("us-gov-east", 1), ("us-gov-west", 1), ("ca-central", 1), ("ca-west", 1),
+        ("mx-central", 1), ("sa-east", 1), ("sa-west", 1), ("eu-central", 2), ("eu-north", 1), ("eu-south", 2), ("eu-west", 3),
+        ("eusc-de-east", 1), ("il-central", 1), ("me-central", 1), ("me-south", 1), ("af-south", 1),
+        ("ap-east", 2), ("ap-south", 2), ("ap-northeast", 3), ("ap-southeast", 7), ("cn-north", 1), ("cn-northwest", 1),
+    )
+    for number in range(1, numbers + 1)
+)  # fmt: skip
+"""The regions of AWS that are open or announced. Source: Amazon EC2 User Guide, Regions and Zones."""
+
 TYPES: tuple[PriceType, ...] = get_args(PriceType)
 """The types of prices in the order in which they are listed."""
 
@@ -28,6 +50,12 @@ def region_of(place: str) -> str | None:
     """The region of a region or an availability zone: ``us-east-2c`` is in ``us-east-2``; ``None`` for other texts."""
     match = _PLACE.fullmatch(place)
     return None if match is None else match["region"]
+
+
+def is_known(place: str) -> bool:
+    """Whether a place is one of :data:`REGIONS`, or one of their availability zones."""
+    match = _PLACE.fullmatch(place)
+    return match is not None and match["region"] in REGIONS and match["zone"] <= ZONES.get(match["region"], "c")
 
 
 @frozen(repr=False)

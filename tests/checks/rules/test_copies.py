@@ -30,7 +30,7 @@ COPIES = [
 ]
 
 
-def copied(folder: Path, document: str, name: str, old: str, new: str) -> list[tuple[str, str]]:
+def copied(folder: Path, document: str, name: str, old: str, new: str) -> list[tuple[str, str, str]]:
     text = (shipped() / f"{document}.yaml").read_text(encoding="utf-8")
     assert old in text
     text = re.sub(r"aliases: \[[^]]*\](, )?", "", text.replace(old, new, 1))
@@ -38,21 +38,25 @@ def copied(folder: Path, document: str, name: str, old: str, new: str) -> list[t
     file.parent.mkdir()
     file.write_text(text.replace(f"name: {document.split('/')[1]}", f"name: {name}", 1), encoding="utf-8")
     found = validate([folder]).report.diagnostics
-    return [(Path(d.see[0].file).stem, d.where.file) for d in found if d.code == "TRN208"]
+    return [(Path(d.see[0].file).stem, d.where.file, d.hint) for d in found if d.code == "TRN208"]
 
 
 @pytest.mark.parametrize(("document", "name", "old", "new"), COPIES, ids=[c[1] for c in COPIES])
 def test_copy_with_one_figure_changed(tmp_path, document, name, old, new) -> None:
-    ((original, file),) = copied(tmp_path, document, name, old, new)
+    ((original, file, hint),) = copied(tmp_path, document, name, old, new)
 
     assert (original, Path(file).stem) == (document.split("/")[1], name)
+    read = "write the address or the version that was read on 2026-09-21, or remove one of the two"
+    other = f"correct the values that are still those of {original}, and their sources"
+    assert hint == (read if document.startswith("sources/") else other)
 
 
 @pytest.mark.parametrize("kind", ["models/llama-3.1-8b", "cores/neuroncore-v2", "prices/trn2.48xlarge-spot"])
 def test_copy_without_a_change(tmp_path, kind) -> None:
-    ((original, _),) = copied(tmp_path, kind, "another", "kind: ", "kind: ")
+    ((original, _, hint),) = copied(tmp_path, kind, "another", "kind: ", "kind: ")
 
     assert original == kind.split("/")[1]
+    assert hint == f"write another among the aliases of {original}, or remove one of the two"
 
 
 def test_similar_documents_of_the_catalogs_are_no_copies() -> None:

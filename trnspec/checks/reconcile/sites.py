@@ -83,6 +83,18 @@ class Site:
         return name if self.claim is None else f"{name}, says {self.node.claims[self.claim].source},"
 
 
+def rate_at(node: Node[Any], path: Path) -> Quantity | None:
+    """The adopted figure at a path; ``None`` if there is none."""
+    figure = figure_at(node, path)
+    return figure.value if isinstance(figure, Figure) else None
+
+
+def is_below(a: Quantity, b: Quantity) -> bool:
+    """Whether every value of one interval is below, or at the lower end of, those of another."""
+    high = a.interval.high
+    return high is not None and high <= b.interval.low
+
+
 def _alike(a: Quantity | int | None, b: Quantity | int | None) -> bool:
     if isinstance(a, Quantity) and isinstance(b, Quantity):
         return a.dimension is b.dimension

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,10 @@ from attrs import frozen
 
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
-from trnspec.graph.graph import at, figure_at
+from trnspec.graph.graph import at, cached_by_graph, figure_at
 from trnspec.graph.products import about, chips_of, is_described
 from trnspec.graph.provenance import source_of
+from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import ObjectShape, dotted, referring_leaves
 from trnspec.model.source import Source
@@ -29,6 +31,11 @@ if TYPE_CHECKING:
     from trnspec.model.ref import Ref
     from trnspec.yaml import Path
 
+VENDORS = frozenset({"amazon", "amd", "annapurna", "aws", "google", "intel", "nvidia"})
+"""Words by which publishers and addresses name a vendor, besides those that names and titles of chips begin with."""
+
+_WORD = re.compile(r"[a-z][a-z0-9]{2,}")
+_OWNER = re.compile(r"https?://(?:github\.com/)?([^/]+)")
 _DATED_NAME = re.compile(r"-((?:19|20)\d\d(?:-\d\d(?:-\d\d)?)?)$")
 
 _EARLIEST = "1990"
@@ -76,6 +83,79 @@ def date_out_of_range(source: Node[Source], graph: Graph) -> Iterator[Finding]:
     if match is not None and (order < 0 or (order > 0 and source.spec.dating == "exact")):
         hint = f"as_of: {match[1]}, or rename the source"
         yield Finding(path, f"as_of is {stated}, but the name ends with {match[1]}", hint)
+
+
+@rule("TRN316", "vendor-rank-mismatch", over=Source, local=True)
+def vendor_rank_mismatch(source: Node[Source], graph: Graph) -> Iterator[Finding]:
+    """A source with the rank of a vendor whose publisher and address are those of another.
+
+    Why:
+        Of two sources that differ, the one of the closer rank is adopted. A page of a third party with the rank of a
+        vendor would replace the figures of the vendor. A vendor is named in the publisher or in the host of the address,
+        by one of the words "amazon", "aws", "nvidia" and so on, or by the first word of the name or title of a chip. A
+        publisher of several sources that all have the rank of a vendor is one, too.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: a-review-2024-12, title: Trainium2 reviewed}
+        spec:
+          publisher: A magazine
+          as_of: 2024-12
+          rank: vendor-chip-page  #! TRN316
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Source
+        metadata: {name: a-review-2024-12, title: Trainium2 reviewed}
+        spec:
+          publisher: A magazine
+          as_of: 2024-12
+          rank: third-party
+        ```
+
+    Source:
+        The design of trnspec: the rank is how close the publisher is to the hardware.
+    """
+    spec = source.spec
+    if not spec.rank.startswith("vendor-"):
+        return
+    owner = _OWNER.match(spec.address or "")
+    ranks = _ranks(graph)[spec.publisher]
+    is_vendor = _names_vendor(spec.publisher, graph) or (ranks["vendor"] > 1 and not ranks["third"])
+    if is_vendor:
+        return
+    if owner is None or not _names_vendor(owner[1], graph):
+        message = f"the rank is {spec.rank}, but {spec.publisher} is not known as a vendor"
+        hint = "third-party? a vendor is named in the publisher or the address, or a chip is named after it"
+        yield Finding(("spec", "rank"), message, hint)
+    elif ranks["third"]:
+        message = f"the publisher is {spec.publisher}, a third party, but the rank is {spec.rank}"
+        yield Finding(("spec", "publisher"), message, "correct the publisher, or the rank")
+
+
+def _names_vendor(text: str, graph: Graph) -> bool:
+    words = set(_WORD.findall(text.lower()))
+    return bool(words & (VENDORS | _words_of_chips(graph)))
+
+
+@cached_by_graph
+def _words_of_chips(graph: Graph) -> frozenset[str]:
+    """The first words of the names and titles of chips, but for GPU."""
+    texts = [text for chip in graph.of(Chip) for text in (chip.name, chip.metadata.title)]
+    return frozenset(word[0] for text in texts if (word := _WORD.match(text.lower())) and word[0] != "gpu")
+
+
+@cached_by_graph
+def _ranks(graph: Graph) -> defaultdict[str, Counter[str]]:
+    """How many sources of a publisher have ranks that begin with ``vendor`` or ``third``."""
+    ranks: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for source in graph.of(Source):
+        ranks[source.spec.publisher][source.spec.rank.partition("-")[0]] += 1
+    return ranks
 
 
 @rule("TRN308", "superseded-by-older", over=object, local=True)
@@ -369,11 +449,12 @@ def date_before_launch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 
 @rule("TRN311", "wrong-source-page", over=object, local=True)
 def wrong_source_page(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A figure from a page about another chip, without the place on that page.
+    """A figure from a page about another chip, without the place on that page, or older than the launch of the chip.
 
     Why:
         A page about one chip sometimes compares it with another, and is then a source for both; ``where`` shows that the
-        figure was read from the comparison. Without it the page was probably named by mistake.
+        figure was read from the comparison. Without it the page was probably named by mistake, and so was a page that is
+        older than the chip.
 
     Example:
         ```yaml
@@ -401,14 +482,21 @@ def wrong_source_page(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     own = chips_of(graph, node)
     if not is_described(graph, own):
         return  # no page of the catalog is about it
+    launched = min((graph.named(chip).spec.launched or "" for chip in own), default="")
     for path, ref, where in _references(node):
         others = about(graph, ref.name)
         # Variants of a chip share the first word of their names, such as h100.
-        related = any(chip.split("-")[0] in ref.name.split("-") for chip in own)
-        if others and not others & own and not related and (not where or path == ("metadata", "source")):
-            message = f"{ref.name} is about {', '.join(sorted(others))}, not about {', '.join(sorted(own))}"
-            hint = "name a page about this product, or the place with where, in the figure itself"
-            yield Finding(path, message, hint)
+        if not others or others & own or any(chip.split("-")[0] in ref.name.split("-") for chip in own):
+            continue
+        message = f"{ref.name} is about {', '.join(sorted(others))}, not about {', '.join(sorted(own))}"
+        page = _source(graph, ref)
+        if not where or path == ("metadata", "source"):
+            yield Finding(
+                path, message, "name a page about this product, or the place with where, in the figure itself"
+            )
+        elif launched and page is not None and page.spec.dating == "exact" and compared(page.spec.as_of, launched) < 0:
+            message += f", and of {page.spec.as_of}, before the launch of {launched}"
+            yield Finding(path, message, "name a page about this product", (at(page, ("spec", "as_of")),))
 
 
 def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:

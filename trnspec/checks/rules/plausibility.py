@@ -2,151 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
-from trnspec.checks.reconcile.relations import EVERY_RATE
+from trnspec.checks.reconcile.sites import is_below, rate_at
 from trnspec.diagnostics import Severity
-from trnspec.graph.generations import generation_numbers
-from trnspec.graph.graph import Graph, at, figure_at
+from trnspec.graph.graph import Graph, at
 from trnspec.model.chip import Chip
-from trnspec.model.figure import Figure
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.dates import compared
-from trnspec.quantities.quantity import Interval, Quantity, render
+from trnspec.quantities.quantity import render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from trnspec.model.document import Node
-    from trnspec.yaml import Path
-
-WIDTHS = {
-    "fp64": 64,
-    "fp32": 32,
-    "tf32": 19,
-    "bf16": 16,
-    "fp16": 16,
-    "fp8": 8,
-    "cfp8": 8,
-    "mxfp8": 8,
-    "fp6": 6,
-    "mxfp6": 6,
-    "fp4": 4,
-    "mxfp4": 4,
-}
-"""Bits of the floating-point types."""
 
 RIDGE = (Fraction(5), Fraction(5_000))
 """Peak 16-bit rate over memory bandwidth, in FLOP/B: known chips have about 10 (processors with wide vectors) to about
 1,000; the bounds leave a factor of two below and five above."""
-
-
-def _rate(chip: Node[Chip], path: Path) -> Quantity | None:
-    figure = figure_at(chip, path)
-    return figure.value if isinstance(figure, Figure) else None
-
-
-@rule("TRN602", "sparse-below-dense", over=Chip, local=True)
-def sparse_below_dense(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
-    """A sparse rate below the dense rate of the same type.
-
-    Why:
-        A sparse rate counts skipped zeros as work, so it is never the smaller one. The two columns are swapped, or one of
-        them belongs to another type.
-
-    Example:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak:
-            dense: {bf16: "2,563 TFLOPS"}
-            sparse: {bf16: 667 TFLOPS}  #! TRN602
-          memory: {capacity: 96 GiB}
-        ```
-
-    Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak:
-            dense: {bf16: 667 TFLOPS}
-            sparse: {bf16: "2,563 TFLOPS"}
-          memory: {capacity: 96 GiB}
-        ```
-
-    Source:
-        Mishra et al.: Accelerating Sparse Deep Neural Networks (2021), section 3, for how sparse rates are counted.
-    """
-    for group in ("peak", "tensor_peak"):
-        for kind, dtype in EVERY_RATE:
-            path: Path = ("spec", group, kind, dtype)
-            dense: Path = ("spec", group, "dense", dtype)
-            sparse_rate, dense_rate = _rate(chip, path), _rate(chip, dense)
-            if kind == "sparse" and sparse_rate and dense_rate and _below(sparse_rate, dense_rate):
-                message = f"the sparse rate of {dtype} is {sparse_rate}, the dense one {dense_rate}"
-                yield Finding(path, message, "are the two swapped?", (at(chip, dense, text=str(dense_rate)),))
-
-
-def _below(a: Quantity, b: Quantity) -> bool:
-    high = a.interval.high
-    return high is not None and high <= b.interval.low
-
-
-@rule("TRN603", "narrow-type-slower", over=Chip, severity=Severity.WARNING, local=True)
-def narrow_type_slower(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
-    """A floating-point type that is slower than a wider one.
-
-    Why:
-        Arithmetic on fewer bits needs less silicon and less bandwidth, so no accelerator computes a narrow type slower
-        than a wide one. Two rows are swapped, or the two rates count different engines.
-
-    Example:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
-        spec:
-          peak:
-            dense:
-              bf16: 47.5 TFLOPS  #! TRN603
-              fp32: 190 TFLOPS
-          memory: {capacity: 32 GiB}
-        ```
-
-    Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
-        spec:
-          peak:
-            dense:
-              bf16: 190 TFLOPS
-              fp32: 47.5 TFLOPS
-          memory: {capacity: 32 GiB}
-        ```
-
-    Source:
-        Horowitz: Computing's energy problem, ISSCC 2014, for the cost of arithmetic by width.
-    """
-    for group in ("peak", "tensor_peak"):
-        for kind in ("dense", "sparse"):
-            rates = [(d, r) for d in WIDTHS if (r := _rate(chip, ("spec", group, kind, d))) is not None]
-            for dtype, rate in rates:
-                wider = [(d, r) for d, r in rates if WIDTHS[d] > WIDTHS[dtype] and _below(rate, r)]
-                if wider:
-                    other, more = wider[-1]
-                    see = (at(chip, ("spec", group, kind, other), text=f"{other}: {more}"),)
-                    message = f"{dtype} has {rate}, the wider {other} has {more}"
-                    yield Finding(("spec", group, kind, dtype), message, "are the two rows swapped?", see)
 
 
 @rule("TRN604", "dma-below-memory", over=Chip, severity=Severity.WARNING, local=True)
@@ -184,8 +62,8 @@ def dma_below_memory(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     Source:
         Hennessy, Patterson: Computer Architecture, 6th edition, 2.2: the slowest stage bounds a transfer.
     """
-    dma, memory = _rate(chip, ("spec", "dma", "bandwidth")), _rate(chip, ("spec", "memory", "bandwidth"))
-    if dma and memory and _below(dma, memory):
+    dma, memory = rate_at(chip, ("spec", "dma", "bandwidth")), rate_at(chip, ("spec", "memory", "bandwidth"))
+    if dma and memory and is_below(dma, memory):
         see = (at(chip, ("spec", "memory", "bandwidth"), text=f"memory: {memory}"),)
         message = f"the DMA engines have {dma}, the device memory {memory}"
         yield Finding(("spec", "dma", "bandwidth"), message, "is this an achieved rate, or the rate of one core?", see)
@@ -226,8 +104,8 @@ def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     Source:
         Williams, Waterman, Patterson: Roofline, Communications of the ACM 52 (2009), for the ridge point.
     """
-    memory = _rate(chip, ("spec", "memory", "bandwidth"))
-    peak = _rate(chip, ("spec", "peak", "dense", "bf16")) or _rate(chip, ("spec", "peak", "dense", "fp16"))
+    memory = rate_at(chip, ("spec", "memory", "bandwidth"))
+    peak = rate_at(chip, ("spec", "peak", "dense", "bf16")) or rate_at(chip, ("spec", "peak", "dense", "fp16"))
     if memory is None or peak is None or memory.value == 0:
         return
     ridge = peak.value / memory.value
@@ -277,11 +155,11 @@ def implausible_read_time(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
     Source:
         JEDEC JESD235, JESD238 and JESD270-4, for the pins and capacities of HBM to HBM4.
     """
-    memory, rate = chip.spec.memory, _rate(chip, ("spec", "memory", "bandwidth"))
+    memory, rate = chip.spec.memory, rate_at(chip, ("spec", "memory", "bandwidth"))
     is_stacked = memory.stacks is not None or (
         memory.technology is not None and "HBM" in str(memory.technology).upper()
     )
-    capacity = _rate(chip, ("spec", "memory", "capacity"))
+    capacity = rate_at(chip, ("spec", "memory", "capacity"))
     if not is_stacked or rate is None or capacity is None or rate.value == 0:
         return
     time = capacity.value / rate.value
@@ -290,120 +168,6 @@ def implausible_read_time(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         see = (at(chip, ("spec", "memory", "capacity"), text=f"the capacity: {capacity}"),)
         hint = "bits for bytes, a figure of one stack, or a wrong prefix? 20 to 45 ms are usual"
         yield Finding(("spec", "memory", "bandwidth"), message, hint, see)
-
-
-TENSOR_SHARE = Interval(Fraction(99, 100), Fraction(5, 4))
-"""Printed chip peak over the peak of the tensor engines: observed from 1.000 (Trainium3 MX) to 1.163 (Trainium3 FP32).
-Not an equality, because publishers do not state which other engines they count."""
-
-
-@rule("TRN607", "tensor-above-chip", over=Chip, local=True)
-def tensor_above_chip(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
-    """A peak of the tensor engines that does not fit the printed peak of the whole chip.
-
-    Why:
-        The printed peak of a chip counts the tensor engines and, on most generations, other engines. It is never smaller
-        than the peak of the tensor engines, and at most a sixth larger on known chips; a larger gap means another type or
-        another unit.
-
-    Example:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak: {dense: {bf16: 667 TFLOPS}}
-          tensor_peak:
-            dense:
-              bf16: 1,258 TFLOPS  #! TRN607
-          memory: {capacity: 96 GiB}
-        ```
-
-    Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak: {dense: {bf16: 667 TFLOPS}}
-          tensor_peak:
-            dense:
-              bf16: 629 TFLOPS
-          memory: {capacity: 96 GiB}
-        ```
-
-    Source:
-        The Neuron pages of Trainium1 to 3: 190 over 183.5, 667 over 629.1, 671 over 629.1, 183 over 157.3 TFLOPS.
-    """
-    for kind, dtype in EVERY_RATE:
-        path: Path = ("spec", "tensor_peak", kind, dtype)
-        tensor, whole = _rate(chip, path), _rate(chip, ("spec", "peak", kind, dtype))
-        if tensor is None or whole is None or tensor.value == 0:
-            continue
-        ratio = whole.interval.ratio(tensor.interval)
-        if not ratio.overlaps(TENSOR_SHARE):
-            see = (at(chip, ("spec", "peak", kind, dtype), text=f"the whole chip: {whole}"),)
-            quotient = render(whole.value / tensor.value, "x", 3)
-            message = f"the tensor engines have {tensor}, the whole chip {whole}: {quotient}, expected 1x to 1.25x"
-            yield Finding(path, message, "is one of the two of another type, or sparse?", see)
-
-
-@rule("TRN608", "engine-rate-conflict", over=Chip, local=True)
-def engine_rate_conflict(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
-    """Types that the tensor engines compute at one rate, but that have different printed peaks.
-
-    Why:
-        Types with the same rate on the tensor engines share the same data path, and the other engines add the same to
-        each of them. A peak that differs from the others of its row belongs to another type, or has a wrong digit.
-
-    Example:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak: {dense: {bf16: 667 TFLOPS, fp16: 767 TFLOPS}}  #! TRN608
-          tensor_peak: {dense: {bf16: 629.1 TFLOPS, fp16: 629.1 TFLOPS}}
-          memory: {capacity: 96 GiB}
-        ```
-
-    Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak: {dense: {bf16: 667 TFLOPS, fp16: 667 TFLOPS}}
-          tensor_peak: {dense: {bf16: 629.1 TFLOPS, fp16: 629.1 TFLOPS}}
-          memory: {capacity: 96 GiB}
-        ```
-
-    Source:
-        The Neuron pages of Trainium1 to 3, which print one peak for BF16, FP16 and TF32.
-    """
-    groups: dict[tuple[str, Fraction], list[str]] = {}
-    for kind, dtype in EVERY_RATE:
-        tensor = _rate(chip, ("spec", "tensor_peak", kind, dtype))
-        if tensor is not None and _rate(chip, ("spec", "peak", kind, dtype)) is not None:
-            groups.setdefault((kind, tensor.value), []).append(dtype)
-        elif kind == "sparse":
-            # Without a rate of the tensor engines: sparsity is the same gain for types of one dense rate.
-            dense, sparse = _rate(chip, ("spec", "peak", "dense", dtype)), _rate(chip, ("spec", "peak", kind, dtype))
-            if dense is not None and sparse is not None:
-                groups.setdefault((kind, dense.value), []).append(dtype)
-    for (kind, _), dtypes in groups.items():
-        rates = {dtype: rate for dtype in dtypes if (rate := _rate(chip, ("spec", "peak", kind, dtype))) is not None}
-        agreeing = {
-            d: sum(rate.interval.overlaps(other.interval) for other in rates.values()) for d, rate in rates.items()
-        }
-        usual = max(rates, key=lambda dtype: agreeing[dtype])
-        for dtype, rate in rates.items():
-            if not rate.interval.overlaps(rates[usual].interval):
-                message = (
-                    f"{dtype} has a peak of {rate} and {usual} of {rates[usual]}, at one rate of the tensor engines"
-                )
-                see = (at(chip, ("spec", "peak", kind, usual), text=f"{usual}: {rates[usual]}"),)
-                yield Finding(("spec", "peak", kind, dtype), message, f"{rates[usual]}, as the others of the row?", see)
 
 
 @rule("TRN609", "baseline-above-peak", over=Server, local=True)
@@ -439,7 +203,7 @@ def baseline_above_peak(server: Node[Server], graph: Graph) -> Iterator[Finding]
     network = server.spec.network
     for most, sustained in _RATES_OF_A_NETWORK if network is not None else ():
         peak, baseline = getattr(network, most), getattr(network, sustained)
-        if peak is not None and baseline is not None and _below(peak.value, baseline.value):
+        if peak is not None and baseline is not None and is_below(peak.value, baseline.value):
             see = (at(server, ("spec", "network", most), text=f"the peak: {peak}"),)
             message = f"the baseline is {baseline}, above the peak of {peak}"
             yield Finding(("spec", "network", sustained), message, "swapped, or a wrong digit?", see)
@@ -451,6 +215,62 @@ _RATES_OF_A_NETWORK = (
     ("storage_iops", "storage_iops_baseline"),
 )
 """Peak and sustained figures of a server."""
+
+
+OF_LINKS = Fraction(1, 2)
+"""Most bandwidth of the network of a server over that of the links of its chips, in one direction: 0.11 of those known."""
+
+OF_A_CHIP = Fraction(2 * 10**12)
+"""Most bandwidth of a network in bit/s for each chip, where no rate of the links is known: 800 Gbps of those known."""
+
+
+@rule("TRN614", "network-above-links", over=Server, local=True)
+def network_above_links(server: Node[Server], graph: Graph) -> Iterator[Finding]:
+    """A network of a server with more than half the bandwidth of the links of its chips, or above 2 Tbps for each chip.
+
+    Why:
+        Links between chips exist because networks are slower: networks of known servers have up to 0.11 of the bandwidth
+        of the links, and up to 800 Gbps for each chip. GB/s written for Gbps, or the total of an UltraServer, is far above.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          network: {bandwidth: "12,800 GB/s"}  #! TRN614
+        ```
+
+    Instead:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
+        spec:
+          chips: {chip: trainium2, count: 16}
+          network: {bandwidth: "3,200 Gbps"}
+        ```
+
+    Source:
+        The servers of AWS and of NVIDIA in the catalogs of trnspec, of 2019 to 2026.
+    """
+    chip = graph.find(server.spec.chips.chip)
+    count = int(server.spec.chips.count)
+    links = None if chip is None else rate_at(chip, ("spec", "links", "bandwidth"))
+    most = OF_A_CHIP / 8 * count if links is None else links.value / 2 * count * OF_LINKS
+    for name in ("bandwidth", "peak", "baseline"):
+        own = rate_at(server, ("spec", "network", name))
+        if own is not None and own.interval.low > most:
+            shown = render(most, own.unit, 3)
+            why = "half the links of its chips" if links is not None else f"{count} x 2 Tbps"
+            message = f"the network has {own}, expected at most {shown}, {why}"
+            see = (
+                ()
+                if links is None or chip is None
+                else (at(chip, ("spec", "links", "bandwidth"), text=f"the links: {links}"),)
+            )
+            yield Finding(("spec", "network", name), message, "bytes for bits, or the total of several servers?", see)
 
 
 MEMORY_OF_A_CPU = (Fraction(1, 4), Fraction(64))
@@ -510,7 +330,8 @@ def generation_order(graph: Graph) -> Iterator[Finding]:
 
     Why:
         A publisher that counts its accelerators and its training chips counts both upwards: the second training chip is a
-        later accelerator than the first, and was launched later. Numbers that contradict this were swapped or copied.
+        later accelerator than the first, and was launched later, as an H200 was after an H100. Numbers that contradict
+        this were swapped or copied, and so was the number of two chips.
 
     Example:
         ```yaml
@@ -537,36 +358,90 @@ def generation_order(graph: Graph) -> Iterator[Finding]:
     Source:
         The Neuron pages, which call Trainium2 the third generation of accelerators.
     """
-    counted: dict[str, dict[tuple[int, int], list[Node[Chip]]]] = {}
-    checked = {chip.name for chip in graph.focused(Chip) if generation_numbers(chip) is not None}
-    for chip in graph.of(Chip) if checked else ():
-        numbers = generation_numbers(chip)
-        page = None if numbers is None else graph.lookup(numbers[2], Source)
-        if numbers is None or page is None:
-            continue
-        # Chips with equal numbers are compared once.
-        counted.setdefault(page.spec.publisher, {}).setdefault(numbers[:2], []).append(chip)
-    for chips in counted.values():
-        for one, other in combinations(sorted(chips), 2):
-            for earlier, later in product(chips[one], chips[other]) if one[0] < other[0] and one[1] >= other[1] else ():
-                path: Path = ("spec", "generation")
-                message = (
-                    f"training generation {other[0]} ({later.name}) is accelerator {other[1]}, "
-                    f"training generation {one[0]} ({earlier.name}) is accelerator {one[1]}"
-                )
-                see = (at(earlier, path, text=earlier.name),)
-                yield Finding(path, message, "both numbers grow with time", see, later)
-            if one[0] < other[0]:
-                yield from _launched_before(chips[one], [c for c in chips[other] if c.name in checked])
+    reported: set[str] = set()
+    checked = {chip.name for chip in graph.focused(Chip)}
+    for (_, name), by_number in _series(graph).items() if checked else ():
+        numbers = sorted(by_number)
+        for one, other in combinations(numbers, 2) if name == "training" else ():
+            yield from _out_of_order(one, by_number[one], other, by_number[other])
+        for number in numbers:
+            if name == "training":
+                yield from _twice(number, by_number[number])
+            for chip in by_number[number]:
+                before = [c for n in numbers if n < number <= MOST_APART * n for c in by_number[n]]
+                if name == "accelerator" and _training(chip):
+                    before = [c for c in before if not _training(c)]  # the others are compared by that number
+                finding = _launched_before(before, chip) if chip.name in checked - reported else None
+                if finding is not None:
+                    reported.add(chip.name)
+                    yield finding
 
 
-def _launched_before(earlier: Iterable[Node[Chip]], later: Iterable[Node[Chip]]) -> Iterator[Finding]:
-    """Chips that were launched before one of an earlier generation, each compared with the last one of these."""
-    dated = [chip for chip in later if chip.spec.launched is not None]
-    last = max(earlier, key=lambda chip: chip.spec.launched or "") if dated else None
-    before = None if last is None else last.spec.launched
-    for chip in dated:
-        if last is not None and before is not None and compared(before, str(chip.spec.launched)) > 0:
-            message = f"launched is {chip.spec.launched}, but {last.name}, the generation before, was launched {before}"
-            see = (at(last, ("spec", "launched")),)
-            yield Finding(("spec", "launched"), message, "correct one of the two dates", see, chip)
+def _series(graph: Graph) -> dict[tuple[str, str], dict[int, list[Node[Chip]]]]:
+    """The chips by number in each series: a generation that a publisher counts, or names that differ in a number."""
+    series: dict[tuple[str, str], dict[int, list[Node[Chip]]]] = {}
+    for chip in graph.of(Chip):
+        counted: list[tuple[str, str, int | None]] = []
+        if named := _SERIES.match(chip.name):
+            counted.append(("", named["letters"], int(named["number"])))
+        page = None if chip.metadata.source is None else graph.lookup(chip.metadata.source.name, Source)
+        if page is not None and chip.spec.generation is not None:
+            names = ("training", "accelerator")
+            counted += [(page.spec.publisher, name, getattr(chip.spec.generation, name)) for name in names]
+        for publisher, name, number in counted:
+            if number is not None:
+                series.setdefault((publisher, name), {}).setdefault(int(number), []).append(chip)
+    return series
+
+
+def _out_of_order(one: int, earlier: list[Node[Chip]], other: int, later: list[Node[Chip]]) -> Iterator[Finding]:
+    """Chips of a later training generation that are not later accelerators; chips with equal numbers are compared once."""
+    firsts, lasts = ({_accelerator(chip): chip for chip in reversed(chips)} for chips in (earlier, later))
+    for (lower, first), (upper, last) in product(firsts.items(), lasts.items()):
+        if lower is not None and upper is not None and lower >= upper:
+            message = (
+                f"training generation {other} ({last.name}) is accelerator {upper}, "
+                f"training generation {one} ({first.name}) is accelerator {lower}"
+            )
+            see = (at(first, ("spec", "generation"), text=first.name),)
+            yield Finding(("spec", "generation"), message, "both numbers grow with time", see, last)
+
+
+def _accelerator(chip: Node[Chip]) -> int | None:
+    number = None if chip.spec.generation is None else chip.spec.generation.accelerator
+    return None if number is None else int(number)
+
+
+_SERIES = re.compile(r"(?P<letters>[a-z]+)(?P<number>[0-9]+)(?![0-9.])")
+
+MOST_APART = 3
+"""The largest ratio of the numbers in the names of two chips that were launched in this order: an H800 is older than an H200."""
+
+
+def _twice(number: int, chips: list[Node[Chip]]) -> Iterator[Finding]:
+    """A training generation of two chips whose names have different numbers: one was copied from the other."""
+    first, *others = sorted(chips, key=lambda chip: (chip.target, chip.name))
+    for chip in others:
+        named = _SERIES.match(first.name), _SERIES.match(chip.name)
+        if chip.target and named[0] and named[1] and named[0][0] != named[1][0]:
+            message = f"training generation {number} is that of {first.name}"
+            see = (at(first, ("spec", "generation"), text=first.name),)
+            yield Finding(
+                ("spec", "generation"), message, f"write that of {chip.name}; the two are different chips", see, chip
+            )
+
+
+def _training(chip: Node[Chip]) -> int | None:
+    return None if chip.spec.generation is None else chip.spec.generation.training
+
+
+def _launched_before(earlier: list[Node[Chip]], chip: Node[Chip]) -> Finding | None:
+    """A chip that was launched before the last one of the earlier generations."""
+    last = max(earlier, key=lambda c: c.spec.launched or "", default=None)
+    before, launched = None if last is None else last.spec.launched, chip.spec.launched
+    if last is None or before is None or launched is None or compared(before, launched) <= 0:
+        return None
+    message = f"launched is {launched}, but {last.name}, of an earlier generation, was launched {before}"
+    return Finding(
+        ("spec", "launched"), message, "correct one of the two dates", (at(last, ("spec", "launched")),), chip
+    )

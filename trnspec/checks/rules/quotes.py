@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trnspec.checks.reconcile import power as powers
-from trnspec.diagnostics import Severity
+from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.graph.composition import chips
 from trnspec.graph.currency import months_between
-from trnspec.graph.prices import region_of
+from trnspec.graph.prices import REGIONS, is_known, region_of
 from trnspec.graph.provenance import source_of
 from trnspec.model.chip import Chip
 from trnspec.model.power import Power
@@ -91,9 +91,11 @@ def _price_mismatch(price: Node[Price], graph: Graph) -> Iterator[Finding]:
     yield from _misnamed(price, graph.find(spec.server), "server", spec.server.name)
     for group in ("hourly", "observed"):
         for place in getattr(spec, group):
-            if place != UNSTATED and region_of(place) is None:
-                hint = f"write us-east-1, us-east-1a, or {UNSTATED} if the source names no region"
-                yield Finding(("spec", group, place), f"{place!r} is not a region", hint, key=True)
+            if place != UNSTATED and not is_known(place):
+                similar = did_you_mean(place[:-1] if place[-1:].isalpha() else place, REGIONS)
+                hint = similar or f"write us-east-1, us-east-1a, or {UNSTATED} if the source names no region"
+                what = "is not a region" if region_of(place) not in REGIONS else f"is not a zone of {region_of(place)}"
+                yield Finding(("spec", group, place), f"{place!r} {what}", hint, key=True)
     if spec.status == "unlisted" and spec.hourly:
         message = f"the status is unlisted, but there are prices of {', '.join(spec.hourly)}"
         yield Finding(("spec", "status"), message, "remove the status, or the prices")

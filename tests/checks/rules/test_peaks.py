@@ -1,8 +1,8 @@
-"""trnspec.checks.rules.plausibility: widths of data types; the rules are tested by tables of edits."""
+"""trnspec.checks.rules.peaks: widths of data types; the rules are tested by tables of edits."""
 
 from __future__ import annotations
 
-from trnspec.checks.rules.plausibility import WIDTHS
+from trnspec.checks.rules.peaks import WIDTHS
 
 
 def test_widths_are_those_in_the_names():
