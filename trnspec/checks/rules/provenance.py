@@ -14,7 +14,7 @@ from trnspec.checks.reconcile.hypotheses import Budget
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
-from trnspec.checks.rules.totals import disagreement
+from trnspec.checks.rules.derived import disagreement
 from trnspec.diagnostics import Severity
 from trnspec.errors import QuantityError
 from trnspec.model.annotations import Date

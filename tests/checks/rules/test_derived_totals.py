@@ -1,4 +1,4 @@
-"""trnspec.checks.rules.totals: how a total that does not add up is reported."""
+"""trnspec.checks.rules.derived: how a total that does not add up is reported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from tests.support.rules import bare, claim, findings, found, put, shipped
 from trnspec.checks.reconcile.sites import CLAIM
 from trnspec.checks.reconcile.suspects import blamed
-from trnspec.checks.rules.totals import disagreement
+from trnspec.checks.rules.derived import disagreement
 
 
 def one(graph, code="TRN402"):
