@@ -14,7 +14,7 @@ from tests.support.programs import ROOT, Here
 from trnspec.cli.eval import MOST
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evidence import UsedFigure
-from trnspec.perf.sweep.columns import REASONS
+from trnspec.perf.work.validity import REASONS
 
 TUTORIAL = ROOT / "docs" / "tutorial" / "write-an-evaluator.md"
 REFERENCE = ROOT / "docs" / "reference" / "evaluate.md"

@@ -26,8 +26,7 @@ from trnspec.perf.lowering.system import System
 from trnspec.perf.ops import Number, floor, larger, where
 from trnspec.perf.serving.memory import invalid_layouts
 from trnspec.perf.serving.static_graphs import powers_of_two
-from trnspec.perf.sweep.axes import axes_of
-from trnspec.perf.sweep.blocks import blocks
+from trnspec.perf.sweep.blocks import axes_of, blocks, combination
 from trnspec.perf.sweep.reductions import Block
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work.validity import longest
@@ -83,11 +82,7 @@ class DeploymentGrid:
 
     def inputs(self, number: int) -> dict[str, Any]:
         """The inputs of the evaluator inference that a deployment has of its own."""
-        values: dict[str, Any] = {}
-        for name in reversed(AXES):
-            number, position = divmod(number, len(self.axes[name]))
-            values[name] = self.axes[name][position]
-        return values
+        return combination(self.axes, number)
 
     def question(self, number: int) -> InferenceQuestion:
         """The question of the evaluator inference about a deployment."""
@@ -242,7 +237,8 @@ def sweep(
         names = (goal, *(("memory",) if memory else ()))
         for start, code, columns in blocks(of, of.axes, *(numbers or (0, grid.size)), names):
             rejected.update(dict(zip(of.reasons, np.bincount(code, minlength=len(of.reasons)).tolist(), strict=True)))
-            keep.take(Block(which, start, GOALS[goal] * columns[goal], code, columns.get("memory", np.zeros(0))))
+            needs = columns.get("memory", np.zeros(0))
+            keep.take(Block(which, start, GOALS[goal] * columns[goal], code, needs, reasons=of.reasons))
     evaluated = sum(rejected.values())
     rejected.pop("", None)
     return GridResult(tuple(grids), goal, keep.result(), evaluated, {r: n for r, n in rejected.items() if n})

@@ -10,9 +10,8 @@ from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.perf.frameworks import ALLOCATED, Runtime
-from trnspec.perf.work.activations import layer_activations
 from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.memory import Memory, inference_memory, training_memory
+from trnspec.perf.work.memory import Memory, inference_memory, on_device, training_memory
 from trnspec.perf.work.validity import check, check_context
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ class Demand:
             )  # fmt: skip
         else:
             memory = training_memory(d, self.split, stage=float(stage), runtime=self._runtime)
-        return self._offloaded(d, memory)
+        return on_device(d, self.layout, memory, self._runtime, training=self.mode == "training")
 
     def worst(self, d: Dimensions) -> tuple[int, Memory, float]:
         """The stage that needs most, its memory, and what it keeps on the host."""
@@ -133,23 +132,6 @@ class Demand:
     @property
     def _runtime(self) -> Runtime:
         return evolve(self.runtime, dropout=float(self.dropout), activation_bytes=self.activation_bytes)
-
-    def _offloaded(self, d: Dimensions, memory: Memory) -> tuple[Memory, float]:
-        """What stays on the device: of weights and activations two layers, the current and the next."""
-        what = self.layout.offload
-        if what == "none":
-            return memory, 0.0
-        size = float(getattr(memory, what))
-        layers = d.layers / self.layout.pp
-        if what == "weights":
-            stays = min(size, 2.0 * size / layers)
-        elif what == "activations" and self.mode == "training":
-            kinds = [k for k, n in ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers)) if n]
-            layers = (layer_activations(d, self.layout, kind, self._runtime) for kind in kinds)
-            stays = min(size, 2.0 * max(map(float, layers)))
-        else:
-            stays = 0.0
-        return evolve(memory, **{what: stays}), size - stays
 
 
 @frozen

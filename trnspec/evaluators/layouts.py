@@ -26,9 +26,9 @@ from trnspec.evaluation.questions import (
     like,
 )
 from trnspec.evaluators import training
-from trnspec.perf.searching.training import TrainingPiece
-from trnspec.perf.sweep.grid import fastest as find_fastest
-from trnspec.perf.sweep.grid import framework_defaults, grid
+from trnspec.perf.sweep.grid import Grid, framework_defaults, grid
+from trnspec.perf.sweep.pieces import TrainingPiece
+from trnspec.perf.sweep.reductions import Goal, Limit, Selected, Selection
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.reach import common_heads
@@ -100,7 +100,7 @@ class Found:
 
     Attributes:
         layout: The layout; ``None`` where none is valid and fits.
-        rejected: Number of layouts that are invalid or do not fit, by reason, where there is none.
+        rejected: Number of layouts by reason for rejection; of feasible ones under an empty text.
     """
 
     layout: Layout | None
@@ -108,7 +108,7 @@ class Found:
 
     def reasons(self) -> str:
         """The number of rejected layouts by reason, as text."""
-        return ", ".join(f"{reason} {count:,}" for reason, count in self.rejected.most_common())
+        return ", ".join(f"{reason} {count:,}" for reason, count in self.rejected.most_common() if reason and count)
 
 
 def fastest(
@@ -129,18 +129,28 @@ def fastest(
     """
     pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch)
     limit = min((t for one in near for t in _times_near(estimator, one, seq, global_batch)), default=math.inf)
-    grids = [piece.grid for piece in pieces]
     if limit == math.inf:
         # Some of all layouts, among them simple ones.
-        some = [evolve(one, axes={n: v[:1] if n in _FEW else v for n, v in one.axes.items()}) for one in grids]
-        found, rejected = find_fastest(estimator, some)
-        limit = limit if found is None else found.time
+        first = _searched(evolve(piece, grid=_fewer(piece.grid)) for piece in pieces)
+        limit = min((float(time) for time in first.best.columns["step_time"]), default=math.inf)
     for slowest in dict.fromkeys((limit, math.inf)):
-        found, rejected = find_fastest(estimator, grids, slowest)
-        if found is not None:
-            piece = pieces[found.which]
-            return Found(piece.layout(piece.offset + found.number), rejected)
-    return Found(None, rejected)
+        kept = _searched(pieces, slowest)
+        if len(kept.best) and kept.best.columns["step_time"][0] <= slowest:
+            number = int(kept.best.index[0])
+            return Found(next(p for p in pieces if number < p.offset + p.size).layout(number), kept.counts)
+    return Found(None, kept.counts)
+
+
+def _searched(pieces: Iterable[TrainingPiece], slowest: float = math.inf) -> Selected:
+    """The fastest layout of some pieces; those that certainly take longer than a limit [s] are not evaluated."""
+    kept, limit = Selection(Goal("step_time"), 1).empty(), Limit(1, slowest)
+    for piece in pieces:
+        piece.search(piece.offset, piece.offset + piece.size, kept.take, limit)
+    return kept
+
+
+def _fewer(whole: Grid) -> Grid:
+    return evolve(whole, axes={name: v[:1] if name in _FEW else v for name, v in whole.axes.items()})
 
 
 _FEW = ("microbatch", "schedule", "expert_tp", "sequence_parallel")
@@ -182,7 +192,7 @@ def pieces_of(
         global_batch: Sequences per step.
         offset: The number of the first layout.
         overlap: Several values of the choice ``overlap``.
-        about: Further attributes of :class:`~trnspec.perf.searching.training.TrainingPiece`.
+        about: Further attributes of :class:`~trnspec.perf.sweep.pieces.TrainingPiece`.
     """
     q = choices
     axes = _axes(estimator, q, seq) | {"overlap": list(dict.fromkeys(overlap or (bool(q.overlap),)))}

@@ -29,7 +29,6 @@ from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH
 from trnspec.perf.frameworks import TRAINING, named_in, training_settings
 from trnspec.perf.lowering.calibrated import with_nearest
-from trnspec.perf.searching.offload import moved
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.training.unequal import approximation
@@ -214,7 +213,8 @@ def timed(
     estimator = evolve(estimator, calibration=known)
     step = estimator.step(layout)
     offloads = question.offload != "none"
-    moved = offload_time(estimator, layout, estimator.memory(layout), step, rate) if offloads else 0.0
+    computation = step.compute + step.recompute
+    moved = float(estimator.offload_time(layout, estimator.memory(layout), computation, rate)) if offloads else 0.0
     low, high = (end + moved for end in estimator.interval(layout))
     ideal = _ideal(catalog, question, layout) if known.evidence.kind in ("extrapolated", "transferred") else ()
     # No losses is a bound; the spread of other chips and software may be wider.
@@ -502,23 +502,3 @@ def exact_rate(text: str, name: str) -> float:
     if not rate.value:
         raise RefusalError("not-positive", f"{name} is {text}; a rate above 0 is needed", place=name)
     return float(rate.value)
-
-
-def offload_time(estimator: Estimator, layout: Layout, memory: Memory, step: Step, rate: float) -> float:
-    """The exposed time of transfers to and from the host per step, in s.
-
-    The optimizer's states stay on the host, which updates the weights: gradients go there and weights come back once a
-    step (Ren et al. 2021, ZeRO-Offload, section 4).  The bandwidth of host memory is not in the catalog; the update is
-    assumed to be as fast as on the device, where it is a part of ``step``.  Activations go out and come in for every
-    microbatch.  Weights come in forward and backward for every microbatch, and gradients go out.
-
-    Args:
-        estimator: The model and the system.
-        layout: The layout, with what is offloaded.
-        memory: The bytes of a rank without offloading.
-        step: The step without offloading.
-        rate: The rate of a rank's link to the host, in B/s.
-    """
-    size = moved(layout.offload, memory, layout)
-    overlapped = estimator.machine.overlap * (step.compute + step.recompute)
-    return max(0.0, float(size) / rate - float(overlapped))

@@ -15,7 +15,7 @@ from trnspec.evaluators.layouts import LayoutChoices, divisors
 from trnspec.evaluators.planning.system_cost import rent
 from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.searching.space import search_of
-from trnspec.evaluators.training import dispatched, host_rate, offload_time
+from trnspec.evaluators.training import dispatched, host_rate
 from trnspec.perf.frameworks import training_settings
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.work.flops import model_flops_per_token
@@ -194,7 +194,8 @@ def training_rows(question: dict) -> list[dict]:
                 continue
             time = float(step.total)
             if one.offload != "none":
-                time += offload_time(estimator, one, estimator.memory(one), step, host_rate(question["host_link"]))
+                worst, rate = estimator.memory(one), host_rate(question["host_link"])
+                time += estimator.offload_time(one, worst, step.compute + step.recompute, rate)
             chips, tokens = estimator.system.chips, float(one.tokens)
             peak = estimator.system.ranks * estimator.system.published["bf16"]
 

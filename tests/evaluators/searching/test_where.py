@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from trnspec.catalog.query.tree import QueryError
 from trnspec.errors import UsageError
 from trnspec.evaluators.searching.where import condition
-from trnspec.perf.searching.conditions import holds
 from trnspec.quantities.units import UNITS
 
 ROWS = {
@@ -63,18 +62,20 @@ MISTAKES = {
 }  # fmt: skip
 
 
+def holds(text: str, mode="inference", rows=ROWS) -> list[bool]:
+    return np.broadcast_to(condition(text, mode, UNITS).holds(rows.__getitem__), 3).tolist()
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_where_it_holds(text) -> None:
-    found = holds(condition(text, "inference", UNITS), ROWS.__getitem__, 3)
-
-    assert TEXTS[text] == found.tolist()
+    assert TEXTS[text] == holds(text)
 
 
 def test_shares_are_percentages() -> None:
     rows = {"mfu": np.array([39.0, 40.0, 50.0])}
 
     for text in ("mfu >= 40 %", "mfu >= 40%", "mfu >= 0.4x", "mfu >= 40"):
-        assert [False, True, True] == holds(condition(text, "training", UNITS), rows.__getitem__, 3).tolist()
+        assert [False, True, True] == holds(text, "training", rows)
 
 
 @pytest.mark.parametrize("text", MISTAKES)
@@ -121,6 +122,10 @@ def value_of(tree, at: int) -> bool | None:
 
 @given(tree=CONDITIONS)
 def test_three_valued_logic(tree) -> None:
-    found = holds(condition(text_of(tree), "inference", UNITS), ROWS.__getitem__, 3)
+    assert [value_of(tree, at) is True for at in range(3)] == holds(text_of(tree))
 
-    assert [value_of(tree, at) is True for at in range(3)] == found.tolist()
+
+def test_the_measures_it_reads() -> None:
+    found = condition("tp = 1 and not (usd / chips < 3 or fits) and known usd and 16 = chips", "inference", UNITS)
+
+    assert ("tp", "usd", "chips", "fits") == found.names()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
 import pytest
 
 import trnspec
-from trnspec.perf.searching.training import TrainingPiece
+from trnspec.evaluators.layouts import _searched
 from trnspec.perf.sweep.batch import Top, estimators, sweep
-from trnspec.perf.sweep.grid import Grid, fastest, grid
+from trnspec.perf.sweep.grid import Grid, grid
+from trnspec.perf.sweep.pieces import TrainingPiece
 from trnspec.perf.sweep.reductions import Goal, Kept, Limit, Selection
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
@@ -54,32 +56,28 @@ def brute(question: Question) -> list[Kept]:
     return [sweep(estimator, keep=Top(3), **one.axes).result for one in grids]
 
 
+def pieces_of(estimator: Estimator, grids: list[Grid]) -> list[TrainingPiece]:
+    offsets = itertools.accumulate((one.size for one in grids), initial=0)
+    return [TrainingPiece(estimator, one, offset=offset) for one, offset in zip(grids, offsets, strict=False)]
+
+
 def test_the_fastest_layout_is_that_of_all_times(question: Question, brute: list[Kept]) -> None:
-    estimator, grids = question
-    expected = min((k.time[0], i, k.number[0]) for i, k in enumerate(brute) if len(k))
+    pieces = pieces_of(*question)
+    expected = min((k.time[0], p.offset + k.number[0]) for p, k in zip(pieces, brute, strict=True) if len(k))
     assert len([k for k in brute if len(k)]) >= 4
     for limit in (math.inf, expected[0], 1.5 * expected[0]):
-        found, _ = fastest(estimator, grids, limit)
-        assert found is not None
-        assert (found.time, found.which, found.number) == expected
-    assert fastest(estimator, grids, math.nextafter(expected[0], 0.0))[0] is None
+        found = _searched(pieces, limit).best
+        assert (found.columns["step_time"][0], found.index[0]) == expected
+    below = math.nextafter(expected[0], 0.0)
+    assert all(time > below for time in _searched(pieces, below).best.columns["step_time"])
 
 
 def test_a_search_for_the_fastest_keeps_the_same_and_counts_the_same(question: Question, brute: list[Kept]) -> None:
-    estimator, grids = question
-    expected, offset = [], 0
-    kept = Selection(Goal("step_time"), 3).empty()
-    limit = Limit(3)
-    for one, best in zip(grids, brute, strict=True):
-        expected += [(t, offset + n) for t, n in zip(best.time.tolist(), best.number.tolist(), strict=True)]
-        piece = TrainingPiece(estimator, one, offset=offset)
-        piece.search(offset, offset + one.size, kept.take, limit)
-        offset += one.size
-    plain = Selection(Goal("step_time"), 3).empty()
-    offset = 0
-    for one in grids:
-        TrainingPiece(estimator, one, offset=offset).search(offset, offset + one.size, plain.take)
-        offset += one.size
+    pieces, selection = pieces_of(*question), Selection(Goal("step_time"), 3)
+    kept, plain, limit = selection.empty(), selection.empty(), Limit(3)
+    for piece in pieces:
+        piece.search(piece.offset, piece.offset + piece.size, kept.take, limit)
+        piece.search(piece.offset, piece.offset + piece.size, plain.take)
     assert kept.best.plain() == plain.best.plain()
     assert kept.counts == plain.counts
-    assert kept.best.columns["step_time"].tolist() == sorted(t for t, _ in expected)[:3]
+    assert kept.best.columns["step_time"].tolist() == sorted(t for k in brute for t in k.time.tolist())[:3]

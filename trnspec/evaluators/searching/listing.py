@@ -12,7 +12,7 @@ from trnspec.evaluators.searching.measures import MEASURES
 from trnspec.evaluators.searching.serving import DEPLOYMENT, HOUR, ServingPiece
 from trnspec.evaluators.searching.training import LAYOUT, layout_inputs, training_question
 from trnspec.evidence import rank_class
-from trnspec.perf.searching.training import timed
+from trnspec.perf.sweep.pieces import timed
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
@@ -80,9 +80,8 @@ def listed(catalog: Catalog, search: Search, number: int) -> Listed:
     if isinstance(piece, ServingPiece):
         return _deployment(catalog, piece, number)
     layout, estimator = piece.layout(number), piece.estimator
-    plain = getattr(piece, "plain", piece)
     chosen = {
-        "on": plain.on,
+        "on": piece.on,
         "dtype": estimator.dtype,
         "overlap": layout.overlap,
         "offload": layout.offload,
@@ -94,14 +93,14 @@ def listed(catalog: Catalog, search: Search, number: int) -> Listed:
     values = _answered(evaluation)
     for name in ("usd", "energy"):
         ends = [
-            None if t is None else timed(name, plain, t, float(layout.tokens))
+            None if t is None else timed(name, piece, t, float(layout.tokens))
             for t in (step.value, step.low, step.high)
         ]
         if ends[0] is not None:
             values[name] = (ends[0], ends[1], ends[2])
     inputs = {name: v for name, v in layout_inputs(piece, number).items() if name != "expert_tp"}
-    texts = inputs | {"system": plain.on, "dtype": estimator.dtype, "expert_tp": layout.expert_split}
-    return Listed(evaluation, question.given(always=always), plain.on, values, texts)
+    texts = inputs | {"system": piece.on, "dtype": estimator.dtype, "expert_tp": layout.expert_split}
+    return Listed(evaluation, question.given(always=always), piece.on, values, texts)
 
 
 def _deployment(catalog: Catalog, piece: ServingPiece, number: int) -> Listed:

@@ -17,7 +17,7 @@ from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.searching.serving import serving_pieces
 from trnspec.evaluators.searching.training import training_pieces
 from trnspec.evaluators.searching.where import condition
-from trnspec.perf.searching.training import TIMED, TrainingPiece
+from trnspec.perf.sweep.pieces import TIMED, TrainingPiece
 from trnspec.perf.sweep.reductions import BOUND, Limit, Selected, Selection
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def search_of(catalog: Catalog, question: SearchQuestion) -> Search:
     test = None if q.where is None else condition(q.where, mode, catalog.graph.units)
     front = tuple(goal(name, mode, "pareto") for name in q.pareto or ())
     _fronts(q.pareto)
-    names = () if test is None else tuple(dict.fromkeys(n for n in test.names() if not _worded(n, mode)))
+    names = () if test is None else tuple(n for n in test.names() if not _worded(n, mode))
     selection = Selection(best, q.top, front, test, names)
     wanted = (*selection.columns, *(() if test is None else test.names()))
     pieces = training_pieces(catalog, q) if mode == "training" else serving_pieces(catalog, q, wanted)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import pieces_of
 from trnspec.evaluators.planning.system_cost import chip_watts, rent
 from trnspec.evaluators.training import TrainingQuestion
-from trnspec.perf.searching.offload import OffloadPiece
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.work.flops import model_flops_per_token
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.searching.question import SearchQuestion
-    from trnspec.perf.searching.training import TrainingPiece
+    from trnspec.perf.sweep.pieces import TrainingPiece
     from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 
@@ -28,7 +29,7 @@ LAYOUT = (
 """Inputs that describe a layout; each has the name of an input of the evaluator training."""
 
 
-def training_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[Any]:
+def training_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[TrainingPiece]:
     """The layouts on all systems.
 
     Raises:
@@ -55,7 +56,7 @@ def training_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[Any]:
                 for piece in pieces_of(
                     estimator, choices, seq=q.seq, global_batch=q.global_batch, offset=offset, overlap=q.overlap, **about
                 ):  # fmt: skip
-                    yield piece if what == "none" else OffloadPiece(piece, what, rate)
+                    yield evolve(piece, offload=what, rate=rate)
                     offset += piece.size
 
 
@@ -66,7 +67,7 @@ def estimator_of(catalog: Catalog, q: SearchQuestion, on: str, dtype: str, **cha
     return prepare(catalog.graph, q.model, on, dtype=dtype, **given | changed)
 
 
-def layout_inputs(piece: TrainingPiece | OffloadPiece, number: int) -> dict[str, Any]:
+def layout_inputs(piece: TrainingPiece, number: int) -> dict[str, Any]:
     """The inputs of the evaluator training that describe a configuration."""
     layout = piece.layout(number)
     return {name: getattr(layout, name) for name in (*LAYOUT, "overlap", "offload")}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.evaluators.training import TrainingQuestion, prepared, run
 from trnspec.perf.training.costs import costs
-from trnspec.perf.training.estimator import stage_memory
 from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, passes_of, timeline
+from trnspec.perf.work.memory import training_memory
 from trnspec.perf.work.stages import in_flight
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _pass(event: Event) -> dict[str, Any]:
 def _memory(drawn: Timeline, estimator: Estimator, layout: Layout) -> Iterator[dict[str, Any]]:
     """The memory of a rank over time: what is held all the time, and the activations of microbatches in flight."""
     for stage in range(layout.pp):
-        memory = stage_memory(estimator.dims, layout, float(stage), estimator.runtime)
+        memory = training_memory(estimator.dims, layout, stage=float(stage), runtime=estimator.runtime)
         flight = float(in_flight(layout, float(stage)))
         each = float(memory.activations) / flight / drawn.chunks
         held = float(memory.total) - float(memory.activations)

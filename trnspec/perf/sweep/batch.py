@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import numpy as np
+
 from trnspec.perf.sweep import grid
-from trnspec.perf.sweep import rows as rows_
-from trnspec.perf.sweep.columns import OPTIMIZER_NAMES, REASONS, RECOMPUTES, SCHEDULES
 from trnspec.perf.sweep.grid import SweepResult
+from trnspec.perf.sweep.layouts import OPTIMIZER_NAMES, RECOMPUTES, SCHEDULES, LayoutFormulas
 from trnspec.perf.sweep.reductions import Best, Block, Each, Everything, Kept, Pareto, Reduction, Top
+from trnspec.perf.sweep.rows import rows
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.work.layout import DISPATCHES
+from trnspec.perf.work.validity import REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,41 +154,13 @@ def sweep(  # the inputs of a sweep
     """
     all_prepared = (prepared,) if isinstance(prepared, Estimator) else tuple(prepared)
     axes_ = grid.grid(grid.framework_defaults(all_prepared), **axes)
-    return grid.over(all_prepared, axes_, keep=keep, parts=parts, memory=memory, block=block, numbers=numbers)
-
-
-def rows(  # the inputs of a batch
-    prepared: Sequence[Estimator],
-    which: Any,
-    *,
-    parts: Sequence[str] = (),
-    memory: bool = False,
-    block: int = rows_.BLOCK,
-    **columns: Any,
-) -> Block:
-    """Evaluate a batch of unrelated configurations, one per row.
-
-    A column is an array of length n, or one value for all rows: ``seq``, ``global_batch``, ``tp``, ``pp``, ``dp``, ``cp``,
-    ``ep``, ``expert_tp``, ``microbatch``, ``interleave``, ``zero``, ``node_limit``; ``uneven``,
-    ``sequence_parallel``, ``overlap``, ``flash``, ``fused_loss``, ``expert_overlap`` (0 or 1); ``imbalance`` and
-    ``capacity_factor``, numbers of at least 1. In ``expert_tp`` and ``capacity_factor`` ``None`` may occur, as in a layout; and
-    ``schedule``, ``recompute``, ``optimizer``, ``dispatch``, ``dispatch_dtype``: names, or their positions in
-    :data:`SCHEDULES`, :data:`RECOMPUTES`, :data:`OPTIMIZER_NAMES`, :data:`DISPATCHES` and
-    :data:`~trnspec.perf.experts.SENT`.  The defaults are those of
-    :class:`~trnspec.perf.work.layout.Layout`.
-
-    Args:
-        prepared: The estimators.
-        which: For each row the position of its estimator: an array of length n, or one number for all rows.
-        parts: Parts of the step to return in addition to its time, of :data:`trnspec.perf.training.step.PARTS`.
-        memory: Whether to compute memory, and reject what does not fit.
-        block: Rows per block; affects speed only.
-        columns: The columns of the layouts.
-
-    Returns:
-        Arrays of length n: times [s], codes of :data:`REASONS`, memory [B] (length 0 without ``memory``), and parts [s].
-
-    Raises:
-        UsageError: Unknown column or part, different lengths, or a value that is not an integer or out of range.
-    """
-    return rows_.compute(prepared, which, columns, parts=parts, memory=memory, block=block)
+    grid.check_parts(parts, block)
+    reduction: Any = Everything() if keep is None else keep if hasattr(keep, "take") else Each(keep)
+    counts = np.zeros(len(REASONS), dtype=np.int64)
+    for which, one in enumerate(all_prepared):
+        formulas = LayoutFormulas(one, memory)
+        for each in grid.layout_blocks(formulas, axes_, which=which, parts=parts, block=block, numbers=numbers):
+            counts += np.bincount(each.code, minlength=len(REASONS))
+            reduction.take(each)
+    rejected = {reason: int(number) for reason, number in zip(REASONS, counts, strict=True) if reason and number}
+    return SweepResult(all_prepared, axes_, reduction.result(), int(counts.sum()), rejected)

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from attrs import asdict, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.sweep.axes import layout_axes
-from trnspec.perf.sweep.blocks import blocks
-from trnspec.perf.sweep.columns import (
+from trnspec.perf.sweep.blocks import blocks, combination
+from trnspec.perf.sweep.layouts import (
     COUNTS,
     DEFAULTS,
+    DOES_NOT_FIT,
     FLAGS,
     LEVELS,
     OPTIONAL,
     RATIOS,
-    REASONS,
     SCHEDULES,
     WORDS,
+    LayoutFormulas,
+    layout_axes,
 )
-from trnspec.perf.sweep.formulas import LayoutFormulas
-from trnspec.perf.sweep.reductions import Block, Each, Everything, Kept, Limit, Top
+from trnspec.perf.sweep.reductions import Block, Kept
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
-
-    from trnspec.perf.sweep.reductions import Reduction
 
 R = TypeVar("R")
 
@@ -49,9 +46,6 @@ AXES = (
     "global_batch",
 )
 """The axes in the order in which configurations are numbered, the last one fastest: few quantities depend on the last."""
-
-
-DOES_NOT_FIT = REASONS.index("does-not-fit")
 
 
 @frozen
@@ -73,10 +67,7 @@ class Grid:
 
     def layout(self, number: int, ranks: int) -> Layout:
         """The layout of combination ``number`` on a system of ``ranks`` ranks."""
-        fields: dict[str, Any] = {}
-        for name in reversed(AXES):
-            number, position = divmod(number, len(self.axes[name]))
-            fields[name] = self.axes[name][position]
+        fields = combination(self.axes, number)
         schedule, interleave = fields.pop("schedule")
         dp = max(1, ranks // (fields["tp"] * fields["pp"] * fields["cp"]))
         return Layout(dp=dp, schedule=schedule, interleave=interleave, **fields)
@@ -219,75 +210,44 @@ class SweepResult(Generic[R]):
         return pd.DataFrame(self.records())
 
 
-def over(  # the inputs of a sweep
-    estimators: Sequence[Estimator],
+def layout_blocks(
+    formulas: LayoutFormulas,
     axes: Grid,
     *,
-    keep: Reduction[Any] | Callable[[Block], Any] | None = None,
+    which: int = 0,
     parts: Sequence[str] = (),
-    memory: bool = True,
     block: int = BLOCK,
     numbers: tuple[int, int] | None = None,
-    limit: Limit | None = None,
-) -> SweepResult[Any]:
-    """Evaluate every combination on every estimator; see :func:`trnspec.perf.sweep.batch.sweep`.
+) -> Iterator[Block]:
+    """The combinations of a grid, evaluated; see :func:`trnspec.perf.sweep.batch.sweep`.
 
-    Times above ``limit``, which falls as layouts are evaluated, may be infinite.
+    Args:
+        formulas: The formulas on an estimator.
+        axes: The combinations.
+        which: The position of the estimator.
+        parts: Parts of the step.
+        block: Configurations of a block.
+        numbers: The first and the number after the last of the combinations; all by default.
+    """
+    names = ("total", *parts, *(("memory",) if formulas.memory else ()))
+    for start, code, columns in blocks(formulas, layout_axes(axes.axes), *(numbers or (0, axes.size)), names):
+        needs = columns.pop("memory", np.zeros(0))
+        np.copyto(needs, 0.0, where=(code != 0) & (code != DOES_NOT_FIT) if formulas.memory else False)
+        for column in columns.values():
+            np.copyto(column, 0.0, where=code != 0)
+        for begin in range(0, len(code), block):
+            at = slice(begin, begin + block)
+            of_parts = {name: columns[name][at] for name in parts}
+            yield Block(which, start + begin, columns["total"][at], code[at], needs[at], of_parts)
+
+
+def check_parts(parts: Sequence[str], block: int) -> None:
+    """Check the arguments that sweeps and batches share.
+
+    Raises:
+        UsageError: There is no such part of a step, or a block would have no configurations.
     """
     if unknown := [name for name in parts if name not in PARTS]:
         raise UsageError(f"a step has no part {unknown[0]!r}; expected some of {', '.join(PARTS)}")
     if block < 1:
         raise UsageError(f"block is {block}; expected 1 or more")
-    reduction: Any = Everything() if keep is None else keep if hasattr(keep, "take") else Each(keep)
-    counts = np.zeros(len(REASONS), dtype=np.int64)
-    names = ("total", *parts, *(("memory",) if memory else ()))
-    for which, estimator in enumerate(estimators):
-        formulas = LayoutFormulas(estimator, memory, limit)
-        for start, code, columns in blocks(formulas, layout_axes(axes.axes), *(numbers or (0, axes.size)), names):
-            counts += np.bincount(code, minlength=len(REASONS))
-            needs = columns.pop("memory", np.zeros(0))
-            np.copyto(needs, 0.0, where=(code != 0) & (code != DOES_NOT_FIT) if memory else False)
-            for column in columns.values():
-                np.copyto(column, 0.0, where=code != 0)
-            for begin in range(0, len(code), block):
-                at = slice(begin, begin + block)
-                of_parts = {name: columns[name][at] for name in parts}
-                reduction.take(Block(which, start + begin, columns["total"][at], code[at], needs[at], of_parts))
-    rejected = {reason: int(number) for reason, number in zip(REASONS, counts, strict=True) if reason and number}
-    return SweepResult(tuple(estimators), axes, reduction.result(), int(counts.sum()), rejected)
-
-
-@frozen(order=True)
-class Fastest:
-    """A layout of one of some grids.
-
-    Attributes:
-        time: Time of a step [s].
-        which: The position of its grid.
-        number: Its number there.
-    """
-
-    time: float
-    which: int
-    number: int
-
-
-def fastest(
-    estimator: Estimator, grids: Sequence[Grid], slowest: float = math.inf
-) -> tuple[Fastest | None, Counter[str]]:
-    """The fastest layout of some grids that fits and takes no longer than a limit, of equal ones the first; and counts by reason.
-
-    Args:
-        estimator: The model on a system.
-        grids: The layouts.
-        slowest: The longest time [s].
-    """
-    found: list[Fastest] = []
-    rejected: Counter[str] = Counter()
-    limit = Limit(1, slowest)
-    for which, one in enumerate(grids):
-        result = over((estimator,), one, keep=Top(1, slowest), limit=limit)
-        rejected.update(result.rejected)
-        kept = result.result
-        found += [Fastest(float(time), which, int(n)) for time, n in zip(kept.time, kept.number, strict=True)]
-    return min(found, default=None), rejected

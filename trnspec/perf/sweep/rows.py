@@ -8,13 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trnspec.errors import UsageError
-from trnspec.perf.sweep.axes import collapsed
-from trnspec.perf.sweep.columns import COUNTS, DEFAULTS, LIMITS, OPTIONAL, RATIOS, REASONS, WORDS, layouts
-from trnspec.perf.sweep.formulas import coefficients, invalid
-from trnspec.perf.sweep.grid import DOES_NOT_FIT, framework_defaults
+from trnspec.perf.sweep.blocks import collapsed
+from trnspec.perf.sweep.grid import check_parts, framework_defaults
+from trnspec.perf.sweep.layouts import (
+    COUNTS,
+    DEFAULTS,
+    DOES_NOT_FIT,
+    LIMITS,
+    OPTIONAL,
+    RATIOS,
+    WORDS,
+    LayoutFormulas,
+    invalid,
+    layouts,
+)
 from trnspec.perf.sweep.reductions import Block
-from trnspec.perf.training.step import PARTS, UNUSED, step_from_costs
-from trnspec.perf.work.memory import peak_memory
+from trnspec.perf.work.validity import REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,23 +36,44 @@ BLOCK = 1 << 16
 """Rows that are evaluated at once."""
 
 
-def compute(  # the inputs of a batch
-    estimators: Sequence[Estimator],
+def rows(  # the inputs of a batch
+    prepared: Sequence[Estimator],
     which: Any,
-    columns: Mapping[str, Any],
     *,
     parts: Sequence[str] = (),
     memory: bool = False,
     block: int = BLOCK,
+    **columns: Any,
 ) -> Block:
-    """Times, codes and memory of a batch; see :func:`trnspec.perf.sweep.batch.rows`."""
-    if unknown := [name for name in parts if name not in PARTS]:
-        raise UsageError(f"a step has no part {unknown[0]!r}; expected some of {', '.join(PARTS)}")
-    if not estimators:
+    """Evaluate a batch of unrelated configurations, one per row.
+
+    A column is an array of length n, or one value for all rows: ``seq``, ``global_batch``, ``tp``, ``pp``, ``dp``, ``cp``,
+    ``ep``, ``expert_tp``, ``microbatch``, ``interleave``, ``zero``, ``node_limit``; ``uneven``,
+    ``sequence_parallel``, ``overlap``, ``flash``, ``fused_loss``, ``expert_overlap`` (0 or 1); ``imbalance`` and
+    ``capacity_factor``, numbers of at least 1. In ``expert_tp`` and ``capacity_factor`` ``None`` may occur, as in a layout; and
+    ``schedule``, ``recompute``, ``optimizer``, ``dispatch``, ``dispatch_dtype``: names, or their positions in
+    :data:`SCHEDULES`, :data:`RECOMPUTES`, :data:`OPTIMIZER_NAMES`, :data:`DISPATCHES` and
+    :data:`~trnspec.perf.experts.SENT`.  The defaults are those of
+    :class:`~trnspec.perf.work.layout.Layout`.
+
+    Args:
+        prepared: The estimators.
+        which: For each row the position of its estimator: an array of length n, or one number for all rows.
+        parts: Parts of the step to return in addition to its time, of :data:`trnspec.perf.training.step.PARTS`.
+        memory: Whether to compute memory, and reject what does not fit.
+        block: Rows per block; affects speed only.
+        columns: The columns of the layouts.
+
+    Returns:
+        Arrays of length n: times [s], codes of :data:`REASONS`, memory [B] (length 0 without ``memory``), and parts [s].
+
+    Raises:
+        UsageError: Unknown column or part, different lengths, or a value that is not an integer or out of range.
+    """
+    check_parts(parts, block)
+    if not prepared:
         raise UsageError("a batch needs an estimator")
-    if block < 1:
-        raise UsageError(f"block is {block}; expected 1 or more")
-    values, index, size = _columns(estimators, which, columns)
+    values, index, size = _columns(prepared, which, columns)
     time, code = np.zeros(size), np.empty(size, dtype=np.uint8)
     needs = np.zeros(size if memory else 0)
     times = {"total": time} | {name: np.zeros(size) for name in parts}
@@ -52,7 +82,7 @@ def compute(  # the inputs of a batch
     for begin, end in itertools.pairwise(edges):
         for low in range(begin, end, block):
             at = order[low : min(end, low + block)]
-            one = estimators[index[at[0]]]
+            one = prepared[index[at[0]]]
             code[at] = _evaluate(one, values, at, times, needs if memory else None)
     return Block(0, 0, time, code, needs, {name: times[name] for name in parts})
 
@@ -101,21 +131,15 @@ def _evaluate(
     code = np.where(below, np.uint8(REASONS.index("not-positive")), invalid(layouts(columns), estimator))
     code = np.array(np.broadcast_to(code, len(at)))
     valid = np.flatnonzero(code == 0)
-    if not len(valid):
-        return code
-    layout = layouts(_rows(columns, valid))
-    found = coefficients(layout, estimator)
-    of_valid = np.where(
-        np.broadcast_to(found.unknown > UNUSED, len(valid)), np.uint8(REASONS.index("unknown-figure")), np.uint8(0)
-    )
-    if needs is not None:
-        memory = np.broadcast_to(peak_memory(estimator.dims, layout, estimator.runtime), len(valid))
-        needs[at[valid]] = np.where(of_valid == 0, memory, 0.0)
-        of_valid[(of_valid == 0) & (memory > estimator.system.capacity)] = DOES_NOT_FIT
-    step = step_from_costs(found, layout.microbatch, layout.microbatches)
-    for name, column in times.items():
-        column[at[valid]] = np.where(of_valid == 0, getattr(step, name), 0.0)
-    code[valid] = of_valid
+    if len(valid):
+        formulas = LayoutFormulas(estimator, needs is not None)
+        none = np.zeros(len(valid), dtype=np.uint8)
+        code[valid], measures = formulas.of_layouts(layouts(_rows(columns, valid)), none, tuple(times))
+        for name, column in times.items():
+            column[at[valid]] = np.where(code[valid] == 0, measures[name], 0.0)
+        if needs is not None:
+            known = (code[valid] == 0) | (code[valid] == DOES_NOT_FIT)
+            needs[at[valid]] = np.where(known, measures["memory"], 0.0)
     return code
 
 

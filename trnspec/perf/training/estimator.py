@@ -13,16 +13,15 @@ from trnspec.perf.lowering.calibrated import Calibrated, calibrated
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
+from trnspec.perf.ops import Number, larger
 from trnspec.perf.training.step import UNUSED, Step, step
 from trnspec.perf.training.unequal import approximation
-from trnspec.perf.work.memory import Memory, training_memory
-from trnspec.perf.work.stages import distinct_stages
+from trnspec.perf.work.memory import Memory, peak, transferred
 from trnspec.perf.work.transformer import Transformer, transformer
 from trnspec.perf.work.validity import check
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
-    from trnspec.perf.ops import Number
     from trnspec.perf.work.layout import Layout
 
 
@@ -80,6 +79,20 @@ class Estimator:
         """Memory of the rank that needs the most, the reserve included."""
         return peak(self.dims, layout, self.runtime)
 
+    def offload_time(self, layout: Layout, memory: Memory, computation: Number, rate: float) -> Number:
+        """The exposed time of transfers to and from the host in a step [s].
+
+        The bandwidth of host memory is not in the catalog; the update on the host is assumed to be as fast as on the device,
+        where it is a part of the step.
+
+        Args:
+            layout: The layout, with what is offloaded.
+            memory: Memory of the rank that needs the most, without offloading.
+            computation: Computation of the step, recompute included [s].
+            rate: Rate of a rank's link to the host, per direction [B/s].
+        """
+        return larger(0.0, transferred(layout, memory) / rate - self.machine.overlap * computation)
+
 
 def extremes(system: System, calibration: Calibrated) -> tuple[System, System]:
     """A system at the slow and at the fast end of its published figures, as far as a computed time depends on them.
@@ -90,17 +103,6 @@ def extremes(system: System, calibration: Calibrated) -> tuple[System, System]:
     if calibration.evidence.kind in {"estimate", "extrapolated"}:
         return system, system
     return system.ends or (system, system)
-
-
-def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
-    """Memory of the rank that needs the most, at the peak of a training step; without a runtime what is allocated."""
-    by_stage = [stage_memory(d, layout, stage, runtime) for stage in distinct_stages(d, layout)]
-    return max(by_stage, key=lambda memory: float(memory.total))
-
-
-def stage_memory(d: Dimensions, layout: Layout, stage: Number, runtime: Runtime = ALLOCATED) -> Memory:
-    """Memory of a rank of a stage, at the peak of a training step."""
-    return training_memory(d, layout, stage=stage, runtime=runtime)
 
 
 def prepare(  # noqa: PLR0913  # the inputs of an estimator

@@ -8,13 +8,13 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import evolve, frozen
+from attrs import evolve, fields, frozen
 
 from trnspec.perf.frameworks import ALLOCATED
 from trnspec.perf.ops import Number, ceil, larger, smaller, somewhere, where
-from trnspec.perf.work.activations import expands, stage_activations
+from trnspec.perf.work.activations import expands, layer_activations, stage_activations
 from trnspec.perf.work.reach import heads_of, mean, reaches
-from trnspec.perf.work.stages import distinct_stages, layers_of_stages, stage_layers
+from trnspec.perf.work.stages import distinct_stages, in_flight, layers_of_stages, stage_layers
 from trnspec.perf.work.transformer import STATE_BYTES
 
 if TYPE_CHECKING:
@@ -312,6 +312,63 @@ def peak_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> 
     """
     of_stages = _of_stages(d, layout, runtime)
     return reduce(larger, (of_stages(stage).total for stage in distinct_stages(d, layout)))
+
+
+def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
+    """Memory of the rank that needs the most by purpose, of equal ones of the first; see :func:`peak_memory`."""
+    of_stages = _of_stages(d, layout, runtime)
+    return reduce(_heavier, map(of_stages, distinct_stages(d, layout)))
+
+
+def _heavier(one: Memory, other: Memory) -> Memory:
+    more = other.total > one.total
+    if isinstance(more, bool):
+        return other if more else one
+    return Memory(**{f.name: where(more, getattr(other, f.name), getattr(one, f.name)) for f in fields(Memory)})
+
+
+def on_device(
+    d: Dimensions, layout: Layout, memory: Memory, runtime: Runtime = ALLOCATED, *, training: bool = True
+) -> tuple[Memory, Number]:
+    """Memory of a rank on its device, and the bytes that it keeps on the host.
+
+    Of offloaded weights and activations two layers stay on the device, the current and the next.
+
+    Args:
+        d: The transformer.
+        layout: The layout, with what is offloaded.
+        memory: The memory without offloading.
+        runtime: What software needs besides.
+        training: Whether it is a training step, which stores activations.
+    """
+    what, stays = layout.offload, 0.0
+    if what == "none":
+        return memory, 0.0
+    size = getattr(memory, what)
+    if what == "weights":
+        stays = smaller(size, 2.0 * size / (d.layers / layout.pp))
+    elif what == "activations" and training:
+        kinds = [k for k, n in ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers)) if n]
+        stays = smaller(size, 2.0 * reduce(larger, (layer_activations(d, layout, kind, runtime) for kind in kinds)))
+    return evolve(memory, **{what: stays}), size - stays
+
+
+def transferred(layout: Layout, memory: Memory) -> Number:
+    """Bytes that a rank sends to its host and receives in a step.
+
+    The optimizer's states stay on the host, which updates the weights: gradients go there and weights come back once a
+    step (Ren et al. 2021, ZeRO-Offload, section 4).  Activations go out and come in for every microbatch.  Weights come in
+    forward and backward for every microbatch, and gradients go out.
+
+    Args:
+        layout: The layout, with what is offloaded.
+        memory: The memory of the rank without offloading.
+    """
+    if layout.offload == "optimizer":
+        return memory.optimizer / layout.state_bytes * (layout.grad_bytes + layout.weight_bytes)
+    if layout.offload == "activations":
+        return 2.0 * memory.activations / larger(1.0, in_flight(layout)) * layout.microbatches
+    return layout.microbatches * (2.0 * memory.weights + memory.gradients)
 
 
 def inference_memory(  # noqa: PLR0913  # each is an input of the evaluator

@@ -14,7 +14,8 @@ from trnspec.perf.calibration.measured.tables import Skipped, row_hashes
 from trnspec.perf.calibration.measured.training import Case, training_cases
 from trnspec.perf.calibration.scores.score import Scored
 from trnspec.perf.lowering.efficiency import IDEAL
-from trnspec.perf.training.estimator import extremes, peak
+from trnspec.perf.training.estimator import extremes
+from trnspec.perf.work.memory import peak
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ import pytest
 from attrs import evolve
 
 from tests.support.engine import FITTED, SYSTEMS, estimator
-from trnspec.perf.searching.training import TrainingPiece
 from trnspec.perf.sweep.grid import grid
+from trnspec.perf.sweep.pieces import TrainingPiece
 from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates
 
 SEQ, BATCH, OFFSET = 2048, 32, 100
@@ -59,7 +59,7 @@ def test_measures_are_those_of_the_layouts(taken) -> None:
 
 
 def test_what_is_not_known_has_no_value(taken) -> None:
-    unknown = evolve(PIECE, hourly=None, watts=None).at(0)
+    unknown = evolve(PIECE, hourly=None, watts=None, offset=0)
     kept: list[Candidates] = []
     unknown.search(0, unknown.size, kept.append)
 

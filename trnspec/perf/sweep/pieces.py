@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import evolve, field, frozen
 
 from trnspec.evidence import rank_class
-from trnspec.perf.sweep.columns import REASONS
-from trnspec.perf.sweep.grid import AXES, Grid, over
+from trnspec.perf.sweep.blocks import columns_at
+from trnspec.perf.sweep.grid import Grid, layout_blocks
+from trnspec.perf.sweep.layouts import WORDS, LayoutFormulas, layout_axes
 from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates
 from trnspec.perf.training.estimator import Estimator
 
@@ -19,15 +21,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from trnspec.perf.sweep.blocks import Axis
     from trnspec.perf.sweep.reductions import Block, Limit
     from trnspec.perf.work.layout import Layout
 
 HOUR = 3600.0
-TEXTS = ("system", "dtype", "schedule", "recompute", "optimizer", "dispatch", "dispatch_dtype", "offload")
-"""The measures that are texts."""
 
 
-@frozen
+@frozen(slots=False)
 class TrainingPiece:
     """The layouts of one grid, on one system.
 
@@ -39,6 +40,8 @@ class TrainingPiece:
         watts: Power of its chips [W]; ``None`` if unknown.
         on: The system as it is given.
         offset: The number of the first layout in the search.
+        offload: What is kept in host memory.
+        rate: Rate of a rank's link to the host, per direction [B/s].
     """
 
     estimator: Estimator
@@ -48,6 +51,8 @@ class TrainingPiece:
     watts: float | None = None
     on: str = ""
     offset: int = 0
+    offload: str = "none"
+    rate: float = 0.0
 
     @property
     def size(self) -> int:
@@ -59,14 +64,14 @@ class TrainingPiece:
         """1.0 if times are bounds; see :func:`trnspec.evidence.rank_class`."""
         return float(rank_class(self.estimator.calibration.evidence.kind))
 
-    def at(self, offset: int) -> TrainingPiece:
-        """The same layouts with other numbers."""
-        return evolve(self, offset=offset)
+    @cached_property
+    def _axes(self) -> tuple[Axis, ...]:
+        return layout_axes(self.grid.axes)
 
     def layout(self, number: int) -> Layout:
         """The layout of a number of the search; stages differ in length only where they must."""
         layout = self.grid.layout(number - self.offset, int(self.estimator.system.ranks))
-        return evolve(layout, uneven=uneven(layout, int(self.estimator.dims.layers)))
+        return evolve(layout, uneven=uneven(layout, int(self.estimator.dims.layers)), offload=self.offload)
 
     def search(self, first: int, last: int, take: Callable[[Candidates], None], limit: Limit | None = None) -> None:
         """Evaluate the layouts with some numbers of the search, from ``first`` to before ``last``.
@@ -77,19 +82,18 @@ class TrainingPiece:
             take: Called with evaluated layouts.
             limit: Where only the fastest are kept, the longest time that is needed; longer ones may be infinite.
         """
-        numbers = first - self.offset, last - self.offset
-        over(
-            (self.estimator,), self.grid, keep=lambda block: take(self._candidates(block)), numbers=numbers, limit=limit,
-        )  # fmt: skip
+        formulas = LayoutFormulas(self.estimator, limit=limit, offload=self.offload, rate=self.rate)
+        for block in layout_blocks(formulas, self.grid, numbers=(first - self.offset, last - self.offset)):
+            take(self._candidates(block))
 
     def _candidates(self, block: Block) -> Candidates:
-        return Candidates(
-            self.offset + block.start,
-            REASONS,
-            block.code,
-            lambda name, places: self.measure(name, block, places),
-            lambda places: self.first_of_equal(block.start + places),
-        )
+        def measure(name: str, places: NDArray[np.int64]) -> Any:
+            return self.measure(name, block, places)
+
+        def listed(places: NDArray[np.int64]) -> NDArray[np.bool_]:
+            return self.first_of_equal(block.start + places)
+
+        return Candidates(self.offset + block.start, block.reasons, block.code, measure, listed)
 
     def measure(self, name: str, block: Block, places: NDArray[np.int64]) -> Any:
         """A measure of some layouts; ``None`` if it is unknown."""
@@ -101,8 +105,8 @@ class TrainingPiece:
         if name in TIMED:
             return timed(name, self, block.time[places], self.tokens)
         constants = {
-            BOUND: self.bound, "fits": True, "chips": float(system.chips), "system": self.on,
-            "model": self.estimator.name, "dtype": self.estimator.dtype, "capacity": system.capacity, "offload": "none",
+            BOUND: self.bound, "fits": True, "chips": float(system.chips), "system": self.on, "capacity": system.capacity,
+            "model": self.estimator.name, "dtype": self.estimator.dtype, "offload": self.offload,
         }  # fmt: skip
         return constants[name] if name in constants else self.degree(name, block.start + places)
 
@@ -114,23 +118,13 @@ class TrainingPiece:
 
     def degree(self, name: str, numbers: NDArray[np.int64]) -> Any:
         """A degree or a choice of some layouts, by their numbers in the grid."""
+        columns = columns_at(self._axes, numbers)
         if name == "dp":
-            others = [self.degree(n, numbers) for n in ("tp", "pp", "cp")]
-            return np.maximum(1.0, self.estimator.system.ranks // math.prod(others))
-        axis = "schedule" if name == "interleave" else name
-        values: list[Any] = list(self.grid.axes[axis])
-        if axis == "schedule":
-            values = [chunks if name == "interleave" else schedule for schedule, chunks in values]
-        positions = self.positions(axis, numbers)
-        if name in ("expert_tp", "capacity_factor"):
-            values = [0 if value is None else value for value in values]
-        chosen = np.array(values)[positions]
-        return np.where(chosen == 0, self.degree("tp", numbers), chosen) if name == "expert_tp" else chosen
-
-    def positions(self, axis: str, numbers: NDArray[np.int64]) -> Any:
-        """The positions of the values of an axis, by the numbers of layouts in the grid."""
-        sizes = [len(self.grid.axes[n]) for n in AXES[AXES.index(axis) + 1 :]]
-        return numbers // math.prod(sizes) % len(self.grid.axes[axis])
+            others = math.prod(columns[n] for n in ("tp", "pp", "cp"))
+            return np.maximum(1.0, self.estimator.system.ranks // others)
+        if name == "expert_tp":
+            return np.where(columns[name] == 0, columns["tp"], columns[name])
+        return np.array(WORDS[name])[columns[name]] if name in WORDS else columns[name]
 
     def first_of_equal(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """With a single replica of each parameter all ZeRO stages are the same layout; the first is listed."""
@@ -138,10 +132,10 @@ class TrainingPiece:
         pairs = ((tp, pp) for tp in self.grid.axes["tp"] for pp in self.grid.axes["pp"])
         if len(zero) == 1 or not any(tp * pp == ranks for tp, pp in pairs):
             return np.ones(len(numbers), dtype=bool)
-        same = self.degree("tp", numbers) * self.degree("pp", numbers) == ranks
+        of = columns_at(self._axes, numbers)
         # Ranks of one tensor-parallel group may hold the same whole experts.
-        same &= self.degree("expert_tp", numbers) == self.degree("tp", numbers)
-        first: NDArray[np.bool_] = ~(same & (self.degree("zero", numbers) != zero[0]))
+        whole = (of["expert_tp"] == 0) | (of["expert_tp"] == of["tp"])
+        first: NDArray[np.bool_] = ~((of["tp"] * of["pp"] == ranks) & whole & (of["zero"] != zero[0]))
         return first
 
 

@@ -8,10 +8,8 @@ from attrs import evolve
 
 from tests.support.engine import FITTED, MODELS, SYSTEMS, estimator
 from trnspec.evaluators.fit import Demand
-from trnspec.evaluators.training import offload_time
-from trnspec.perf.searching.offload import OffloadPiece
-from trnspec.perf.searching.training import TrainingPiece
 from trnspec.perf.sweep.grid import grid
+from trnspec.perf.sweep.pieces import TrainingPiece
 from trnspec.perf.sweep.reductions import EXCESS, Candidates
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
@@ -37,7 +35,7 @@ def test_a_search_is_single_calls(d, capacity, what) -> None:
     """Some layouts do not fit."""
     e = estimator("llama-8b", SYSTEMS[1], FITTED)
     e = evolve(e, dims=d, model=transformer(d), system=evolve(e.system, capacity=capacity))
-    piece = OffloadPiece(TrainingPiece(e, grid(**AXES), offset=OFFSET), what, RATE)
+    piece = TrainingPiece(e, grid(**AXES), offset=OFFSET, offload=what, rate=RATE)
     taken: list[Candidates] = []
     piece.search(OFFSET + SKIPPED, OFFSET + piece.size, taken.append)
 
@@ -54,7 +52,8 @@ def test_a_search_is_single_calls(d, capacity, what) -> None:
     layouts = [piece.layout(OFFSET + SKIPPED + i) for i in range(len(reasons))]
     for layout, reason in zip(layouts, reasons, strict=True):
         if reason == "":
-            moved = offload_time(e, layout, e.memory(layout), step := e.step(layout), RATE)
+            step = e.step(layout)
+            moved = e.offload_time(layout, e.memory(layout), step.compute + step.recompute, RATE)
             expected.append((step.total + moved, needed(layout), layout.tp, needed(layout) / capacity))
         elif reason == "does-not-fit":
             assert needed(layout) > capacity

@@ -1,1 +1,0 @@
-"""Searches: numbered configurations, conditions on them, what is kept of them, and training layouts as such."""

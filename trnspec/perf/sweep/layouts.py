@@ -1,0 +1,195 @@
+"""Layouts as columns of numbers, and the formulas of training steps on them: times, memory, and codes of invalid layouts."""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+from attrs import evolve, field, frozen
+
+from trnspec.perf.ops import Number, floor, larger
+from trnspec.perf.sweep.blocks import axes_of, collapsed
+from trnspec.perf.sweep.reductions import UNFIT, Limit
+from trnspec.perf.training.costs import Costs, PerToken, costs
+from trnspec.perf.training.estimator import Estimator
+from trnspec.perf.training.step import UNUSED, step_from_costs
+from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, TABLES, Layout
+from trnspec.perf.work.layout import SCHEDULES as _SCHEDULES
+from trnspec.perf.work.memory import on_device, peak, peak_memory, training_memory
+from trnspec.perf.work.validity import REASONS, conditions, reason_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from trnspec.perf.sweep.blocks import Axis
+
+SCHEDULES = tuple(_SCHEDULES)
+"""The pipeline schedules, by their number in a column."""
+RECOMPUTES = tuple(RECOMPUTE)
+"""The kinds of recompute, by their number in a column."""
+OPTIMIZER_NAMES = tuple(OPTIMIZERS)
+"""The optimizers, by their number in a column."""
+
+WORDS = TABLES
+"""The columns of names, with the names."""
+COUNTS = ("tp", "pp", "dp", "cp", "ep", "seq", "global_batch", "microbatch", "interleave", "expert_tp")
+"""The columns of positive numbers."""
+FLAGS = ("uneven", "sequence_parallel", "overlap", "flash", "fused_loss", "expert_overlap")
+"""The columns of flags."""
+LEVELS = {"zero": 3, "node_limit": 63}
+"""The other columns that count from 0, with their highest value."""
+RATIOS = ("imbalance", "capacity_factor")
+"""The columns of numbers from 1 on that need not be whole."""
+OPTIONAL = ("expert_tp", "capacity_factor")
+"""The columns that may be ``None``, which is 0 as a number."""
+
+LIMITS = {name: len(words) - 1 for name, words in WORDS.items()} | LEVELS | dict.fromkeys(FLAGS, 1)
+"""The highest value of columns that count from 0."""
+DEFAULTS: dict[str, Any] = {
+    f.name: f.default
+    for f in attrs.fields(Layout)
+    if f.name in {*LIMITS, *COUNTS, *RATIOS} and f.default is not attrs.NOTHING
+}
+"""The value of a column or an axis that is not given."""
+
+
+def layouts(columns: Mapping[str, Any]) -> Layout:
+    """Columns of numbers as layouts: positions of names stay integers, in which tables are looked up."""
+    return Layout(**{name: column if name in WORDS else as_float(column) for name, column in columns.items()})
+
+
+def as_float(column: Any) -> Number:
+    """Integers as floats."""
+    return column.astype(np.float64) if isinstance(column, np.ndarray) else float(column)
+
+
+def layout_axes(values: Mapping[str, Sequence[Any]]) -> tuple[Axis, ...]:
+    """The axes of a grid of layouts, by their names, the last one fastest."""
+    return axes_of({name: _columns(name, of_axis) for name, of_axis in values.items()})
+
+
+def _columns(name: str, values: Sequence[Any]) -> dict[str, list[float]]:
+    """The values of an axis as numbers."""
+    if name != "schedule":
+        return {name: [_number(name, value) for value in values]}
+    return {
+        "schedule": [SCHEDULES.index(schedule) for schedule, _ in values],
+        "interleave": [chunks for _, chunks in values],
+    }
+
+
+def _number(name: str, value: Any) -> float:
+    """A value of an axis as a number: the position of a word, and 0 for ``None``."""
+    if name in WORDS:
+        return WORDS[name].index(value)
+    return 0 if value is None else value + 0
+
+
+_RANK_COUNT, _UNKNOWN = (np.uint8(REASONS.index(r)) for r in ("rank-count", "unknown-figure"))
+DOES_NOT_FIT = REASONS.index(UNFIT)
+
+
+def invalid(layout: Layout, estimator: Estimator) -> Number:
+    """Codes of layouts that have no time; not those that need an unknown link rate.
+
+    Args:
+        layout: The layouts with their dp.
+        estimator: The model on a system.
+    """
+    return reason_codes(conditions(layout, estimator.dims, estimator.machine.ranks))
+
+
+def coefficients(layout: Layout, estimator: Estimator) -> Costs:
+    """The coefficients of the times of layouts, each a number where it is the same for all."""
+    machine = estimator.machine
+    replicas = larger(1.0, floor(machine.ranks / (layout.tp * layout.pp)))
+    found = costs(estimator.model, layout, machine, replicas)
+    for name in (f.name for f in attrs.fields(Costs)):
+        value = getattr(found, name)
+        setattr(found, name, PerToken(*map(collapsed, value)) if isinstance(value, PerToken) else collapsed(value))
+    return found
+
+
+@frozen(eq=False)
+class LayoutFormulas:
+    """Times and memory of the layouts of a grid, whose dp follows from the ranks of the system and the other degrees.
+
+    Attributes:
+        estimator: The model on a system.
+        memory: Whether to compute memory, and reject what does not fit.
+        limit: The longest time that is needed; longer ones may be infinite. ``None`` where all are needed.
+        offload: What is kept in host memory.
+        rate: Rate of a rank's link to the host, per direction [B/s].
+        degrees: The axes whose combinations are rows.
+    """
+
+    estimator: Estimator
+    memory: bool = True
+    limit: Limit | None = None
+    offload: str = "none"
+    rate: float = 0.0
+    degrees: tuple[str, ...] = field(default=("tp", "pp", "cp", "ep", "expert_tp"), init=False)
+
+    def layout(self, columns: Mapping[str, Number]) -> Layout:
+        """Layouts with the dp that follows from the ranks of the system."""
+        layout = layouts({**columns, "dp": 1})
+        dp = larger(1.0, floor(self.estimator.machine.ranks / (layout.tp * layout.pp) / layout.cp))
+        return evolve(layout, dp=dp, offload=self.offload)
+
+    def invalid_degrees(self, columns: Mapping[str, Number]) -> Number:
+        """The code of layouts whose degrees do not make up the ranks of the system."""
+        tp, pp, cp = (as_float(columns[name]) for name in ("tp", "pp", "cp"))
+        dp = larger(1.0, floor(self.estimator.machine.ranks / (tp * pp) / cp))
+        return (tp * pp * dp * cp != self.estimator.system.ranks) * _RANK_COUNT
+
+    def order(self, columns: Mapping[str, Number]) -> Sequence[Number]:
+        """Layouts with the same stages are together: whether stages are equal is then one number."""
+        return columns["tp"], columns["pp"]
+
+    def invalid(self, columns: Mapping[str, Number]) -> Number:
+        """Codes of layouts that are invalid."""
+        return invalid(self.layout(columns), self.estimator)
+
+    def evaluate(
+        self, columns: Mapping[str, Number], code: NDArray[np.uint8], names: Sequence[str]
+    ) -> tuple[NDArray[np.uint8], dict[str, Number]]:
+        """Codes, ``memory`` [B] if it is computed, and times [s]: ``total`` and parts of a step."""
+        return self.of_layouts(self.layout(columns), code, names)
+
+    def of_layouts(
+        self, layout: Layout, code: NDArray[np.uint8], names: Sequence[str]
+    ) -> tuple[NDArray[np.uint8], dict[str, Number]]:
+        """The same of layouts with their dp."""
+        e = self.estimator
+        found = coefficients(layout, e)
+        code = np.where((code == 0) & (found.unknown > UNUSED), _UNKNOWN, code)
+        values: dict[str, Number] = dict.fromkeys(names, 0.0)
+        if self.memory:
+            values["memory"] = needs = self._memory(layout)
+            code = np.where((code == 0) & (needs > e.system.capacity), np.uint8(DOES_NOT_FIT), code)
+        valid = code == 0
+        if not valid.any():
+            return code, values
+        slowest = math.inf if self.limit is None else self.limit.limit
+        step = step_from_costs(found, layout.microbatch, layout.microbatches, needed=valid, limit=slowest)
+        if self.offload != "none":
+            whole = peak(e.dims, layout, e.runtime)
+            step.total = step.total + e.offload_time(layout, whole, step.compute + step.recompute, self.rate)
+        values |= {name: getattr(step, name) for name in names if name != "memory"}
+        if self.limit is not None:
+            self.limit.take(np.broadcast_to(step.total, code.shape)[valid])
+        return code, values
+
+    def _memory(self, layout: Layout) -> Number:
+        """Memory on the device of the rank that needs the most [B]."""
+        e = self.estimator
+        if self.offload == "none":
+            return peak_memory(e.dims, layout, e.runtime)
+        # Of the stages of a chunk there is one number, by which it is ordered.
+        stages = (training_memory(e.dims, layout, stage=float(s), runtime=e.runtime) for s in range(int(layout.pp)))
+        return reduce(larger, (on_device(e.dims, layout, memory, e.runtime)[0].total for memory in stages))
