@@ -25,7 +25,7 @@ from trnspec.evaluation.inputs import AXIS, Axis, fields_of
 from trnspec.model.price import PriceType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 Attention = Literal["causal", "full"]
 ZeroStage = Literal[0, 1, 2, 3]
@@ -108,39 +108,37 @@ class Question:
         return {f.name: getattr(self, f.name) for f in attrs.fields(other) if hasattr(self, f.name)}
 
 
-def _of(group: str) -> Callable[..., Mapping[str, Axis]]:
-    def of_group(help: str, metavar: str = "", **more: Any) -> Mapping[str, Axis]:
-        return axis(help, metavar, group=group, **more)
+def _of(group: str) -> Callable[..., Any]:
+    """Fields of a group of inputs; one that has ``unset`` is by default ``None``."""
+
+    def of_group(help: str, metavar: str = "", *, unset: str = "", default: Any = attrs.NOTHING, **more: Any) -> Any:
+        default = None if unset else default
+        return field(default=default, metadata=axis(help, metavar, group=group, unset=unset, **more))
 
     return of_group
 
 
-_workload, _system, _parallelism = _of("Workload"), _of("System"), _of("Parallelism")
-_precision, _schedule = _of("Precision"), _of("Schedule")
+_workload, _system, _parallelism, _precision = map(_of, ("Workload", "System", "Parallelism", "Precision"))
+_schedule, _price, _goal, _output = map(_of, ("Schedule", "Price", "Goal", "Output"))
 
 
 @frozen(kw_only=True, slots=False)
 class Workload(Question):
     """A model and the length of its sequences."""
 
-    model: str = field(
-        metadata=_workload("Model, such as llama-3.1-8b, or a config.json of the Hugging Face Hub.", "MODEL")
-    )
-    seq: int = field(metadata=_workload("Sequence length.", "TOKENS", minimum=1))
+    model: str = _workload("Model, such as llama-3.1-8b, or a config.json of the Hugging Face Hub.", "MODEL")
+    seq: int = _workload("Sequence length.", "TOKENS", minimum=1)
 
 
 @frozen(kw_only=True, slots=False)
 class TrainingWorkload(Workload):
     """A training step: the global batch, and which FLOP count."""
 
-    global_batch: int = field(
-        metadata=_workload(
-            "Global batch size: sequences per step, over all data-parallel ranks.", "SEQUENCES", minimum=1
-        )
+    global_batch: int = _workload(
+        "Global batch size: sequences per step, over all data-parallel ranks.", "SEQUENCES", minimum=1
     )
-    attention: Attention = field(
-        default="causal",
-        metadata=_workload("Attention FLOP that count: the causal half of the score matrix, or the full matrix."),
+    attention: Attention = _workload(
+        "Attention FLOP that count: the causal half of the score matrix, or the full matrix.", default="causal"
     )
 
 
@@ -149,52 +147,41 @@ class ServingWorkload(Question):
     """Requests of one length, and how many are decoded together."""
 
     model: str = field(metadata=like(Workload, "model"))
-    batch: int = field(
-        default=1, metadata=_workload("Batch size: sequences decoded together, per replica.", "SEQUENCES", minimum=1)
-    )
-    prompt: int = field(default=1024, metadata=_workload("Prompt length.", "TOKENS", minimum=1))
-    output: int = field(default=1024, metadata=_workload("Output length.", "TOKENS", minimum=1))
+    batch: int = _workload("Batch size: sequences decoded together, per replica.", "SEQUENCES", minimum=1, default=1)
+    prompt: int = _workload("Prompt length.", "TOKENS", minimum=1, default=1024)
+    output: int = _workload("Output length.", "TOKENS", minimum=1, default=1024)
 
 
 @frozen(kw_only=True, slots=False)
 class System(Question):
     """The hardware: a system, how many of it, and what a rank is."""
 
-    on: str = field(
-        metadata=_system(
-            "Chip, server or UltraServer, and how many, such as trn1.32xlarge*32 or trn2-ultraserver.", "SYSTEM"
-        )
+    on: str = _system(
+        "Chip, server or UltraServer, and how many, such as trn1.32xlarge*32 or trn2-ultraserver.", "SYSTEM"
     )
-    chips: int | None = field(
-        default=None,
-        metadata=_system("Use only this many chips, the same number of each unit.", "CHIPS", unset="all", minimum=1),
+    chips: int | None = _system(
+        "Use only this many chips, the same number of each unit.", "CHIPS", unset="all", minimum=1
     )
-    lnc: int | None = field(
-        default=None,
-        metadata=_system(
-            "Physical cores per logical core (LNC). A logical core is one rank.",
-            "CORES", unset="that of the chip", minimum=1,
-        ),
-    )  # fmt: skip
+    lnc: int | None = _system(
+        "Physical cores per logical core (LNC). A logical core is one rank.",
+        "CORES",
+        unset="that of the chip",
+        minimum=1,
+    )
 
 
 @frozen(kw_only=True, slots=False)
 class CalibratedSystem(System):
     """A system with measured efficiencies."""
 
-    calibration: str = field(
+    calibration: str = _system(
+        "Calibration by name; auto: that of the chip, or of the nearest chip of its publisher, "
+        "none: ideal rates (no losses).",
+        "CALIBRATION",
         default="auto",
-        metadata=_system(
-            "Calibration by name; auto: that of the chip, or of the nearest chip of its publisher, "
-            "none: ideal rates (no losses).",
-            "CALIBRATION",
-        ),
-    )  # fmt: skip
-    era: str | None = field(
-        default=None,
-        metadata=_system(
-            "Era of the software's release, such as 2026: a calibration of it is preferred.", "ERA", unset="the newest"
-        ),
+    )
+    era: str | None = _system(
+        "Era of the software's release, such as 2026: a calibration of it is preferred.", "ERA", unset="the newest"
     )
 
 
@@ -202,20 +189,15 @@ class CalibratedSystem(System):
 class Degrees(Question):
     """The parallel degrees of training and of serving, without tensor parallelism."""
 
-    pp: int = field(default=1, metadata=_parallelism("Pipeline-parallel degree (PP): stages.", "RANKS", minimum=1))
-    dp: int | None = field(
-        default=None,
-        metadata=_parallelism(
-            "Data-parallel degree (DP): replicas.", "RANKS", unset="ranks over all other degrees", minimum=1
-        ),
+    pp: int = _parallelism("Pipeline-parallel degree (PP): stages.", "RANKS", minimum=1, default=1)
+    dp: int | None = _parallelism(
+        "Data-parallel degree (DP): replicas.", "RANKS", unset="ranks over all other degrees", minimum=1
     )
-    ep: int = field(
+    ep: int = _parallelism(
+        "Expert-parallel degree (EP): ranks of different replicas or context-parallel ranks that split the experts.",
+        "RANKS",
+        minimum=1,
         default=1,
-        metadata=_parallelism(
-            "Expert-parallel degree (EP): ranks of different replicas or context-parallel ranks that split the experts.",
-            "RANKS",
-            minimum=1,
-        ),
     )
 
 
@@ -223,33 +205,25 @@ class Degrees(Question):
 class Parallelism(Degrees):
     """All parallel degrees of training and of serving."""
 
-    tp: int = field(default=1, metadata=_parallelism("Tensor-parallel degree (TP).", "RANKS", order=-1, minimum=1))
+    tp: int = _parallelism("Tensor-parallel degree (TP).", "RANKS", order=-1, minimum=1, default=1)
 
 
 @frozen(kw_only=True, slots=False)
 class TrainingParallelism(Parallelism):
     """The degrees and kinds of sharding that only training has."""
 
-    cp: int = field(default=1, metadata=_parallelism("Context-parallel degree (CP).", "RANKS", minimum=1))
-    expert_tp: int | None = field(
-        default=None,
-        metadata=_parallelism(
-            "Tensor-parallel degree of one expert (expert TP), a divisor of TP. With 1, experts are whole and EP may use the "
-            "ranks of TP too.",
-            "RANKS",
-            unset="tp",
-            minimum=1,
-        ),
+    cp: int = _parallelism("Context-parallel degree (CP).", "RANKS", minimum=1, default=1)
+    expert_tp: int | None = _parallelism(
+        "Tensor-parallel degree of one expert (expert TP), a divisor of TP. With 1, experts are whole and EP may use the "
+        "ranks of TP too.",
+        "RANKS",
+        unset="tp",
+        minimum=1,
     )
-    zero: ZeroStage | None = field(
-        default=None, metadata=_parallelism("ZeRO stage; 3 is the sharding of FSDP.", unset="that of framework, else 0")
-    )
-    sequence_parallel: bool | None = field(
-        default=None,
-        metadata=_parallelism(
-            "Sequence parallelism: split norms and residuals over the tensor-parallel ranks.",
-            unset="on if tp > 1 and tp divides the tokens of a rank",
-        ),
+    zero: ZeroStage | None = _parallelism("ZeRO stage; 3 is the sharding of FSDP.", unset="that of framework, else 0")
+    sequence_parallel: bool | None = _parallelism(
+        "Sequence parallelism: split norms and residuals over the tensor-parallel ranks.",
+        unset="on if tp > 1 and tp divides the tokens of a rank",
     )
 
 
@@ -257,18 +231,15 @@ class TrainingParallelism(Parallelism):
 class Precision(Question):
     """The data type of matrix multiplications."""
 
-    dtype: str = field(default="bf16", metadata=_precision("Compute dtype.", "DTYPE"))
+    dtype: str = _precision("Compute dtype.", "DTYPE", default="bf16")
 
 
 @frozen(kw_only=True, slots=False)
 class TrainingPrecision(Precision):
     """The optimizer, whose name says the precision of its states."""
 
-    optimizer: OptimizerName | None = field(
-        default=None,
-        metadata=_precision(
-            "Optimizer, with the precision of weights, gradients and states.", unset="that of framework, else adam"
-        ),
+    optimizer: OptimizerName | None = _precision(
+        "Optimizer, with the precision of weights, gradients and states.", unset="that of framework, else adam"
     )
 
 
@@ -276,102 +247,69 @@ class TrainingPrecision(Precision):
 class ServingPrecision(Precision):
     """What weights and KV cache are stored in."""
 
-    weight_dtype: str | None = field(
-        default=None, metadata=_precision("Weight dtype.", "DTYPE", unset="the compute dtype")
-    )
-    kv_dtype: str | None = field(
-        default=None, metadata=_precision("KV-cache dtype.", "DTYPE", unset="the compute dtype")
-    )
+    weight_dtype: str | None = _precision("Weight dtype.", "DTYPE", unset="the compute dtype")
+    kv_dtype: str | None = _precision("KV-cache dtype.", "DTYPE", unset="the compute dtype")
 
 
 @frozen(kw_only=True, slots=False)
 class ServingSchedule(Question):
     """How a framework computes prompts and output tokens."""
 
-    framework: FrameworkName | None = field(
-        default=None,
-        metadata=_system(
-            "Framework of inference: nxd-inference, transformers-neuronx, optimum-neuron, vllm, trtllm, sglang. Sets "
-            "inputs that are not given, and states each as an assumption.",
-            "NAME",
-            unset="unstated",
-        ),
+    framework: FrameworkName | None = _system(
+        "Framework of inference: nxd-inference, transformers-neuronx, optimum-neuron, vllm, trtllm, sglang. Sets "
+        "inputs that are not given, and states each as an assumption.",
+        "NAME",
+        unset="unstated",
     )
-    batching: Literal["continuous", "static"] | None = field(
-        default=None,
-        metadata=_schedule(
-            "Continuous batching (a request replaces one that has finished), or static batches.",
-            unset="that of the framework, else continuous",
-        ),
+    batching: Literal["continuous", "static"] | None = _schedule(
+        "Continuous batching (a request replaces one that has finished), or static batches.",
+        unset="that of the framework, else continuous",
     )
-    chunk: int | None = field(
-        default=None,
-        metadata=_schedule(
-            "Chunked prefill: prompt tokens per decode step.",
-            "TOKENS",
-            unset="that of the framework, else whole prompts, apart from decode steps",
-            minimum=1,
-        ),
+    chunk: int | None = _schedule(
+        "Chunked prefill: prompt tokens per decode step.",
+        "TOKENS",
+        unset="that of the framework, else whole prompts, apart from decode steps",
+        minimum=1,
     )
-    prefix_hit: float = field(
+    prefix_hit: float = _schedule(
+        "Prefix caching: share of the prompt tokens whose keys and values are cached.",
+        "SHARE",
+        minimum=0,
+        maximum=1,
         default=0.0,
-        metadata=_schedule(
-            "Prefix caching: share of the prompt tokens whose keys and values are cached.",
-            "SHARE",
-            minimum=0,
-            maximum=1,
-        ),
     )
-    prefill_batch: int | None = field(
-        default=None,
-        metadata=_schedule(
-            "Prompts that a static batch computes in one pass; groups follow each other.",
-            "PROMPTS",
-            unset="that of the framework, else all",
-            minimum=1,
-        ),
+    prefill_batch: int | None = _schedule(
+        "Prompts that a static batch computes in one pass; groups follow each other.",
+        "PROMPTS",
+        unset="that of the framework, else all",
+        minimum=1,
     )
-    prefill_attention: Literal["flash", "materialized"] | None = field(
-        default=None,
-        metadata=_schedule(
-            "Attention of prefill: scores stay on chip (flash), or pass through device memory (materialized).",
-            unset="that of the framework, else of the calibration",
-        ),
+    prefill_attention: Literal["flash", "materialized"] | None = _schedule(
+        "Attention of prefill: scores stay on chip (flash), or pass through device memory (materialized).",
+        unset="that of the framework, else of the calibration",
     )
-    experts: Literal["selected", "selective-loading", "all"] | None = field(
-        default=None,
-        metadata=_schedule(
-            "Experts that a pass computes and reads: those that its tokens select; all, if together they select as many as "
-            "there are, else those of each token (selective-loading); all, but for a single token (all).",
-            unset="that of the framework, else selected",
-        ),
+    experts: Literal["selected", "selective-loading", "all"] | None = _schedule(
+        "Experts that a pass computes and reads: those that its tokens select; all, if together they select as many as "
+        "there are, else those of each token (selective-loading); all, but for a single token (all).",
+        unset="that of the framework, else selected",
     )
-    context_buckets: tuple[int, ...] | None = field(
-        default=None,
-        metadata=_schedule(
-            "Lengths of compiled graphs: a prompt is padded to the next, and decoding reads the cache up to it.",
-            "TOKENS",
-            unset="those of the framework: powers of two from 128; else exact",
-            minimum=1,
-        ),
+    context_buckets: tuple[int, ...] | None = _schedule(
+        "Lengths of compiled graphs: a prompt is padded to the next, and decoding reads the cache up to it.",
+        "TOKENS",
+        unset="those of the framework: powers of two from 128; else exact",
+        minimum=1,
     )
-    batch_buckets: tuple[int, ...] | None = field(
-        default=None,
-        metadata=_schedule(
-            "Batch sizes of compiled decode graphs: a batch runs in the next, padded.",
-            "SEQUENCES",
-            unset="those of the framework: powers of two; else exact",
-            minimum=1,
-        ),
+    batch_buckets: tuple[int, ...] | None = _schedule(
+        "Batch sizes of compiled decode graphs: a batch runs in the next, padded.",
+        "SEQUENCES",
+        unset="those of the framework: powers of two; else exact",
+        minimum=1,
     )
-    tile: int | None = field(
-        default=None,
-        metadata=_schedule(
-            "Columns of a tile of the tensor engine: narrower shards take the time of whole tiles.",
-            "COLUMNS",
-            unset="the core's array with a Neuron framework; else not counted",
-            minimum=1,
-        ),
+    tile: int | None = _schedule(
+        "Columns of a tile of the tensor engine: narrower shards take the time of whole tiles.",
+        "COLUMNS",
+        unset="the core's array with a Neuron framework; else not counted",
+        minimum=1,
     )
 
 
@@ -379,20 +317,14 @@ class ServingSchedule(Question):
 class Kernels(Question):
     """Kernels of attention and loss."""
 
-    flash: bool | None = field(
-        default=None,
-        metadata=_schedule(
-            "Flash attention: scores are not written to memory, and recomputed in the backward pass. Without it they "
-            "are written, read and stored.",
-            unset="that of framework, else yes",
-        ),
+    flash: bool | None = _schedule(
+        "Flash attention: scores are not written to memory, and recomputed in the backward pass. Without it they "
+        "are written, read and stored.",
+        unset="that of framework, else yes",
     )
-    fused_loss: bool | None = field(
-        default=None,
-        metadata=_schedule(
-            "Fused cross-entropy loss: 4 bytes per logit instead of 14. Changes the memory estimate only.",
-            unset="that of framework, else yes",
-        ),
+    fused_loss: bool | None = _schedule(
+        "Fused cross-entropy loss: 4 bytes per logit instead of 14. Changes the memory estimate only.",
+        unset="that of framework, else yes",
     )
 
 
@@ -400,13 +332,10 @@ class Kernels(Question):
 class Reserve(Question):
     """The memory that the model cannot use."""
 
-    reserve: str | None = field(
-        default=None,
-        metadata=_system(
-            'Memory of a rank kept for the runtime, communication and fragmentation, such as "4 GiB" or "5%".',
-            "SIZE",
-            unset="5%",
-        ),
+    reserve: str | None = _system(
+        'Memory of a rank kept for the runtime, communication and fragmentation, such as "4 GiB" or "5%".',
+        "SIZE",
+        unset="5%",
     )
 
 
@@ -414,28 +343,19 @@ class Reserve(Question):
 class Software(Reserve):
     """The training framework, and what it needs of memory besides the layout."""
 
-    framework: FrameworkName | None = field(
-        default=None,
-        metadata=_system(
-            "Framework of training: megatron, torchtitan, nxd, deepspeed, llm-foundry. Sets optimizer, zero, recompute, overlap, "
-            "flash, fused_loss, gathered_inputs, bucket and reserve where they are not given.",
-            "NAME",
-            unset="unstated",
-        ),
+    framework: FrameworkName | None = _system(
+        "Framework of training: megatron, torchtitan, nxd, deepspeed, llm-foundry. Sets optimizer, zero, recompute, overlap, "
+        "flash, fused_loss, gathered_inputs, bucket and reserve where they are not given.",
+        "NAME",
+        unset="unstated",
     )
     reserve: str | None = field(default=None, metadata=like(Reserve, "reserve", unset="that of framework, else 5%"))
-    gathered_inputs: bool | None = field(
-        default=None,
-        metadata=_schedule(
-            "Store the inputs that sequence parallelism gathers, instead of gathering them again in the backward pass.",
-            unset="that of framework, else no",
-        ),
+    gathered_inputs: bool | None = _schedule(
+        "Store the inputs that sequence parallelism gathers, instead of gathering them again in the backward pass.",
+        unset="that of framework, else no",
     )
-    bucket: str | None = field(
-        default=None,
-        metadata=_schedule(
-            'Buffers of gradients that are being reduced, such as "1 GB".', "SIZE", unset="that of framework, else 0 B"
-        ),
+    bucket: str | None = _schedule(
+        'Buffers of gradients that are being reduced, such as "1 GB".', "SIZE", unset="that of framework, else 0 B"
     )
 
 
@@ -443,24 +363,19 @@ class Software(Reserve):
 class ExpertLoad(Question):
     """How unevenly tokens are routed to experts."""
 
-    imbalance: float = field(
+    imbalance: float = _schedule(
+        "Load imbalance of experts: tokens of the busiest rank over the mean. Multiplies expert computation and "
+        "all-to-all.",
+        "RATIO",
+        minimum=1.0,
         default=1.0,
-        metadata=_schedule(
-            "Load imbalance of experts: tokens of the busiest rank over the mean. Multiplies expert computation and "
-            "all-to-all.",
-            "RATIO",
-            minimum=1.0,
-        ),
     )
-    capacity_factor: float | None = field(
-        default=None,
-        metadata=_schedule(
-            "Capacity factor of experts: every expert computes this many times the mean, padding included; tokens beyond "
-            "are dropped. Replaces the imbalance.",
-            "RATIO",
-            unset="no limit",
-            minimum=1.0,
-        ),
+    capacity_factor: float | None = _schedule(
+        "Capacity factor of experts: every expert computes this many times the mean, padding included; tokens beyond "
+        "are dropped. Replaces the imbalance.",
+        "RATIO",
+        unset="no limit",
+        minimum=1.0,
     )
 
 
@@ -468,36 +383,26 @@ class ExpertLoad(Question):
 class TokenDispatch(Question):
     """How tokens are sent to experts."""
 
-    dispatch: Dispatch | None = field(
-        default=None,
-        metadata=_schedule(
-            "All-to-all of tokens: one copy per node, handed on to the ranks inside it (DeepEP, HybridEP), or one per expert.",
-            unset="per-node",
-        ),
+    dispatch: Dispatch | None = _schedule(
+        "All-to-all of tokens: one copy per node, handed on to the ranks inside it (DeepEP, HybridEP), or one per expert.",
+        unset="per-node",
     )
-    dispatch_dtype: DispatchDtype = field(
+    dispatch_dtype: DispatchDtype = _schedule(
+        "Dtype of tokens on their way to experts; results return in 16 bit. fp8 has a scale for each 128 elements.",
         default="bf16",
-        metadata=_schedule(
-            "Dtype of tokens on their way to experts; results return in 16 bit. fp8 has a scale for each 128 elements."
-        ),
     )
-    node_limit: int = field(
+    node_limit: int = _schedule(
+        "Group-limited routing: the experts of a token are on at most this many servers or UltraServers (DeepSeek-V3: 4); "
+        "0 for no limit.",
+        "NODES",
+        minimum=0,
+        maximum=63,
         default=0,
-        metadata=_schedule(
-            "Group-limited routing: the experts of a token are on at most this many servers or UltraServers (DeepSeek-V3: 4); "
-            "0 for no limit.",
-            "NODES",
-            minimum=0,
-            maximum=63,
-        ),
     )
-    expert_overlap: bool | None = field(
-        default=None,
-        metadata=_schedule(
-            "Overlap the all-to-all of experts with the rest of a layer; in serving that of one half of a batch with the "
-            "other half.",
-            unset="on; in serving off with a calibration",
-        ),
+    expert_overlap: bool | None = _schedule(
+        "Overlap the all-to-all of experts with the rest of a layer; in serving that of one half of a batch with the "
+        "other half.",
+        unset="on; in serving off with a calibration",
     )
 
 
@@ -510,44 +415,34 @@ class ExpertDispatch(ExpertLoad, TokenDispatch):
 class Schedule(Kernels):
     """How a training step runs through the pipeline, and what it keeps."""
 
-    microbatch: int = field(default=1, metadata=_schedule("Microbatch size.", "SEQUENCES", minimum=1))
-    schedule: PipelineSchedule = field(default="1f1b", metadata=_schedule("Pipeline schedule."))
-    interleave: int = field(
+    microbatch: int = _schedule("Microbatch size.", "SEQUENCES", minimum=1, default=1)
+    schedule: PipelineSchedule = _schedule("Pipeline schedule.", default="1f1b")
+    interleave: int = _schedule(
+        "Model chunks per pipeline stage; with more than one, 1f1b is the interleaved schedule.",
+        "CHUNKS",
+        minimum=1,
         default=1,
-        metadata=_schedule(
-            "Model chunks per pipeline stage; with more than one, 1f1b is the interleaved schedule.",
-            "CHUNKS",
-            minimum=1,
-        ),
     )
-    recompute: Recompute | None = field(
-        default=None,
-        metadata=_schedule(
-            "Activation recomputation in the backward pass: attention scores (selective), all but attention and every "
-            "second matrix multiplication (operators, as PyTorch does), or whole layers (full).",
-            unset="that of framework, else none",
-        ),
+    recompute: Recompute | None = _schedule(
+        "Activation recomputation in the backward pass: attention scores (selective), all but attention and every "
+        "second matrix multiplication (operators, as PyTorch does), or whole layers (full).",
+        unset="that of framework, else none",
     )
-    uneven: bool = field(
-        default=False,
-        metadata=_schedule("Allow stages with different numbers of layers; the longest decides the step time."),
+    uneven: bool = _schedule(
+        "Allow stages with different numbers of layers; the longest decides the step time.", default=False
     )
-    offload: Offload = field(default="none", metadata=_schedule("What is kept in host memory."))
+    offload: Offload = _schedule("What is kept in host memory.", default="none")
 
 
 @frozen(kw_only=True, slots=False)
 class StepSchedule(Schedule):
     """What only the time of a step depends on."""
 
-    overlap: bool | None = field(
-        default=None,
-        metadata=_schedule("Overlap tensor-parallel collectives with computation.", unset="that of framework, else no"),
+    overlap: bool | None = _schedule(
+        "Overlap tensor-parallel collectives with computation.", unset="that of framework, else no"
     )
-    host_link: str | None = field(
-        default=None,
-        metadata=_schedule(
-            'Rate between a rank and its host per direction, such as "16 GB/s"; required to offload.', "GB/s"
-        ),
+    host_link: str | None = _schedule(
+        'Rate between a rank and its host per direction, such as "16 GB/s"; required to offload.', "GB/s", default=None
     )
 
 
@@ -555,23 +450,12 @@ class StepSchedule(Schedule):
 class Prices(Question):
     """The price of a server: that of the catalog for a type and a region, or one that is given."""
 
-    price: str | None = field(
-        default=None,
-        metadata=axis(
-            'Price of one server, such as "21.50 USD/h".', "USD/h", group="Price", unset="that of the catalog"
-        ),
-    )
-    price_type: PriceType = field(
-        default="on-demand", metadata=axis("The way the server is bought: which price of the catalog.", group="Price")
-    )
-    region: str | None = field(
-        default=None,
-        metadata=axis(
-            "Region or availability zone of the price, such as us-east-2.",
-            "REGION",
-            group="Price",
-            unset="us-east-1 if there is a price, else the newest of another region",
-        ),
+    price: str | None = _price('Price of one server, such as "21.50 USD/h".', "USD/h", unset="that of the catalog")
+    price_type: PriceType = _price("The way the server is bought: which price of the catalog.", default="on-demand")
+    region: str | None = _price(
+        "Region or availability zone of the price, such as us-east-2.",
+        "REGION",
+        unset="us-east-1 if there is a price, else the newest of another region",
     )
 
 
@@ -579,15 +463,12 @@ class Prices(Question):
 class Confidence(Question):
     """How certain a plan must be."""
 
-    confidence: float = field(
+    confidence: float = _goal(
+        "Least probability of meeting the goals, from the intervals of the times.",
+        "SHARE",
+        minimum=0.01,
+        maximum=0.99,
         default=0.5,
-        metadata=axis(
-            "Least probability of meeting the goals, from the intervals of the times.",
-            "SHARE",
-            group="Goal",
-            minimum=0.01,
-            maximum=0.99,
-        ),
     )
 
 
@@ -595,4 +476,4 @@ class Confidence(Question):
 class Listed(Question):
     """How many results are listed."""
 
-    top: int = field(default=10, metadata=axis("Number of results to list.", "RESULTS", group="Output", minimum=1))
+    top: int = _output("Number of results to list.", "RESULTS", minimum=1, default=10)
