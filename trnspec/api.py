@@ -257,7 +257,7 @@ def search(
         UsageError: As for :func:`evaluate`, or a worker failed.
         RefusalError: Nothing fits or meets the condition; the error has the nearest searches that have an answer.
     """
-    from trnspec.evaluation.sweeps.distribution import Distribution, distributed
+    from trnspec.evaluation.progress import Distribution, distributed
 
     if parts < 1:
         raise UsageError(f"parts: a number of at least 1 is expected, not {parts}")
@@ -357,7 +357,7 @@ def sweep(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Sweep:
         UsageError: As for :func:`evaluate`, or a list is empty, or a range or a figure is invalid.
     """
     from trnspec.evaluation.runner import resolved
-    from trnspec.evaluation.sweeps.figure_axes import figure_axes, with_figures
+    from trnspec.evaluation.sweeps.axes import figure_axes, with_figures
     from trnspec.evaluation.sweeps.sweep import Sweep, combinations, values_of
 
     used, figures = _loaded(catalog), inputs.pop("vary", {})

@@ -104,8 +104,8 @@ plugin = Plugin(
             "training",
             "Time of a training step with its breakdown, MFU and memory.",
             "trnspec.evaluators.training:run",
-            trace="trnspec.evaluators.traces.timeline:trace",
-            execution="trnspec.evaluators.traces.execution:execution",
+            trace="trnspec.evaluators.traces:trace",
+            execution="trnspec.evaluators.traces:execution",
         ),
         Evaluator(
             "search",

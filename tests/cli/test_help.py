@@ -14,8 +14,7 @@ from tests.support.programs import DATA, ROOT, Here
 from trnspec.builtin import plugin as builtin
 from trnspec.cli.eval import evaluator_command
 from trnspec.cli.help import GroupedCommand, GroupedOption, folded
-from trnspec.evaluation.result import Suggestion
-from trnspec.evaluation.suggestion import command
+from trnspec.evaluation.result import Suggestion, command
 
 
 def help_of(tool: click.Command, **more: object) -> str:

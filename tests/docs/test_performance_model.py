@@ -13,7 +13,7 @@ import pytest
 import trnspec
 from tests.support.programs import ROOT
 from trnspec.model.calibration import Calibration
-from trnspec.perf.lowering.efficiency import Efficiency
+from trnspec.perf.lowering.system import Efficiency
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.flops import CONVENTIONS
 from trnspec.perf.work.layout import SCHEDULES

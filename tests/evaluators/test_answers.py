@@ -25,7 +25,7 @@ from tests.support.stored import answered, line, same, sums, write
 from tests.support.stored import read as stored
 from trnspec.api import evaluate, load, trace
 from trnspec.catalog.catalog import Catalog
-from trnspec.evaluators.traces.execution import execution
+from trnspec.evaluators.traces import execution
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.loading.files import shipped
 from trnspec.output.chakra import parsed

@@ -20,7 +20,7 @@ from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measured.serving import Runs, ServingCase, serving_cases
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
-from trnspec.perf.lowering.efficiency import Efficiency
+from trnspec.perf.lowering.system import Efficiency
 from trnspec.perf.serving.forward_pass import Serving
 from trnspec.plugins.api import Evaluator
 

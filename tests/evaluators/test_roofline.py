@@ -7,7 +7,7 @@ import pytest
 from tests.support.rules import document, graph, source
 from trnspec.api import evaluate
 from trnspec.catalog.catalog import Catalog
-from trnspec.evaluators.data_types import element_bytes
+from trnspec.perf.roofline import element_bytes
 
 CHIP = """\
 spec:

@@ -13,8 +13,8 @@ from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model
 from trnspec.perf.calibration.fits.solver import stacked as stack
-from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.training.costs import attention_scores, layer_seconds_per_token
 from trnspec.perf.work.flops import layer_flops, layer_traffic, span
 from trnspec.perf.work.layout import Layout

@@ -9,8 +9,8 @@ from tests.perf.oracles.pipelines import one_forward_one_backward, span
 from tests.support.engine import estimator, gpt, system
 from trnspec.errors import RefusalError
 from trnspec.perf.lowering.calibrated import Calibrated
-from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import Efficiency
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.work.layout import Layout

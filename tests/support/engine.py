@@ -18,9 +18,8 @@ from trnspec.graph.graph import Graph
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.lowering.calibrated import Calibrated
-from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import Level, System
+from trnspec.perf.lowering.system import IDEAL, Efficiency, Level, System
 from trnspec.perf.serving.load import Replica
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.work.flops import Parts, attention_flops, head_flops

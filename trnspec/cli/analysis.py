@@ -134,7 +134,7 @@ class Analysis:
         if not texts:
             return {}
         from trnspec.evaluation.assumptions import as_mapping
-        from trnspec.evaluation.sweeps.figure_axes import figure_axes, from_options
+        from trnspec.evaluation.sweeps.axes import figure_axes, from_options
 
         return figure_axes(catalog.graph, from_options(texts), as_mapping(self.assume))
 
@@ -160,7 +160,7 @@ class Analysis:
     ) -> Evaluation:
         """Runs an evaluator for one combination of a sweep, and the requested analysis."""
         from trnspec.evaluation.runner import execution, run, timeline
-        from trnspec.evaluation.sweeps.figure_axes import with_figures
+        from trnspec.evaluation.sweeps.axes import with_figures
 
         inputs = with_figures({**given, **self.inputs}, combination)
         if self.target is not None:

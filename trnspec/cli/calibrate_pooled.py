@@ -79,7 +79,7 @@ def _fit_kernels(catalog: Catalog, rows: list[Record], options: dict[str, Any]) 
     from trnspec.perf.calibration.fits.serving import PooledErrors
     from trnspec.perf.calibration.measured.kernels import KernelCase, kernel_cases
     from trnspec.perf.calibration.measured.tables import Skipped
-    from trnspec.perf.lowering.efficiency import IDEAL
+    from trnspec.perf.lowering.system import IDEAL
 
     read = [c for kind in KERNELS for c in kernel_cases(catalog.graph, rows, kind)]
     cases = [c for c in read if isinstance(c, KernelCase)]

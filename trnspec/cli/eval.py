@@ -22,10 +22,9 @@ from trnspec.cli.render import emit, format_option, show, table_options, width
 from trnspec.cli.suggest import renamed
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
-from trnspec.evaluation.result import Evaluation, Suggestion
-from trnspec.evaluation.suggestion import COMMANDS, plain
-from trnspec.evaluation.suggestion import command as suggested
-from trnspec.evaluation.sweeps.ranges import expanded
+from trnspec.evaluation.result import COMMANDS, Evaluation, Suggestion, plain
+from trnspec.evaluation.result import command as suggested
+from trnspec.evaluation.sweeps.axes import expanded
 from trnspec.plugins.api import Evaluator
 from trnspec.text_table import Column, csv, table
 

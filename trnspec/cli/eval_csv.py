@@ -10,7 +10,7 @@ from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import bound, inputs
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.result import Table as Rows
-from trnspec.evaluation.sweeps.figure_axes import FigureValue
+from trnspec.evaluation.sweeps.axes import FigureValue
 from trnspec.evaluation.sweeps.page import SHORT
 from trnspec.evidence import rank_class
 from trnspec.output.reporters.evaluation import cells, record

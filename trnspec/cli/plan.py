@@ -6,7 +6,7 @@ import click
 
 from trnspec.cli.eval import evaluator_command
 from trnspec.cli.suggest import Group
-from trnspec.evaluation.suggestion import COMMANDS
+from trnspec.evaluation.result import COMMANDS
 
 PLANS = {words[1]: evaluator for evaluator, words in COMMANDS.items() if words[0] == "plan"}
 """The evaluator of each plan."""

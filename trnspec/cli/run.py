@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.evaluation.scenarios.comparison import Difference, Outcome
-    from trnspec.evaluation.scenarios.resolution import ResolvedScenario
+    from trnspec.evaluation.scenarios import Difference, Outcome, ResolvedScenario
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.scenarios import Scenarios
@@ -80,7 +79,7 @@ def command(  # one parameter for each option
     possibly a base scenario from which it inherits. An input that is left out has its default. Exit status 1: no
     scenario has an answer. Exit status 2: wrong usage, or an invalid file.
     """
-    from trnspec.evaluation.scenarios.comparison import rows
+    from trnspec.evaluation.scenarios import rows
     from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_page
 
     if diff and only:
@@ -149,8 +148,7 @@ def _outcome(node: Node[Scenarios], name: str, catalog: Catalog) -> Outcome:
 
     from trnspec.api import evaluator
     from trnspec.evaluation.runner import run
-    from trnspec.evaluation.scenarios.comparison import Outcome
-    from trnspec.evaluation.scenarios.resolution import resolve
+    from trnspec.evaluation.scenarios import Outcome, resolve
 
     scenario: ResolvedScenario = resolve(node.spec, name)
     try:
@@ -224,7 +222,7 @@ def _flat(outcomes: Sequence[Outcome]) -> Table:
 def _diff(
     node: Node[Scenarios], outcomes: Sequence[Outcome], graph: Graph, format_: str, chosen: Mapping[str, str]
 ) -> None:
-    from trnspec.evaluation.scenarios.comparison import changed_answers, changed_inputs, difference_table
+    from trnspec.evaluation.scenarios import changed_answers, changed_inputs, difference_table
 
     one, other = outcomes
     names = (one.scenario.name, other.scenario.name)

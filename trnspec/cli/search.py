@@ -84,7 +84,7 @@ def _around(request: EvalRequest, options: Mapping[str, Any], proceed: Callable[
     if options["part"] is not None or options["results"] is not None:
         _write_part(request, options)
         return
-    from trnspec.evaluation.sweeps.distribution import Distribution, distributed
+    from trnspec.evaluation.progress import Distribution, distributed
 
     with _executor(options["workers"], options["dask"]) as (executor, parts):
         how = Distribution(executor, parts, interruptible=True)
@@ -103,7 +103,7 @@ def _executor(workers: int | None, dask: str | None) -> Iterator[tuple[Executor 
     if workers is not None and dask is not None:
         raise UsageError("--workers and --dask exclude each other")
     if dask is not None:
-        from trnspec.evaluators.searching.dask import executor
+        from trnspec.evaluators.searching.reduction import executor
 
         with executor(dask) as (pool, count):
             yield pool, max(_LEAST_PARTS, _PARTS_PER_WORKER * count)
@@ -135,8 +135,7 @@ def _ignore_interrupts() -> None:
 def _write_part(request: EvalRequest, options: Mapping[str, Any]) -> None:
     """Evaluates a part and writes its result, unless it is there."""
     from trnspec.cli.progress import bar
-    from trnspec.evaluation.progress import reported
-    from trnspec.evaluation.sweeps.distribution import Distribution, distributed
+    from trnspec.evaluation.progress import Distribution, distributed, reported
     from trnspec.evaluators.searching.files import load, name_of, save
     from trnspec.evaluators.searching.reduction import reduced
 
@@ -312,7 +311,7 @@ def _print(
     from trnspec.cli.eval_csv import table_of
     from trnspec.evaluation.assumptions import evaluate as under_assumptions
     from trnspec.evaluation.page import markdown_page, page
-    from trnspec.evaluation.suggestion import command as suggested
+    from trnspec.evaluation.result import command as suggested
     from trnspec.output.reporters.evaluation import refusal, sentence
     from trnspec.text_table import csv
 

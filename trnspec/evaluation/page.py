@@ -14,7 +14,7 @@ from attrs import evolve
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.measures import columns, common, edge, mark, measure, outward, predicted, printed
-from trnspec.evaluation.suggestion import command
+from trnspec.evaluation.result import command
 from trnspec.evaluation.summary import (
     BAR,
     COMMAND,

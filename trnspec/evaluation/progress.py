@@ -1,10 +1,17 @@
-"""Progress of an evaluation that takes long: the evaluator reports, and the caller chooses what is shown."""
+"""Evaluations that take long: their progress, which the caller chooses to show, and where their parts are evaluated."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from attrs import define
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Report = Callable[[int, int], None]
 """Called with the work done and the work in all, in any unit."""
@@ -26,3 +33,38 @@ def reported(to: Report) -> Iterator[None]:
         yield
     finally:
         _REPORT.reset(token)
+
+
+@define
+class Distribution:
+    """How a search is evaluated.
+
+    Attributes:
+        executor: Evaluates the parts; ``None`` for this process.
+        parts: Number of parts for an executor.
+        interruptible: Whether ``KeyboardInterrupt`` ends the search with what was found.
+        interrupted: Whether it has.
+    """
+
+    executor: Executor | None = None
+    parts: int = 64
+    interruptible: bool = False
+    interrupted: bool = False
+
+
+_DISTRIBUTION: ContextVar[Distribution | None] = ContextVar("distribution", default=None)
+
+
+@contextmanager
+def distributed(how: Distribution) -> Iterator[None]:
+    """Evaluates in this context in some way."""
+    token = _DISTRIBUTION.set(how)
+    try:
+        yield
+    finally:
+        _DISTRIBUTION.reset(token)
+
+
+def current() -> Distribution:
+    """How to evaluate here; in this process unless :func:`distributed` says otherwise."""
+    return _DISTRIBUTION.get() or Distribution()

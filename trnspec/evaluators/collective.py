@@ -18,9 +18,8 @@ from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.collectives import closed_forms, library
 from trnspec.perf.collectives.bounds import Bound, bound
-from trnspec.perf.collectives.groups import Group
+from trnspec.perf.collectives.groups import Group, Rates, fabric_level
 from trnspec.perf.collectives.library import Launch, Timed
-from trnspec.perf.collectives.link_rates import Rates, fabric_level
 from trnspec.perf.collectives.timing import (
     ALIASES,
     NEURON_NAMES,
@@ -34,10 +33,10 @@ from trnspec.perf.collectives.timing import (
 )
 from trnspec.perf.experts import byte_time, exchange
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, with_nearest
-from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import collective_time, machine
 from trnspec.perf.lowering.machine import group as by_level
+from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.lowering.system import System as Hardware
 from trnspec.quantities import quantity
 from trnspec.quantities.units import Dimension

@@ -12,8 +12,8 @@ from trnspec.evaluation.result import Assumption
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.collectives.library import timed
 from trnspec.perf.lowering.calibrated import calibrated, serving_of
-from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import collective_time, group, machine
+from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.training.step import UNUSED
 
 if TYPE_CHECKING:

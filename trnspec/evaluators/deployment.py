@@ -21,7 +21,6 @@ from trnspec.evaluation.questions import (
     like,
 )
 from trnspec.evaluation.result import Assumption
-from trnspec.evaluators.data_types import ELEMENT_BYTES, element_bytes
 from trnspec.evaluators.software import ServingSoftware, narrowed, resolve_serving, resolve_training
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
@@ -34,6 +33,7 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
+from trnspec.perf.roofline import ELEMENT_BYTES, element_bytes
 from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.memory import capacity, held, invalid_layouts
 from trnspec.perf.serving.request import Speculation

@@ -13,7 +13,6 @@ from attrs import evolve, field, fields, frozen
 
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluators.data_types import ELEMENT_BYTES
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, check, default_degrees, memory, prepare
 from trnspec.evaluators.inference import case_numbers
 from trnspec.graph.graph import Graph
@@ -24,6 +23,7 @@ from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.system import System
 from trnspec.perf.ops import Number, floor, larger, where
+from trnspec.perf.roofline import ELEMENT_BYTES
 from trnspec.perf.serving.memory import invalid_layouts
 from trnspec.perf.serving.static_graphs import powers_of_two
 from trnspec.perf.sweep.blocks import axes_of, blocks, combination

@@ -24,7 +24,6 @@ from trnspec.evaluation.questions import (
     like,
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
-from trnspec.evaluators.data_types import element_bytes
 from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Change, Demand, nearest, neighbors
 from trnspec.evaluators.software import resolve_training, runtime_of, training_assumptions
 from trnspec.evaluators.training import expert_assumptions
@@ -32,6 +31,7 @@ from trnspec.model.transformers.counting import dimensions, parameters
 from trnspec.perf.frameworks import SETTINGS
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
+from trnspec.perf.roofline import element_bytes
 from trnspec.perf.work.layout import OPTIMIZERS, Layout, splits_sequence
 from trnspec.perf.work.memory import Memory
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from trnspec.errors import RefusalError
 from trnspec.perf.ops import Number, larger, smaller
 from trnspec.perf.work.flops import head_flops, head_traffic, layer_flops, layer_traffic, span
 from trnspec.perf.work.reach import reaches
@@ -26,9 +27,11 @@ ELEMENT_BYTES = {
     "cfp8": 1.0,
     "fp8": 1.0,
     "int8": 1.0,
-    # 32 elements share a scale of 8 bits (OCP Microscaling Formats 1.0).
+    # 32 elements share a scale of 8 bits (OCP Microscaling Formats 1.0, section 5).
     "mxfp8": 1.0 + 1.0 / 32.0,
     "mxfp4": 0.5 + 1.0 / 32.0,
+    "int4": 0.5,
+    "fp4": 0.5,
 }
 """Bytes per element in device memory, by data type."""
 
@@ -129,3 +132,20 @@ def pieces(  # each is an input of the evaluator
         head_flops(d, logits),
         head_traffic(d, logits, weight_bytes=element_bytes, activation_bytes=element_bytes),
     )
+
+
+def element_bytes(dtype: str, place: str) -> float:
+    """Bytes per element of a data type.
+
+    Args:
+        dtype: The data type: ``bf16``.
+        place: The input that names it.
+
+    Raises:
+        RefusalError: ``unknown-type``: its size is unknown.
+    """
+    if dtype not in ELEMENT_BYTES:
+        raise RefusalError(
+            "unknown-type", f"{place} is {dtype}, a type of unknown size", place=place, hint=", ".join(ELEMENT_BYTES)
+        )
+    return ELEMENT_BYTES[dtype]

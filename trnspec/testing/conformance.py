@@ -19,9 +19,8 @@ from trnspec.builtin import plugin as builtin
 from trnspec.catalog.versions.changes import attempt
 from trnspec.errors import RefusalError, TrnspecError
 from trnspec.evaluation.inputs import bound, call, inputs
-from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.result import COMMANDS, Evaluation
 from trnspec.evaluation.runner import run, unsound
-from trnspec.evaluation.suggestion import COMMANDS
 from trnspec.plugins.api import Registry
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from trnspec.perf.calibration.document import achieved, document
 from trnspec.perf.calibration.fits.training import COVERAGE, TYPICAL, Fitted
 from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.lowering.calibrated import calibrated
-from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
+from trnspec.perf.lowering.system import IDEAL, Efficiency
 from trnspec.quantities.quantity import parse
 
 HELD = np.array([0.1234567, -0.0371234, 0.0, 0.02, -0.5])

@@ -13,9 +13,8 @@ from tests.perf.collectives.made_systems import on
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.grid_routes import ring
-from trnspec.perf.collectives.groups import Group
+from trnspec.perf.collectives.groups import Group, Rates
 from trnspec.perf.collectives.groups import group as group_of
-from trnspec.perf.collectives.link_rates import Rates
 from trnspec.perf.collectives.routes import Routes
 from trnspec.perf.collectives.timing import explicit_group, group, plans, time_plan, timings
 from trnspec.topology import grid

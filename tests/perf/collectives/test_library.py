@@ -8,9 +8,9 @@ import pytest
 from tests.support.engine import everything
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of, timed
-from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import collective_time, group, machine
+from trnspec.perf.lowering.system import IDEAL
 
 MIB = 2.0**20
 KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send")

@@ -11,7 +11,7 @@ from tests.perf.collectives.made_systems import on, system
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import _network
 from trnspec.perf.collectives.bounds import bound
-from trnspec.perf.collectives.link_rates import NETWORK, Rates, fabric_level
+from trnspec.perf.collectives.groups import NETWORK, Rates, fabric_level
 from trnspec.perf.collectives.timing import explicit_group, fastest, group, plans, timings
 from trnspec.perf.lowering.system import UNKNOWN
 from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus

@@ -16,7 +16,6 @@ from tests.support.engine import FITTED, INF, SYSTEMS, everything
 from tests.support.engine import system as made
 from trnspec.errors import RefusalError
 from trnspec.perf.calibration.fits.solver import stacked
-from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import (
     SLOTS,
@@ -29,6 +28,7 @@ from trnspec.perf.lowering.machine import (
     machine,
     towards,
 )
+from trnspec.perf.lowering.system import IDEAL, Efficiency
 
 NESTED = made(
     (("chip", 4.0, 3e11, 1e-6), ("server", 64.0, 9e10, 2e-6), ("ultraserver", 256.0, 3e10, 4e-6),

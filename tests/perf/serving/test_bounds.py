@@ -8,8 +8,8 @@ from tests.support.engine import everything
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
 from trnspec.perf.calibration.measured.tables import records
-from trnspec.perf.lowering.efficiency import IDEAL as RATES
 from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import IDEAL as RATES
 from trnspec.perf.serving.decode import decode_time
 from trnspec.perf.serving.forward_pass import IDEAL
 from trnspec.perf.serving.prefill import prefill

@@ -7,8 +7,8 @@ from attrs import evolve
 
 from tests.support.engine import LLAMA_3_8B, MIXTRAL, MODELS, system
 from trnspec.perf.experts import SENT
-from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.serving.forward_pass import Deployment, Load, Serving, run_forward
 from trnspec.perf.work.transformer import transformer
 

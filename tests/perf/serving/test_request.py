@@ -11,9 +11,9 @@ from attrs import evolve
 from trnspec.api import load
 from trnspec.model.transformers.counting import dimensions, parameters
 from trnspec.model.transformers.model import Model
-from trnspec.perf.lowering.efficiency import IDEAL as RATES
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import IDEAL as RATES
 from trnspec.perf.serving.decode import accepted, decode, decode_time, mean_context
 from trnspec.perf.serving.forward_pass import (
     IDEAL,

@@ -10,10 +10,10 @@ from attrs import evolve
 
 from tests.support.engine import shipped
 from trnspec.model.transformers.counting import dimensions
-from trnspec.perf.lowering.efficiency import IDEAL as RATES
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import IDEAL as RATES
 from trnspec.perf.serving.decode import decode, decode_time, mean_context
 from trnspec.perf.serving.forward_pass import IDEAL, Context, Deployment, Serving, context_at
 from trnspec.perf.serving.prefill import prefill

@@ -16,8 +16,8 @@ from tests.support.programs import ROOT
 from trnspec.errors import RefusalError, UsageError
 from trnspec.perf.calibration.measured.training import Case, training_cases
 from trnspec.perf.experts import LEAST_DISPATCH
-from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.sweep.batch import rows, sweep
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.step import PARTS, Step, step

@@ -11,8 +11,7 @@ from attrs import evolve
 
 from tests.perf.oracles.pipelines import gpipe, one_forward_one_backward, span, v_shaped, zero_bubble
 from tests.support.engine import SYSTEMS, estimator
-from trnspec.perf.lowering.efficiency import IDEAL
-from trnspec.perf.lowering.system import Level, System
+from trnspec.perf.lowering.system import IDEAL, Level, System
 from trnspec.perf.training.step import Stage, bubble
 from trnspec.perf.work.layout import OPTIMIZERS, SCHEDULES, V_SHAPED, Layout
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.perf.oracles.pipelines import gpipe, one_forward_one_backward, span, v_shaped, zero_bubble
 from tests.support.engine import llama, shipped
-from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.training.costs import costs
 from trnspec.perf.training.estimator import prepare
 from trnspec.perf.training.pass_order import FUSED

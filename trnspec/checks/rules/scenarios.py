@@ -63,7 +63,7 @@ def invalid_scenario(node: Node[Scenarios], graph: Graph) -> Iterator[Finding]:
     Source:
         The inputs of the installed evaluators: `trnspec eval NAME --help`.
     """
-    from trnspec.evaluation.scenarios.resolution import faults
+    from trnspec.evaluation.scenarios import faults
     from trnspec.plugins.discovery import installed
 
     for fault in faults(node.spec, installed().registry.evaluators, graph):

@@ -9,7 +9,7 @@ from attrs import evolve
 from trnspec.evaluation.measures import bound, common, edge, mark, measure, predicted
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.summary import is_number, label
-from trnspec.evaluation.sweeps.figure_axes import FigureValue
+from trnspec.evaluation.sweeps.axes import FigureValue
 from trnspec.evidence import mixed, rank_class
 from trnspec.text_table import Block, Column, Number, Table, escape, html, in_html, markdown, table, wrapped
 

@@ -13,8 +13,7 @@ from attrs import field, frozen
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.result import Evaluation, Value
-from trnspec.evaluation.sweeps.figure_axes import FigureValue
-from trnspec.evaluation.sweeps.ranges import expanded
+from trnspec.evaluation.sweeps.axes import FigureValue, expanded
 from trnspec.short_repr import abbreviated
 
 if TYPE_CHECKING:

@@ -1,18 +1,42 @@
-"""The measures of a search: what constraints compare, and what objectives and Pareto fronts make small or large."""
+"""The measures of a search, for objectives and Pareto fronts, and its constraints: ``memory < 80 GiB and tpot < 30 ms``.
+
+Conditions are evaluated in three-valued logic: a comparison with an unknown measure is neither true nor false.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import operator
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import field, frozen
 
+from trnspec.catalog.query.parser import parse_condition
+from trnspec.catalog.query.tree import (
+    And,
+    Comparison,
+    Condition,
+    Flag,
+    Known,
+    Measure,
+    Not,
+    Number,
+    PathTerm,
+    QueryError,
+    Quotient,
+)
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
+from trnspec.evaluators.searching.question import Mode
+from trnspec.perf.ops import both, either
 from trnspec.perf.sweep.reductions import Goal
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from trnspec.evaluators.searching.question import Mode
+    from collections.abc import Callable
+
+    from trnspec.catalog.query.tree import Operand, Word
+    from trnspec.quantities.units import UnitTable
 
 
 @frozen
@@ -127,3 +151,153 @@ def goal(name: str, mode: Mode, place: str) -> Goal:
         goals = ", ".join(n for n, kind in MEASURES[mode].items() if kind.sign)
         raise UsageError(f"{place}: {name} is not a goal; expected one of {goals}")
     return Goal(meant, sign)
+
+
+Masks = tuple[Any, Any]
+"""Where a condition is true, and where it is false: arrays, or one value for all."""
+
+_EQUAL, _LESS, _MORE = (operator.eq, operator.ne), (operator.lt, operator.ge), (operator.gt, operator.le)
+_OPERATORS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
+    "=": _EQUAL, "!=": _EQUAL[::-1], "<": _LESS, ">=": _LESS[::-1], ">": _MORE, "<=": _MORE[::-1],
+}  # fmt: skip
+"""For each operator what is true, and what is false."""
+
+
+def condition(text: str, mode: Mode, units: UnitTable) -> Where:
+    """The condition of a text.
+
+    Raises:
+        QueryError: It is not a condition on measures of the mode; the message marks the position.
+        UsageError: It is too long.
+    """
+    found = Where(text, mode, parse_condition(text, units))
+    found.masks(found.tree, lambda _: None)
+    return found
+
+
+@frozen
+class Where:
+    """A condition on the configurations of a search.
+
+    Attributes:
+        text: The text.
+        mode: Training or inference.
+        tree: Its syntax tree.
+    """
+
+    text: str
+    mode: Mode
+    tree: Condition = field(eq=False, repr=False)
+
+    def holds(self, measure: Callable[[str], Any]) -> Any:
+        """Where it is true.
+
+        Args:
+            measure: The values of a measure by its name: an array, one value for all, or ``None`` if it is unknown.
+        """
+        return self.masks(self.tree, measure)[0]
+
+    def names(self) -> tuple[str, ...]:
+        """The measures it reads."""
+        read: dict[str, None] = {}
+        self.masks(self.tree, read.setdefault)
+        return tuple(read)
+
+    def masks(self, tree: Condition, measure: Callable[[str], Any]) -> Masks:
+        """Where a part of it is true and false; see :meth:`holds`.
+
+        Raises:
+            QueryError: It is not a condition on measures of the mode.
+        """
+        if isinstance(tree, Comparison):
+            return self._comparison(tree, measure)
+        if isinstance(tree, Flag):
+            name, kind = self._named(tree.path)
+            if not kind.flag:
+                raise self._refuse(f"{tree.path} is not true or false", tree.path, "compare it, such as with <")
+            return _masks("=", measure(name), 1)
+        if isinstance(tree, Known):
+            known = (measure(self._named(tree.path)[0]) is None) == tree.unknown
+            return known, not known
+        if isinstance(tree, Not):
+            true, false = self.masks(tree.inner, measure)
+            return false, true
+        true, false = zip(*(self.masks(part, measure) for part in tree.parts), strict=True)
+        every, some = (both, either) if isinstance(tree, And) else (either, both)
+        return reduce(every, true), reduce(some, false)
+
+    def _refuse(self, message: str, at: PathTerm | Quotient | Measure | Number | Word, hint: str = "") -> QueryError:
+        return QueryError(message, self.text, at.span, hint)
+
+    def _named(self, path: PathTerm) -> tuple[str, Kind]:
+        try:
+            name = resolved(path.text, self.mode)
+        except UsageError as error:
+            message, _, hint = str(error).partition("; ")
+            raise self._refuse(message, path, hint) from None
+        return name, MEASURES[self.mode][name]
+
+    def _comparison(self, tree: Comparison, measure: Callable[[str], Any]) -> Masks:
+        sides = (tree.left, tree.right)
+        kinds = [self._kind(side) for side in sides]
+        if kinds[0] is None and kinds[1] is None:
+            raise self._refuse(
+                "a measure is compared with a value", tree.left, f"known: {', '.join(MEASURES[self.mode])}"
+            )
+        if tree.operator == "~":
+            raise self._refuse("~ compares printed figures; a search has computed ones", tree.right, "use < and >")
+        left, right = (self._value(side, kinds[1 - at], measure) for at, side in enumerate(sides))
+        if kinds[0] is not None and kinds[1] is not None and kinds[0].unit != kinds[1].unit:
+            raise self._refuse(f"{tree.left} and {tree.right} have different units", tree.right)
+        if any(k is not None and (k.text or k.flag) for k in kinds) and tree.operator not in ("=", "!="):
+            raise self._refuse("texts are equal or not", tree.right, "use = or !=")
+        return _masks(tree.operator, left, right)
+
+    def _kind(self, side: Operand) -> Kind | None:
+        """The kind of the measure on a side; ``None`` for a value."""
+        if isinstance(side, PathTerm):
+            return self._named(side)[1]
+        if isinstance(side, Quotient):
+            top, bottom = self._named(side.top)[1], self._named(side.bottom)[1]
+            if top.text or top.flag or bottom.text or bottom.flag:
+                raise self._refuse("only numbers can be divided", side)
+            if bottom.unit and bottom.unit != top.unit:
+                raise self._refuse("only by a count or a measure of the same unit can be divided", side)
+            return Kind() if bottom.unit else top
+        return None
+
+    def _value(self, side: Operand, other: Kind | None, measure: Callable[[str], Any]) -> Any:
+        """The values of one side, where the other is of some kind; ``None`` where they are unknown."""
+        if isinstance(side, PathTerm):
+            return measure(self._named(side)[0])
+        if isinstance(side, Quotient):
+            top, bottom = (measure(self._named(path)[0]) for path in (side.top, side.bottom))
+            return None if top is None or bottom is None else top / bottom
+        assert other is not None
+        if isinstance(side, Number):
+            if other.dimension is not None and other.dimension is not Dimension.RATIO:
+                raise self._refuse(
+                    "a number alone has no unit",
+                    side,
+                    f"such as {side} {'s' if other.unit == 's' else other.dimension.usual}",
+                )
+            if other.text or other.flag:
+                raise self._refuse("it is compared with a number", side, 'write a text in quotes, "..."')
+            return float(side.value)
+        if isinstance(side, Measure):
+            if other.dimension is None or side.quantity.dimension is not other.dimension:
+                what = "a number without a unit" if other.dimension is None else f"{other.dimension.word}"
+                raise self._refuse(f"{what} is expected, not {side}", side)
+            value = float(side.quantity.value)
+            # Ratios are shares in queries, and percent in evaluations.
+            return 100.0 * value if other.dimension is Dimension.RATIO else value
+        if not other.text:
+            raise self._refuse("a text is expected nowhere here", side)
+        return side.text
+
+
+def _masks(compared: str, left: Any, right: Any) -> Masks:
+    if left is None or right is None:
+        return False, False
+    true, false = _OPERATORS[compared]
+    return true(left, right), false(left, right)

@@ -6,19 +6,23 @@ import hashlib
 import itertools
 import pickle
 from concurrent.futures import Executor, as_completed
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.progress import report
-from trnspec.evaluation.sweeps.distribution import current
+from trnspec.evaluation.progress import current, report
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Executor
+
     from trnspec.evaluators.searching.space import Search
     from trnspec.perf.sweep.reductions import Selected
 
 
 def reduced(search: Search, first: int = 0, last: int | None = None) -> Selected:
-    """What is kept of a range of a search, evaluated as :func:`trnspec.evaluation.sweeps.distribution.distributed` says; by default of all of it.
+    """What is kept of a range of a search, evaluated as :func:`trnspec.evaluation.progress.distributed` says; by default of all of it.
 
     Raises:
         UsageError: The executor lost its workers.
@@ -84,3 +88,28 @@ def _unpacked(key: str, packed: bytes) -> Search:
         _UNPACKED.clear()
         _UNPACKED[key] = pickle.loads(packed)  # noqa: S301  # from the process that submits the part
     return _UNPACKED[key]
+
+
+RETRIES = 10
+"""Times that a part is evaluated again if its worker is lost."""
+TIMEOUT = "30s"
+"""For the connection to the scheduler."""
+
+
+@contextmanager
+def executor(address: str) -> Iterator[tuple[Executor, int]]:
+    """An executor of the workers of a scheduler, and their number.
+
+    Raises:
+        UsageError: Dask is not installed, or there is no scheduler at the address.
+    """
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError as error:
+        raise UsageError(f"distributed is not installed ({error}); pip install 'trnspec[dask]'") from error
+    try:
+        client = distributed.Client(address, timeout=TIMEOUT)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise UsageError(f"there is no Dask scheduler at {address}: {error}") from error
+    with client:
+        yield client.get_executor(retries=RETRIES), max(1, len(client.scheduler_info()["workers"]))

@@ -12,11 +12,10 @@ import attrs
 from attrs import field, frozen
 
 from trnspec._version import __version__
-from trnspec.evaluators.searching.measures import MEASURES, goal
+from trnspec.evaluators.searching.measures import MEASURES, condition, goal
 from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.searching.serving import serving_pieces
 from trnspec.evaluators.searching.training import training_pieces
-from trnspec.evaluators.searching.where import condition
 from trnspec.perf.sweep.pieces import TIMED, TrainingPiece
 from trnspec.perf.sweep.reductions import BOUND, Limit, Selected, Selection
 

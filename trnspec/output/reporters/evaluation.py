@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.evaluation.suggestion import hint
+from trnspec.evaluation.result import hint
 
 if TYPE_CHECKING:
     from trnspec.errors import RefusalError

@@ -21,7 +21,7 @@ from trnspec.perf.calibration.measured.training import Case
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from trnspec.perf.lowering.efficiency import Efficiency
+    from trnspec.perf.lowering.system import Efficiency
 
 AnyCase = Case | InferenceCase
 

@@ -24,8 +24,7 @@ from attrs import evolve, frozen
 from trnspec.errors import RefusalError
 from trnspec.perf import ops
 from trnspec.perf.collectives import closed_forms
-from trnspec.perf.collectives.groups import routes_of
-from trnspec.perf.collectives.link_rates import NETWORK, Rates, fabric_level, level_named
+from trnspec.perf.collectives.groups import NETWORK, Rates, fabric_level, level_named, routes_of
 from trnspec.perf.collectives.routes import Routes
 from trnspec.perf.collectives.schedules import (
     SCATTERS,

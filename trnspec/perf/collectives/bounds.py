@@ -23,8 +23,7 @@ from attrs import frozen
 
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.closed_forms import Kind
-from trnspec.perf.collectives.groups import Group, routes_of
-from trnspec.perf.collectives.link_rates import NETWORK, Rates, fabric_level, level_named
+from trnspec.perf.collectives.groups import NETWORK, Group, Rates, fabric_level, level_named, routes_of
 from trnspec.perf.collectives.routes import INSIDE, Routes
 from trnspec.perf.lowering.system import System
 from trnspec.topology.shapes import GridShape

@@ -14,8 +14,7 @@ from attrs import frozen
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.algorithms import Phase, Plan, plans
-from trnspec.perf.collectives.groups import Group, explicit_group, group
-from trnspec.perf.collectives.link_rates import NETWORK, Rates
+from trnspec.perf.collectives.groups import NETWORK, Group, Rates, explicit_group, group
 from trnspec.perf.collectives.routes import INSIDE
 
 if TYPE_CHECKING:

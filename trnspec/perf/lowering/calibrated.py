@@ -18,7 +18,7 @@ from trnspec.model.chip import Chip
 from trnspec.perf.calibration.fit_range import EXPONENT, within
 from trnspec.perf.collectives.closed_forms import Kind as Collective
 from trnspec.perf.collectives.library import Library, Protocol
-from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
+from trnspec.perf.lowering.system import IDEAL, Efficiency
 from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
 from trnspec.perf.serving.forward_pass import Serving
 

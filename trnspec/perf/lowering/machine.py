@@ -14,8 +14,7 @@ from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from trnspec.perf.lowering.efficiency import Efficiency
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import Efficiency, System
     from trnspec.topology.shapes import Shape
 
 SLOTS = ("chip", "server", "ultraserver", "network")
@@ -74,7 +73,7 @@ class Machine:
         seconds_per_byte: Time of one byte to or from device memory [s].
         capacity: Device memory of a rank [B].
         levels: The levels of links, those of :data:`SLOTS`.
-        matmul_passes: See :class:`~trnspec.perf.lowering.efficiency.Efficiency`, as for all fields with its names.
+        matmul_passes: See :class:`~trnspec.perf.lowering.system.Efficiency`, as for all fields with its names.
     """
 
     ranks: Number

@@ -18,8 +18,8 @@ from trnspec.perf.calibration.fits.training import COVERAGE
 from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
 from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
-from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import IDEAL, Efficiency
 from trnspec.perf.serving.decode import decode_time
 from trnspec.perf.serving.forward_pass import Serving
 from trnspec.perf.serving.prefill import prefill

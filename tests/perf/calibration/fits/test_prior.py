@@ -18,7 +18,7 @@ from trnspec.perf.calibration.fits.training import TYPICAL, batch, fit, solved
 from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
 from trnspec.perf.calibration.measured.tables import records
-from trnspec.perf.lowering.efficiency import Efficiency
+from trnspec.perf.lowering.system import Efficiency
 
 NAMES = tuple(n for n in TYPICAL if n not in {"matmul_fp8", "matmul_fp4", "score_passes"})
 NOT_USED = {n: TYPICAL[n] for n in ("ultraserver", "exchange", "dispatch", "expert_overlap", "pipeline_overlap")}

@@ -24,8 +24,8 @@ from trnspec.perf.calibration.fits.training import (
     holdout_masks,
 )
 from trnspec.perf.lowering.calibrated import Calibrated
-from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import machine
+from trnspec.perf.lowering.system import IDEAL, Efficiency
 from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import step
 from trnspec.perf.work.transformer import transformer

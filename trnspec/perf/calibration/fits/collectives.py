@@ -24,7 +24,7 @@ from trnspec.perf.calibration.groups import GroupErrors, interval
 from trnspec.perf.calibration.measured.collectives import CollectiveCase
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of
-from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.system import IDEAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

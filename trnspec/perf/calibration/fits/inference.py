@@ -18,8 +18,8 @@ from trnspec.perf.calibration.fits.prior import TYPICAL as NO_PRIOR
 from trnspec.perf.calibration.fits.prior import Learned, Prior, is_share, posterior
 from trnspec.perf.calibration.fits.solver import fit_parameters, selected, stacked
 from trnspec.perf.calibration.fits.training import Fitted, Holdout, holdout_masks
-from trnspec.perf.lowering.efficiency import IDEAL, Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
+from trnspec.perf.lowering.system import IDEAL, Efficiency
 from trnspec.perf.serving.decode import decode_time
 from trnspec.perf.serving.forward_pass import Deployment, Serving
 from trnspec.perf.serving.prefill import prefill

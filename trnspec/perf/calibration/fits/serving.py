@@ -18,7 +18,7 @@ from trnspec.perf.calibration.fits.training import Fitted
 from trnspec.perf.calibration.groups import LEAST, interval, label
 from trnspec.perf.calibration.measured.serving import Runs, ServingCase
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
-from trnspec.perf.lowering.efficiency import Efficiency
+from trnspec.perf.lowering.system import Efficiency
 from trnspec.perf.serving.forward_pass import Serving
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from trnspec.perf.calibration.fits.limits import KERNELS, kernel, limits
 from trnspec.perf.calibration.fits.prior import TYPICAL as NO_PRIOR
 from trnspec.perf.calibration.fits.prior import Learned, Posterior, Prior, posterior, scale
 from trnspec.perf.calibration.fits.solver import bounded, combined, derivatives, minimize, selected, stacked, unbounded
-from trnspec.perf.lowering.efficiency import Efficiency
 from trnspec.perf.lowering.machine import Machine, machine
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import Efficiency, System
 from trnspec.perf.training.step import step
 from trnspec.perf.training.unequal import half_moved
 from trnspec.perf.work.layout import Layout

@@ -15,14 +15,12 @@ from trnspec.errors import UsageError
 from trnspec.perf.calibration.measured.tables import Record, Skipped, cases, cell, document_name, integer, number
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.closed_forms import Kind
-from trnspec.perf.collectives.groups import Group
+from trnspec.perf.collectives.groups import Group, Rates
 from trnspec.perf.collectives.library import Launch, Protocol
-from trnspec.perf.collectives.link_rates import Rates
 from trnspec.perf.collectives.timing import Plan, fastest, group, plans, time_plan
-from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import Machine, machine
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import IDEAL, System
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,9 +14,8 @@ from trnspec.loading.measured import UNSTATED
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.calibration.measured.tables import cases, cell, dtype_of, hardware, integer, model_of, number
 from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import IDEAL, System
 from trnspec.perf.roofline import ELEMENT_BYTES
 from trnspec.perf.serving.forward_pass import Deployment, Serving, context_at
 from trnspec.perf.serving.request import serve

@@ -14,8 +14,8 @@ from trnspec.perf.calibration.fits.solver import selected, stacked
 from trnspec.perf.calibration.measured.inference import InferenceCase
 from trnspec.perf.calibration.measured.tables import Skipped, cases, cell, dtype_of, hardware, integer, model_of, number
 from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import Machine, machine
+from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.serving.forward_pass import Deployment, Serving
 from trnspec.perf.serving.in_flight import InFlight, in_flight, most_running
 from trnspec.perf.training.step import UNUSED
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.calibration.measured.tables import Record
-    from trnspec.perf.lowering.efficiency import Efficiency
-    from trnspec.perf.lowering.system import System
+    from trnspec.perf.lowering.system import Efficiency, System
 
 WEIGHTS = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5 + 1.0 / 64.0, "nvfp4": 0.5 + 1.0 / 16.0}
 WEIGHTS |= {"mxfp4": 0.5 + 1.0 / 32.0, "fp4": 0.5 + 1.0 / 16.0, "mxfp8": 1.0 + 1.0 / 32.0}

@@ -22,9 +22,8 @@ from trnspec.perf.calibration.measured.tables import (
     number,
 )
 from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime, training_settings
-from trnspec.perf.lowering.efficiency import IDEAL
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import System
+from trnspec.perf.lowering.system import IDEAL, System
 from trnspec.perf.training.step import UNUSED, step
 from trnspec.perf.work.flops import model_flops_per_token
 from trnspec.perf.work.layout import Layout

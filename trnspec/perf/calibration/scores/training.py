@@ -13,7 +13,7 @@ from trnspec.perf.calibration.fits.training import batch, fit
 from trnspec.perf.calibration.measured.tables import Skipped, row_hashes
 from trnspec.perf.calibration.measured.training import Case, training_cases
 from trnspec.perf.calibration.scores.score import Scored
-from trnspec.perf.lowering.efficiency import IDEAL
+from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.training.estimator import extremes
 from trnspec.perf.work.memory import peak
 

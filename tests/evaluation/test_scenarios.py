@@ -6,7 +6,7 @@ import pytest
 
 import trnspec
 from trnspec.errors import UsageError
-from trnspec.evaluation.scenarios.resolution import faults, resolve
+from trnspec.evaluation.scenarios import faults, resolve
 from trnspec.model.scenarios import Scenario, Scenarios
 from trnspec.plugins.discovery import installed
 

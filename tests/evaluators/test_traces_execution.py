@@ -9,7 +9,7 @@ import pytest
 
 import trnspec
 from trnspec.errors import RefusalError
-from trnspec.evaluators.traces.execution import _traffic, execution, step_passes
+from trnspec.evaluators.traces import _traffic, execution, step_passes
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.output.chakra import parsed
 from trnspec.perf.lowering.lower import lower

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trnspec.perf.training import longest_path
+from trnspec.perf.training import execution as longest_path
 from trnspec.perf.training.execution import execution
 
 

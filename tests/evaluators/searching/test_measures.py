@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trnspec.catalog.query.tree import QueryError
 from trnspec.errors import UsageError
-from trnspec.evaluators.searching.where import condition
+from trnspec.evaluators.searching.measures import condition
 from trnspec.quantities.units import UNITS
 
 ROWS = {

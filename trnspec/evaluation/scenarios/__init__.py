@@ -1,1 +1,0 @@
-"""Scenarios: named evaluations of a document, and their comparison."""

@@ -1,1 +1,0 @@
-"""Traces of a training step: its timeline, and execution traces of its ranks."""
