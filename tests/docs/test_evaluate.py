@@ -66,7 +66,7 @@ def test_reference_runs(tmp_path, monkeypatch, capsys) -> None:
 
 
 REFUSING = (
-    *("evaluators/training", "evaluators/memory", "evaluators/fit", "evaluators/data_types"),
+    *("evaluators/training", "evaluators/memory", "evaluators/fit", "perf/roofline"),
     *(
         "evaluators/inference",
         "evaluators/deployment",

@@ -239,7 +239,7 @@ def _bottleneck(memory: Memory, stage: int, total: float, capacity: Capacity, ho
 def _advice(d: Dimensions, demand: Demand, capacity: Capacity, changes: tuple[Change, ...]) -> str:
     if changes:
         return f"smallest change that fits: {', '.join(changes[0].changes)}"
-    sizes = demand.layout
+    sizes = demand.layout.precision
     if demand.mode == "training":
         size, what = (
             float(sizes.weight_bytes + sizes.grad_bytes + sizes.state_bytes),

@@ -184,7 +184,7 @@ def _traffic(estimator: Estimator, layout: Layout) -> Traffic:
     tokens = layout.microbatch * layout.seq / layout.cp
     layers = tuple(sum(map(float, stage_layers(estimator.dims, layout, float(s)))) for s in range(layout.pp))
     hidden = tokens * float(model.hidden) * ACTIVATION_BYTES
-    size, output = float(layout.compute_bytes) / layout.tp, float(model.output) * (1.0 - float(model.tied))
+    size, output = float(layout.precision.compute_bytes) / layout.tp, float(model.output) * (1.0 - float(model.tied))
     return Traffic(
         groups=_groups(layout),
         layers=layers,
@@ -204,10 +204,10 @@ def _traffic(estimator: Estimator, layout: Layout) -> Traffic:
         / layout.tp,
         weights=(
             (float(model.whole) + float(model.small)) * size,
-            float(model.routed) * float(layout.compute_bytes) / (layout.ep * float(layout.expert_split)),
+            float(model.routed) * float(layout.precision.compute_bytes) / (layout.ep * float(layout.expert_split)),
         ),
         ends=(float(model.embedding) * size, (output if layout.pp == 1 else float(model.output)) * size),
-        gradient=float(layout.grad_bytes) / float(layout.compute_bytes),
+        gradient=float(layout.precision.grad_bytes) / float(layout.precision.compute_bytes),
         again=float(layout.recomputed_share),
         sequence=layout.sequence_parallel,
         zero=layout.zero,

@@ -111,7 +111,7 @@ def test_recomputing_more_keeps_less(d, layout, runtime):
 
 @given(MODELS, layouts(), RUNTIMES)
 def test_a_loss_that_is_not_fused_keeps_more_of_the_logits_and_of_nothing_else(d, layout, runtime):
-    last, size = 0.0 if layout.v_shape else layout.pp - 1.0, runtime.activation_bytes
+    last, size = 0.0 if layout.pipeline.v_shape else layout.pp - 1.0, runtime.activation_bytes
     fused, plain = (
         training_memory(d, evolve(layout, fused_loss=f), stage=last, runtime=runtime) for f in (True, False)
     )

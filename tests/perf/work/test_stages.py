@@ -27,10 +27,10 @@ def sizes(layers: int, chunks: int) -> list[int]:
 def stages(layers: int, split: Layout) -> list[list[range]]:
     """The layers of the chunks of each stage."""
     pp = int(split.pp)
-    count = 2 * pp if split.v_shape else pp * int(split.interleave)
+    count = 2 * pp if split.pipeline.v_shape else pp * int(split.interleave)
     starts = list(itertools.accumulate(sizes(layers, count), initial=0))
     chunks = [range(a, b) for a, b in itertools.pairwise(starts)]
-    return [[chunks[k], chunks[-1 - k]] if split.v_shape else chunks[k::pp] for k in range(pp)]
+    return [[chunks[k], chunks[-1 - k]] if split.pipeline.v_shape else chunks[k::pp] for k in range(pp)]
 
 
 SPLITS = st.builds(
@@ -49,8 +49,10 @@ def test_every_stage_has_the_layers_of_its_chunks(layers, dense, split):
         expected.append((sum(i < dense for i in mine), sum(i >= dense for i in mine)))
     assert expected == [stage_layers(d, split, float(k)) for k in range(int(split.pp))]
     each = [a + b for a, b in expected]
-    last = 0 if split.v_shape else -1
-    assert (max(each), each[last]) == extreme_layers(float(layers), split.pp, split.interleave, split.v_shape)[:2]
+    last = 0 if split.pipeline.v_shape else -1
+    assert (max(each), each[last]) == extreme_layers(float(layers), split.pp, split.interleave, split.pipeline.v_shape)[
+        :2
+    ]
 
 
 @pytest.mark.parametrize(

@@ -446,7 +446,7 @@ def usual_batch(tokens: float, seq: int, ranks: int) -> int:
 
 def checkpoint_bytes(estimator: Estimator, layout: Layout) -> float:
     """Size of a checkpoint of the whole model [B]: weights and optimizer states, as the optimizer stores them."""
-    return float(parameters(estimator.dims)) * float(layout.weight_bytes + layout.state_bytes)
+    return float(parameters(estimator.dims)) * float(layout.precision.weight_bytes + layout.precision.state_bytes)
 
 
 def _storage(catalog: Catalog, on: str) -> float | None:

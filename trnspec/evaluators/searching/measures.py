@@ -131,6 +131,13 @@ def resolved(name: str, mode: Mode) -> str:
     return meant
 
 
+def unit(name: str, mode: Any) -> str:
+    """The unit of a column."""
+    measure, _, end = name.rpartition("_")
+    kind = MEASURES[mode].get(measure if end in ("low", "high") else name)
+    return "" if kind is None or kind.text else kind.unit
+
+
 def goal(name: str, mode: Mode, place: str) -> Goal:
     """The goal of a measure.
 

@@ -11,7 +11,7 @@ from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Suggestion
 from trnspec.evaluators.fit import Capacity, Demand, nearest
 from trnspec.evaluators.layouts import divisors, fastest
-from trnspec.evaluators.searching.report import unit
+from trnspec.evaluators.searching.measures import unit
 from trnspec.evaluators.searching.serving import DEPLOYMENT, ServingPiece
 from trnspec.evaluators.searching.training import LAYOUT, estimator_of
 from trnspec.perf.lowering.lower import lower

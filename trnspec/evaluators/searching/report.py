@@ -10,7 +10,7 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Sugg
 from trnspec.evaluators import inference, training
 from trnspec.evaluators.layouts import EVALUATED
 from trnspec.evaluators.planning.system_cost import rent
-from trnspec.evaluators.searching.measures import MEASURES
+from trnspec.evaluators.searching.measures import unit
 from trnspec.evaluators.searching.nearest import infeasible
 from trnspec.evaluators.searching.serving import DEPLOYMENT, HOUR, ServingPiece
 from trnspec.evaluators.searching.training import LAYOUT, layout_inputs, training_question
@@ -159,13 +159,6 @@ def columns(search: Search, rows: list[Listed], first: tuple[str, ...]) -> tuple
     bounds = [f"{n}_{end}" for n in first if n not in ("memory", "chips") for end in ("low", "high")]
     chosen_names = (*several, *mixed, *first, *measures, *chosen, *known, *bounds, "kind")
     return tuple(dict.fromkeys(chosen_names))
-
-
-def unit(name: str, mode: Any) -> str:
-    """The unit of a column."""
-    measure, _, end = name.rpartition("_")
-    kind = MEASURES[mode].get(measure if end in ("low", "high") else name)
-    return "" if kind is None or kind.text else kind.unit
 
 
 _BASES = {"ttft": "time_to_first_token"}

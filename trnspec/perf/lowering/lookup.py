@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.model.document import Metadata, Node
-from trnspec.model.transformers.huggingface.config import read_config
-from trnspec.model.transformers.huggingface.registry import imported
 from trnspec.model.transformers.model import Model
 from trnspec.model.transformers.names import name_key
 from trnspec.yaml import Document
@@ -21,6 +19,10 @@ if TYPE_CHECKING:
 
 def _of_config(file: str) -> Node[Model]:
     """The model of a config.json, which is in no catalog."""
+    # Few evaluations are of such a model.
+    from trnspec.model.transformers.huggingface.config import read_config
+    from trnspec.model.transformers.huggingface.registry import imported
+
     config = read_config(file)
     stem = str(config.get("_name_or_path") or PurePath(file).stem)
     name = re.sub(r"[^a-z0-9.]+", "-", stem.rpartition("/")[2].lower()).strip("-.") or "model"

@@ -141,7 +141,7 @@ class TrainingPiece:
 
 def uneven(layout: Layout, layers: int) -> bool:
     """Whether the stages of a layout have different numbers of layers; embedding and output may count as one each."""
-    chunks = layout.pp * layout.interleave * (2 if layout.v_shape else 1)
+    chunks = layout.pp * layout.interleave * (2 if layout.pipeline.v_shape else 1)
     return bool(layout.pp > 1 and layers % chunks > 0 and (layers + 2) % chunks > 0)
 
 

@@ -197,12 +197,12 @@ def costs(model: Transformer, layout: Layout, machine: Machine, replicas: Number
         expert_overlap=layout.expert_overlap * machine.expert_overlap,
         p2p=p2p,
         p2p_messages=layout.p2p_messages,
-        bubble_microbatches=layout.bubble * others,
-        split_stages=others * smaller(layout.deferred + layout.v_shape, 1.0),
-        deferred_weight_grads=others * layout.deferred,
-        v_shape=layout.v_shape,
-        forward_first=layout.is_gpipe,
-        bubble=layout.bubble,
+        bubble_microbatches=(layout.pipeline.bubble / layout.interleave) * others,
+        split_stages=others * smaller(layout.pipeline.deferred + layout.pipeline.v_shape, 1.0),
+        deferred_weight_grads=others * layout.pipeline.deferred,
+        v_shape=layout.pipeline.v_shape,
+        forward_first=layout.pipeline.gpipe,
+        bubble=layout.pipeline.bubble / layout.interleave,
         stages=layout.pp,
         chunks=layout.interleave,
         layers=model.layers,
@@ -213,16 +213,16 @@ def costs(model: Transformer, layout: Layout, machine: Machine, replicas: Number
         mtp=model.mtp,
         scattered=layout.shards_gradients,
         gathered=layout.shards_weights,
-        gradient_bytes=(2.0 - layout.shards_optimizer) * layout.grad_bytes
-        + layout.shards_weights * layout.compute_bytes,
-        weight_bytes=layout.shards_optimizer * layout.compute_bytes,
+        gradient_bytes=(2.0 - layout.shards_optimizer) * layout.precision.grad_bytes
+        + layout.shards_weights * layout.precision.compute_bytes,
+        weight_bytes=layout.shards_optimizer * layout.precision.compute_bytes,
         data_byte=data_byte,
         gradient_calls=gradient_calls,
         weight_calls=weight_calls,
         available=available,
         exposed=exposed,
         state=state,
-        update_bytes=layout.update_bytes,
+        update_bytes=layout.precision.update_bytes,
         step=machine.step,
         unknown=unknown + (expert_links.unknown + same_expert_ranks.unknown) * model.moe,
     )
@@ -290,7 +290,7 @@ def weight_reading(model: Transformer, layout: Layout, machine: Machine) -> Numb
     routed_read = (model.weights - model.whole) * machine.seconds_per_byte
     return (
         model.whole * machine.seconds_per_byte * (1.0 / layout.tp) + routed_read / expert_ranks
-    ) * layout.compute_bytes
+    ) * layout.precision.compute_bytes
 
 
 def output_seconds_per_token(model: Transformer, layout: Layout, machine: Machine) -> Number:
@@ -348,7 +348,7 @@ def embedding_and_head_all_reduce(model: Transformer, layout: Layout, machine: M
     Of several stages the last one is the slowest, since it has the head; it has the embedding too where it is the only one, or
     in a V-shaped schedule (Shoeybi et al. 2019, section 3).
     """
-    rounds = 1.0 + where(both(layout.v_shape == 0.0, layout.pp > 1), 0.0, 1.0)
+    rounds = 1.0 + where(both(layout.pipeline.v_shape == 0.0, layout.pp > 1), 0.0, 1.0)
     message = model.hidden * ACTIVATION_BYTES
     return PerToken(
         rounds * all_reduce_latency(machine, ranks), rounds * (all_reduce_s_per_byte(layout, ranks) * message)
@@ -430,7 +430,7 @@ def pipeline_messages(
 def stage_balance(model: Transformer, layout: Layout) -> tuple[Number, Number, Number, Number]:
     """Layers of the stage with the most, whether stages are unequal, and the layers that others and the last have fewer."""
     layers, stages, mtp = model.layers, layout.pp, model.mtp
-    most, last, long = extreme_layers(layers, stages, layout.interleave, layout.v_shape, mtp)
+    most, last, long = extreme_layers(layers, stages, layout.interleave, layout.pipeline.v_shape, mtp)
     return most, smaller(long + mtp, 1.0), (stages * most - layers) / larger(stages - 1.0, 1.0), most - last
 
 

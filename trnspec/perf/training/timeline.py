@@ -342,7 +342,7 @@ def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs) -> Passe
     }
     whole = math.fsum(each[name] for name in _OF_LAYERS)
     shares = _shares(layout, costs)
-    if movable and stages > 1 and (layout.v_shape or costs.unequal):
+    if movable and stages > 1 and (layout.pipeline.v_shape or costs.unequal):
         first = forward + math.fsum(early.values())
         forward_, inputs_, weights_, movable_ = (x / layers for x in (first, whole - weights - first, weights, movable))
         output = head / 3.0 + 0.5 * embedding_head_comm, head * 2.0 / 3.0 + 0.5 * embedding_head_comm
@@ -353,7 +353,7 @@ def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs) -> Passe
         schedule=layout.schedule,
         stages=stages,
         microbatches=int(m),
-        chunks=_TWICE if layout.v_shape else layout.interleave,
+        chunks=_TWICE if layout.pipeline.v_shape else layout.interleave,
         parts={
             "F": [(COMPUTE, "forward", forward), *((COMMUNICATION, n, time) for n, time in early.items()), sent],
             "B": [
@@ -381,7 +381,7 @@ _THREADS = {"data": COMMUNICATION, "offload": COMMUNICATION}
 def _shares(layout: Layout, costs: Costs) -> list[float]:
     """For each chunk of the model its layers, multi-token prediction included, relative to those of the slowest stage."""
     deal, counted = dealt_with_mtp(
-        float(costs.layers), float(layout.pp), float(layout.interleave), layout.v_shape, float(costs.mtp)
+        float(costs.layers), float(layout.pp), float(layout.interleave), layout.pipeline.v_shape, float(costs.mtp)
     )
     layers = [deal.short + (1.0 if deal.begin <= chunk < deal.end else 0.0) for chunk in range(int(deal.chunks))]
     layers[-1] += float(costs.mtp) - counted

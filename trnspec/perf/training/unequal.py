@@ -228,9 +228,13 @@ def approximation(layout: Layout, layers: float, mtp: float) -> Approximation | 
         layers: Layers of the model.
         mtp: Modules of multi-token prediction.
     """
-    is_v_shaped, p = layout.v_shape > 0.0, layout.pp
+    is_v_shaped, p = layout.pipeline.v_shape > 0.0, layout.pp
     chunks = p * (2.0 if is_v_shaped else layout.interleave)
-    if p == 1.0 or not (layers % chunks or mtp) or layout.v_shape + layout.deferred + layout.interleave == 1.0:
+    if (
+        p == 1.0
+        or not (layers % chunks or mtp)
+        or layout.pipeline.v_shape + layout.pipeline.deferred + layout.interleave == 1.0
+    ):
         return None
     if p * chunks > _MOST:
         return Approximation(f"of the mean length: more than {_MOST:,} stages x chunks are not executed", *_MEAN)

@@ -20,7 +20,7 @@ class Schedule:
     """A pipeline schedule.
 
     Attributes:
-        bubble: Least pipeline bubble relative to 1F1B; that of the interleaved schedule is divided by the chunks per stage.
+        bubble: Least pipeline bubble relative to 1F1B, with many microbatches; that of the interleaved schedule is divided by the chunks per stage.
         in_flight_ratio: Activations relative to 1F1B.
         v_shape: Number of a V-shaped schedule, whose stages have a chunk from either end of the model; 0 for others.
         deferred: Weight-gradient passes that fill the bubble of the first stage, relative to ``pp - 1``: all but one of the
@@ -30,12 +30,12 @@ class Schedule:
         gpipe: 1 where all forward passes come before all backward passes.
     """
 
-    bubble: float
-    in_flight_ratio: float = 1.0
-    v_shape: float = 0.0
-    deferred: float = 0.0
-    interleaved: float = 0.0
-    gpipe: float = 0.0
+    bubble: Number
+    in_flight_ratio: Number = 1.0
+    v_shape: Number = 0.0
+    deferred: Number = 0.0
+    interleaved: Number = 0.0
+    gpipe: Number = 0.0
 
 
 SCHEDULES = {
@@ -81,15 +81,15 @@ class Optimizer:
         master: 1.0 where a master copy is among the states, so that the update does not read the weights.
     """
 
-    weight_bytes: float
-    grad_bytes: float
-    state_bytes: float
-    compute_bytes: float = field(default=Factory(lambda self: self.weight_bytes, takes_self=True))
+    weight_bytes: Number
+    grad_bytes: Number
+    state_bytes: Number
+    compute_bytes: Number = field(default=Factory(lambda self: self.weight_bytes, takes_self=True))
     note: str = ""
-    master: float = 1.0
+    master: Number = 1.0
 
     @property
-    def update_bytes(self) -> float:
+    def update_bytes(self) -> Number:
         """Bytes that the update of a parameter reads and writes: states and weight, and the gradient, which is read."""
         return self.grad_bytes + 2.0 * self.state_bytes + (2.0 - self.master) * self.weight_bytes
 
@@ -246,42 +246,24 @@ class Layout:
     @property
     def dispatch_ratio(self) -> Number:
         """Bytes of all-to-alls over those of 16 bit."""
-        return _looked_up(SENT, self.dispatch_dtype)
+        return _row(SENT, self.dispatch_dtype)
 
     @property
-    def v_shape(self) -> Number:
-        """Number of the V-shaped schedule in :data:`V_SHAPED`, from 1; 0 for others."""
-        return _looked_up(SCHEDULES, self.schedule, "v_shape")
+    def pipeline(self) -> Schedule:
+        """The numbers of the pipeline schedule."""
+        row: Schedule = _row(SCHEDULES, self.schedule)
+        return row
 
     @property
-    def bubble(self) -> Number:
-        """Least pipeline bubble relative to 1F1B, with many microbatches."""
-        return _looked_up(SCHEDULES, self.schedule, "bubble") / self.interleave
-
-    @property
-    def deferred(self) -> Number:
-        """Weight-gradient passes that fill the bubble, relative to ``pp - 1``; 0 where V-shaped, or not split."""
-        return _looked_up(SCHEDULES, self.schedule, "deferred")
-
-    @property
-    def in_flight_ratio(self) -> Number:
-        """Activations of the schedule relative to 1F1B; ignored by the interleaved schedule."""
-        return _looked_up(SCHEDULES, self.schedule, "in_flight_ratio")
-
-    @property
-    def is_interleaved(self) -> Number:
-        """1 for the interleaved schedule."""
-        return _looked_up(SCHEDULES, self.schedule, "interleaved")
-
-    @property
-    def is_gpipe(self) -> Number:
-        """1 where all forward passes come before all backward passes."""
-        return _looked_up(SCHEDULES, self.schedule, "gpipe")
+    def precision(self) -> Optimizer:
+        """Bytes per parameter of the optimizer."""
+        row: Optimizer = _row(OPTIMIZERS, self.optimizer)
+        return row
 
     @property
     def p2p_messages(self) -> Number:
         """Messages between stages relative to 1F1B: a V-shaped schedule passes every stage twice, each chunk passes every stage once."""
-        return where(self.interleave == 1, where(self.v_shape > 0.0, 2.0, 1.0), self.interleave)
+        return where(self.interleave == 1, where(self.pipeline.v_shape > 0.0, 2.0, 1.0), self.interleave)
 
     @property
     def shards_optimizer(self) -> Number:
@@ -301,7 +283,7 @@ class Layout:
     @property
     def recompute_level(self) -> Number:
         """0 nothing is recomputed, 1 scores (selective), 1.5 all but the results of some operators, 2 all but a layer's input."""
-        return _looked_up(RECOMPUTE, self.recompute)
+        return _row(RECOMPUTE, self.recompute)
 
     @property
     def recomputed_share(self) -> Number:
@@ -324,38 +306,13 @@ class Layout:
         """Ranks that split tensors which tensor parallelism leaves whole: along the sequence."""
         return where(self.sequence_parallel > 0, self.tp, 1)
 
-    @property
-    def weight_bytes(self) -> Number:
-        """Bytes of a weight as it is stored."""
-        return _looked_up(OPTIMIZERS, self.optimizer, "weight_bytes")
-
-    @property
-    def compute_bytes(self) -> Number:
-        """Bytes of a weight as it is communicated and read."""
-        return _looked_up(OPTIMIZERS, self.optimizer, "compute_bytes")
-
-    @property
-    def grad_bytes(self) -> Number:
-        """Bytes of a gradient."""
-        return _looked_up(OPTIMIZERS, self.optimizer, "grad_bytes")
-
-    @property
-    def state_bytes(self) -> Number:
-        """Bytes of optimizer states per parameter."""
-        return _looked_up(OPTIMIZERS, self.optimizer, "state_bytes")
-
-    @property
-    def update_bytes(self) -> Number:
-        """Bytes per parameter that the optimizer reads and writes."""
-        return _looked_up(OPTIMIZERS, self.optimizer, "update_bytes")
-
     def first(self, stage: Number) -> Number:
         """1.0 where a stage has the embedding."""
         return where(stage == 0.0, 1.0, 0.0)
 
     def last(self, stage: Number) -> Number:
         """1.0 where a stage has the output: the last one, or the first in a V-shaped schedule."""
-        return where(stage == where(self.v_shape > 0.0, 0.0, self.pp - 1.0), 1.0, 0.0)
+        return where(stage == where(self.pipeline.v_shape > 0.0, 0.0, self.pp - 1.0), 1.0, 0.0)
 
 
 TABLES: dict[str, Sequence[str]] = {
@@ -368,12 +325,17 @@ TABLES: dict[str, Sequence[str]] = {
 """The fields of a layout that are names, with the names in the order of their positions."""
 
 
-def _looked_up(table: Mapping[str, Any], key: Any, name: str = "") -> Number:
-    """A row of a table or an attribute of it, by the row's name; an array by positions."""
+def _row(table: Mapping[str, Any], key: Any) -> Any:
+    """A row of a table by its name or its position; of an array of positions a number, or a class of arrays."""
     if isinstance(key, str):
-        return getattr(table[key], name) if name else table[key]
-    values = [float(getattr(row, name) if name else row) for row in table.values()]
-    return np.array(values)[key] if isinstance(key, np.ndarray) else values[int(key)]
+        return table[key]
+    rows = list(table.values())
+    if not isinstance(key, np.ndarray):
+        return rows[int(key)]
+    if isinstance(rows[0], float):
+        return np.array(rows)[key]
+    numbers = [f.name for f in attrs.fields(type(rows[0])) if f.name != "note"]
+    return attrs.evolve(rows[0], **{name: np.array([getattr(row, name) for row in rows])[key] for name in numbers})
 
 
 def stacked(layouts: Sequence[Layout]) -> Layout:

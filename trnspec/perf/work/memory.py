@@ -73,9 +73,9 @@ def sharded(parameters: Number, layout: Layout, copies: Number) -> State:
         copies: Number of ranks that hold them.
     """
     return State(
-        weights=layout.weight_bytes * parameters / where(layout.shards_weights > 0.0, copies, 1.0),
-        gradients=layout.grad_bytes * parameters / where(layout.shards_gradients > 0.0, copies, 1.0),
-        optimizer=layout.state_bytes * parameters / where(layout.shards_optimizer > 0.0, copies, 1.0),
+        weights=layout.precision.weight_bytes * parameters / where(layout.shards_weights > 0.0, copies, 1.0),
+        gradients=layout.precision.grad_bytes * parameters / where(layout.shards_gradients > 0.0, copies, 1.0),
+        optimizer=layout.precision.state_bytes * parameters / where(layout.shards_optimizer > 0.0, copies, 1.0),
     )
 
 
@@ -302,7 +302,9 @@ def _gathered_weights(d: Dimensions, layout: Layout) -> Number:
     expert = where(d.expert_layers > 0.0, routed + d.shared_weights / layout.tp + d.router_weights, 0.0)
     layer = d.attention_weights / layout.tp + larger(dense, expert)
     single_rank = layout.copies * layout.expert_copies <= 1.0
-    return where(layout.shards_weights > 0.0, where(single_rank, 0.0, 2.0 * layout.compute_bytes * layer), 0.0)
+    return where(
+        layout.shards_weights > 0.0, where(single_rank, 0.0, 2.0 * layout.precision.compute_bytes * layer), 0.0
+    )
 
 
 def peak_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Number:
@@ -365,7 +367,11 @@ def transferred(layout: Layout, memory: Memory) -> Number:
         memory: The memory of the rank without offloading.
     """
     if layout.offload == "optimizer":
-        return memory.optimizer / layout.state_bytes * (layout.grad_bytes + layout.weight_bytes)
+        return (
+            memory.optimizer
+            / layout.precision.state_bytes
+            * (layout.precision.grad_bytes + layout.precision.weight_bytes)
+        )
     if layout.offload == "activations":
         return 2.0 * memory.activations / larger(1.0, in_flight(layout)) * layout.microbatches
     return layout.microbatches * (2.0 * memory.weights + memory.gradients)

@@ -33,8 +33,8 @@ def in_flight(layout: Layout, stage: Number = 0.0) -> Number:
     """
     v = layout.interleave
     # A third of whole numbers may be rounded.
-    v_shaped = floor(smaller(layout.in_flight_ratio, 1.0) * (layout.pp - 2.0) + _TWO)
-    limit = where(layout.v_shape > 0.0, v_shaped, layout.in_flight_ratio * (layout.pp - stage))
+    v_shaped = floor(smaller(layout.pipeline.in_flight_ratio, 1.0) * (layout.pp - 2.0) + _TWO)
+    limit = where(layout.pipeline.v_shape > 0.0, v_shaped, layout.pipeline.in_flight_ratio * (layout.pp - stage))
     non_interleaved = smaller(layout.microbatches, larger(1.0, limit))
     interleaved = smaller(layout.microbatches, ((v - 1.0) * layout.pp + 2.0 * (layout.pp - stage) - 1.0) / v)
     return where(v > 1.0, interleaved, non_interleaved)
@@ -129,8 +129,8 @@ def stage_layers(d: Dimensions, layout: Layout, stage: Number) -> Layers:
 
 def layers_of_stages(d: Dimensions, layout: Layout) -> Callable[[Number], Layers]:
     """The layers as a function of a stage; see :func:`stage_layers`.  What is the same on all stages is computed once."""
-    deal, counted = dealt_with_mtp(d.layers, layout.pp, layout.interleave, layout.v_shape, d.mtp_layers)
-    is_v_shaped, unequal = layout.v_shape > 0.0, deal.unequal
+    deal, counted = dealt_with_mtp(d.layers, layout.pp, layout.interleave, layout.pipeline.v_shape, d.mtp_layers)
+    is_v_shaped, unequal = layout.pipeline.v_shape > 0.0, deal.unequal
     v_shaped, moved = somewhere(is_v_shaped), somewhere(counted > 0.0)
     chunks = where(is_v_shaped, 2.0, layout.interleave)
     expert = where(d.expert_layers > 0.0, 1.0, 0.0)
@@ -205,8 +205,8 @@ def peak_stages(d: Dimensions, layout: Layout) -> tuple[Number, ...]:
     stores the most.
     """
     last = layout.pp - 1.0
-    deal, _ = dealt_with_mtp(d.layers, layout.pp, layout.interleave, layout.v_shape, d.mtp_layers)
-    is_v_shaped = layout.v_shape > 0.0
+    deal, _ = dealt_with_mtp(d.layers, layout.pp, layout.interleave, layout.pipeline.v_shape, d.mtp_layers)
+    is_v_shaped = layout.pipeline.v_shape > 0.0
     stages: tuple[Number, ...] = (0.0, last)
     # Layers of one kind have no first MoE layer within.
     if not (type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}):

@@ -48,17 +48,17 @@ def conditions(layout: Layout, d: Dimensions, ranks: Number) -> dict[str, Number
     microbatches, experts = layout.global_batch / (layout.microbatch * dp), larger(1.0, d.experts)
     # Ranks of a tensor-parallel group that hold different experts, or the same ones.
     groups = tp / layout.expert_split
-    chunks = pp * layout.interleave * where(layout.v_shape > 0.0, 2.0, 1.0)
+    chunks = pp * layout.interleave * where(layout.pipeline.v_shape > 0.0, 2.0, 1.0)
     # Of all schedules only 1F1B and GPipe have a relative bubble of 1.
-    needs_stages = both(pp == 1, either(layout.bubble != 1.0, layout.is_gpipe > 0.0))
-    too_many_stages = both(layout.v_shape > 0.0, pp > MOST_V_STAGES)
+    needs_stages = both(pp == 1, either(layout.pipeline.bubble / layout.interleave != 1.0, layout.pipeline.gpipe > 0.0))
+    too_many_stages = both(layout.pipeline.v_shape > 0.0, pp > MOST_V_STAGES)
     indivisible = both(fractional(d.layers / chunks), fractional((d.layers + 2.0) / chunks))
     return {
         "rank-count": tp * pp * dp * cp != ranks,
         "batch-not-divisible": fractional(microbatches),
         "heads-not-divisible": fractional(common_heads(d) / tp),
         "schedule": either(
-            (layout.interleave > 1) != (layout.is_interleaved > 0.0), either(needs_stages, too_many_stages)
+            (layout.interleave > 1) != (layout.pipeline.interleaved > 0.0), either(needs_stages, too_many_stages)
         ),
         # Embedding and output may count as one layer each.
         "layers-not-divisible": both(layout.uneven == 0, both(pp > 1, indivisible)),
@@ -180,7 +180,7 @@ def _heads(layout: Layout, d: Dimensions, _: int) -> RefusalError:
 
 
 def _schedule(layout: Layout, *_: object) -> RefusalError:
-    if layout.v_shape and layout.pp > MOST_V_STAGES:
+    if layout.pipeline.v_shape and layout.pp > MOST_V_STAGES:
         return RefusalError(
             "schedule",
             f"the schedule {layout.schedule} is computed for at most {MOST_V_STAGES} stages; pp is {layout.pp}",
@@ -203,7 +203,7 @@ def _schedule(layout: Layout, *_: object) -> RefusalError:
 
 
 def _layers(layout: Layout, d: Dimensions, _: int) -> RefusalError:
-    layers, parts = int(d.layers), layout.pp * layout.interleave * (2 if layout.v_shape else 1)
+    layers, parts = int(d.layers), layout.pp * layout.interleave * (2 if layout.pipeline.v_shape else 1)
     return RefusalError(
         "layers-not-divisible",
         f"{layers} layers, or {layers + 2} with embedding and output, are not divisible into {parts} parts of the pipeline",
