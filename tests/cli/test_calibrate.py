@@ -14,8 +14,8 @@ from tests.support.programs import ROOT, Here, apart
 from trnspec.api import load, validate
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
+from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.inference import inference_cases
-from trnspec.perf.calibration.measured.tables import Skipped
 from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.lowering.calibrated import calibrated
 
@@ -132,7 +132,7 @@ def test_it_does_not_write_over_what_is_there(here, tmp_path, monkeypatch):
     place.write_text("mine\n")
     with monkeypatch.context() as patch:
         # It is said before the fit, which may take minutes.
-        patch.setattr("trnspec.perf.calibration.fits.training.fit", None)
+        patch.setattr("trnspec.cli.calibrate_fit.fit", None)
         done = here("calibrate", DATA, *TOLD, "--out", "mine")
     assert 2 == done.status
     assert "trainium1-mine.yaml exists; --force overwrites it" in " ".join(done.err.split())

@@ -553,7 +553,7 @@ def test_a_server_on_gpus_is_computed_as_measured_rows_are(whole, framework):
     assert isinstance(case, ServingCase)
     experts = case.dims.experts > 0
     known = calibrated(whole.graph, case.system.chip, "inference", "auto", framework, experts=experts)
-    times = Runs.of([case], known.efficiency).times(serving_of(known))
+    times = Runs.of([case], known.efficiency).run(serving_of(known))
 
     found = asked(
         whole, model=case.model, on="p5.48xlarge", chips=2, tp=2, prompt=20000, output=512, batch=12,

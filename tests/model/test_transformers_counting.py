@@ -12,7 +12,7 @@ from tests.support.engine import GPT_3, LLAMA_3_8B, MIXTRAL, MODELS, SYSTEMS, fo
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model
-from trnspec.perf.calibration.fits.solver import stacked as stack
+from trnspec.perf.calibration.fits.search import stacked as stack
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.training.costs import attention_scores, layer_seconds_per_token

@@ -6,93 +6,77 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trnspec.perf.calibration.document import printed, printed_learned
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from trnspec.perf.calibration.fits.training import Fitted, Holdout
-    from trnspec.perf.calibration.measured.collectives import CollectiveCase
-    from trnspec.perf.calibration.measured.inference import InferenceCase
-    from trnspec.perf.calibration.measured.tables import Skipped
-    from trnspec.perf.calibration.measured.training import Case
-
-    AnyCase = Case | InferenceCase
+    from trnspec.perf.calibration.fits.fit import Fitted, Holdout
+    from trnspec.perf.calibration.measured.case import Skipped
 
 HELD_OUT = {"model": "rows", "chip": "chips"}
 """The group that cross-validation holds out: the rows of a model, or those of a chip."""
 
 
-def print_fit(
-    fits: Mapping[Holdout, Fitted],
-    cases: Sequence[AnyCase | CollectiveCase],
-    skipped: Sequence[Skipped],
-    *,
-    every: bool,
-) -> None:
+def print_fit(fits: Mapping[Holdout, Fitted], skipped: Sequence[Skipped], *, every: bool) -> None:
     """Prints the errors, the parameters, and with ``every`` each row."""
-    from trnspec.perf.calibration.document import printed_values
-    from trnspec.perf.calibration.fits.inference import FittedServing
-    from trnspec.perf.calibration.measured.inference import InferenceCase
-
-    click.echo(f"{len(cases)} rows fitted, {len(skipped)} cannot be evaluated")
+    first = next(iter(fits.values()))
+    click.echo(f"{len(first.cases)} rows fitted, {len(skipped)} cannot be evaluated")
     click.echo("")
     click.echo(f"{'error':<36}{'mean':>9}{'median':>9}{'worst':>9}")
-    first_fit = next(iter(fits.values()))
-    for what, of in (
-        ("", fits),
-        (", first token", {a: f.ttft for a, f in fits.items() if isinstance(f, FittedServing)}),
-    ):
-        each = {holdout: fitted for holdout, fitted in of.items() if fitted is not None}
-        lines = [("of the fit", fitted.summary(held_out=False)) for fitted in [*each.values()][:1]]
-        lines += [
-            (f"of {HELD_OUT[holdout]} held out", fitted.summary(held_out=True)) for holdout, fitted in each.items()
-        ]
-        for name, (mean, median, worst) in lines:
-            click.echo(f"{name + what:<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
+    for part, holdout, errors in _summaries(fits):
+        name = f"of {HELD_OUT[holdout]} held out" if holdout else "of the fit"
+        mean, median, worst = errors
+        click.echo(f"{name + (', first token' if part == 'ttft' else ''):<36}{mean:>9.1%}{median:>9.1%}{worst:>9.1%}")
     click.echo("")
-    if first_fit.learned:
-        _print_learned(first_fit)
+    if first.learned:
+        prior = first.prior
+        click.echo(f"prior: {prior.name or 'typical values'}" + (f"; {prior.relation}" if prior.relation else ""))
+        click.echo("")
+        click.echo(f"{'achieved':<22}{'':>12}{'prior':>12}{'learned':>10}")
+        for name, value, before, each in printed_learned(first):
+            added = "" if each is None else f"{before:>12}{each.share:>10.0%}  {each.origin}"
+            click.echo(f"  {name:<20}{value:>12}{added}")
     else:
         click.echo("achieved")
-        for name, value in printed_values(first_fit).items():
+        for name, value in printed(first.values).items():
             click.echo(f"  {name:<20}{value:>12}")
     if every:
         click.echo("")
-        for case, error, left_out in zip(cases, first_fit.errors, first_fit.held_out, strict=True):
-            seconds = case.tpot if isinstance(case, InferenceCase) else case.seconds
-            click.echo(f"  {error:+8.1%} {left_out:+8.1%}  {seconds:>10.4g} s  {case.id}")
+        for case, seconds, error, held_out in _every(first):
+            click.echo(f"  {error:+8.1%} {held_out:+8.1%}  {seconds:>10.4g} s  {case}")
+    print_skipped(skipped, blank=True)
+
+
+def print_pooled(fits: Iterable[Fitted]) -> None:
+    """Prints the errors of each document of one fit to several chips and frameworks."""
+    kernels = any(fitted.roofs for fitted in fits)
+    columns = ("shapes held out",) if kernels else ("fit", "models held out", "first", "models held out")
+    click.echo(f"{'':<12}{'':<10}{'':<20}{'rows':>6}" + "".join(f"{name:>18}" for name in columns))
+    for fitted in fits:
+        if kernels:
+            lines = [(group.phase, group.rows, [group.mean]) for group in fitted.groups]
+        else:
+            means = [e.summary(held_out=held)[0] for e in fitted.errors.values() for held in (False, True)]
+            lines = [(fitted.models, len(fitted.cases), means)]
+        for of, rows, shares in lines:
+            errors = "".join(f"{share:>18.1%}" for share in shares)
+            click.echo(f"{fitted.chip:<12}{fitted.framework:<10}{of:<20}{rows:>6}{errors}")
+
+
+def print_skipped(skipped: Sequence[Skipped], *, blank: bool = False) -> None:
+    """Prints the rows that cannot be evaluated, with the reasons; after an empty line if ``blank``."""
     if skipped:
-        click.echo("")
-        print_skipped(skipped)
-
-
-def _print_learned(fitted: Fitted) -> None:
-    """Each parameter, the prior, and how much the rows narrow it."""
-    from trnspec.perf.calibration.document import printed_learned
-
-    prior = fitted.prior
-    click.echo(f"prior: {prior.name or 'typical values'}" + (f"; {prior.relation}" if prior.relation else ""))
-    click.echo("")
-    click.echo(f"{'achieved':<22}{'':>12}{'prior':>12}{'learned':>10}")
-    for name, value, before, each in printed_learned(fitted):
-        added = "" if each is None else f"{before:>12}{each.share:>10.0%}  {each.origin}"
-        click.echo(f"  {name:<20}{value:>12}{added}")
-
-
-def print_skipped(skipped: Sequence[Skipped]) -> None:
-    """Prints the rows that cannot be evaluated, with the reasons."""
-    if skipped:
-        click.echo("cannot be evaluated")
+        click.echo("\n" * blank + "cannot be evaluated")
     for row in skipped:
         click.echo(f"  {row.id}: {row.reason}")
 
 
-def warn_undetermined(fitted: Fitted, rows: int) -> None:
+def warn_undetermined(fitted: Fitted) -> None:
     """Lists the parameters that the rows do not determine."""
-    from trnspec.perf.calibration.fits.prior import undetermined
-
-    names = [*undetermined(fitted.learned)]
+    names = [each.name for each in fitted.learned if each.origin == "prior"]
     if names:
-        start = fitted.prior.name or "typical values"
+        rows, start = len(fitted.cases), fitted.prior.name or "typical values"
         click.echo(
             f"trnspec: warning: {rows} {'row does' if rows == 1 else 'rows do'} not determine {len(names)} of "
             f"{len(fitted.learned)} parameters, which stay near {start}: {', '.join(names)}",
@@ -101,32 +85,20 @@ def warn_undetermined(fitted: Fitted, rows: int) -> None:
 
 
 def json_report(
-    fits: Mapping[Holdout, Fitted],
-    cases: Sequence[AnyCase | CollectiveCase],
-    skipped: Sequence[Skipped],
-    wrote: Sequence[str],
-    *,
-    every: bool,
+    fits: Mapping[Holdout, Fitted], skipped: Sequence[Skipped], wrote: Sequence[object], *, every: bool
 ) -> dict[str, Any]:
     """A fit as JSON.
 
     Args:
         fits: The fit by what was held out; their parameters are the same.
-        cases: The fitted rows.
         skipped: The rows that cannot be evaluated.
         wrote: The files written.
         every: Whether to list the fitted rows.
     """
-    from trnspec.perf.calibration.document import printed_learned
-    from trnspec.perf.calibration.fits.collectives import FittedLibrary
-    from trnspec.perf.calibration.fits.inference import FittedServing
-    from trnspec.perf.calibration.measured.inference import InferenceCase
-
     first = next(iter(fits.values()))
     texts = {name: text for name, text, *_ in printed_learned(first)}
-    phase = "tpot" if isinstance(first, FittedServing) else "collective" if isinstance(first, FittedLibrary) else "step"
     document: dict[str, Any] = {
-        "rows": len(cases),
+        "rows": len(first.cases),
         "skipped": [{"id": row.id, "reason": row.reason} for row in skipped],
         "prior": {"calibration": first.prior.name or None, "differences": first.prior.relation},
         "parameters": [
@@ -136,27 +108,33 @@ def json_report(
             }
             for each in first.learned
         ],
-        "errors": _errors(fits, phase),
-        "wrote": list(wrote),
+        "errors": [
+            {"phase": part, "held_out": holdout or None, **dict(zip(("mean", "median", "worst"), errors, strict=True))}
+            for part, holdout, errors in _summaries(fits)
+        ],
+        "wrote": [*map(str, wrote)],
     }  # fmt: skip
-    served = {holdout: f.ttft for holdout, f in fits.items() if isinstance(f, FittedServing) and f.ttft is not None}
-    document["errors"] += _errors(served, "ttft")
     if every:
         document["fitted"] = [
-            {
-                "id": case.id, "measured": case.tpot if isinstance(case, InferenceCase) else case.seconds,
-                "error": float(error), "held_out": float(held_out),
-            }
-            for case, error, held_out in zip(cases, first.errors, first.held_out, strict=False)
-        ]  # fmt: skip
+            dict(zip(("id", "measured", "error", "held_out"), line, strict=True)) for line in _every(first)
+        ]
     return document
 
 
-def _errors(fits: Mapping[Holdout, Fitted], phase: str) -> list[dict[str, Any]]:
-    each = [("", fitted, False) for fitted in [*fits.values()][:1]]
-    each += [(holdout, fitted, True) for holdout, fitted in fits.items()]
+def _summaries(fits: Mapping[Holdout, Fitted]) -> list[tuple[str, Holdout | str, tuple[float, float, float]]]:
+    """Of each measured time the errors of the fit, and those of each way to hold out rows."""
+    first = next(iter(fits.values()))
     return [
-        {"phase": phase, "held_out": holdout or None}
-        | dict(zip(("mean", "median", "worst"), fitted.summary(held_out=held_out), strict=True))
-        for holdout, fitted, held_out in each
+        (part, holdout, fitted.errors[part].summary(held_out=bool(holdout)))
+        for part in first.errors
+        for holdout, fitted in (("", first), *fits.items())
+    ]
+
+
+def _every(fitted: Fitted) -> list[tuple[str, float, float, float]]:
+    """The name of each fitted row, its measured time [s], and its errors by the fit and held out."""
+    errors, part = fitted.main, next(iter(fitted.errors))
+    return [
+        (case.id, case.measured(part), float(error), float(held_out))
+        for case, error, held_out in zip(errors.cases, errors.fit, errors.held_out, strict=False)
     ]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trnspec.measure.comparison import Compared
     from trnspec.measure.device import Device
     from trnspec.measure.kernels import Cells
-    from trnspec.perf.calibration.measured.tables import Skipped
+    from trnspec.perf.calibration.measured.case import Skipped
 
 PARTS = ("gemm", "copy", "attention", "layer", "collective")
 """Kinds of measurements."""

@@ -15,10 +15,10 @@ from trnspec.evaluation.questions import CalibratedSystem, Question, axis, like
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Table
 from trnspec.evidence import Kind
 from trnspec.loading.files import shipped
-from trnspec.perf.calibration.fits.training import Holdout
-from trnspec.perf.calibration.measured.tables import Part, Skipped, records
-from trnspec.perf.calibration.scores.score import Scored
-from trnspec.perf.calibration.scores.scorers import score
+from trnspec.perf.calibration.fits.fit import Holdout
+from trnspec.perf.calibration.measured.case import Part, Skipped
+from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.score import Scored, score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.errors import TrnspecError
+from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.kernels import chip_of
-from trnspec.perf.calibration.measured.tables import Skipped, dtype_of
-from trnspec.perf.calibration.scores.scorers import score
+from trnspec.perf.calibration.measured.tables import dtype_of
+from trnspec.perf.calibration.score import score
 from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.measure.kernels import Cells
-    from trnspec.perf.calibration.scores.score import Scored
+    from trnspec.perf.calibration.score import Scored
 
 AGAINST = {"matmul": "peak", "attention": "peak or bandwidth", "op": "bandwidth", "collective": "lower bound"}
 """Origin of the ideal time of a kind of rows."""

@@ -10,8 +10,7 @@ import pytest
 from tests.support.engine import everything
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.measured.tables import records
-from trnspec.perf.calibration.scores.score import Scored
-from trnspec.perf.calibration.scores.scorers import score
+from trnspec.perf.calibration.score import Scored, score
 
 TABLES = sorted((shipped() / "measured").glob("*.csv"))
 

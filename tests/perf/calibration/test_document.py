@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve, fields
+from attrs import fields, frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.perf.oracles.fits import TRUE, WRITTEN
 from tests.support.programs import Here
 from trnspec.api import load, validate
-from trnspec.perf.calibration.document import achieved, document
-from trnspec.perf.calibration.fits.training import COVERAGE, TYPICAL, Fitted
-from trnspec.perf.calibration.groups import GroupErrors
+from trnspec.perf.calibration.document import document, printed
+from trnspec.perf.calibration.fits.fit import Errors, Fitted
+from trnspec.perf.calibration.fits.training import TYPICAL
+from trnspec.perf.calibration.groups import COVERAGE, GroupErrors
 from trnspec.perf.lowering.calibrated import calibrated
 from trnspec.perf.lowering.system import IDEAL, Efficiency
 from trnspec.quantities.quantity import parse
@@ -25,15 +26,23 @@ from trnspec.quantities.quantity import parse
 HELD = np.array([0.1234567, -0.0371234, 0.0, 0.02, -0.5])
 NAMES = tuple(TYPICAL)
 TOLD = {
-    "name": "trainium1-mine", "chip": "trainium1", "of": "training", "software": "Megatron-LM",
-    "source": "neuron-benchmarks-2026-08", "data": "rows.csv", "fitted": "2026-11-21",
-    "schema": "../../schemas/v1/calibration.schema.json",
+    "name": "trainium1-mine", "of": "training", "software": "Megatron-LM", "source": "neuron-benchmarks-2026-08",
+    "data": "rows.csv", "date": "2026-11-21", "schema": "../../schemas/v1/calibration.schema.json",
 }  # fmt: skip
 
 
-def fitted(efficiency: Efficiency = TRUE, names: tuple[str, ...] = NAMES) -> Fitted:
-    kept = evolve(IDEAL, causal=efficiency.causal, **{n: getattr(efficiency, n) for n in names})
-    return Fitted(kept, HELD / 2, HELD, names, scales=np.ones(len(HELD)))
+@frozen
+class Row:
+    """A row of one size of systems."""
+
+    ranks: float = 1.0
+
+
+def fitted(efficiency: Efficiency = TRUE, names: tuple[str, ...] = NAMES, **about: Any) -> Fitted:
+    rows = (Row(),) * len(HELD)
+    values = {n: value for n in (*names, "causal") if (value := getattr(efficiency, n)) is not None}
+    errors = Errors(cases=rows, fit=HELD / 2, held_out=HELD)
+    return Fitted(cases=rows, values=values, errors={"step": errors}, chip="trainium1", **about)
 
 
 def written(folder: Path, found: Fitted, **changed: Any) -> Path:
@@ -49,13 +58,13 @@ def test_what_is_read_is_what_was_fitted(tmp_path, efficiency):
     found = fitted(efficiency)
     read = calibrated(load([str(written(tmp_path, found))]).graph, "trainium1", "training", "trainium1-mine")
     for each in fields(Efficiency):
-        expected, actual = getattr(found.efficiency, each.name), getattr(read.efficiency, each.name)
+        expected, actual = found.values.get(each.name, getattr(IDEAL, each.name)), getattr(read.efficiency, each.name)
         if expected is None:
             assert actual is None
             continue
         assert math.isclose(expected, actual, rel_tol=0.5e-3, abs_tol=0.0), each.name
-    assert math.isclose(found.low, read.low, rel_tol=0.5e-3)
-    assert math.isclose(found.high, read.high, rel_tol=0.5e-3)
+    assert math.isclose(found.main.low, read.low, rel_tol=0.5e-3)
+    assert math.isclose(found.main.high, read.high, rel_tol=0.5e-3)
     assert COVERAGE == read.coverage
     assert "Megatron-LM, 5 rows, 13.6% mean error" in read.description
 
@@ -75,7 +84,7 @@ LABELS = {"framework": "megatron", "era": "2026", "models": "dense"}
 
 
 def test_labels_groups_and_rows(tmp_path):
-    written(tmp_path, fitted(), **LABELS, groups=[GROUP], hashes=["1b2c3d4e", "0a1b2c3d"])
+    written(tmp_path, fitted(**LABELS, groups=(GROUP,)), hashes=["1b2c3d4e", "0a1b2c3d"])
     assert [] == list(validate([str(tmp_path)]).report.diagnostics)
     spec = load([str(tmp_path)]).graph.named("trainium1-mine").spec
     assert ("megatron", "2026", "dense") == (spec.framework, spec.era, spec.models)
@@ -95,10 +104,8 @@ def test_it_is_sound(tmp_path, monkeypatch, capsys):
 
 def test_only_what_was_fitted_is_reported():
     """What was not free to move is left out, and so read as ideal; causality is always reported."""
-    found = achieved(fitted(names=("matmul", "step")).efficiency, ("matmul", "step"))
-    assert {"matmul": "0.72x", "step": "2 ms", "causal": "1x"} == found
-    stated = {*NAMES, "causal"} - {"matmul_fp8", "matmul_fp4"}
-    assert stated == set(achieved(TRUE, NAMES))
+    assert {"matmul": "0.72x", "step": "2 ms", "causal": "1x"} == printed(fitted(names=("matmul", "step")).values)
+    assert {*NAMES, "causal"} - {"matmul_fp8", "matmul_fp4"} - {"score_passes"} <= set(printed(fitted().values))
 
 
 PRINTED = {
@@ -110,14 +117,14 @@ PRINTED = {
 
 @pytest.mark.parametrize("value", PRINTED)
 def test_figures_as_printed(value):
-    found = achieved(evolve(IDEAL, matmul=value, step=value), ("matmul", "step"))
+    found = printed({"matmul": value, "step": value})
     assert PRINTED[value] == (found["matmul"], found["step"])
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1e-9, 1e3))
 @settings(deadline=None)
 def test_four_digits_of_every_figure(share, seconds):
-    found = achieved(evolve(IDEAL, matmul_passes=share, step=seconds), ("matmul_passes", "step"))
+    found = printed({"matmul_passes": share, "step": seconds})
     assert math.isclose(share, float(parse(found["matmul_passes"]).value), rel_tol=0.5e-3, abs_tol=1e-10)
     assert math.isclose(seconds, float(parse(found["step"]).value), rel_tol=0.5e-3, abs_tol=1e-12)
 
@@ -140,18 +147,11 @@ def test_words_stay_as_they_are(tmp_path):
         assert f"{words}, training" == node.metadata.title
 
 
-def test_the_interval_of_the_spread_is_that_of_all_rows():
-    """Of the groups of the same phase the one that is neither of a scale nor of some models; else that of the fit."""
-
-    def spread(*groups: tuple[str, str, str, float]) -> list[str]:
-        errors = [GroupErrors(phase, scale, models, 5, 2, 0.1, 0.1, low, 1.5) for phase, scale, models, low in groups]
-        text = document(fitted(), **TOLD, groups=errors)
-        lines = text.partition("  spread:\n")[2].splitlines()
-        return [line.strip() for line in lines if line.strip().startswith(("low:", "high:"))][:2]
-
-    own = spread()
-    parts = (("step", "server", "", 0.5), ("step", "", "dense", 0.6), ("tpot", "", "", 0.7))
-
-    assert spread(*parts) == own
-    assert spread(*parts, ("step", "", "", 0.8)) == spread(("step", "", "", 0.8)) != own
-    assert "0.8" in spread(*parts, ("step", "", "", 0.8))[0] or "80" in spread(*parts, ("step", "", "", 0.8))[0]
+def test_what_is_empty_is_left_out():
+    """A mapping without entries has no line, and a count of 0 has one."""
+    roof = {"kernel": "gemm", "precision": "bf16", "rows": 0, "compute": 0.5, "fixed": 3e-6}
+    text = document(fitted(roofs=(roof,)), **TOLD)
+    assert "  roofs:\n    - {kernel: gemm, precision: bf16, rows: 0, compute: 0.5x, fixed: 3 us}\n" in text
+    assert not {"fitted_on:", "groups:", "prior:", "rows: >-", "era:", "note:"} & {
+        line.strip() for line in text.splitlines()
+    }

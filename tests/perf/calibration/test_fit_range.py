@@ -8,9 +8,9 @@ from tests.perf.oracles.fits import TRUE, cases
 from tests.support.engine import everything
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration.fit_range import factor, fitted_on, inputs_of, ranges, versions, within
+from trnspec.perf.calibration.fit_range import factor, fitted_on, ranges, versions, within
 from trnspec.perf.calibration.measured.tables import records
-from trnspec.perf.calibration.measured.training import Case, training_cases
+from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 
 ROWS = cases(12, TRUE)
 
@@ -29,7 +29,7 @@ def test_factor() -> None:
 
 
 def test_ranges() -> None:
-    inputs = [inputs_of(c) for c in ROWS]
+    inputs = [c.inputs for c in ROWS]
     found = ranges(inputs)
 
     assert {n: (min(i[n] for i in inputs), max(i[n] for i in inputs)) for n in inputs[0]} == found
@@ -48,13 +48,11 @@ def test_shipped_calibrations_record_the_range_of_their_rows() -> None:
     """The document has the least and the largest value of the measured rows."""
     spec = everything().named("trainium1-neuron").spec
     found = training_cases(everything(), records(shipped() / "measured" / spec.data))
-    rows = [c for c in found if isinstance(c, Case)]
+    rows = [c for c in found if isinstance(c, TrainingCase)]
 
-    assert within(spec.fitted_on) == {
-        n: (round(a), round(b)) for n, (a, b) in ranges(list(map(inputs_of, rows))).items()
-    }
+    assert within(spec.fitted_on) == {n: (round(a), round(b)) for n, (a, b) in ranges([c.inputs for c in rows]).items()}
     assert ("trainium1",) == spec.fitted_on.chips
-    assert f"[{', '.join(spec.fitted_on.dtypes)}]" == fitted_on(rows)["dtypes"]
+    assert [*spec.fitted_on.dtypes] == fitted_on(rows)["dtypes"]
 
 
 def test_every_shipped_calibration_has_ranges_and_a_transfer() -> None:

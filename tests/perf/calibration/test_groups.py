@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from attrs import frozen
 
-from trnspec.perf.calibration.groups import ENOUGH, FEW, LEAST, Label, groups, interval
+from trnspec.perf.calibration.fits.fit import Errors
+from trnspec.perf.calibration.groups import ENOUGH, FEW, LEAST, groups, interval
 
 
 def test_the_levels_of_an_interval():
@@ -34,12 +36,23 @@ def test_releases_of_a_configuration_count_once():
     assert once == pytest.approx(often, rel=0.01)
 
 
+@frozen
+class Row:
+    """The group of a row."""
+
+    scale: str
+    models: str
+    chip: str
+    model: str
+    cluster: str
+
+
 def labels(scale, models, count, of=""):
-    return [Label(scale, models, of or "c", f"m{i}", f"{of or scale}{models}{i}") for i in range(count)]
+    return [Row(scale, models, of or "c", f"m{i}", f"{of or scale}{models}{i}") for i in range(count)]
 
 
-def found(rows, errors, chip=""):
-    return groups("step", rows, errors, errors, chip)
+def found(rows, errors, chip="", fit=None):
+    return groups("step", Errors(cases=tuple(rows), fit=errors if fit is None else fit, held_out=errors), chip)
 
 
 def test_the_groups():
@@ -90,11 +103,11 @@ def test_rows_of_the_fit_and_held_out_rows_count_the_same():
     rows = labels("server", "dense", 60)
     random = np.random.default_rng(2)
     seen, held_out = random.normal(0.0, 0.02, 60), random.normal(0.0, 0.2, 60)
-    (both,) = groups("step", rows, held_out, seen)
+    (both,) = found(rows, held_out, fit=seen)
     (of_held_out,), (of_seen,) = found(rows, held_out), found(rows, seen)
     assert of_held_out.low < both.low < of_seen.low
     assert of_seen.high < both.high < of_held_out.high
     assert (of_held_out.mean, of_held_out.median) == (both.mean, both.median)
     # Rows that were not fitted, the last ones, have one error.
-    (widened,) = groups("step", rows, held_out, seen[:40])
+    (widened,) = found(rows, held_out, fit=seen[:40])
     assert both.low >= widened.low

@@ -10,8 +10,8 @@ from trnspec.api import load
 from trnspec.evaluation.page import page
 from trnspec.evidence import Evidence
 from trnspec.loading.files import shipped as folder
-from trnspec.perf.calibration.fit_range import inputs_of
-from trnspec.perf.calibration.measured.tables import Skipped, records, row_hashes
+from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.measured.tables import records, row_hashes
 from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.calibration.nearest import nearest_row
 
@@ -35,13 +35,13 @@ def test_a_row_is_nearest_to_itself(catalog):
     cases = [c for c in training_cases(catalog.graph, records(DATA, catalog.graph)) if not isinstance(c, Skipped)]
     assert cases
     for case in cases:
-        found = nearest_row(catalog.graph, "trainium1-seen", inputs_of(case), case.model)
+        found = nearest_row(catalog.graph, "trainium1-seen", case.inputs, case.model)
         assert ("training_trn1", ()) == (found.set, found.differences)
 
 
 def test_how_it_differs(catalog):
     (case, *_) = [c for c in training_cases(catalog.graph, records(DATA, catalog.graph)) if not isinstance(c, Skipped)]
-    inputs = inputs_of(case)
+    inputs = case.inputs
     found = nearest_row(catalog.graph, "trainium1-seen", {**inputs, "seq": 64 * inputs["seq"]}, "another-model")
     different = {o.input: o.factor for o in found.differences}
     assert different["seq"] > 1.25

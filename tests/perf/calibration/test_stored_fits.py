@@ -1,8 +1,7 @@
-"""trnspec.perf.calibration: complete scores and fits of fixed rows, with twelve digits.
+"""Scores and fits of fixed rows, those of ``tests/data/measured_rows.json``.
 
-The rows are in ``tests/data/measured_rows.json``, copied from ``catalog/measured``, and the expected lines in
-``tests/data/stored_fits.json``; ``python tests/perf/calibration/test_stored_fits.py`` writes them anew, and the difference is to be
-read.  Searches for parameters are stopped early: what a few steps reach depends on every term of what is minimized.
+A line of ``tests/data/answers/scores.txt`` is a row, one of ``tests/data/answers/fits.txt`` a part of a fit.  After a change,
+``python tests/perf/calibration/test_stored_fits.py`` writes both files; read the difference.
 """
 
 from __future__ import annotations
@@ -10,177 +9,174 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve
+from attrs import asdict, evolve
 
 # Run as a program, too.
-sys.path.extend(
-    str(Path(__file__).parents[3] / folder)
-    for folder in (".", "plugins/trnspec-nvidia/src", "plugins/trnspec-inferentia/src")
-)
+sys.path.extend(map(str, [Path(__file__).parents[3], *Path(__file__).parents[3].glob("plugins/*/src")]))
 
-from tests.perf.oracles.fits import different, fixed, lines, number
+from tests.perf.oracles.fits import fixed
+from tests.support.stored import number, read, same, sums, write
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration.document import document
-from trnspec.perf.calibration.fit_range import fitted_on
-from trnspec.perf.calibration.fits import pooled, prior
+from trnspec.perf.calibration.fits import inference, prior
 from trnspec.perf.calibration.fits.collectives import fit_collectives
-from trnspec.perf.calibration.fits.inference import fit_inference
+from trnspec.perf.calibration.fits.fit import Fitted, Model, fit, for_chip
 from trnspec.perf.calibration.fits.kernels import fit_kernels
 from trnspec.perf.calibration.fits.serving import fit_serving
-from trnspec.perf.calibration.fits.training import fit
-from trnspec.perf.calibration.groups import ENOUGH, groups_of
+from trnspec.perf.calibration.fits.training import training
+from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.collectives import collective_cases
 from trnspec.perf.calibration.measured.inference import inference_cases
 from trnspec.perf.calibration.measured.kernels import kernel_cases
 from trnspec.perf.calibration.measured.serving import serving_cases
-from trnspec.perf.calibration.measured.tables import Record, Skipped, row_hashes
+from trnspec.perf.calibration.measured.tables import Record, row_hashes
 from trnspec.perf.calibration.measured.training import training_cases
-from trnspec.perf.calibration.scores.scorers import score
+from trnspec.perf.calibration.score import Scored, score
 from trnspec.perf.calibration.transfer import beyond
 from trnspec.perf.lowering.calibrated import nearest
 
 DATA = Path(__file__).parents[2] / "data"
-STORED = DATA / "stored_fits.json"
+SCORES, FITS = "answers/scores.txt", "answers/fits.txt"
 TABLES: dict[str, list[Record]] = json.loads((DATA / "measured_rows.json").read_text("utf-8"))
 ROWS = [row for rows in TABLES.values() for row in rows]
 GRAPH = fixed().graph
-ABOUT = {"source": "made", "data": "made.csv", "fitted": "2026-01-01", "schema": "x.json", "software": "Made"}
-ROUNDING = 1e-15
+REFITTED = ("training_h100", "training_korthikanti", "inference_neuron", "collectives_neuron", "gemm_gpu")
+ROUNDING = 1e-12
 """A spread that is 0 but for rounding, which differs between processors."""
-TOLERANCE = 1e-5
-"""Relative; a parameter that the rows hardly determine differs by 3e-6 between processors."""
-ROUNDS = 2
-"""Steps of a pooled search."""
 
 
-def read(cases: Any) -> list[Any]:
-    return [case for case in cases if not isinstance(case, Skipped)]
+def cases(found: Any) -> list[Any]:
+    return [case for case in found if not isinstance(case, Skipped)]
 
 
-def scores() -> Iterator[str]:
+def scores() -> Iterator[tuple[str, str]]:
+    """Values by table and row; and values by fits to other rows, where the calibrations were fitted to the rows themselves."""
     for table, found in score(GRAPH, TABLES).items():
         for one in found:
-            yield f"{table}: {' | '.join(line.partition(' = ')[2] for line in lines(one))}"
-
-
-def refits() -> Iterator[str]:
-    """Scores where the calibrations were fitted to the rows themselves."""
-    names = ("training_h100", "training_korthikanti", "inference_neuron", "collectives_neuron", "gemm_gpu")
-    tables = {name: TABLES[name][:6] for name in names}
+            if isinstance(one, Scored):
+                values = " ".join(number(v) for v in (one.measured, one.ideal, one.calibrated, one.low, one.high))
+                about = f"{one.chip} {one.framework} {one.models} {one.scale}".strip()
+                yield f"{table} {one.id} {one.part}", f"{values}; {one.kind} {one.calibration}; {about}"
+    tables = {name: TABLES[name][:6] for name in REFITTED}
+    hashes = " ".join(h for rows in tables.values() for row in rows[1:] for h in row_hashes(row))
     graph = GRAPH
     for node in GRAPH.of(Calibration):
-        hashes = " ".join(h for rows in tables.values() for row in rows[1:] for h in row_hashes(row))
         graph = graph.replace(node.name, evolve(node.spec, rows=hashes))
     for holdout in ("model", "chip"):
         for table, found in score(graph, tables, refit=True, holdout=holdout).items():
-            for one in found:
-                if not isinstance(one, Skipped):
-                    yield f"{holdout} {table} {one.id} {one.part}: {one.seen} {number(one.held_out)} {number(one.calibrated)} {one.inside}"
+            some = [one for one in found if isinstance(one, Scored)]
+            seen, held = sum(one.seen for one in some), [one.held_out for one in some]
+            yield f"{holdout} held out {table}", f"{seen} seen, {' '.join(map(number, held))}"
 
 
-def cases_of() -> Iterator[str]:
-    """What rows are read as."""
-    reads: dict[str, Callable[[], Any]] = {
-        "training": lambda: training_cases(GRAPH, ROWS), "inference": lambda: inference_cases(GRAPH, ROWS),
-        "serving": lambda: serving_cases(GRAPH, ROWS), "collectives": lambda: collective_cases(GRAPH, ROWS),
-        **{kind: partial(kernel_cases, GRAPH, ROWS, kind) for kind in ("matmul", "attention", "moe")},
-    }  # fmt: skip
-    for kind, cases in reads.items():
-        for case in cases():
-            named = (
-                line.split(" = ", 1)
-                for line in lines(case)
-                if not line.startswith(("system", "dims", "machine", "row"))
-            )
-            yield f"{kind}: {' | '.join(f'{name}={value}' for name, value in named if value not in {'', '0', '0.0', 'None'})}"
+def lines(name: str, fitted: Fitted) -> Iterator[tuple[str, str]]:
+    """What the document of a fit states."""
+    yield f"{name} values", " ".join(f"{n} {number(value)}" for n, value in fitted.values.items())
+    for part, errors in fitted.errors.items():
+        ends = f"{number(float(errors.low))} to {number(float(errors.high))}"
+        each = (errors.fit, errors.held_out, [] if errors.elsewhere is None else errors.elsewhere)
+        yield f"{name} {part}", f"{ends}; {'; '.join(sums(map(float, of)) for of in each)}"
+    yield (
+        f"{name} beyond",
+        " ".join(
+            number(v)
+            for b in fitted.beyond
+            for v in (b.exponent, *(asdict(b.elsewhere).values() if b.elsewhere else ()))
+        ),
+    )
+    if fitted.learned:
+        yield (
+            f"{name} learned",
+            " ".join(f"{x.name} {number(x.prior)} {number(float(x.width))}" for x in fitted.learned),
+        )
+    if fitted.library:
+        values = (
+            f"{p.name} {number(p.call)} {number(p.hop)} {number(p.link)} {number(p.network)}"
+            for p in fitted.library.protocols
+        )
+        yield f"{name} protocols", "; ".join(values)
+    for roof in fitted.roofs:
+        yield f"{name} {roof['kernel']} {roof['precision']}", " ".join(number(v) for v in [*roof.values()][2:])
+    if fitted.groups:
+        each = (
+            f"{g.phase} {g.scale} {g.models} {g.rows} {g.clusters} {number(g.low)} {number(g.high)}"
+            for g in fitted.groups
+        )
+        yield f"{name} groups", "; ".join(" ".join(one.split()) for one in each)
 
 
-def of_steps(holdout: Any, of: slice, eras: tuple[str, ...] = ()) -> Iterator[str]:
-    every = read(training_cases(GRAPH, ROWS))
-    cases = [case for case in every if case.system.chip != "trainium1"][of]
-    fitted = fit(cases, holdout, eras)
-    yield from lines(fitted)
-    groups = groups_of(fitted, cases, "h100-sxm", fitted.errors)
-    yield from lines(groups, "groups")
-    others = {case.system.chip: [case] for case in every if case not in cases}
-    yield from document(
-        fitted.of("h100-sxm", "2026"), name="made", chip="h100-sxm", of="training", framework="megatron", era="2026", models="dense",
-        note="A note.", fitted_on=fitted_on(cases), beyond=beyond(fitted, cases, others),
-        groups=[fitted.prior.drawn(g, ENOUGH) for g in groups], hashes=[h for r in ROWS[:9] for h in row_hashes(r)], **ABOUT,
-    ).splitlines()  # fmt: skip
+def of_models(
+    model: Model, plain: Model, some: list[Any], others: list[Any], holdout: Any, chip: str, known: Any
+) -> Iterator[Fitted]:
+    fitted = fit(model, some, (holdout,), known)[holdout]
+    rest = {of: [c for c in others if c.chip == of] for of in dict.fromkeys(c.chip for c in others)}
+    yield evolve(for_chip(fitted, chip, "2026"), beyond=beyond(plain, fitted, rest))
 
 
-def of_requests() -> Iterator[str]:
-    cases = [c for c in read(inference_cases(GRAPH, ROWS)) if c.tpot]
-    some = [c for c in cases if c.system.chip == "trainium2"][:3]
+def of_steps(holdout: Any, of: slice, eras: tuple[str, ...] = ()) -> Iterator[Fitted]:
+    every = cases(training_cases(GRAPH, ROWS))
+    some = [case for case in every if case.chip != "trainium1"][of]
+    others = [case for case in every if case not in some]
+    yield from of_models(training(eras), training(), some, others, holdout, "h100-sxm", prior.TYPICAL)
+
+
+def of_tokens() -> Iterator[Fitted]:
+    every = [c for c in cases(inference_cases(GRAPH, ROWS)) if c.tpot]
+    some = [c for c in every if c.chip == "trainium2"][:3]
     known = prior.prior_of(GRAPH, "trainium2", "inference", framework="nxd-inference")
-    yield from lines(known, "prior")
-    fitted = fit_inference(some, "model", known)
-    yield from lines(fitted)
-    yield from document(
-        fitted, name="made", chip="trainium2", of="inference", framework="", era="", models="", note="",
-        fitted_on=fitted_on(some), beyond=beyond(fitted, some, {"others": [c for c in cases if c not in some]}), groups=groups_of(fitted, some, "trainium2", fitted.errors),
-        hashes=[], **ABOUT,
-    ).splitlines()  # fmt: skip
+    others = [c for c in every if c not in some]
+    yield from of_models(inference.MODEL, inference.MODEL, some, others, "model", "trainium2", known)
 
 
-def of_servers() -> Iterator[str]:
-    for each in fit_serving(read(serving_cases(GRAPH, ROWS))[::5]):
-        yield f"{each.chip} {each.framework} {each.models} {len(each.cases)}"
-        yield from lines(each.fitted)
-        yield from lines(each.beyond, "beyond")
-
-
-def of_kernels() -> Iterator[str]:
-    for each in fit_kernels(
-        [c for kind in ("matmul", "attention", "moe") for c in read(kernel_cases(GRAPH, ROWS, kind))]
-    ):
-        yield from (line for line in lines(each) if not line.startswith("cases"))
-
-
-def of_libraries() -> Iterator[str]:
-    cases = read(collective_cases(GRAPH, ROWS))
+def of_libraries() -> Iterator[Fitted]:
+    every = cases(collective_cases(GRAPH, ROWS))
     for framework, chip in (("nccom", "trainium2"), ("vllm", "")):
         known = prior.library_of(GRAPH, chip, framework=framework) if chip else None
-        used = [c for c in cases if c.framework in {framework, "nccl"}]
-        for of, fitted in fit_collectives(
-            used, framework, partial(nearest, GRAPH), {chip: known} if known else {}
-        ).items():
-            yield f"{framework} {of} {len(fitted.cases)} {fitted.note()}"
-            yield from (line for line in lines(fitted) if not line.startswith("cases"))
-            for name, value in (
-                ("elsewhere", fitted.elsewhere()),
-                ("on", fitted.fitted_on()),
-                ("groups", fitted.groups()),
-            ):
-                yield from lines(value, name)
+        used = [c for c in every if c.framework in {framework, "nccl"}]
+        yield from fit_collectives(used, framework, partial(nearest, GRAPH), {chip: known} if known else {})
 
 
-OUTPUTS: dict[str, Callable[[], Iterator[str]]] = {
-    "scores": scores, "cases": cases_of, "scores of fits": refits,
+def of_kernels() -> Iterator[Fitted]:
+    some = [c for kind in ("matmul", "attention", "moe") for c in cases(kernel_cases(GRAPH, ROWS, kind))]
+    yield from fit_kernels(some)
+
+
+FITTED: dict[str, Callable[[], Iterator[Fitted]]] = {
     "training by models": partial(of_steps, "model", slice(2, 26, 2), ("2025", "2026")),
-    "training by chips": partial(of_steps, "chip", slice(5, 24, 3)), "inference": of_requests, "serving": of_servers, "kernels": of_kernels, "collectives": of_libraries,
+    "training by chips": partial(of_steps, "chip", slice(5, 24, 3)), "inference": of_tokens,
+    "serving": lambda: iter(fit_serving(cases(serving_cases(GRAPH, ROWS))[::5])), "kernels": of_kernels,
+    "collectives": of_libraries,
 }  # fmt: skip
 
 
-@cache
-def expected() -> dict[str, list[str]]:
-    return json.loads(STORED.read_text("utf-8"))
+def fits(kind: str) -> Iterator[tuple[str, str]]:
+    for fitted in FITTED[kind]():
+        yield from lines(" ".join(f"{kind} {fitted.chip} {fitted.framework} {fitted.models}".split()), fitted)
 
 
-@pytest.mark.parametrize("name", OUTPUTS)
-def test_as_stored(name, monkeypatch) -> None:
-    monkeypatch.setattr(pooled, "_ROUNDS", ROUNDS)
+def differences(stored: dict[str, str], found: dict[str, str]) -> dict[str, tuple[str | None, str | None]]:
+    pairs = {name: (stored.get(name), found.get(name)) for name in {**stored, **found}}
+    return {n: (a, b) for n, (a, b) in pairs.items() if a is None or b is None or not same(a, b, abs_tol=ROUNDING)}
 
-    assert different(expected()[name], list(OUTPUTS[name]()), TOLERANCE, ROUNDING) == []
-    assert [*OUTPUTS] == [*expected()]
+
+def test_scores_as_stored() -> None:
+    assert {} == differences(read(SCORES), dict(scores()))
+
+
+@pytest.mark.parametrize("kind", FITTED)
+def test_fits_as_stored(kind: str) -> None:
+    stored = {name: line for name, line in read(FITS).items() if name.startswith(f"{kind} ")}
+    assert {} == differences(stored, dict(fits(kind)))
+
+
+def test_every_stored_fit_is_made() -> None:
+    assert [] == [name for name in read(FITS) if not name.startswith(tuple(f"{kind} " for kind in FITTED))]
 
 
 if __name__ == "__main__":
-    pooled._ROUNDS = ROUNDS
-    STORED.write_text(json.dumps({name: list(made()) for name, made in OUTPUTS.items()}, indent=0) + "\n", "utf-8")
+    write(SCORES, dict(scores()))
+    write(FITS, dict(line for kind in FITTED for line in fits(kind)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.engine import everything
-from trnspec.perf.calibration.measured.tables import Skipped
-from trnspec.perf.calibration.measured.training import Case, training_cases
+from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 
 BRIDGE = {
     "kind": "train", "id": "a", "model": "LLAMA3_70B", "seq": "8192", "hardware": "DGX-GB200", "n_chips": "64", "tp": "2",
@@ -16,15 +16,15 @@ BRIDGE = {
 }  # fmt: skip
 
 
-def one(**changed: str | None) -> Case | Skipped:
+def one(**changed: str | None) -> TrainingCase | Skipped:
     row = {name: text for name, text in (BRIDGE | changed).items() if text is not None}
     (found,) = training_cases(everything(), [row])
     return found
 
 
-def case(**changed: str | None) -> Case:
+def case(**changed: str | None) -> TrainingCase:
     found = one(**changed)
-    assert isinstance(found, Case), found
+    assert isinstance(found, TrainingCase), found
     return found
 
 

@@ -7,24 +7,26 @@ import pytest
 from attrs import evolve
 
 from tests.perf.oracles.fits import TRUE, cases
-from trnspec.perf.calibration.fit_range import EXPONENT, inputs_of
-from trnspec.perf.calibration.fits.training import Fitted, fit
+from trnspec.perf.calibration.fit_range import EXPONENT
+from trnspec.perf.calibration.fits.fit import Errors, Fitted, fit
+from trnspec.perf.calibration.fits.training import training
 from trnspec.perf.calibration.transfer import beyond, computed, elsewhere, exponents
 
 ROWS = cases(14, TRUE)
+MODEL = training()
 
 
 @pytest.fixture(scope="module")
 def fitted() -> Fitted:
-    return fit(ROWS)
+    return fit(MODEL, ROWS)["model"]
 
 
-def test_measured_over_computed() -> None:
+def test_measured_over_computed(fitted) -> None:
     slower = [evolve(c, seconds=1.5 * c.seconds) for c in ROWS]
-    steps, first = computed(slower, TRUE)
+    (steps,), (unchanged,) = (computed(MODEL, some, fitted.found) for some in (slower, ROWS))
 
-    assert steps == pytest.approx(np.full(len(ROWS), 1.5))
-    assert np.isnan(first).all()
+    assert steps == pytest.approx(1.5 * unchanged)
+    assert unchanged == pytest.approx(1.0 / (1.0 + fitted.main.fit))
 
 
 def test_groups_have_the_same_weight() -> None:
@@ -40,26 +42,29 @@ def test_groups_have_the_same_weight() -> None:
 
 
 def test_a_fit_that_extrapolates_needs_no_exponent(fitted) -> None:
-    assert exponents(fitted, ROWS)[0] < 0.05
-    assert (EXPONENT, EXPONENT) == exponents(fitted, ROWS[:4])
+    assert exponents(MODEL, fitted)[0] < 0.05
+    assert [EXPONENT] == exponents(MODEL, evolve(fitted, cases=tuple(ROWS[:4])))
 
 
 @pytest.mark.slow
 def test_a_cost_that_the_model_lacks_needs_one() -> None:
     """Times that grow with the model by a power that the parameters cannot follow, and a spread that hides nothing."""
     none = np.zeros(len(ROWS))
-    sizes = [inputs_of(c)["parameters"] for c in ROWS]
+    sizes = [c.inputs["parameters"] for c in ROWS]
     grown = [evolve(c, seconds=c.seconds * (s / min(sizes)) ** 0.5) for c, s in zip(ROWS, sizes, strict=True)]
 
-    straight, bent = (exponents(Fitted(TRUE, none, none, (), scales=none), rows)[0] for rows in (ROWS, grown))
+    fits = [
+        Fitted(cases=tuple(rows), values={}, errors={"step": Errors(cases=tuple(rows), fit=none, held_out=none)})
+        for rows in (ROWS, grown)
+    ]
+    straight, bent = (exponents(MODEL, each)[0] for each in fits)
     assert straight < 0.1
     assert bent > 0.2
 
 
 def test_beyond(fitted) -> None:
     slower = [evolve(c, seconds=2.0 * c.seconds) for c in ROWS[:5]]
-    step, first = beyond(fitted, ROWS, {"c x.csv": slower})
+    (step,) = beyond(MODEL, fitted, {"c x.csv": slower})
 
     assert (5, 1) == (step.elsewhere.rows, step.elsewhere.groups)
     assert 2.0 == pytest.approx(step.elsewhere.low, rel=0.1)
-    assert None is first.elsewhere

@@ -15,7 +15,7 @@ from tests.perf.oracles.closed_forms import hierarchical_parts
 from tests.support.engine import FITTED, INF, SYSTEMS, everything
 from tests.support.engine import system as made
 from trnspec.errors import RefusalError
-from trnspec.perf.calibration.fits.solver import stacked
+from trnspec.perf.calibration.fits.search import stacked
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import (
     SLOTS,

@@ -20,7 +20,7 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import link, load_document
 from trnspec.perf.calibration.fits.training import batch
-from trnspec.perf.calibration.measured.training import Case
+from trnspec.perf.calibration.measured.training import TrainingCase
 from trnspec.perf.lowering.system import Efficiency
 from trnspec.perf.work.layout import Layout
 from trnspec.yaml import read_text
@@ -47,7 +47,9 @@ WRITTEN = evolve(TRUE, causal=0.0, score_passes=5.0)
 """The same, where attention writes its scores, and computes all of them."""
 
 
-def cases(count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int = 7, flash: bool = True) -> list[Case]:
+def cases(
+    count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int = 7, flash: bool = True
+) -> list[TrainingCase]:
     """So many steps at random, the same every time, with times that are off by a normal error of their logarithm."""
     draw = random.Random(seed)
     made = []
@@ -64,7 +66,7 @@ def cases(count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int =
             sequence_parallel=tp > 1, overlap=draw.random() < 0.5, uneven=True, flash=flash,
         )  # fmt: skip
         made.append(
-            Case(
+            TrainingCase(
                 id=f"{i}",
                 model=name,
                 dims=MODELS[name],
@@ -75,7 +77,7 @@ def cases(count: int, efficiency: Efficiency, *, noise: float = 0.0, seed: int =
                 memory=0.0,
             )
         )
-    times = batch(made).times(efficiency)
+    times = batch(made).times(efficiency)["step"]
     factors = [2.718281828459045 ** draw.gauss(0.0, noise) for _ in made]
     return [evolve(c, seconds=float(t) * f) for c, t, f in zip(made, times, factors, strict=True)]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.engine import SYSTEMS
 from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.calibration.fits.solver import stacked
+from trnspec.perf.calibration.fits.search import stacked
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL as IDEAL_RATES
 from trnspec.perf.serving.decode import accepted, decode, mean_context, token_load

@@ -14,7 +14,7 @@ from nvidia_catalog import catalog
 from tests.support.engine import ESTIMATORS, FITTED, MIXTRAL, MODELS, SYSTEMS, estimator, possible, system
 from tests.support.programs import ROOT
 from trnspec.errors import RefusalError, UsageError
-from trnspec.perf.calibration.measured.training import Case, training_cases
+from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 from trnspec.perf.experts import LEAST_DISPATCH
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
@@ -262,7 +262,9 @@ def test_no_measured_step_is_faster_than_its_bound() -> None:
     table = ROOT / "catalog" / "measured" / "training_megatron_bridge.csv"
     with table.open(encoding="utf-8", newline="") as lines:
         cases = [
-            c for c in training_cases(catalog(), list(csv.DictReader(lines))) if isinstance(c, Case) and c.dims.experts
+            c
+            for c in training_cases(catalog(), list(csv.DictReader(lines)))
+            if isinstance(c, TrainingCase) and c.dims.experts
         ]
     for case in cases:
         layout = evolve(case.layout, **LEAST_DISPATCH)

@@ -28,8 +28,7 @@ from tests.support.engine import (
 from trnspec.loading.files import shipped as shipped_folder
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.measured.tables import records
-from trnspec.perf.calibration.measured.training import Case, training_cases
-from trnspec.perf.calibration.scores.training import peak
+from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 from trnspec.perf.frameworks import TRAINING, Runtime
 from trnspec.perf.work.activations import activations, layer_activations
 from trnspec.perf.work.layout import OPTIMIZERS, SCHEDULES
@@ -39,6 +38,7 @@ from trnspec.perf.work.memory import (
     inference_memory,
     kv_cache,
     model_state,
+    peak,
     peak_memory,
     sharded,
     training_memory,
@@ -363,7 +363,7 @@ def test_measured_memory_of_torchtitan():
     found = {
         c.id: c
         for c in training_cases(everything(), records(shipped_folder() / "measured" / "training_torchtitan.csv"))
-        if isinstance(c, Case) and c.memory and not any("microbatch" in reported for reported in c.assumptions)
+        if isinstance(c, TrainingCase) and c.memory and not any("microbatch" in reported for reported in c.assumptions)
     }
     assert TITAN == {name: c.memory / GIB for name, c in found.items()}
     needs = {name: peak(c.dims, c.layout).total for name, c in found.items()}

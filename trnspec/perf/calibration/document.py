@@ -4,180 +4,149 @@ from __future__ import annotations
 
 import json
 import re
-from types import SimpleNamespace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import numpy as np
-from attrs import asdict
 
 from trnspec.model.calibration import Achieved, KernelRoof
+from trnspec.model.calibration import Protocol as Stated
 from trnspec.model.reflection import FigureShape, ObjectShape
-from trnspec.perf.calibration.fits.collectives import FittedLibrary
-from trnspec.perf.calibration.fits.inference import FittedServing
-from trnspec.perf.calibration.fits.training import COVERAGE
+from trnspec.perf.calibration.groups import COVERAGE
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from trnspec.perf.calibration.fits.prior import Learned
-    from trnspec.perf.calibration.fits.training import Fitted
+    from trnspec.perf.calibration.fits.fit import Errors, Fitted
+    from trnspec.perf.calibration.fits.uncertainty import Learned
     from trnspec.perf.calibration.groups import GroupErrors
     from trnspec.perf.calibration.transfer import Beyond
-    from trnspec.perf.collectives.library import Protocol
 
 _DIGITS = 4
-
-
-def document(  # noqa: PLR0913  # each is a line of the document
-    result: Fitted,
-    *,
-    name: str,
-    chip: str,
-    of: str,
-    software: str,
-    source: str,
-    data: str,
-    fitted: str,
-    schema: str,
-    framework: str = "",
-    era: str = "",
-    models: str = "",
-    note: str = "",
-    fitted_on: Mapping[str, str] = {},
-    beyond: Sequence[Beyond] = (),
-    groups: Sequence[GroupErrors] = (),
-    hashes: Sequence[str] = (),
-    roofs: Sequence[Mapping[str, Any]] = (),
-) -> str:
-    """The YAML text of a calibration.
-
-    Args:
-        result: The fit.
-        name: Name of the document.
-        chip: Name of the chip.
-        of: ``training``, ``inference`` or ``collectives``.
-        software: The software that was measured.
-        source: Name of the source of the measurements.
-        data: Name of the table of measurements.
-        fitted: Date of the fit.
-        schema: Path of the JSON Schema, for editors.
-        framework: The framework, as ``--framework`` names it; empty if unknown.
-        era: The era of its release.
-        models: ``dense`` or ``experts``; empty for both.
-        note: A note for readers, such as that the rows are of other chips.
-        fitted_on: What the rows have in common and their ranges, see :func:`trnspec.perf.calibration.fit_range.fitted_on`.
-        beyond: How far the fit is off beyond its rows, for ``spread`` and for ``first``.
-        groups: The errors of each group of held-out rows; the interval of ``spread`` is that of the group of all rows.
-        roofs: The fields of each :class:`~trnspec.model.calibration.KernelRoof`.
-        hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measured.tables.row_hashes`.
-    """
-    labels = {"framework": framework, "era": era, "models": models}
-    spreads = {"spread": result}
-    if isinstance(result, FittedServing) and result.ttft is not None:
-        spreads["first"] = result.ttft
-    lines = [
-        f"# yaml-language-server: $schema={schema}",
-        "api_version: trnspec/v1",
-        "kind: Calibration",
-        "metadata:",
-        f"  name: {name}",
-        f"  title: {_text(f'{software}, {of}')}",
-        f"  source: {source}",
-        *([f"  note: {_text(note)}"] if note else []),
-        "spec:",
-        f"  chip: {chip}",
-        f"  of: {of}",
-        f"  software: {_text(software)}",
-        *(f"  {key}: {_text(text)}" for key, text in labels.items() if text),
-        f"  fitted: {fitted}",
-        f"  data: {_text(data)}",
-        *(["  fitted_on:"] if fitted_on else []),
-        *(f"    {key}: {value}" for key, value in fitted_on.items()),
-        "  achieved:",
-        *(f"    {key}: {value}" for key, value in printed_values(result).items()),
-        *(["  protocols:", *map(_protocol, result.library.protocols)] if isinstance(result, FittedLibrary) else []),
-    ]
-    for i, (key, spread) in enumerate(spreads.items()):
-        phase = "ttft" if key == "first" else "step" if of == "training" else "tpot"
-        pooled = next((g for g in groups if g.phase == phase and not (g.scale or g.models)), None)
-        lines += [f"  {key}:", *(f"    {name}: {value}" for name, value in _spread(spread, pooled).items())]
-        lines += beyond_lines(beyond[i]) if beyond else []
-    labelled = [g for g in groups if g.scale or g.models or of == "kernels"]
-    lines += ["  groups:", *map(_group, labelled)] if labelled else []
-    lines += ["  roofs:"] if roofs else []
-    lines += map(_roof, roofs)
-    lines += _prior(result)
-    lines += ["  rows: >-", *_wrapped(sorted(set(hashes)))] if hashes else []
-    return "\n".join(lines) + "\n"
-
-
-def _protocol(protocol: Protocol) -> str:
-    cells = {"name": _text(protocol.name), "algorithm": protocol.algorithm, "kinds": f"[{', '.join(protocol.kinds)}]"}
-    cells |= {name: _time(getattr(protocol, name)) for name in ("call", "hop", "network_hop")}
-    cells |= {name: _share(value) for name in ("link", "network", "own") if (value := getattr(protocol, name))}
-    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
-
-
-def _prior(result: Fitted) -> list[str]:
-    if not result.learned:
-        return []
-    return [
-        "  prior:",
-        *([f"    calibration: {result.prior.name}"] if result.prior.name else []),
-        "    values:",
-        *(f"      {name}: {text}" for name, text in printed_priors(result).items()),
-        "    learned:",
-        *(f"      - {{name: {_text(each.name)}, share: {_plain(round(each.share, 3))}x}}" for each in result.learned),
-    ]
-
-
-def _group(group: GroupErrors) -> str:
-    labels = {"phase": group.phase, "scale": group.scale, "models": group.models}
-    shares = {name: _share(getattr(group, name)) for name in ("mean", "median", "low", "high")}
-    cells = {name: text for name, text in labels.items() if text}
-    cells |= {"rows": str(group.rows), "clusters": str(group.clusters)} | shares
-    if group.size is not None:
-        cells["size"] = "{" + f"low: {group.size[0]:.0f}, high: {group.size[1]:.0f}" + "}"
-    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
-
-
-def _wrapped(hashes: Sequence[str]) -> Iterator[str]:
-    for i in range(0, len(hashes), _PER_LINE):
-        yield f"    {' '.join(hashes[i : i + _PER_LINE])}"
-
 
 _PER_LINE = 12
 """Hashes on a line."""
 
 
-def beyond_lines(beyond: Beyond) -> list[str]:
-    """The lines of a spread about rows beyond the fit."""
-    lines = [f"    extrapolation: {_share(beyond.exponent)}"]
-    if (there := beyond.elsewhere) is not None:
-        lines += [
-            "    transfer:",
-            f"      rows: {there.rows}",
-            f"      groups: {there.groups}",
-            f"      low: {_share(there.low)}",
-            f"      high: {_share(there.high)}",
-        ]
+class _Plain(str):
+    """A scalar that is written as it is: a figure, a date, or lines of hashes."""
+
+    __slots__ = ()
+
+
+def document(  # noqa: PLR0913  # each is a line of the document
+    fitted: Fitted, *, name: str, of: str, software: str, source: str, data: str, date: str, schema: str,
+    hashes: Sequence[str] = (),
+) -> str:  # fmt: skip
+    """The YAML text of a calibration.
+
+    Args:
+        fitted: The fit.
+        name: Name of the document.
+        of: ``training``, ``inference``, ``collectives`` or ``kernels``.
+        software: The software that was measured.
+        source: Name of the source of the measurements.
+        data: Name of the table of measurements.
+        date: Date of the fit.
+        schema: Path of the JSON Schema, for editors.
+        hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measured.tables.row_hashes`.
+    """
+    spreads = dict(zip(("spread", "first"), fitted.errors.values(), strict=False))
+    labelled = [g for g in fitted.groups if g.scale or g.models or of == "kernels"]
+    unique = sorted(set(hashes))
+    lines = [" ".join(unique[i : i + _PER_LINE]) for i in range(0, len(unique), _PER_LINE)]
+    library = None if fitted.library is None else fitted.library.protocols
+    spec = {
+        "chip": fitted.chip,
+        "of": of,
+        "software": software,
+        "framework": fitted.framework,
+        "era": fitted.era,
+        "models": fitted.models,
+        "fitted": _Plain(date),
+        "data": data,
+        "fitted_on": fitted.fitted_on,
+        "achieved": {name: _Plain(text) for name, text in printed(fitted.values).items()},
+        "protocols": [
+            _figures({n: v for n, v in attrs.asdict(p).items() if v or n != "own"}, Stated) for p in library or ()
+        ],
+        **{
+            key: _spread(
+                errors, len(errors.fit) if i else len(fitted.cases), fitted.beyond[i] if fitted.beyond else None
+            )
+            for i, (key, errors) in enumerate(spreads.items())
+        },
+        "groups": [_group(group) for group in labelled],
+        "roofs": [_figures(roof, KernelRoof) for roof in fitted.roofs],
+        "prior": _prior(fitted),
+        "rows": _Plain("\n    ".join([">-", *lines])) if lines else "",
+    }
+    metadata = {"name": name, "title": f"{software}, {of}", "source": source, "note": fitted.note}
+    top = {"api_version": "trnspec/v1", "kind": "Calibration", "metadata": metadata, "spec": spec}
+    return "\n".join([f"# yaml-language-server: $schema={schema}", *_block(top, "")]) + "\n"
+
+
+def _block(values: Mapping[str, Any], margin: str) -> Iterator[str]:
+    """The lines of a mapping; values that are empty are left out, and lists of mappings have one of them on a line."""
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value and value.keys() != {"low", "high"}:
+            yield f"{margin}{key}:"
+            yield from _block(value, margin + "  ")
+        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+            yield f"{margin}{key}:"
+            yield from (f"{margin}  - {_flow(each)}" for each in value)
+        elif value or value == 0:
+            yield f"{margin}{key}: {_flow(value)}"
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k}: {_flow(v)}" for k, v in value.items() if v or v == 0) + "}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_flow, value))}]"
+    return _text(value) if isinstance(value, str) and not isinstance(value, _Plain) else str(value)
+
+
+def _figures(values: Mapping[str, Any], kind: type | None) -> dict[str, Any]:
+    """Values of an object with its numbers as figures: times by the fields of ``kind``, else shares."""
+    shapes = {} if kind is None else {name: each.shape for name, each in ObjectShape(kind).fields.items()}
+    return {
+        name: _Plain(_figure(value, shapes.get(name))) if isinstance(value, float) else value
+        for name, value in values.items()
+    }
+
+
+def _group(group: GroupErrors) -> dict[str, Any]:
+    size = None if group.size is None else dict(zip(("low", "high"), map(round, group.size), strict=True))
+    return {**_figures(attrs.asdict(group), None), "size": size}
+
+
+def _spread(errors: Errors, rows: int, beyond: Beyond | None) -> dict[str, Any]:
+    mean, median, worst = errors.summary(held_out=True)
+    shares: dict[str, float] = {"mean": mean, "median": median, "worst": worst, "coverage": COVERAGE}
+    shares |= {"low": errors.low, "high": errors.high}
+    lines: dict[str, Any] = {"rows": rows, **{n: _Plain(_share(value)) for n, value in shares.items()}}
+    if beyond is not None:
+        there = beyond.elsewhere
+        lines["extrapolation"] = _Plain(_share(beyond.exponent))
+        lines["transfer"] = {} if there is None else _figures(attrs.asdict(there), None)
     return lines
 
 
-def printed_values(fitted: Fitted) -> dict[str, str]:
-    """The figures of a fit, as printed."""
-    if isinstance(fitted, FittedLibrary):
-        return achieved(fitted.library, fitted.names)
-    if not isinstance(fitted, FittedServing):
-        return achieved(fitted.efficiency, fitted.names)
-    return achieved(SimpleNamespace(**asdict(fitted.efficiency) | asdict(fitted.serving)), fitted.names)
+def _prior(fitted: Fitted) -> dict[str, Any]:
+    if not fitted.learned:
+        return {}
+    values = {name: _Plain(text) for name, text in printed({each.name: each.prior for each in fitted.learned}).items()}
+    learned = [{"name": each.name, "share": _Plain(f"{_digits(round(each.share, 3))}x")} for each in fitted.learned]
+    return {"calibration": fitted.prior.name, "values": values, "learned": learned}
 
 
-def printed_priors(fitted: Fitted) -> dict[str, str]:
-    """The figures before the rows, as printed."""
-    values = SimpleNamespace(**{each.name: each.prior for each in fitted.learned})
-    return achieved(values, tuple(each.name for each in fitted.learned))
+def printed(values: Mapping[str, float]) -> dict[str, str]:
+    """The figures of :class:`~trnspec.model.calibration.Achieved` among some parameters, as printed."""
+    fields = ObjectShape(Achieved).fields
+    return {name: _figure(values[name], each.shape) for name, each in fields.items() if name in values}
 
 
 def printed_learned(fitted: Fitted) -> list[tuple[str, str, str, Learned | None]]:
@@ -186,8 +155,8 @@ def printed_learned(fitted: Fitted) -> list[tuple[str, str, str, Learned | None]
     Names of parameters of a protocol begin with its name.
     """
     fields = ObjectShape(Achieved).fields
-    values, priors = printed_values(fitted), printed_priors(fitted)
     learned = {each.name: each for each in fitted.learned}
+    values, priors = printed(fitted.values), printed({name: each.prior for name, each in learned.items()})
     lines = [(name, text, priors.get(name, ""), learned.get(name)) for name, text in values.items()]
     for name, each in learned.items():
         if name not in values:
@@ -197,46 +166,12 @@ def printed_learned(fitted: Fitted) -> list[tuple[str, str, str, Learned | None]
     return lines
 
 
-def _spread(fitted: Fitted, pooled: GroupErrors | None) -> dict[str, str]:
-    mean, median, worst = fitted.summary(held_out=True)
-    return {
-        "rows": str(len(fitted.errors)),
-        "mean": _share(mean),
-        "median": _share(median),
-        "worst": _share(worst),
-        "coverage": _share(COVERAGE),
-        "low": _share(fitted.low if pooled is None else pooled.low),
-        "high": _share(fitted.high if pooled is None else pooled.high),
-    }
-
-
-def _roof(roof: Mapping[str, Any]) -> str:
-    fields = ObjectShape(KernelRoof).fields
-    cells = {
-        n: _figure(value, fields[n].shape) if isinstance(value, float) else str(value) for n, value in roof.items()
-    }
-    return f"    - {{{', '.join(f'{name}: {text}' for name, text in cells.items())}}}"
+def _is_time(shape: Any) -> bool:
+    return isinstance(shape, FigureShape) and shape.dimension is Dimension.TIME
 
 
 def _figure(value: float, shape: Any) -> str:
-    return _time(value) if isinstance(shape, FigureShape) and shape.dimension is Dimension.TIME else _share(value)
-
-
-def achieved(efficiency: Any, names: tuple[str, ...]) -> dict[str, str]:
-    """The fitted figures as printed, and those that are a property of the rows."""
-    printed = {}
-    for name, field in ObjectShape(Achieved).fields.items():
-        if name in names or (hasattr(efficiency, name) and name in _of_rows(efficiency)):
-            value = getattr(efficiency, name)
-            if value is None:
-                continue
-            printed[name] = _figure(value, field.shape)
-    return printed
-
-
-def _of_rows(efficiency: Any) -> tuple[str, ...]:
-    """Whether attention computes only the causal half; and ``overlap`` where the software overlaps no gradients."""
-    return ("causal",) if getattr(efficiency, "overlap", 1.0) else ("causal", "overlap")
+    return _time(value) if _is_time(shape) else _share(value)
 
 
 def _text(text: str) -> str:
@@ -252,17 +187,17 @@ _RESERVED = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 def _share(value: float) -> str:
-    return f"{_plain(value)}x"
+    return f"{_digits(value)}x"
 
 
 def _time(seconds: float) -> str:
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
-            return f"{_plain(seconds / size)} {unit}"
-    return f"{_plain(seconds / 1e-9)} ns"
+            return f"{_digits(seconds / size)} {unit}"
+    return f"{_digits(seconds / 1e-9)} ns"
 
 
-def _plain(value: float) -> str:
+def _digits(value: float) -> str:
     """Four significant digits without an exponent, at most ten decimals."""
     text = np.format_float_positional(value, precision=_DIGITS, unique=False, fractional=False, trim="-")
     return text[:12].rstrip("0").rstrip(".") if "." in text else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from trnspec.model.calibration import FittedOn, Scale
     from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.calibration.measured.inference import InferenceCase
-    from trnspec.perf.calibration.measured.training import Case
+    from trnspec.perf.calibration.measured.case import ModelCase
     from trnspec.perf.lowering.system import System
     from trnspec.perf.serving.forward_pass import Deployment
     from trnspec.perf.work.layout import Layout
@@ -67,13 +66,6 @@ def scale_of(system: System, ranks: float) -> Scale:
     return "cluster" if ranks <= CLUSTER * system.ranks_per_chip else "large"
 
 
-def inputs_of(case: Case | InferenceCase) -> Inputs:
-    """The inputs of a measured row."""
-    from trnspec.perf.calibration.measured.training import Case
-
-    return training_inputs(case.dims, case.layout) if isinstance(case, Case) else serving_inputs(case.dims, case.plan)
-
-
 def ranges(inputs: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, float]]:
     """The least and the largest value of each input."""
     return {name: (min(i[name] for i in inputs), max(i[name] for i in inputs)) for name in inputs[0]}
@@ -87,23 +79,23 @@ def factor(value: float, low: float, high: float) -> float:
 _VERSION = re.compile(r"Neuron (\d+\.\d+(?:\.\d+)?)|\b(\d\d\.\d\d(?:\.\d\d)?) NeMo|ngc(\d\d\.\d\d)", re.IGNORECASE)
 
 
-def versions(cases: Iterable[Case | InferenceCase]) -> list[str]:
+def versions(cases: Iterable[ModelCase]) -> list[str]:
     """The versions of the software that rows state."""
     found = {match for case in cases for groups in _VERSION.findall(case.source_text) for match in groups if match}
     return sorted(found, key=lambda text: [int(part) for part in text.split(".")])
 
 
-def fitted_on(cases: Sequence[Case | InferenceCase]) -> dict[str, str]:
-    """The object ``fitted_on`` of a calibration, each value as YAML."""
+def fitted_on(cases: Sequence[ModelCase]) -> dict[str, Any]:
+    """The object ``fitted_on`` of a calibration: what the rows have in common, and the range of each input."""
     each = {
-        "chips": sorted({c.system.chip for c in cases}),
-        "versions": [f'"{v}"' for v in versions(cases)],
+        "chips": sorted({c.chip for c in cases}),
+        "versions": versions(cases),
         "dtypes": sorted({c.dtype for c in cases}),
     }
-    texts = {name: f"[{', '.join(values)}]" for name, values in each.items() if values}
-    for name, (low, high) in ranges([inputs_of(c) for c in cases]).items():
-        texts[name] = f"{{low: {max(1, round(low))}, high: {max(1, round(high))}}}"
-    return texts
+    spans = ranges([c.inputs for c in cases]).items()
+    return {name: some for name, some in each.items() if some} | {
+        name: {"low": max(1, round(low)), "high": max(1, round(high))} for name, (low, high) in spans
+    }
 
 
 def within(stated: FittedOn) -> dict[str, tuple[float, float]]:

@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import frozen
 
-from trnspec.model.calibration import Models, Scale
-from trnspec.perf.calibration.fit_range import scale_of
-from trnspec.perf.calibration.fits.inference import FittedServing
-from trnspec.perf.calibration.fits.training import COVERAGE, quantile
-from trnspec.perf.calibration.measured.training import Case
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trnspec.perf.calibration.fits.training import Fitted
-    from trnspec.perf.calibration.measured.inference import InferenceCase
+    from trnspec.perf.calibration.fits.fit import Errors
+    from trnspec.perf.calibration.measured.case import ModelCase
+
+COVERAGE = 0.8
+"""Share of the measurements that the interval should contain."""
 
 LEAST = 4
 """Least number of clusters of a group with an interval of its own."""
@@ -34,25 +31,6 @@ FEW = 3.0
 """A group of as many models counts half, and the interval of all rows half.  Rows of one model are off in the same way, so
 that a group of few models shows little of how far another one is off.  Of the values 1 to 5 it is the one by which left-out
 models of serving were covered best."""
-
-
-@frozen
-class Label:
-    """The group of a row.
-
-    Attributes:
-        scale: How many chips the model runs on.
-        models: Whether it has experts.
-        chip: The chip.
-        model: The model.
-        cluster: Its configuration: model, hardware and layout.
-    """
-
-    scale: Scale
-    models: Models
-    chip: str
-    model: str
-    cluster: str
 
 
 @frozen
@@ -71,44 +49,7 @@ class GroupErrors:
     size: tuple[float, float] | None = None
 
 
-def label(case: Case | InferenceCase) -> Label:
-    """The group of a row of training or of serving."""
-    models: Models = "experts" if case.dims.experts else "dense"
-    if isinstance(case, Case):
-        layout = case.layout
-        ranks = float(layout.ranks)
-        parts = [layout.tp, layout.pp, layout.cp, layout.ep, layout.dp, layout.seq, layout.recompute]
-    else:
-        plan = case.plan
-        ranks = float(plan.tp * plan.pp)
-        parts = [plan.tp, plan.pp, plan.ep, plan.dp, plan.prompt, plan.output, plan.weight_bytes]
-    cluster = " ".join(map(str, (case.model, case.system.name, *parts)))
-    return Label(scale_of(case.system, ranks), models, case.system.chip, case.model, cluster)
-
-
-def groups_of(
-    fitted: Fitted, cases: Sequence[Case | InferenceCase], chip: str = "", errors: Any = None
-) -> list[GroupErrors]:
-    """The groups of the held-out rows of a fit, and the group of all rows, which has neither scale nor models.
-
-    Args:
-        fitted: The fit.
-        cases: The rows of its ``held_out``, in that order.
-        chip: The chip whose rows are a group where there are enough of them; those of all chips otherwise.
-        errors: The errors of the fit of the first of these rows; by default those that ``fitted`` has.
-    """
-    labels = [label(c) for c in cases]
-    errors = fitted.errors if errors is None else errors
-    result = groups("tpot" if isinstance(fitted, FittedServing) else "step", labels, fitted.held_out, errors, chip)
-    if isinstance(fitted, FittedServing) and fitted.ttft is not None:
-        first = fitted.ttft
-        timed = [each for each, case in zip(labels, cases, strict=True) if not isinstance(case, Case) and case.ttft]
-        # Rows that only widen the interval of output tokens come last.
-        result += groups("ttft", timed[: len(first.held_out)], first.held_out, first.errors, chip)
-    return result
-
-
-def groups(phase: str, labels: Sequence[Label], held_out: Any, errors: Any, chip: str = "") -> list[GroupErrors]:
+def groups(phase: str, errors: Errors, chip: str = "") -> list[GroupErrors]:
     """The groups of some held-out rows that have an interval of their own, and before them that of all rows.
 
     Those of a scale and dense models or models with experts come first, then those of a scale, then of models.  A group that
@@ -117,17 +58,16 @@ def groups(phase: str, labels: Sequence[Label], held_out: Any, errors: Any, chip
 
     Args:
         phase: What was computed.
-        labels: The group of each row.
-        held_out: Computed over measured time minus 1 of each row, by a fit without its model.
-        errors: The same by the fit to all rows, for the first of the rows; the others were not fitted.
-        chip: See :func:`groups_of`.
+        errors: The errors of the rows.
+        chip: The chip whose rows are a group where there are enough of them; those of all chips otherwise.
     """
     result: list[GroupErrors] = []
     known: list[Any] = []
-    held_out = np.asarray(held_out)
-    both = np.concatenate([held_out, errors, held_out[len(errors) :]])
+    cases: Sequence[ModelCase] = errors.cases
+    held_out = np.asarray(errors.held_out)
+    both = np.concatenate([held_out, errors.fit, held_out[len(errors.fit) :]])
     scales, models, chips, clusters, names = (
-        np.array([getattr(each, name) for each in labels]) for name in ("scale", "models", "chip", "cluster", "model")
+        np.array([getattr(each, name) for each in cases]) for name in ("scale", "models", "chip", "cluster", "model")
     )
     each_scale, each_kind = sorted(set(scales)), sorted(set(models))
     pairs = [("", ""), *((s, m) for s in each_scale for m in each_kind)]
@@ -141,11 +81,17 @@ def groups(phase: str, labels: Sequence[Label], held_out: Any, errors: Any, chip
         known.append(mask)
         of_both = [np.tile(each, 2) for each in (clusters, names, mask, known[0])]
         ends = drawn(1.0 / (1.0 + both), *of_both)
-        off = np.abs(held_out[mask])
-        result.append(
-            GroupErrors(phase, scale, kind, int(mask.sum()), count, float(off.mean()), float(np.median(off)), *ends)
-        )
+        result.append(of_rows(phase, held_out[mask], count, ends, scale=scale, models=kind))
     return result
+
+
+def of_rows(
+    phase: str, errors: Any, clusters: int, ends: tuple[float, float], *, scale: str = "", models: str = "",
+    size: tuple[float, float] | None = None,
+) -> GroupErrors:  # fmt: skip
+    """A group of rows with these errors and this interval."""
+    off = np.abs(errors)
+    return GroupErrors(phase, scale, models, len(off), clusters, float(off.mean()), float(np.median(off)), *ends, size)
 
 
 def drawn(ratios: Any, clusters: Any, models: Any, own: Any, pool: Any) -> tuple[float, float]:
@@ -195,3 +141,18 @@ def interval(ratios: Any, clusters: Any) -> tuple[float, float]:
 
 
 _ROUNDING = 1e-9
+
+
+def quantile(values: Any, groups: Any, share: float) -> float:
+    """The quantile of some values in which every group has the same weight, interpolated between the middles of weights.
+
+    Args:
+        values: The values.
+        groups: The group of each value.
+        share: Share of the weight below the quantile.
+    """
+    _, which = np.unique(groups, return_inverse=True)
+    weights = 1.0 / np.bincount(which)[which]
+    order = np.argsort(values)
+    middles = np.cumsum(weights[order]) - 0.5 * weights[order]
+    return float(np.interp(share * weights.sum(), middles, values[order]))

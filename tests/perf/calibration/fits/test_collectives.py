@@ -14,18 +14,12 @@ from trnspec.errors import UsageError
 from trnspec.loading.files import shipped
 from trnspec.perf.calibration.document import document, printed_learned
 from trnspec.perf.calibration.fit_range import collective_inputs
-from trnspec.perf.calibration.fits.collectives import (
-    LIBRARIES,
-    SIZES,
-    FittedLibrary,
-    arrays,
-    fit_collectives,
-    times,
-)
+from trnspec.perf.calibration.fits.collectives import LIBRARIES, SIZES, arrays, fit_collectives, times
+from trnspec.perf.calibration.fits.fit import Fitted
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
 from trnspec.perf.calibration.measured.tables import records
-from trnspec.perf.calibration.scores.collectives import computed, refit_collectives, score_collectives
+from trnspec.perf.calibration.score import computed, refit_rows, score_rows
 from trnspec.perf.lowering.calibrated import calibrated
 from trnspec.perf.lowering.lower import lower
 from trnspec.quantities.quantity import parse
@@ -59,15 +53,16 @@ def rows(on: str = "trn2.48xlarge") -> tuple[CollectiveCase, ...]:
 
 
 @functools.cache
-def fitted() -> FittedLibrary:
-    return fit_collectives(rows(), "nccom")["trainium2"]
+def fitted() -> Fitted:
+    (found,) = fit_collectives(rows(), "nccom")
+    return found
 
 
 def test_what_was_put_in_is_found_again() -> None:
     result = fitted()
 
-    assert np.abs(result.errors).max() < 0.05
-    assert np.abs(result.held_out).max() < 0.1
+    assert np.abs(result.main.fit).max() < 0.05
+    assert np.abs(result.main.held_out).max() < 0.1
     # Latency and rate of the largest buffers are determined by the rows.
     found, true = result.library.protocols[2], TRUE.protocols[2]
     assert found.link == pytest.approx(true.link, rel=0.05)
@@ -83,14 +78,14 @@ def test_arrays_are_timed_as_single_rows() -> None:
 
 def test_parameters_stay_within_limits() -> None:
     wrong = [attrs.evolve(c, seconds=c.seconds * (20.0 if c.size < 2**20 else 0.05)) for c in rows()]
-    result = fit_collectives(wrong, "nccom")["trainium2"]
+    (result,) = fit_collectives(wrong, "nccom")
 
     for protocol in result.library.protocols:
         for name, limit in COLLECTIVE.items():
             value = getattr(protocol, name, None)
             if value:
                 assert limit.low * (1 - 1e-9) <= value <= limit.high * (1 + 1e-9), (protocol.name, name)
-    assert np.abs(result.errors).max() > 0.5
+    assert np.abs(result.main.fit).max() > 0.5
 
 
 def test_typical_values_are_within_limits() -> None:
@@ -108,7 +103,7 @@ def test_a_protocol_that_no_row_uses_stays_near_the_pooled_one() -> None:
 
 
 def test_what_no_row_determines_is_in_the_note() -> None:
-    assert "Pooled or typical, without rows of this chip: P2P, eager, synchronous, the network." == fitted().note()
+    assert "Pooled or typical, without rows of this chip: P2P, eager, synchronous, the network." == fitted().note
 
 
 def test_too_few_rows_and_unknown_libraries() -> None:
@@ -119,7 +114,7 @@ def test_too_few_rows_and_unknown_libraries() -> None:
 
 
 def test_groups_are_of_sizes() -> None:
-    groups = fitted().groups()
+    groups = fitted().groups
 
     assert [("collective", "server", 28), ("collective", "server", 24), ("collective", "server", 28)] == [
         (g.phase, g.scale, g.rows) for g in groups
@@ -133,9 +128,8 @@ def test_a_fit_is_read_as_it_was_written(tmp_path) -> None:
     found = fitted()
     (tmp_path / "made.yaml").write_text(
         document(
-            found, name="made", chip="trainium2", of="collectives", software="Made", source="neuron-benchmarks-2026-08",
-            data="rows.csv", fitted="2026-11-21", schema="x.json", fitted_on=found.fitted_on(), beyond=[found.elsewhere()],
-            groups=found.groups(),
+            found, name="made", of="collectives", software="Made", source="neuron-benchmarks-2026-08", data="rows.csv",
+            date="2026-11-21", schema="x.json",
         )
     )  # fmt: skip
     read = calibrated(load([str(tmp_path)]).graph, "trainium2", "collectives", "made")
@@ -147,8 +141,8 @@ def test_a_fit_is_read_as_it_was_written(tmp_path) -> None:
         assert (one.name, one.algorithm, one.kinds) == (other.name, other.algorithm, other.kinds)
     own = [(x.host, x.wait, x.copies) for x in (read.library, found.library)]
     assert own[0] == pytest.approx(own[1], rel=5e-4)
-    assert (read.low, read.high) == pytest.approx((found.low, found.high), rel=5e-4)
-    for group in found.groups():
+    assert (read.low, read.high) == pytest.approx((found.main.low, found.main.high), rel=5e-4)
+    for group in found.groups:
         for size in group.size:
             by_size = read.of_collective("all-reduce", {"size": size, "ranks": 16.0, "servers": 1.0})
             assert (by_size.low, by_size.high) == pytest.approx((group.low, group.high), rel=5e-4)
@@ -161,17 +155,16 @@ def test_a_fit_is_read_as_it_was_written(tmp_path) -> None:
 def test_a_chip_is_held_out() -> None:
     """Rows of two chips with one library: the fit of either is close on the other, and errors are of both ways to hold out."""
     others = [c for c in rows("trn1.32xlarge") if c.ranks == 16]
-    both = fit_collectives([*rows(), *others], "nccom", lambda _, among: sorted(among))
+    fits = fit_collectives([*rows(), *others], "nccom", lambda _, among: sorted(among))
+    both = {found.chip: found for found in fits}
 
     assert {"trainium1", "trainium2"} == both.keys()
     for chip, own in (("trainium1", others), ("trainium2", rows())):
         result = both[chip]
-        assert len(result.elsewhere_errors) == len(own)
-        assert np.abs(result.elsewhere_errors).max() < 0.2
+        assert len(result.main.elsewhere) == len(own)
+        assert np.abs(result.main.elsewhere).max() < 0.2
         # Each row is held out with its collective and number of ranks, and with its chip.
-        assert len(result.beyond) == 2 * len(own)
-        assert result.beyond[len(own) :].tolist() == result.elsewhere_errors.tolist()
-        there = result.elsewhere().elsewhere
+        there = result.beyond[0].elsewhere
         assert (there.rows, there.groups) == (2 * len(own), len({(c.kind, c.ranks) for c in own}))
         assert 0.5 < there.low < 1.0 < there.high < 2.0
 
@@ -191,7 +184,7 @@ def test_servers_of_the_ranks() -> None:
 def test_scores_use_the_shipped_calibration() -> None:
     graph = everything()
     table = records(DATA / "collectives_neuron.csv")
-    scores = score_collectives(graph, table, "t")
+    scores = [*score_rows(graph, table, "t")]
 
     assert 39 == len(scores)
     assert {"trainium2-nccom-2026-collectives"} == {s.calibration for s in scores}
@@ -200,14 +193,14 @@ def test_scores_use_the_shipped_calibration() -> None:
     ideal = [abs(s.ideal / s.measured - 1.0) for s in scores]
     assert np.mean(errors) < 0.15
     assert np.mean(ideal) > 0.5
-    without = score_collectives(graph, table, "t", calibration="none")
+    without = [*score_rows(graph, table, "t", calibration="none")]
     assert {None} == {s.calibrated for s in without}
     assert [s.ideal for s in scores] == [s.ideal for s in without]
 
 
 def test_refits_hold_out_sizes() -> None:
     table = records(DATA / "collectives_neuron.csv")
-    values = refit_collectives(everything(), table)
+    values = refit_rows(everything(), table, "collective")
     measured = {row["id"]: 1e-6 * float(row["time_us"]) for row in table}
 
     assert {(name, "collective") for name in measured} == values.keys()

@@ -10,11 +10,12 @@ from tests.perf.oracles.fits import TRUE, cases
 from tests.support.engine import everything
 from tests.support.programs import ROOT
 from trnspec.loading.files import shipped
+from trnspec.perf.calibration.fits.fit import fit
 from trnspec.perf.calibration.fits.inference import FIRST, TOKEN
 from trnspec.perf.calibration.fits.limits import BEST_KERNEL, LIMITS, limits
 from trnspec.perf.calibration.fits.serving import TYPICAL as IN_FLIGHT
-from trnspec.perf.calibration.fits.training import TYPICAL, fit
-from trnspec.perf.calibration.measured.kernels import KernelCase, kernel_cases, times
+from trnspec.perf.calibration.fits.training import TYPICAL, training
+from trnspec.perf.calibration.measured.kernels import KernelCase, Shapes, kernel_cases
 from trnspec.perf.calibration.measured.tables import records
 
 
@@ -31,8 +32,8 @@ def test_no_measured_kernel_is_better_than_the_limit() -> None:
 
     assert rows
     best: dict[str, float] = {}
-    for row, ideal in zip(rows, times("gemm", rows), strict=True):
-        best[row.chip] = max(best.get(row.chip, 0.0), ideal / row.measured)
+    for row, ideal in zip(rows, Shapes.of("gemm", rows).times({})["gemm"], strict=True):
+        best[row.chip] = max(best.get(row.chip, 0.0), ideal / row.seconds)
     for chip, share in best.items():
         assert share <= limits([chip])["matmul"][1], chip
     assert LIMITS["matmul"].high - max(best.values()) < 0.005
@@ -47,13 +48,13 @@ def test_the_least_of_the_chips_of_a_fit() -> None:
 def test_a_fit_stays_within(off) -> None:
     """Times that no machine could reach, or that are far too long, do not move a parameter outside."""
     rows = [evolve(c, seconds=off * c.seconds) for c in cases(12, TRUE)]
-    fitted = fit(rows)
+    fitted = fit(training(), rows)["model"]
 
-    for name in fitted.names:
-        low, high = limits({c.system.chip for c in rows})[name]
-        assert low <= getattr(fitted.efficiency, name) * (1 + 1e-9), name
-        assert getattr(fitted.efficiency, name) <= high * (1 + 1e-9), name
-    assert np.abs(fitted.errors).max() > 0.1
+    for name in fitted.values.keys() - {"causal"}:
+        low, high = limits({c.chip for c in rows})[name]
+        assert low <= fitted.values[name] * (1 + 1e-9), name
+        assert fitted.values[name] <= high * (1 + 1e-9), name
+    assert np.abs(fitted.main.fit).max() > 0.1
 
 
 def test_the_documentation_has_the_same_table() -> None:

@@ -9,8 +9,9 @@ import pytest
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.fits.collectives import LIBRARIES
+from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
-from trnspec.perf.calibration.measured.tables import Skipped, records
+from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.collectives import closed_forms
 from trnspec.perf.collectives.timing import group, timings
 from trnspec.perf.lowering.lower import lower

@@ -9,8 +9,9 @@ import pytest
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured import tables as measurements
+from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.inference import ROUNDS, InferenceCase, framework_of, inference_cases
-from trnspec.perf.calibration.measured.tables import Skipped, records
+from trnspec.perf.calibration.measured.tables import records
 
 DATA = folder() / "measured"
 ROW = {

@@ -8,8 +8,9 @@ import pytest
 
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
-from trnspec.perf.calibration.measured.kernels import KernelCase, kernel_cases, times
-from trnspec.perf.calibration.measured.tables import Skipped, records
+from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.measured.kernels import KernelCase, Shapes, kernel_cases
+from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.lowering.lower import lower
 
 DATA = folder() / "measured"
@@ -35,7 +36,7 @@ def one(row: dict[str, str], **changed: str) -> KernelCase | Skipped:
 
 def ideal(case: KernelCase | Skipped) -> float:
     assert isinstance(case, KernelCase)
-    return float(times(case.part, [case])[0])
+    return float(Shapes.of(case.part, [case]).times({})[case.part][0])
 
 
 def test_every_row_is_read_or_the_catalog_lacks_its_chip() -> None:
@@ -59,7 +60,7 @@ def test_a_product_is_compute_or_memory_bound() -> None:
     flops = 2.0 * 4096 * 8192 * 2048
     case = one(PRODUCT)
     assert isinstance(case, KernelCase)
-    assert (flops / chip.rate("bf16"), flops / 700e12) == pytest.approx((ideal(case), case.measured))
+    assert (flops / chip.rate("bf16"), flops / 700e12) == pytest.approx((ideal(case), case.seconds))
     assert ("time: computed from the rate",) == case.assumptions
     # Of two narrow operands a product in 16 bit; one row of a matrix reads the other matrix.
     narrow = one(PRODUCT, precision="fp8", model="matmul 1x8192x2048")

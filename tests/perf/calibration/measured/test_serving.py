@@ -1,19 +1,16 @@
-"""Rows of serving on GPUs: how they are read, and which are skipped; and their pooled fit."""
+"""Rows of serving on GPUs: how they are read, and which are skipped."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
 import pytest
-from attrs import evolve
 
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
-from trnspec.perf.calibration.fits.serving import fit_serving
-from trnspec.perf.calibration.measured.serving import Runs, ServingCase, on_gpu, serving_cases
-from trnspec.perf.calibration.measured.tables import Skipped, records
-from trnspec.perf.serving.forward_pass import Serving
+from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.measured.serving import ServingCase, on_gpu, serving_cases
+from trnspec.perf.calibration.measured.tables import records
 
 DATA = folder() / "measured"
 ROW = {
@@ -147,30 +144,3 @@ def test_every_row_is_read_or_below_its_bound() -> None:
     sweep = "of the 21 rows of its sweep 7 are below their lower bound"
     assert {"the time per output token is below its lower bound": 15, sweep: 14} == reasons
     assert 967 == sum(isinstance(c, ServingCase) for c in found)
-
-
-def test_a_pooled_fit_finds_the_parameters_of_computed_times() -> None:
-    """Of rows computed with other parameters the fit is near, also for the model and the chip that it did not see."""
-    rows = [
-        ROW
-        | {"id": f"{i}", "hardware": hardware, "model": model, "batch_conc": str(n), "isl": str(isl), "tpot_ms": "1000"}
-        for i, (hardware, model, n, isl) in enumerate(
-            (h, m, n, s)
-            for h in ("H100 SXM", "H200 SXM")
-            for m in ("openai/gpt-oss-120b", "openai/gpt-oss-20b")
-            for n in (1, 32)
-            for s in (1024, 8192)
-        )
-    ]
-    cases = [c for c in serving_cases(everything(), rows) if isinstance(c, ServingCase)]
-    true = Serving(matmul=0.5, weights=0.7, cache=0.6, launch=6e-5, step=5e-4, queue=0.1, response=3e-2, request=5e-3)
-    times = Runs.of(cases).times(true)
-    cases = [evolve(c, tpot=float(a), ttft=float(b)) for c, a, b in zip(cases, times.tpot, times.ttft, strict=True)]
-    found = fit_serving(cases)
-    assert [("h100-sxm", 8), ("h200", 8)] == [(s.chip, len(s.cases)) for s in found]
-    for each in found:
-        assert each.fitted.ttft is not None
-        assert np.abs(each.fitted.errors).mean() < 0.1
-        assert np.abs(each.fitted.held_out).mean() < 0.2
-        assert np.abs(each.fitted.ttft.errors).mean() < 0.15
-        assert each.fitted.low <= 1.0 <= each.fitted.high

@@ -15,8 +15,9 @@ from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.measured import tables as module
-from trnspec.perf.calibration.measured.tables import Skipped, records
-from trnspec.perf.calibration.measured.training import Case, training_cases
+from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
 from trnspec.perf.work.validity import check
 
 DATA = folder() / "measured"
@@ -68,7 +69,7 @@ def test_what_is_kept_out_of_every_fit():
 def test_rows(name):
     rows = records(DATA / name)
     found = list(training_cases(everything(), rows))
-    cases = [c for c in found if isinstance(c, Case)]
+    cases = [c for c in found if isinstance(c, TrainingCase)]
     assert FILES[name] == (len(cases), Counter(s.reason for s in found if isinstance(s, Skipped)))
     assert sum(row["kind"] == "train" for row in rows) == len(found)
     for case in cases[:: max(1, len(cases) // 40)]:
@@ -92,14 +93,14 @@ ROW = {
 }  # fmt: skip
 
 
-def one(**changed: str) -> Case | Skipped:
+def one(**changed: str) -> TrainingCase | Skipped:
     (found,) = training_cases(shipped().graph, [ROW | changed])
     return found
 
 
 def test_a_row():
     case = one()
-    assert isinstance(case, Case)
+    assert isinstance(case, TrainingCase)
     assert ("a", "llama-3.1-8b", "bf16", 21.4, 12 * 2.0**30) == (
         case.id,
         case.model,
@@ -143,7 +144,11 @@ def test_torchtitan_computes_its_loss_operator_by_operator():
         assert not one(**stated).layout.fused_loss
     assert one().layout.fused_loss
     found = {
-        name: {c.layout.fused_loss for c in training_cases(everything(), records(DATA / name)) if isinstance(c, Case)}
+        name: {
+            c.layout.fused_loss
+            for c in training_cases(everything(), records(DATA / name))
+            if isinstance(c, TrainingCase)
+        }
         for name in ("training_torchtitan.csv", "training_mpt.csv", "training_trn1.csv")
     }
     assert {"training_torchtitan.csv": {False}, "training_mpt.csv": {True}, "training_trn1.csv": {True}} == found
@@ -175,7 +180,7 @@ HARDWARE = {
 @pytest.mark.parametrize("words", HARDWARE)
 def test_hardware(words):
     found = one(hardware=words, tp="8", dp="")
-    assert isinstance(found, Case), found
+    assert isinstance(found, TrainingCase), found
     assert HARDWARE[words] == found.system.name
 
 
@@ -251,7 +256,7 @@ def test_a_link_without_a_rate_is_no_reason_to_fit():
     """It would pass for a link that takes no time."""
     row = ROW | {"hardware": "B200", "n_chips": "16", "tp": "8", "dp": "2", "precision": "bf16", "global_batch": "64"}
     (known,) = training_cases(everything(), [row])
-    assert isinstance(known, Case)
+    assert isinstance(known, TrainingCase)
     renamed = [(p, ("hgx-b200",), "") if "b200" in p and "gb200" not in p else (p, s, t) for p, s, t in module.HARDWARE]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "HARDWARE", tuple(renamed))

@@ -12,23 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fit_range import EXPONENT, collective_inputs
+from trnspec.perf.calibration.fit_range import EXPONENT
+from trnspec.perf.calibration.fits.fit import Errors, Fitted, held_out, of_groups
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
-from trnspec.perf.calibration.fits.prior import TYPICAL, Learned, Prior, posterior
-from trnspec.perf.calibration.fits.solver import combined, minimize, selected
-from trnspec.perf.calibration.fits.training import Fitted
-from trnspec.perf.calibration.groups import GroupErrors, interval
-from trnspec.perf.calibration.measured.collectives import CollectiveCase
+from trnspec.perf.calibration.fits.prior import TYPICAL, Prior
+from trnspec.perf.calibration.fits.search import Found, Space, search
+from trnspec.perf.calibration.groups import GroupErrors, interval, of_rows
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 from trnspec.perf.collectives.library import Library, Protocol, launched, shape, time_of
-from trnspec.perf.lowering.system import IDEAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from trnspec.perf.calibration.measured.collectives import CollectiveCase
     from trnspec.perf.collectives.closed_forms import Kind
     from trnspec.perf.collectives.library import Algorithm
 
@@ -111,7 +110,6 @@ class Rows:
         usable: Whether a row can use a protocol.
         coefficients: Steps, steps over the network, and loads, as in :class:`~trnspec.perf.collectives.library.Shape`.
         size: Buffers [B].
-        seconds: Measured times [s].
         launch: How each is launched.
         byte: Time of a byte of device memory [s].
     """
@@ -119,7 +117,6 @@ class Rows:
     usable: Any
     coefficients: Any
     size: Any
-    seconds: Any
     launch: Any
     byte: Any
 
@@ -139,7 +136,6 @@ def arrays(cases: Sequence[CollectiveCase], library: Library) -> Rows:
         np.array([[case.can_use(p) for p in protocols] for case in cases]),
         kind(*(np.array([[float(getattr(s, f.name)) for s in row] for row in table]) for f in attrs.fields(kind))),
         np.array([c.size for c in cases]),
-        np.array([c.seconds for c in cases]),
         np.array([c.launch for c in cases]),
         np.array([float(c.machine.seconds_per_byte) for c in cases]),
     )  # fmt: skip
@@ -152,11 +148,6 @@ def _each(library: Library, rows: Rows) -> Any:
     return np.where(rows.usable, time_of(columns, rows.coefficients, rows.size[:, None]), np.inf)
 
 
-def used_protocols(library: Library, rows: Rows) -> set[int]:
-    """The places of the protocols that are the fastest of a row."""
-    return {int(i) for i in _each(library, rows).argmin(axis=1)}
-
-
 def times(library: Library, rows: Rows) -> Any:
     """The computed times of rows [s]."""
     time = _each(library, rows).min(axis=1)
@@ -165,141 +156,50 @@ def times(library: Library, rows: Rows) -> Any:
     return time
 
 
-def _vector(library: Library) -> Any:
-    """The parameters of a library, as logarithms; those that are 0 are not fitted."""
-    return np.log([getattr(owner, name) for owner, name in _parameters(library)])
+def _parameters(library: Library) -> dict[str, float]:
+    """The parameters of a library; names of those of a protocol begin with its name, and those that are 0 are not fitted."""
+    owned = {f"{p.name} {name}": getattr(p, name) for p in library.protocols for name in _PROTOCOL}
+    owned |= {name: getattr(library, name) for name in _LIBRARY}
+    return {name: value for name, value in owned.items() if value}
 
 
-def _parameters(library: Library) -> list[tuple[Any, str]]:
-    owned = [(p, name) for p in library.protocols for name in _PROTOCOL if getattr(p, name)]
-    return owned + [(library, name) for name in _LIBRARY if getattr(library, name)]
-
-
-def _with(library: Library, vector: Any) -> Library:
-    values = iter(np.exp(vector))
+def _with(library: Library, values: Mapping[str, float]) -> Library:
+    """A library with other values of its parameters."""
     protocols = []
     for p in library.protocols:
-        changed: dict[str, Any] = {name: float(next(values)) for name in _PROTOCOL if getattr(p, name)}
-        protocols.append(attrs.evolve(p, **changed))
-    own = {name: float(next(values)) for name in _LIBRARY if getattr(library, name)}
-    return attrs.evolve(library, protocols=tuple(protocols), **own)
+        own: dict[str, Any] = {name: values[f"{p.name} {name}"] for name in _PROTOCOL if f"{p.name} {name}" in values}
+        protocols.append(attrs.evolve(p, **own))
+    return attrs.evolve(library, protocols=tuple(protocols), **{n: values[n] for n in _LIBRARY if n in values})
 
 
-def solved(rows: Rows, prior: Library, weight: float) -> Library:
-    """The library that minimizes errors of the logarithm of times and the distance from a prior.
+def solve(cases: Sequence[CollectiveCase], prior: Library, weight: float) -> Found:
+    """The parameters that minimize errors of the logarithm of times and the distance from a prior.
+
+    Args:
+        cases: The measurements.
+        prior: The library where the search begins.
+        weight: Residual of a parameter that is off by a factor of e.
 
     Raises:
         UsageError: scipy is not installed.
     """
-    return _with(prior, _minimum(rows, prior, weight).x)
+    rows, seconds, typical = arrays(cases, prior), np.array([c.seconds for c in cases]), _parameters(prior)
+    limits = {name: COLLECTIVE[name.split()[-1]] for name in typical}
+    space = Space(
+        typical=typical, pulls=dict.fromkeys(typical, weight), limits={n: (end.low, end.high) for n, end in limits.items()},
+        tolerance=_TOLERANCE, step=0.0,
+    )  # fmt: skip
+    return search(space, [{} for _ in cases], lambda values: np.log(times(_with(prior, values), rows) / seconds))
 
 
-def learned(rows: Rows, prior: Library, weight: float) -> tuple[Library, tuple[Learned, ...]]:
-    """The same, and what the rows add to each parameter."""
-    result = _minimum(rows, prior, weight)
-    library = _with(prior, result.x)
-    names = [f"{owner.name} {name}" if isinstance(owner, Protocol) else name for owner, name in _parameters(prior)]
-    before, after = (dict(zip(names, np.exp(at), strict=True)) for at in (_vector(prior), result.x))
-    known = posterior(names, result.jac, before, [weight] * len(names))
-    return library, tuple(known.learned(after))
+def solved(cases: Sequence[CollectiveCase], prior: Library, weight: float = OWN) -> Library:
+    """The library that :func:`solve` finds."""
+    return _with(prior, solve(cases, prior, weight).values())
 
 
-def _minimum(rows: Rows, prior: Library, weight: float) -> Any:
-    begin = _vector(prior)
-    limits = [COLLECTIVE[name] for _, name in _parameters(prior)]
-    low, high = (np.log([getattr(limit, end) for limit in limits]) for end in ("low", "high"))
-
-    def residuals(at: Any) -> Any:
-        return np.concatenate([np.log(times(_with(prior, at), rows) / rows.seconds), weight * (at - begin)])
-
-    return minimize(residuals, begin, (low, high), _TOLERANCE)
-
-
-@frozen(kw_only=True)
-class FittedLibrary(Fitted):
-    """The result of a fit for one chip; ``held_out`` has the errors of fits that held out the size of a row.
-
-    Attributes:
-        library: The protocols.
-        cases: The rows of the chip.
-        beyond: Errors of rows whose chip was held out, by the fit of the nearest chip, or whose collective and number of ranks.
-        elsewhere_errors: Those of its rows by the fit of the nearest chip; empty where all rows are of one chip.
-    """
-
-    library: Library
-    cases: tuple[CollectiveCase, ...] = field(repr=False)
-    beyond: Any = field(repr=False)
-    elsewhere_errors: Any = field(factory=list, repr=False)
-
-    @property
-    def low(self) -> float:
-        """Measured over computed time of held-out rows at the lower end of the interval."""
-        return self._drawn()[0]
-
-    @property
-    def high(self) -> float:
-        """The same, at the upper end."""
-        return self._drawn()[1]
-
-    def _drawn(self) -> tuple[float, float]:
-        """The ends of the interval, drawn towards those of the prior where there are few rows."""
-        rows = len(self.held_out)
-        both = GroupErrors("collective", "", "", rows, rows, 0.0, 0.0, *_ends(self.held_out))
-        drawn = self.prior.drawn(both, GROUP)
-        return drawn.low, drawn.high
-
-    def groups(self) -> list[GroupErrors]:
-        """The errors of held-out rows over the network; within servers by size: latency, switch of protocols, and rate."""
-        sizes = np.array([c.size for c in self.cases])
-        servers = np.array([collective_inputs(c.system, c.size, c.ranks)["servers"] for c in self.cases])
-        spans = [("cluster", 0.0, np.inf), *(("server", *ends) for ends in itertools.pairwise((0.0, *SIZES, np.inf)))]
-        found = []
-        for scale, low, high in spans:
-            mask = (sizes > low) & (sizes <= high) & ((servers > 1.0) == (scale == "cluster"))
-            if (rows := int(mask.sum())) >= GROUP:
-                off = np.abs(self.held_out[mask])
-                span = (float(sizes[mask].min()), float(sizes[mask].max()))
-                means = float(off.mean()), float(np.median(off))
-                found.append(
-                    GroupErrors("collective", scale, "", rows, rows, *means, *_ends(self.held_out[mask]), size=span)
-                )
-        return found
-
-    def elsewhere(self) -> Beyond:
-        """The interval of rows of held-out chips, and of held-out collectives and numbers of ranks."""
-        if not len(self.beyond):
-            return Beyond(EXPONENT, None)
-        low, high = _ends(self.beyond)
-        return Beyond(EXPONENT, Elsewhere(len(self.beyond), len({(c.kind, c.ranks) for c in self.cases}), low, high))
-
-    def note(self) -> str:
-        """What no row of the chip determines, so that it is that of the pooled fit, or typical; empty if there is nothing."""
-        used = used_protocols(self.library, arrays(self.cases, self.library))
-        unused = [p.name for i, p in enumerate(self.library.protocols) if i not in used]
-        unused += [word for word in ("eager", "synchronous") if all(c.launch != word for c in self.cases)]
-        if all(collective_inputs(c.system, c.size, c.ranks)["servers"] == 1.0 for c in self.cases):
-            unused.append("the network")
-        return f"Pooled or typical, without rows of this chip: {', '.join(unused)}." if unused else ""
-
-    def fitted_on(self) -> dict[str, str]:
-        """The object ``fitted_on`` of the calibration, each value as YAML."""
-        texts = {"chips": f"[{self.cases[0].system.chip}]"}
-        versions = sorted({text for c in self.cases if (text := c.row.get("framework_version"))})
-        if versions:
-            texts["versions"] = "[" + ", ".join(f'"{v}"' for v in versions) + "]"
-        inputs = [collective_inputs(c.system, c.size, c.ranks) for c in self.cases]
-        texts["ranks"] = _range([i["ranks"] for i in inputs])
-        texts["collectives"] = f"[{', '.join(sorted({c.kind for c in self.cases}))}]"
-        return texts | {name: _range([i[name] for i in inputs]) for name in ("size", "servers")}
-
-
-def _ends(errors: Any) -> tuple[float, float]:
-    """The interval of measured over computed time that contains a share of the next rows."""
-    return interval(1.0 / (1.0 + errors), np.arange(len(errors)))
-
-
-def _range(values: Sequence[float]) -> str:
-    return f"{{low: {min(values):.0f}, high: {max(values):.0f}}}"
+def errors_of(library: Library, cases: Sequence[CollectiveCase]) -> Any:
+    """Computed over measured time minus 1 of each row."""
+    return times(library, arrays(cases, library)) / np.array([c.seconds for c in cases]) - 1.0
 
 
 def fit_collectives(
@@ -307,7 +207,7 @@ def fit_collectives(
     framework: str,
     nearest: Callable[[str, Collection[str]], Sequence[str]] = lambda _, among: sorted(among),
     priors: Mapping[str, tuple[Prior, Library]] = {},
-) -> dict[str, FittedLibrary]:
+) -> list[Fitted]:
     """Fits the library of a framework, one fit for each chip that has enough rows.
 
     Args:
@@ -322,98 +222,97 @@ def fit_collectives(
     """
     if framework not in LIBRARIES:
         raise UsageError(f"no collective library is named {framework!r}; expected one of {', '.join(LIBRARIES)}")
-    by_chip: dict[str, list[CollectiveCase]] = {}
-    for case in cases:
-        if case.framework == framework:
-            by_chip.setdefault(case.system.chip, []).append(case)
-    by_chip = {chip: some for chip, some in by_chip.items() if len(some) >= LEAST or chip in priors}
+    by_chip = {c: some for c, some in _by_chip(cases, framework).items() if len(some) >= LEAST or c in priors}
     if not by_chip:
         raise UsageError(f"too few rows of {framework}; expected at least {LEAST} of a chip")
     bases = _bases(cases, framework)
-    data = {chip: arrays(some, LIBRARIES[framework]) for chip, some in by_chip.items()}
-    pooled = _pooled(data, framework, bases)
-    results = {}
+    pooled = _pooled(by_chip, framework, bases)
+    results = []
     for chip, some in by_chip.items():
         before, start = priors.get(chip, (TYPICAL, bases.get(chip)))
-        rows, prior = data[chip], _prior(pooled, start)
-        library, added = learned(rows, prior, OWN)
+        prior = _prior(pooled, start)
+        found = solve(some, prior, OWN)
+        values = found.values()
+        library = _with(prior, values)
         # Rows of one size cannot be held out by size; what is known without them is the prior.
-        held_out = times(prior, rows) / rows.seconds - 1.0
-        for mask in _folds([c.size for c in some]):
-            held_out[mask] = (
-                times(solved(selected(rows, ~mask), prior, OWN), selected(rows, mask)) / rows.seconds[mask] - 1.0
-            )
-        beyond = []
-        cells = np.array([f"{c.kind} {c.ranks}" for c in some])
-        for cell in sorted(set(cells)):
-            mask = cells == cell
-            if 0 < mask.sum() < len(some):
-                beyond.append(
-                    times(solved(selected(rows, ~mask), prior, OWN), selected(rows, mask)) / rows.seconds[mask] - 1.0
-                )
-        others = {name: each for name, each in data.items() if name != chip}
-        elsewhere_errors: Any = []
+        sizes = sorted({c.size for c in some})
+        by_size = _held_out(some, prior, [str(sizes.index(c.size) % FOLDS) for c in some])
+        by_size = np.where(np.isnan(by_size), errors_of(prior, some), by_size)
+        by_cell = _held_out(some, prior, [f"{c.kind} {c.ranks}" for c in some])
+        beyond, elsewhere = [by_cell[~np.isnan(by_cell)]], None
+        others = {name: each for name, each in by_chip.items() if name != chip}
         if others:
             near = nearest(chip, others)[0]
             without = _pooled(others, framework, {k: v for k, v in bases.items() if k != chip})
-            library_there = solved(others[near], _prior(without, bases.get(near)), OWN)
-            elsewhere_errors = times(library_there, rows) / rows.seconds - 1.0
-            beyond.append(elsewhere_errors)
+            elsewhere = errors_of(solved(others[near], _prior(without, bases.get(near))), some)
+            beyond.append(elsewhere)
         else:
             beyond += _left_out([c for c in cases if c.framework != framework])
-        results[chip] = FittedLibrary(
-            IDEAL,
-            times(library, rows) / rows.seconds - 1.0,
-            held_out,
-            _LIBRARY,
-            scales=np.array([c.ranks for c in some]),
-            library=library,
-            prior=before,
-            learned=added,
+        # The interval is drawn towards that of the prior where there are few rows.
+        drawn = before.drawn(of_rows("collective", by_size, len(some), _ends(by_size)), GROUP)
+        errors = Errors(
             cases=tuple(some),
-            beyond=np.concatenate(beyond) if beyond else np.empty(0),
-            elsewhere_errors=elsewhere_errors,
+            fit=errors_of(library, some),
+            held_out=by_size,
+            elsewhere=elsewhere,
+            ends=(drawn.low, drawn.high),
         )
+        results.append(
+            Fitted(
+                cases=tuple(some), values={n: getattr(library, n) for n in _LIBRARY}, errors={"collective": errors}, chip=chip,
+                framework=framework, found=found, prior=before, library=library,
+                learned=() if found.posterior is None else tuple(found.posterior.learned(values)),
+                beyond=(_beyond(np.concatenate(beyond), some),), groups=tuple(_groups(errors)), note=_note(library, some),
+                fitted_on=_fitted_on(some),
+            )
+        )  # fmt: skip
     return results
+
+
+def _held_out(cases: Sequence[CollectiveCase], prior: Library, labels: Sequence[str]) -> Any:
+    """Errors of each row by a fit to the rows with other labels; NaN where all have one."""
+    masks = of_groups(labels)
+    errors = held_out(
+        cases, masks, lambda some: solved(some, prior), lambda some, of: {"collective": errors_of(of, some)}
+    )
+    return errors.get("collective", np.full(len(cases), np.nan))
+
+
+def _by_chip(cases: Sequence[CollectiveCase], framework: str) -> dict[str, list[CollectiveCase]]:
+    own = [case for case in cases if case.framework == framework]
+    return {chip: [c for c in own if c.chip == chip] for chip in dict.fromkeys(c.chip for c in own)}
 
 
 def _left_out(cases: Sequence[CollectiveCase]) -> list[Any]:
     """Errors of the chips of other libraries, each with a fit to the other chips: how a library transfers to a chip."""
     errors = []
     for framework in sorted({c.framework for c in cases} - BASE.keys()):
-        by_chip: dict[str, list[CollectiveCase]] = {}
-        for case in cases:
-            if case.framework == framework:
-                by_chip.setdefault(case.system.chip, []).append(case)
-        data = {chip: arrays(some, LIBRARIES[framework]) for chip, some in by_chip.items() if len(some) >= LEAST}
-        for chip, rows in data.items():
-            others = {name: each for name, each in data.items() if name != chip}
+        by_chip = {chip: some for chip, some in _by_chip(cases, framework).items() if len(some) >= LEAST}
+        for chip, some in by_chip.items():
+            others = {name: each for name, each in by_chip.items() if name != chip}
             if others:
-                errors.append(times(_pooled(others, framework, {}), rows) / rows.seconds - 1.0)
+                errors.append(errors_of(_pooled(others, framework, {}), some))
     return errors
 
 
 def _bases(cases: Sequence[CollectiveCase], framework: str) -> dict[str, Library]:
     """For each chip the fit of the library that a framework uses where its own kernels do not apply."""
     base = BASE.get(framework)
-    if base is None or not any(c.framework == base for c in cases):
+    by_chip = {} if base is None else _by_chip(cases, base)
+    if base is None or not by_chip:
         return {}
-    by_chip: dict[str, list[CollectiveCase]] = {}
-    for case in cases:
-        if case.framework == base:
-            by_chip.setdefault(case.system.chip, []).append(case)
-    data = {chip: arrays(some, LIBRARIES[base]) for chip, some in by_chip.items()}
-    pooled = solved(combined([*data.values()], np.concatenate), LIBRARIES[base], POOLED)
-    return {chip: solved(rows, pooled, OWN) for chip, rows in data.items()}
+    pooled = _pooled(by_chip, base, {})
+    return {chip: solved(some, pooled) for chip, some in by_chip.items()}
 
 
-def _pooled(data: Mapping[str, Rows], framework: str, bases: Mapping[str, Library]) -> Library:
+def _pooled(by_chip: Mapping[str, Sequence[CollectiveCase]], framework: str, bases: Mapping[str, Library]) -> Library:
     """One library for the rows of all chips."""
     mean = None
     if bases:
-        vectors = [_vector(b) for b in bases.values()]
-        mean = _with(next(iter(bases.values())), np.mean(vectors, axis=0))
-    return solved(combined([*data.values()], np.concatenate), _prior(LIBRARIES[framework], mean), POOLED)
+        each = [_parameters(b) for b in bases.values()]
+        logs = {name: np.mean([np.log(of[name]) for of in each]) for name in each[0]}
+        mean = _with(next(iter(bases.values())), {name: float(np.exp(log)) for name, log in logs.items()})
+    return solved([*itertools.chain(*by_chip.values())], _prior(LIBRARIES[framework], mean), POOLED)
 
 
 def _prior(library: Library, base: Library | None) -> Library:
@@ -422,9 +321,51 @@ def _prior(library: Library, base: Library | None) -> Library:
     return attrs.evolve(library, protocols=tuple(known.get(p.name, p) for p in library.protocols))
 
 
-def _folds(sizes: Sequence[float]) -> list[Any]:
-    """Masks of rows that are held out together: sizes in turn."""
-    distinct = sorted(set(sizes))
-    number = np.array([distinct.index(s) % FOLDS for s in sizes])
-    masks = [number == i for i in range(FOLDS)]
-    return [mask for mask in masks if 0 < mask.sum() < len(sizes)]
+def _groups(errors: Errors) -> list[GroupErrors]:
+    """The errors of held-out rows over the network; within servers by size: latency, switch of protocols, and rate."""
+    sizes = np.array([c.size for c in errors.cases])
+    servers = np.array([c.inputs["servers"] for c in errors.cases])
+    spans = [("cluster", 0.0, np.inf), *(("server", *ends) for ends in itertools.pairwise((0.0, *SIZES, np.inf)))]
+    found = []
+    for scale, low, high in spans:
+        mask = (sizes > low) & (sizes <= high) & ((servers > 1.0) == (scale == "cluster"))
+        if (rows := int(mask.sum())) >= GROUP:
+            off, span = errors.held_out[mask], (float(sizes[mask].min()), float(sizes[mask].max()))
+            found.append(of_rows("collective", off, rows, _ends(off), scale=scale, size=span))
+    return found
+
+
+def _beyond(errors: Any, cases: Sequence[CollectiveCase]) -> Beyond:
+    """The interval of rows of held-out chips, and of held-out collectives and numbers of ranks."""
+    if not len(errors):
+        return Beyond(EXPONENT, None)
+    return Beyond(EXPONENT, Elsewhere(len(errors), len({(c.kind, c.ranks) for c in cases}), *_ends(errors)))
+
+
+def _note(library: Library, cases: Sequence[CollectiveCase]) -> str:
+    """What no row of the chip determines, so that it is that of the pooled fit, or typical; empty if there is nothing."""
+    used = {int(i) for i in _each(library, arrays(cases, library)).argmin(axis=1)}
+    unused = [p.name for i, p in enumerate(library.protocols) if i not in used]
+    unused += [word for word in ("eager", "synchronous") if all(c.launch != word for c in cases)]
+    if all(c.inputs["servers"] == 1.0 for c in cases):
+        unused.append("the network")
+    return f"Pooled or typical, without rows of this chip: {', '.join(unused)}." if unused else ""
+
+
+def _fitted_on(cases: Sequence[CollectiveCase]) -> dict[str, Any]:
+    """The object ``fitted_on`` of the calibration."""
+    versions = sorted({text for c in cases if (text := c.row.get("framework_version"))})
+    spans = {
+        n: {"low": round(min(v)), "high": round(max(v))}
+        for n in ("ranks", "size", "servers")
+        for v in [[c.inputs[n] for c in cases]]
+    }
+    return {
+        "chips": [cases[0].chip], **({"versions": versions} if versions else {}), "ranks": spans["ranks"],
+        "collectives": sorted({c.kind for c in cases}), "size": spans["size"], "servers": spans["servers"],
+    }  # fmt: skip
+
+
+def _ends(errors: Any) -> tuple[float, float]:
+    """The interval of measured over computed time that contains a share of the next rows."""
+    return interval(1.0 / (1.0 + errors), np.arange(len(errors)))

@@ -2,7 +2,7 @@
 
 A parameter ``x`` is a logarithm, or the logit of a share.  Before the rows it is normal about the value of the nearest calibration,
 with a width that is the standard deviation between calibrations; without a calibration about a typical value.  A row is off by
-:data:`~trnspec.perf.calibration.fits.solver.OUTLYING`, so that the residual of a parameter is ``OUTLYING (x - prior) / width``.
+:data:`~trnspec.perf.calibration.fits.uncertainty.OUTLYING`, so that the residual of a parameter is ``OUTLYING (x - prior) / width``.
 See docs/explanation/performance/calibration.md for the formulas.
 """
 
@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
 from attrs import field, frozen
 
-from trnspec.model.calibration import SERVING_SHARES, SHARES, Achieved, Calibration
+from trnspec.model.calibration import Achieved, Calibration
 from trnspec.perf.calibration.fits.limits import LIMITS
-from trnspec.perf.calibration.fits.solver import OUTLYING, unbounded
+from trnspec.perf.calibration.fits.search import scale
+from trnspec.perf.calibration.fits.uncertainty import OUTLYING
 from trnspec.perf.lowering.calibrated import calibrated
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.groups import GroupErrors
@@ -37,14 +38,6 @@ WIDTHS = (0.5, 2.0)
 
 SEVERAL = 3
 """Fits from which on their spread is the width."""
-
-DETERMINED, OPEN = 0.5, 0.8
-"""Width after the rows over the width before, up to which rows determine a parameter, and from which on they say little."""
-
-_INSIDE = 1e-6
-"""Least distance of a share from 0 and 1."""
-
-Origin = Literal["rows", "both", "prior"]
 
 
 @frozen(kw_only=True)
@@ -97,96 +90,6 @@ class Prior:
 
 TYPICAL = Prior()
 """No calibration."""
-
-
-@frozen(kw_only=True)
-class Learned:
-    """What rows add to a parameter.
-
-    Attributes:
-        name: The parameter.
-        value: Its value with the rows.
-        prior: Its value before them.
-        prior_width: Standard deviation before them, of the logarithm or the logit.
-        width: The same with the rows.
-    """
-
-    name: str
-    value: float
-    prior: float
-    prior_width: float
-    width: float
-
-    @property
-    def share(self) -> float:
-        """How much narrower the rows make it: 0 for nothing learned, 1 for a parameter that they determine completely."""
-        return max(0.0, 1.0 - self.width / self.prior_width)
-
-    @property
-    def origin(self) -> Origin:
-        """Whether the value is that of the rows, of the prior, or of both."""
-        ratio = self.width / self.prior_width
-        return "rows" if ratio <= DETERMINED else "prior" if ratio >= OPEN else "both"
-
-
-@frozen
-class Posterior:
-    """The parameters of a fit with their uncertainty.
-
-    Attributes:
-        keys: The parameters of the search: names, and pairs of a group and a name for deviations.
-        covariance: Of them, as logarithms and logits.
-        prior: The values before the rows, by name.
-        residuals: The residual of each key that is off by a factor of e.
-    """
-
-    keys: tuple[str | tuple[str, str], ...]
-    covariance: Any = field(repr=False, eq=False)
-    prior: Mapping[str, float]
-    residuals: Any = field(repr=False, eq=False)
-
-    def learned(self, values: Mapping[str, float], groups: Collection[str] = ()) -> list[Learned]:
-        """What the rows add to each parameter.
-
-        Args:
-            values: The parameters.
-            groups: The chip and the era whose deviations they include.
-        """
-        result = []
-        for name, prior in self.prior.items():
-            own = [i for i, key in enumerate(self.keys) if key == name or (key[1] == name and key[0] in groups)]
-            before = float(np.sqrt(np.sum((OUTLYING / self.residuals[own]) ** 2)))
-            after = float(np.sqrt(self.covariance[np.ix_(own, own)].sum()))
-            result.append(Learned(name=name, value=values[name], prior=prior, prior_width=before, width=after))
-        return result
-
-
-def posterior(
-    keys: Sequence[str | tuple[str, str]], jacobian: Any, prior: Mapping[str, float], residuals: Any
-) -> Posterior:
-    """The uncertainty of a fit: the inverse of the curvature of its cost (Laplace's approximation).
-
-    Args:
-        keys: The parameters of the search.
-        jacobian: Derivatives of all residuals at its end, those of the prior included.
-        prior: The values before the rows, by name.
-        residuals: The residual of each key that is off by a factor of e.
-    """
-    # Rows that the fit misses count less, as they do in the search; the prior counts in full.
-    rows = jacobian[: -len(keys)]
-    covariance = OUTLYING**2 * np.linalg.inv(rows.T @ rows + np.diag(np.square(residuals)))
-    return Posterior(tuple(keys), covariance, dict(prior), np.asarray(residuals))
-
-
-def is_share(name: str) -> bool:
-    """Whether a parameter is between 0 and 1."""
-    return name in SHARES | SERVING_SHARES
-
-
-def scale(name: str, value: float) -> float:
-    """A parameter as a logarithm or a logit."""
-    share = is_share(name)
-    return float(unbounded(min(max(value, _INSIDE), 1.0 - _INSIDE) if share else max(value, 1e-12), share=share))
 
 
 def prior_of(  # what a calibration is chosen by
@@ -283,8 +186,3 @@ def commonest(values: Sequence[str]) -> str:
     """The value that most rows have; of equals the first in alphabetical order."""
     count = Counter(sorted(values))
     return count.most_common(1)[0][0] if count else ""
-
-
-def undetermined(learned: Sequence[Learned]) -> Iterator[str]:
-    """The parameters that the rows say little of."""
-    return (each.name for each in learned if each.origin == "prior")

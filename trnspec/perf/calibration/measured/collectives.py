@@ -6,13 +6,16 @@ Times are read from ``time_us`` and never from a bandwidth: some tools print GiB
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.measured.tables import Record, Skipped, cases, cell, document_name, integer, number
+from trnspec.perf.calibration.fit_range import collective_inputs
+from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
+from trnspec.perf.calibration.measured.tables import Record, cell, document_name, integer, number
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.closed_forms import Kind
 from trnspec.perf.collectives.groups import Group, Rates
@@ -83,12 +86,10 @@ LAUNCHES: tuple[tuple[str, Launch], ...] = (
 
 
 @frozen(kw_only=True)
-class CollectiveCase:
+class CollectiveCase(Case):
     """One measured collective.
 
     Attributes:
-        id: Name of the row.
-        framework: The library, as ``--framework`` names it.
         kind: The collective.
         system: The system.
         machine: A rank of it, at published rates.
@@ -99,12 +100,10 @@ class CollectiveCase:
         seconds: Measured time [s].
         ideal: Time of the fastest algorithm from published figures only [s].
         bound: Lower bound for all algorithms [s].
-        assumptions: What the row does not state, and what is assumed.
-        row: The row.
     """
 
-    id: str
-    framework: str
+    PARTS: ClassVar[Mapping[Part, str]] = {"collective": "seconds"}
+
     kind: Kind
     system: System = field(repr=False)
     machine: Machine = field(repr=False)
@@ -115,8 +114,16 @@ class CollectiveCase:
     seconds: float
     ideal: float
     bound: float
-    assumptions: tuple[str, ...] = ()
-    row: Record = field(repr=False, factory=dict)
+
+    @property
+    def chip(self) -> str:
+        """The chip."""
+        return self.system.chip
+
+    @property
+    def inputs(self) -> dict[str, float]:
+        """The inputs of a collective."""
+        return collective_inputs(self.system, self.size, self.ranks)
 
     def can_use(self, protocol: Protocol) -> bool:
         """Whether the library can use a protocol for this row."""
@@ -184,7 +191,6 @@ def _collective(graph: Graph, known: dict[tuple[object, ...], _Among], row: Reco
         ideal=fastest([time_plan(plan, Rates(among.system), size) for plan in used]).time,
         bound=bound(among.system, among.of, kind, size).time,
         assumptions=tuple(assumptions),
-        row=row,
     )
 
 

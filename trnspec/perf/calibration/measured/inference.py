@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.loading.measured import UNSTATED
-from trnspec.model.transformers.dimensions import Dimensions
-from trnspec.perf.calibration.measured.tables import cases, cell, dtype_of, hardware, integer, model_of, number
+from trnspec.perf.calibration.fit_range import serving_inputs
+from trnspec.perf.calibration.measured.case import ModelCase, Part, cases
+from trnspec.perf.calibration.measured.tables import cell, dtype_of, hardware, integer, model_of, number
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL, System
+from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.roofline import ELEMENT_BYTES
 from trnspec.perf.serving.forward_pass import Deployment, Serving, context_at
 from trnspec.perf.serving.request import serve
@@ -23,11 +25,14 @@ from trnspec.perf.serving.static_graphs import all_experts_from, compiled, narro
 from trnspec.perf.work.transformer import transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured.tables import Record, Skipped
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.calibration.measured.case import Skipped
+    from trnspec.perf.calibration.measured.tables import Record
     from trnspec.perf.frameworks import Setting
+    from trnspec.perf.lowering.system import System
 
 FRAMEWORKS_OF_ROWS = (
     (r"optimum", "optimum-neuron"),
@@ -50,44 +55,44 @@ OUTPUT = 128.0
 
 
 @frozen(kw_only=True)
-class InferenceCase:
+class InferenceCase(ModelCase):
     """One measurement of serving that can be computed.
 
     Attributes:
-        id: Name of the row.
-        model: Name of the model, for grouping.
-        framework: The serving framework; empty if none is recognised.
-        era: The year of the measurement.
-        dims: Dimensions of the model.
-        system: The system it ran on.
         plan: Its deployment and workload; ``prompts`` are those prefilled together.
-        dtype: Compute dtype of matrix multiplications.
         tpot: Measured time per output token [s]; 0 where none was published.
         ttft: Measured time to first token [s]; 0 where none was published, or where its prompt is not known.
         encoded: Measured time of one pass of an encoder over its batch [s]; 0 for a model that generates tokens.
         queued: Prefills of other requests that a request waits for, on average, before its own.
         interrupted: Whether prompts of other users were prefilled during decoding.
         host: Whether tokens were sampled on the host.
-        assumptions: What the row does not state, and what is assumed.
-        source_text: Source, note and precision of the row.
     """
 
-    id: str
-    model: str
-    framework: str
-    dims: Dimensions = field(repr=False)
-    system: System = field(repr=False)
+    PARTS: ClassVar[Mapping[Part, str]] = {"tpot": "tpot", "ttft": "ttft", "encoder": "encoded"}
+
     plan: Deployment
-    dtype: str
     tpot: float
     ttft: float = 0.0
     encoded: float = 0.0
     queued: float = 0.0
-    era: str = ""
     interrupted: bool = False
     host: bool = False
-    assumptions: tuple[str, ...] = ()
-    source_text: str = ""
+
+    @property
+    def ranks(self) -> float:
+        """Ranks of a replica."""
+        return float(self.plan.tp * self.plan.pp)
+
+    @property
+    def inputs(self) -> dict[str, float]:
+        """The inputs of a deployment."""
+        return serving_inputs(self.dims, self.plan)
+
+    @property
+    def cluster(self) -> str:
+        """Model, hardware and deployment."""
+        names = ("tp", "pp", "ep", "dp", "prompt", "output", "weight_bytes")
+        return " ".join(map(str, (self.model, self.system.name, *(getattr(self.plan, name) for name in names))))
 
 
 def inference_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[InferenceCase | Skipped]:

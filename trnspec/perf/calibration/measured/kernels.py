@@ -11,25 +11,9 @@ import numpy as np
 from attrs import field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.measured.tables import (
-    Part,
-    Skipped,
-    cases,
-    cell,
-    document_name,
-    dtype_of,
-    integer,
-    number,
-    stated_name,
-)
-from trnspec.perf.kernels.times import (
-    IDEAL,
-    attention_decode,
-    attention_prefill,
-    expert_layer,
-    experts_hit,
-    gemm,
-)
+from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
+from trnspec.perf.calibration.measured.tables import cell, document_name, dtype_of, integer, number, stated_name
+from trnspec.perf.kernels.times import Roof, attention_decode, attention_prefill, expert_layer, experts_hit, gemm
 from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
@@ -37,7 +21,6 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measured.tables import Record
-    from trnspec.perf.kernels.times import Roof
     from trnspec.perf.lowering.system import System
 
 CHIPS = (
@@ -64,30 +47,28 @@ STORED = {"int4_wo": 0.5 + 1.0 / 64.0, "nvfp4": 0.5 + 1.0 / 16.0, "mxfp4": 0.5 +
 
 
 @frozen(kw_only=True)
-class KernelCase:
+class KernelCase(Case):
     """One measurement of a kernel.
 
     Attributes:
-        id: Name of the row.
         part: What was measured.
         chip: Name of the chip.
-        framework: The software whose kernel ran.
         precision: Its precision, as the row states it.
         family: Rows of one family have a shape in common and are held out together.
-        measured: Measured time [s].
+        seconds: Measured time [s].
         shape: The inputs of its formula in :mod:`trnspec.perf.kernels.times`, the time of one FLOP and of one byte included.
-        assumptions: What the row does not state, and what is assumed.
     """
 
-    id: str
     part: Part
     chip: str
-    framework: str
     precision: str
     family: str
-    measured: float
+    seconds: float
     shape: Mapping[str, float] = field(repr=False)
-    assumptions: tuple[str, ...] = ()
+
+    def measured(self, part: Part) -> float:
+        """The measured time of its part [s]."""
+        return self.seconds if part == self.part else 0.0
 
 
 FORMULAS: Mapping[str, Any] = {
@@ -99,10 +80,21 @@ FORMULAS: Mapping[str, Any] = {
 """The formula of each kernel."""
 
 
-def times(part: str, some: Sequence[KernelCase], roof: Roof = IDEAL) -> Any:
-    """The computed times of cases of one kernel [s]."""
-    names = some[0].shape
-    return FORMULAS[part](**{n: np.array([c.shape[n] for c in some]) for n in names}, roof=roof)
+@frozen
+class Shapes:
+    """Cases of one kernel as arrays."""
+
+    part: Part
+    shape: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, part: Part, cases: Sequence[KernelCase]) -> Shapes:
+        """Cases of one kernel as arrays."""
+        return cls(part, {n: np.array([c.shape[n] for c in cases]) for n in cases[0].shape})
+
+    def times(self, values: Mapping[str, Any]) -> dict[Part, Any]:
+        """The computed times [s]; ``values`` are those of :class:`~trnspec.perf.kernels.times.Roof`."""
+        return {self.part: FORMULAS[self.part](**self.shape, roof=Roof(**values))}
 
 
 def kernel_cases(graph: Graph, rows: Sequence[Record], kind: str) -> list[KernelCase | Skipped]:
@@ -137,7 +129,7 @@ def _case(graph: Graph, systems: dict[str, System], read: Any, row: Record, name
         raise UsageError("the row states neither a time nor a rate")
     return KernelCase(
         id=name, part=part, chip=chip, framework=(row.get("framework") or FRAMEWORK).strip().lower(), precision=precision,
-        family=family, measured=measured, shape=shape, assumptions=tuple(assumptions),
+        family=family, seconds=measured, shape=shape, assumptions=tuple(assumptions),
     )  # fmt: skip
 
 

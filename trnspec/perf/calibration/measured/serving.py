@@ -10,9 +10,10 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.calibration.fits.solver import selected, stacked
+from trnspec.perf.calibration.fits.search import stacked
+from trnspec.perf.calibration.measured.case import Skipped, cases
 from trnspec.perf.calibration.measured.inference import InferenceCase
-from trnspec.perf.calibration.measured.tables import Skipped, cases, cell, dtype_of, hardware, integer, model_of, number
+from trnspec.perf.calibration.measured.tables import cell, dtype_of, hardware, integer, model_of, number
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import IDEAL
@@ -22,10 +23,11 @@ from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work.transformer import Transformer, transformer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from trnspec.graph.graph import Graph
     from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.calibration.measured.case import Part
     from trnspec.perf.calibration.measured.tables import Record
     from trnspec.perf.lowering.system import Efficiency, System
 
@@ -52,16 +54,19 @@ class ServingCase(InferenceCase):
     """A measurement with requests in flight; times to first token include queueing.
 
     Attributes:
-        framework: The framework, as ``--framework`` names it.
         requests: Requests in flight of a replica.
         separate: Whether prefill ran on other chips.
         cache_known: Whether the row states the dtype of the KV cache, or its model is in 16 bit.
     """
 
-    framework: str = ""
     requests: float = 1.0
     separate: bool = False
     cache_known: bool = True
+
+    @property
+    def cluster(self) -> str:
+        """Model, hardware, deployment and load."""
+        return super().cluster + str(self.requests)
 
 
 def on_gpu(row: Record) -> bool:
@@ -81,7 +86,7 @@ def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Sk
     known = [c for c in read if isinstance(c, ServingCase)]
     if not known:
         return read
-    ideal = Runs.of(known).times(Serving())
+    ideal = Runs.of(known).run(Serving())
     reasons: dict[str, str] = {}
     sweeps: dict[tuple[str, ...], list[str]] = {}
     for i, case in enumerate(known):
@@ -294,18 +299,19 @@ class Runs:
             np.array([float(c.separate) for c in cases]),
         )
 
-    def rows(self, mask: Any) -> Runs:
-        """Some of the rows."""
-        return selected(self, mask)  # type: ignore[no-any-return]  # of the same class
-
     def with_other_cache(self, where: Any) -> Runs:
         """The same with a KV cache of the other width, 8 instead of 16 bit or the reverse, in some rows."""
         cache = np.where(where, np.where(self.plan.cache_bytes > 1.0, 1.0, 2.0), self.plan.cache_bytes)
         plan = evolve(self.plan, cache_bytes=cache)
         return evolve(self, plan=plan, most=most_running(self.model, plan, self.machine))
 
-    def times(self, serving: Serving) -> InFlight:
-        """The computed times, one per row."""
+    def times(self, values: Mapping[str, Any] | Serving) -> dict[Part, Any]:
+        """The computed times per output token and to first token [s], one per row."""
+        found = self.run(values if isinstance(values, Serving) else Serving(**values))
+        return {"tpot": found.tpot, "ttft": found.ttft}
+
+    def run(self, serving: Serving) -> InFlight:
+        """Latency and throughput, one per row."""
         return in_flight(
             self.model, self.plan, self.machine, serving,
             requests=self.requests, most=self.most, mixed=self.mixed, separate=self.separate,

@@ -6,55 +6,21 @@ import hashlib
 import re
 from os.path import realpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal
 
-from attrs import frozen
-
-from trnspec.errors import TrnspecError, UsageError
+from trnspec.errors import UsageError
 from trnspec.loading.measured import DTYPES, UNSTATED, is_stated, read_table, used_rows
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from trnspec.graph.graph import Graph
     from trnspec.perf.lowering.system import System
 
 Record = dict[str, str]
-Case = TypeVar("Case")
-Part = Literal[
-    "step",
-    "memory",
-    "tpot",
-    "ttft",
-    "encoder",
-    "collective",
-    "gemm",
-    "attention_prefill",
-    "attention_decode",
-    "moe",
-    "op",
-]
-"""Measured quantity: time of a training step, memory of a rank, time per output token, time to first token, or the time of
-a pass of an encoder, of a collective, of a matrix multiplication, of attention in prefill or in decoding, of an expert layer, or of another kernel."""
-
-PARTS: tuple[Part, ...] = get_args(Part)
-
-
-@frozen
-class Skipped:
-    """A row that cannot be computed.
-
-    Attributes:
-        id: Name of the row.
-        reason: The reason.
-    """
-
-    id: str
-    reason: str
-
 
 HARDWARE = (
     (r"8/node, 800", ("a100-800gbps",), ""),
@@ -125,23 +91,6 @@ def _kind_of(columns: Iterable[str]) -> str | None:
     """The kind of all rows of a table without a column ``kind``; ``None`` where its columns do not determine one."""
     kinds = [kind for kind, needed in _KINDS if needed <= {*columns}]
     return kinds[0] if len(kinds) == 1 else None
-
-
-def cases(rows: Sequence[Record], kind: str, read: Callable[[Record, str], Case]) -> Iterator[Case | Skipped]:
-    """Every row of one kind as a case, or as skipped.
-
-    Args:
-        rows: The rows of a table.
-        kind: Value of the column ``kind``.
-        read: Function from a row and its name to a case; its errors are the reasons for skipping.
-    """
-    for line, row in enumerate(rows, 2):
-        if row.get("kind") == kind:
-            name = row.get("id") or f"line {line}"
-            try:
-                yield read(row, name)
-            except TrnspecError as error:
-                yield Skipped(name, str(error.args[0] if error.args else error))
 
 
 MEASURED = (

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from attrs import evolve, field, frozen
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.loading.measured import UNSTATED, is_stated
-from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.calibration.fit_range import training_inputs
+from trnspec.perf.calibration.measured.case import ModelCase, Part, cases
 from trnspec.perf.calibration.measured.tables import (
-    cases,
     cell,
     dtype_of,
     flag,
@@ -23,7 +24,7 @@ from trnspec.perf.calibration.measured.tables import (
 )
 from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime, training_settings
 from trnspec.perf.lowering.machine import machine
-from trnspec.perf.lowering.system import IDEAL, System
+from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.training.step import UNUSED, step
 from trnspec.perf.work.flops import model_flops_per_token
 from trnspec.perf.work.layout import Layout
@@ -34,49 +35,52 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured.tables import Record, Skipped
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.calibration.measured.case import Skipped
+    from trnspec.perf.calibration.measured.tables import Record
+    from trnspec.perf.lowering.system import System
 
 
 @frozen(kw_only=True)
-class Case:
+class TrainingCase(ModelCase):
     """One measurement of a training step that can be computed.
 
     Attributes:
-        id: Name of the row.
-        model: Name of the model, for grouping.
-        dims: Dimensions of the model.
-        system: The system it ran on.
         layout: Its layout; where the row leaves a setting open, the likeliest.
         alternatives: The other layouts that it may have been.
-        framework: The framework; empty if unstated.
-        era: Release era: the year of the software, or its year and month; empty if unstated.
-        dtype: Compute dtype of matrix multiplications.
         seconds: Measured time of a step [s].
         memory: Measured memory of a rank [B]; 0 where none was published.
-        assumptions: What the row does not state, and what is assumed.
-        source_text: Source, note and precision of the row.
         blocking: Whether gradients are exchanged after the last backward pass.
         runtime: What the framework needs of memory besides the layout; measured memory has no reserve.
     """
 
-    id: str
-    model: str
-    dims: Dimensions = field(repr=False)
-    system: System = field(repr=False)
+    PARTS: ClassVar[Mapping[Part, str]] = {"step": "seconds", "memory": "memory"}
+
     layout: Layout
     alternatives: tuple[Layout, ...] = field(default=(), repr=False)
-    framework: str = ""
-    era: str = ""
-    dtype: str
     seconds: float
     memory: float
-    assumptions: tuple[str, ...] = ()
-    source_text: str = ""
     blocking: bool = False
     runtime: Runtime = ALLOCATED
 
+    @property
+    def ranks(self) -> float:
+        """Ranks of the layout."""
+        return float(self.layout.ranks)
 
-def training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[Case | Skipped]:
+    @property
+    def inputs(self) -> dict[str, float]:
+        """The inputs of a training step."""
+        return training_inputs(self.dims, self.layout)
+
+    @property
+    def cluster(self) -> str:
+        """Model, hardware and layout."""
+        names = ("tp", "pp", "cp", "ep", "dp", "seq", "recompute")
+        return " ".join(map(str, (self.model, self.system.name, *(getattr(self.layout, name) for name in names))))
+
+
+def training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[TrainingCase | Skipped]:
     """Every row of training as a case, or as skipped."""
     return cases(rows, "train", partial(_case, graph))
 
@@ -153,7 +157,7 @@ _RELEASES = (
 """Releases as rows name them, and their era."""
 
 
-def _case(graph: Graph, row: Record, name: str) -> Case:
+def _case(graph: Graph, row: Record, name: str) -> TrainingCase:
     assumptions: list[str] = []
     text = " ".join(row.get(column) or "" for column in ("id", "source", "software", "config", "note"))
     if re.search(r"\blora\b", text.lower()):
@@ -175,7 +179,7 @@ def _case(graph: Graph, row: Record, name: str) -> Case:
     layout, alternatives = _interleaved(row, layout, dims, int(system.ranks), assumptions)
     seconds = _seconds(row, layout, chips, dims)
     _check_links(dims, layout, system, dtype)
-    return Case(
+    return TrainingCase(
         id=name,
         model=model,
         dims=dims,

@@ -1,0 +1,258 @@
+"""Fits of all kinds of rows: what was put into rows is found again, in rows that the fit has not seen too; and what cannot be fitted."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve, frozen
+
+from tests.perf.oracles.fits import MODELS, TRUE, cases
+from tests.support.engine import everything
+from trnspec.errors import UsageError
+from trnspec.loading.files import shipped
+from trnspec.perf.calibration.fits import inference, kernels, serving
+from trnspec.perf.calibration.fits.fit import Errors, Fitted, Model, fit, folds, for_chip, holdout_masks
+from trnspec.perf.calibration.fits.training import TYPICAL, training
+from trnspec.perf.calibration.groups import COVERAGE
+from trnspec.perf.calibration.measured.case import Case, Skipped
+from trnspec.perf.calibration.measured.inference import inference_cases
+from trnspec.perf.calibration.measured.kernels import kernel_cases
+from trnspec.perf.calibration.measured.serving import serving_cases
+from trnspec.perf.calibration.measured.tables import records
+
+DATA = shipped() / "measured"
+STEPS = {n: getattr(TRUE, n) for n in (*TYPICAL, "causal") if not n.startswith("matmul_fp")}
+TOKENS = {"matmul": 0.4, "attention": 0.3, "weights": 0.7, "cache": 0.4, "call": 3e-5, "hop": 7e-7, "step": 1e-3, "request": 8e-3, "sample": 2e-3,
+              "score_passes": 6.0, "matmul_passes": 2.0}  # fmt: skip
+REQUESTS = {
+    "matmul": 0.5,
+    "weights": 0.7,
+    "cache": 0.6,
+    "launch": 6e-5,
+    "step": 5e-4,
+    "queue": 0.1,
+    "response": 3e-2,
+    "request": 5e-3,
+}
+GEMM = {"compute": 0.6, "memory": 0.8, "fixed": 5e-6, "inner": 2e-7, "token": 1e-7, "quantize": 2e-6, "waves": 0.3, "split": 0.6, "sharpness": 3.0,
+            "epilogue": 0.15}  # fmt: skip
+
+
+@frozen
+class Known:
+    """Rows with times that were computed with known parameters, and the share of them that a fit finds again."""
+
+    model: Model
+    values: dict[str, float]
+    cases: list[Any]
+    found: tuple[str, ...]
+    seen: float
+    unseen: float
+
+
+def read(name: str, reader: Any, *more: Any) -> list[Any]:
+    return [c for c in reader(everything(), records(DATA / f"{name}.csv"), *more) if not isinstance(c, Skipped)]
+
+
+def timed(model: Model, some: list[Any], values: dict[str, float]) -> list[Any]:
+    """Cases as if they had been measured on something that achieves some values."""
+    times = model.columns(some).times(values)
+    return [
+        evolve(c, **{c.PARTS.get(p, "seconds"): float(times[p][i]) if c.measured(p) else 0.0 for p in model.parts})
+        for i, c in enumerate(some)
+    ]
+
+
+@functools.cache
+def known(kind: str) -> Known:
+    if kind == "training":
+        model, values, some = training(), STEPS, cases(60, TRUE)
+        return Known(model, values, timed(model, some, values), ("matmul",), 0.02, 0.05)
+    if kind == "inference":
+        model, values = inference.MODEL, TOKENS
+        some = [c for c in read("inference_neuron", inference_cases) if c.tpot and c.framework != "optimum-neuron"]
+        return Known(model, values, timed(model, some, values), ("weights", "cache", "request"), 0.02, 0.02)
+    if kind == "serving":
+        model, values, some = serving.MODEL, REQUESTS, read("serving_gpu", serving_cases)[::24]
+        return Known(model, values, timed(model, some, values), (), 0.1, 0.2)
+    model, values, some = kernels.model("gemm"), GEMM, read("gemm_gpu", kernel_cases, "matmul")[::4]
+    return Known(model, values, timed(model, some, values), ("memory",), 0.05, 0.1)
+
+
+@functools.cache
+def fitted(kind: str) -> Fitted:
+    return fit(known(kind).model, known(kind).cases)["model"]
+
+
+KINDS = ("training", "inference", "serving", "gemm")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_put_in_is_found_again(kind: str) -> None:
+    """What stays is the pull of typical values; also by fits that have not seen the model."""
+    of, found = known(kind), fitted(kind)
+    assert of.model.parts == tuple(found.errors)
+    assert found.main.summary(held_out=False)[0] < of.seen
+    assert found.main.summary(held_out=True)[0] < of.unseen
+    for name in of.found:
+        assert found.values[name] == pytest.approx(of.values[name], rel=0.15), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_rows_give_the_same_fit(kind: str) -> None:
+    again = fit(known(kind).model, known(kind).cases)["model"]
+    assert fitted(kind).values == again.values
+    assert fitted(kind).main.held_out.tobytes() == again.main.held_out.tobytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_that_was_measured_of_a_held_out_row_changes_what_is_computed_for_it(kind: str) -> None:
+    of, before = known(kind), fitted(kind)
+    group = of.model.folds(of.cases)[0]
+    own = next(m for m in folds(of.model.folds(of.cases)) if m[of.model.folds(of.cases).index(group)])
+    part = of.model.parts[0]
+    names = {c.PARTS.get(part, "seconds") for c in of.cases}
+    slower = [
+        evolve(c, **{n: 1.2 * getattr(c, n) for n in names}) if out else c for c, out in zip(of.cases, own, strict=True)
+    ]
+    after = fit(of.model, slower)["model"]
+    # Searches that begin at the fit to all rows end within a percent of those from typical values.
+    assert (1.0 + before.main.held_out[own]).tolist() == pytest.approx(
+        (1.2 * (1.0 + after.main.held_out[own])).tolist(), rel=0.02
+    )
+
+
+@pytest.mark.parametrize("kind", ["training", "inference"])
+def test_too_few_rows(kind: str) -> None:
+    of = known(kind)
+    least = of.model.least
+    with pytest.raises(UsageError, match=f"{least - 1} rows are too few to fit; expected at least {least}"):
+        fit(of.model, of.cases[: least - 1])
+    with pytest.raises(UsageError, match="there are no rows"):
+        fit(of.model, [])
+    with pytest.raises(UsageError, match="there are no rows"):
+        of.model.columns([])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_are_timed_as_single_rows(kind: str) -> None:
+    of = known(kind)
+    together = of.model.columns(of.cases).times(of.values)
+    for i in range(0, len(of.cases), max(1, len(of.cases) // 8)):
+        alone = of.model.columns([of.cases[i]]).times(of.values)
+        assert [float(alone[p][0]) for p in of.model.parts] == pytest.approx(
+            [float(together[p][i]) for p in of.model.parts], rel=1e-12
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_several_sets_of_parameters_at_once(kind: str) -> None:
+    """Columns of parameters are as many sets, before the rows."""
+    of = known(kind)
+    sets = [of.values, {n: 0.9 * v for n, v in of.values.items()} | {"causal": of.values.get("causal", 1.0)}]
+    sets = [{n: v for n, v in each.items() if n in of.values} for each in sets]
+    columns = of.model.columns(of.cases)
+    both = columns.times({n: np.array([[each[n]] for each in sets]) for n in of.values})
+    for i, each in enumerate(sets):
+        for part, times in columns.times(each).items():
+            assert times.tolist() == pytest.approx(both[part][i].tolist(), rel=1e-12)
+
+
+def errors(held: list[float], ranks: list[float]) -> Errors:
+    @frozen(kw_only=True)
+    class Row(Case):
+        ranks: float
+
+    return Errors(cases=tuple(Row(id="", ranks=r) for r in ranks), fit=np.array(held), held_out=np.array(held))
+
+
+def test_interval_by_hand() -> None:
+    held = [0.25, 0.0, -0.2, 1.0, -0.5, *[0.0] * 6]
+    found = errors(held, [1.0] * len(held))
+    # Measured over computed: 0.5, 0.8, 1 seven times, 1.25, 2; 1.1 of 11 rows from either end, rows at 0.5, 1.5, ...
+    assert (0.5 + 0.6 * 0.3, 2.0 - 0.6 * 0.75) == pytest.approx((found.low, found.high), rel=1e-12)
+    mean, median, worst = found.summary(held_out=True)
+    assert (0.0, 1.0) == (median, worst)
+    assert math.isclose(1.95 / 11, mean)
+    assert (0.5, 3.0) == (evolve(found, ends=(0.5, 3.0)).low, evolve(found, ends=(0.5, 3.0)).high)
+
+
+def test_every_number_of_ranks_has_the_same_weight() -> None:
+    """Twenty rows of one server do not hide two of many."""
+    held = [0.0] * 20 + [-0.5] * 2
+    one, several = errors(held, [1.0] * 22), errors(held, [8.0] * 20 + [512.0] * 2)
+    assert (1.0, 1.0) == (one.low, several.low)
+    assert pytest.approx(1.3) == one.high
+    assert 2.0 == several.high
+
+
+def test_rows_that_are_not_fitted_widen_the_interval() -> None:
+    found = errors([0.0] * 20, [8.0] * 20)
+    wider = found.with_rows([evolve(found.cases[0], ranks=64.0)] * 4, [-0.5] * 4)
+    assert (20, 24, 24) == (len(wider.fit), len(wider.held_out), len(wider.cases))
+    assert wider.high == 2.0 > found.high
+
+
+def test_the_interval_covers_what_it_says() -> None:
+    """With errors of 8% in the rows: of others with the same errors about eight in ten lie within."""
+    found = fit(training(), cases(60, TRUE, noise=0.08))["model"]
+    other = cases(400, TRUE, noise=0.08, seed=23)
+    computed, measured = training().columns(other).times(found.values)["step"], np.array([c.seconds for c in other])
+    inside = np.mean((found.main.low * computed <= measured) & (measured <= found.main.high * computed))
+    assert COVERAGE - 0.15 < inside < COVERAGE + 0.15
+    # It is of the rows left out: wider than what the fit makes of those it has seen.
+    assert found.main.summary(held_out=True)[0] >= found.main.summary(held_out=False)[0]
+
+
+def test_a_chip_with_few_rows_has_the_interval_of_all() -> None:
+    found = for_chip(fitted("training"), "trainium1", "2025")
+    assert (found.chip, found.era) == ("trainium1", "2025")
+    assert found.main.held_out.tolist() == fitted("training").main.held_out.tolist()
+    assert (found.main.low, found.main.high) == (found.groups[0].low, found.groups[0].high)
+
+
+def test_chips_are_left_out_whole() -> None:
+    masks = holdout_masks(["m"] * 5, ["b", "a", "b", "c", "a"], "chip")
+    assert [[0, 1, 0, 0, 1], [1, 0, 1, 0, 0], [0, 0, 0, 1, 0]] == [m.astype(int).tolist() for m in masks]
+    by_model = holdout_masks(["m", "n"] * 3, ["b"] * 6, "model")
+    assert [m.tolist() for m in folds(["m", "n"] * 3)] == [m.tolist() for m in by_model]
+    with pytest.raises(UsageError, match="with rows of b only, errors on another chip cannot be estimated"):
+        holdout_masks(["m", "n"], ["b", "b"], "chip")
+
+
+def test_a_chip_left_out_is_computed_without_its_rows() -> None:
+    of = known("inference")
+    found = fit(of.model, of.cases, ["model", "chip"])
+    assert found["model"].values == found["chip"].values
+    own = np.array([c.chip == "inferentia2" for c in of.cases])
+    rest = of.model.solve([c for c, out in zip(of.cases, own, strict=True) if not out])
+    some = [c for c, out in zip(of.cases, own, strict=True) if out]
+    expected = of.model.times(some, rest)["tpot"] / np.array([c.tpot for c in some]) - 1.0
+    assert expected.tolist() == found["chip"].main.held_out[own].tolist()
+
+
+def test_folds_leave_out_whole_models() -> None:
+    """So that a row left out is of a model that the fit has not seen."""
+    groups = [c.model for c in known("training").cases]
+    found = folds(groups)
+    assert len(MODELS) == len(found)
+    for mask in found:
+        out, kept = ({g for g, o in zip(groups, mask, strict=True) if o == held} for held in (True, False))
+        assert len(out) == 1
+        assert not out & kept
+    assert np.ones(len(groups), int).tolist() == np.sum(found, axis=0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("groups", "parts"), [(["a"] * 3, 3), (["a", "b"] * 10, 5), (list("abcd") * 2, 5), (list("abcdefghijkl"), 8)]
+)
+def test_folds(groups: list[str], parts: int) -> None:
+    """Every fifth row where models are few; several models at a time where they are many; every row once."""
+    found = folds(groups)
+    assert parts == len(found)
+    assert np.ones(len(groups), int).tolist() == np.sum(found, axis=0).tolist()
+    assert all(0 < mask.sum() < len(groups) for mask in found)

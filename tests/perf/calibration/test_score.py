@@ -1,0 +1,237 @@
+"""Measurements next to what is computed for them: what every kind keeps, and what the evaluators answer for the same row."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.engine import everything, shipped
+from tests.support.evaluations import keywords
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.evaluators.inference import run as inference_
+from trnspec.loading.files import shipped as folder
+from trnspec.model.calibration import Calibration
+from trnspec.perf.calibration import score as module
+from trnspec.perf.calibration.measured.case import PARTS, Skipped
+from trnspec.perf.calibration.measured.tables import records, row_hashes
+from trnspec.perf.calibration.score import KINDS, LEAST, Kind, Scored, refit_rows, score, score_rows
+
+run = keywords(inference_)
+
+DATA = folder() / "measured"
+TABLES = {
+    "train": "training_torchtitan", "infer": "inference_neuron", "collective": "collectives_nccl", "matmul": "matmul",
+    "attention": "attention_prefill_gpu", "moe": "moe_gpu", "device_profile": "device_profile_neuron", "op": "ops_neuron",
+}  # fmt: skip
+FITTED = [kind for kind, of in KINDS.items() if any(each.refit for each in of)]
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    return records(DATA / f"{name}.csv", everything())
+
+
+def scored(name: str, **options: Any) -> list[Scored]:
+    return [s for s in score_rows(everything(), rows(name), name, **options) if isinstance(s, Scored)]
+
+
+@pytest.fixture(scope="module")
+def served() -> list[Scored]:
+    return scored("inference_neuron")
+
+
+def errors(some: list[Scored], of: str) -> list[float]:
+    return [abs(value / s.measured - 1.0) for s in some if (value := getattr(s, of)) is not None]
+
+
+def test_every_kind_has_a_table() -> None:
+    assert set(TABLES) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_row_is_scored_or_skipped(kind: str) -> None:
+    """With a part that is known; an interval, a kind of evidence and a calibration are together or absent."""
+    some = rows(TABLES[kind])
+    found = list(score_rows(everything(), some, "a-name"))
+    assert {row["id"] for row in some} == {s.id for s in found}
+    for each in found:
+        if isinstance(each, Skipped):
+            assert each.reason
+            continue
+        assert ("a-name", True) == (each.dataset, each.part in PARTS)
+        assert 0.0 < each.ideal
+        together = [
+            each.calibrated,
+            each.low,
+            each.high,
+            each.calibration or None,
+            None if each.kind == "ideal" else "",
+        ]
+        assert 1 == len({value is None for value in together}), each
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_without_a_calibration_only_bounds_are_stated(kind: str) -> None:
+    found = scored(TABLES[kind], calibration="none")
+    assert found
+    assert {(None, None, None, None, "ideal", "")} == {
+        (s.calibrated, s.held_out, s.low, s.high, s.kind, s.calibration) for s in found
+    }
+    assert all(s.ideal <= s.measured for s in found if s.part != "memory")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_of_another_kind_is_ignored(kind: str) -> None:
+    of: Kind
+    for of in KINDS[kind]:
+        assert [] == list(of.scores(everything(), [{"kind": f"not-{kind}", "id": "x"}], "x", "auto"))
+
+
+@pytest.mark.parametrize("name", ["training_megatron_bridge", "training_mpt"])
+def test_rows_by_calibration(name: str) -> None:
+    """Dense models and experts, chips and frameworks have calibrations of their own."""
+    specs = {n.name: n.spec for n in everything().of(Calibration)}
+    found = [s for s in scored(name) if s.part == "step"]
+    assert {"dense", "experts"} & {s.models for s in found}
+    for each in found:
+        spec = specs[each.calibration]
+        assert (each.chip, each.framework) == (spec.chip.name, spec.framework)
+        assert spec.models in {None, each.models}
+        assert each.low < each.calibrated < each.high
+
+
+def test_serving(served: list[Scored]) -> None:
+    vendor = [s for s in served if s.part == "tpot" and not s.id.startswith("optimum")]
+    held_out = refit_rows(
+        everything(), [r for r in rows("inference_neuron") if r["id"] in {s.id for s in vendor}], "infer"
+    )
+    off = [abs(held_out[s.id, "tpot"] / s.measured - 1.0) for s in vendor]
+    assert statistics.mean(errors(vendor, "calibrated")) < statistics.mean(off) < 0.1
+    assert statistics.mean(errors(vendor, "ideal")) > 0.6
+    assert {"transformers-neuronx"} == {s.framework for s in vendor}
+
+
+def test_rows_of_a_framework_have_its_calibration(served: list[Scored]) -> None:
+    """Not one of another framework, though the chip is the same."""
+    known = {n.name: n.spec.framework for n in everything().of(Calibration)}
+    assert {"transformers-neuronx", "optimum-neuron"} <= {s.framework for s in served}
+    assert [] == [s.id for s in served if s.kind == "estimate" and known[s.calibration] != s.framework]
+
+
+def test_what_is_scored_is_what_the_evaluator_answers(served: list[Scored]) -> None:
+    one = next(s for s in served if s.id == "trn1-latency_data_decoder-6-Llama-2-7b" and s.part == "tpot")
+    first = next(s for s in served if s.id == one.id and s.part == "ttft")
+    asked = {
+        "model": "llama-2-7b", "on": "trn1.32xlarge", "tp": 32, "prompt": 128, "output": 8064, "batching": "static",
+        "framework": "transformers-neuronx",
+    }  # fmt: skip
+    found = run(shipped(), **asked)
+    for each, answer in ((one, "time_per_output_token"), (first, "time_to_first_token")):
+        stated = found.answer(answer)
+        assert (stated.value, stated.low, stated.high) == pytest.approx(
+            (each.calibrated, each.low, each.high), rel=0.02
+        )
+        assert run(shipped(), **asked, calibration="none")[answer] == pytest.approx(each.ideal, rel=0.02)
+
+
+def test_a_calibration_by_name(served: list[Scored]) -> None:
+    name = next(s.calibration for s in served if s.chip == "inferentia2")
+    assert {name} == {s.calibration for s in scored("inference_neuron", calibration=name)}
+    with pytest.raises(UnknownNameError, match="no calibration is named 'neurn'"):
+        scored("inference_neuron", calibration="neurn")
+    with pytest.raises(UsageError, match="trainium1-neuron is for training, not for inference"):
+        scored("inference_neuron", calibration="trainium1-neuron")
+
+
+@pytest.mark.parametrize("name", ["gemm_gpu", "attention_decode_gpu", "moe_gpu"])
+def test_kernels_have_the_roofs_of_their_chip_and_framework(name: str) -> None:
+    found = scored(name)
+    specs = {n.name: n.spec for n in everything().of(Calibration)}
+    assert {"estimate"} == {s.kind for s in found}
+    assert [] == [
+        s.id for s in found if (specs[s.calibration].chip.name, specs[s.calibration].framework) != (s.chip, s.framework)
+    ]
+    assert statistics.mean(errors(found, "calibrated")) < 0.6 * statistics.mean(errors(found, "ideal"))
+
+
+@pytest.mark.slow
+def test_seen_and_held_out() -> None:
+    """Only rows that the calibration used was fitted to, by content; each of them held out with ``refit``."""
+    some = rows("inference_neuron")
+    changed = [{**row, "tpot_ms": "123.456", "ttft_ms": ""} for row in some[:40]]
+    tables = {"mine": [{**row, "id": f"new-{row['id']}"} for row in some], "changed": changed}
+    steps = []
+    found = score(everything(), tables, refit=True, progress=lambda done, of: steps.append((done, of)))
+    fitted = {n.name: (n.spec.rows or "").split() for n in everything().of(Calibration)}
+    by_id = {f"new-{row['id']}": row for row in some}
+    mine = [s for s in found["mine"] if isinstance(s, Scored)]
+    assert any(s.seen for s in mine)
+    assert [s.seen for s in mine] == [bool({*row_hashes(by_id[s.id])} & {*fitted[s.calibration]}) for s in mine]
+    assert {False} == {s.seen for s in found["changed"] if isinstance(s, Scored)}
+    # Of a fit to fewer rows than it has parameters none is held out.
+    assert all(s.seen for s in mine if s.held_out is not None)
+    assert sum(s.held_out is not None for s in mine) > 0.8 * sum(s.seen for s in mine)
+    assert all(s.unseen == (s.held_out if s.seen else s.calibrated) for s in mine)
+    # Work is reported to the end, never backwards.
+    assert steps == sorted(steps)
+    assert steps[-1][0] == steps[-1][1]
+
+
+def test_kinds_without_a_scorer_are_skipped() -> None:
+    some = [{"kind": "weather", "id": "a"}, {"kind": "", "id": ""}]
+    found = score(everything(), {"odd": some})["odd"]
+    assert [("a", "no evaluator for the kind weather"), ("line 3", "no evaluator for rows without a kind")] == [
+        (s.id, s.reason) for s in found
+    ]
+
+
+def few(kind: str) -> list[dict[str, str]]:
+    """Rows of one kind of two chips, about twenty of each."""
+    name = {"train": "training_mpt", "collective": "collectives_gpu", "matmul": "gemm_gpu"}.get(kind, TABLES[kind])
+    by_chip: dict[str, list[dict[str, str]]] = {}
+    for row in rows(name):
+        if row.get("framework") in {"sglang", "trtllm", "vllm"} and kind == "collective":
+            continue
+        by_chip.setdefault(row["hardware"], []).append(row)
+    return [row for some in [*by_chip.values()][:2] for row in some[:: max(1, len(some) // 20)]]
+
+
+@pytest.mark.parametrize("kind", FITTED)
+def test_rows_are_held_out(kind: str) -> None:
+    """Each row has a value by fits to other models, and another one by fits to other chips."""
+    some = few(kind)
+    cases = [c for of in KINDS[kind] for c in of.read(everything(), some) if not isinstance(c, Skipped)]
+    by_model, by_chip = (refit_rows(everything(), some, kind, holdout) for holdout in ("model", "chip"))
+    timed = {(c.id, part): c.measured(part) for c in cases for part in PARTS if part != "memory" and c.measured(part)}
+    assert timed.keys() >= by_model.keys()
+    assert len(by_model) > 0.8 * len(timed)
+    off = [abs(np.log(value / timed[key])) for key, value in by_model.items()]
+    assert 1e-3 < np.median(off) < 0.5
+    assert by_chip.keys() <= timed.keys()
+    assert len({c.chip for c in cases}) == 1 or by_chip != by_model
+
+
+def test_few_rows_are_not_fitted() -> None:
+    some = rows("training_mpt")
+    assert {} == refit_rows(everything(), some[: LEAST - 1], "train")
+    one = [row for row in some if row["hardware"] == some[0]["hardware"]]
+    assert refit_rows(everything(), one[:LEAST], "train")
+    assert {} == refit_rows(everything(), one, "train", "chip")
+
+
+def test_eras_are_those_of_the_calibrations_of_the_rows() -> None:
+    """Several of them, or none."""
+    graph, found = everything(), set()
+    for name in ("training_megatron_bridge", "training_mpt", "training_trn1"):
+        cases = [c for c in KINDS["train"][0].read(graph, rows(name)) if not isinstance(c, Skipped)]
+        hashes = {each for case in cases for each in case.hashes}
+        of = {n.spec.era for n in graph.of(Calibration) if n.spec.rows and hashes & set(n.spec.rows.split())} - {
+            None,
+            "",
+        }
+        eras = module._eras(graph, cases)
+        assert list(eras) == (sorted(of) if len(of) > 1 else [])
+        found.add(len(eras) > 1)
+    assert {True, False} == found

@@ -1,0 +1,374 @@
+"""Fits of ``trnspec calibrate``: rows as cases, a fit for each chip and software, reports and documents."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import evolve, frozen
+
+from trnspec.atomic_write import write
+from trnspec.catalog.catalog import Catalog
+from trnspec.cli import calibrate_report as report
+from trnspec.cli.common import load_catalog
+from trnspec.diagnostics import did_you_mean
+from trnspec.errors import UnknownNameError, UsageError
+from trnspec.loading.files import shipped
+from trnspec.model.annotations import NAME_PATTERN
+from trnspec.model.source import Source
+from trnspec.perf.calibration.document import document
+from trnspec.perf.calibration.fit_range import fitted_on
+from trnspec.perf.calibration.fits import inference, prior
+from trnspec.perf.calibration.fits.collectives import fit_collectives
+from trnspec.perf.calibration.fits.fit import fit, for_chip
+from trnspec.perf.calibration.fits.kernels import fit_kernels
+from trnspec.perf.calibration.fits.serving import fit_serving
+from trnspec.perf.calibration.fits.training import training
+from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.measured.collectives import collective_cases
+from trnspec.perf.calibration.measured.inference import inference_cases
+from trnspec.perf.calibration.measured.kernels import kernel_cases
+from trnspec.perf.calibration.measured.serving import serving_cases
+from trnspec.perf.calibration.measured.tables import Record, records
+from trnspec.perf.calibration.measured.training import training_cases
+from trnspec.perf.calibration.transfer import beyond
+from trnspec.perf.lowering.calibrated import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.perf.calibration.fits.fit import Fitted, Holdout, Model
+    from trnspec.perf.calibration.fits.prior import Prior
+
+KINDS = {"train": "training", "infer": "inference", "collective": "collectives"}
+"""The fitted model, by the kind of the rows."""
+
+KERNELS = ("matmul", "attention", "moe")
+"""Kinds of rows of kernels."""
+
+SOFTWARE = {"vllm": "vLLM", "trtllm": "TensorRT-LLM", "sglang": "SGLang", "torch": "PyTorch"}
+"""The name of the software of a framework, for documents of ``--pool``."""
+
+_READERS = {"training": training_cases, "inference": inference_cases, "collectives": collective_cases}
+
+Label = tuple[str, str, str, str]
+"""Chip, framework, era and kind of models of a document."""
+
+Result = tuple["list[Fitted]", dict[Label, FilePath], dict[str, "dict[Holdout, Fitted]"]]
+"""The fits, the documents to write, and what is reported: fits by what was held out, of each chip or of all."""
+
+
+@frozen
+class Rows:
+    """The rows of some files.
+
+    Attributes:
+        catalog: The catalog.
+        files: The files.
+        of: ``training``, ``inference``, ``collectives`` or ``kernels``.
+        rows: The rows of all files.
+        cases: Those that are fitted.
+        skipped: Those that cannot be computed.
+        also: Those that widen the interval but are not fitted.
+        options: The options of the command.
+    """
+
+    catalog: Catalog
+    files: Sequence[str]
+    of: str
+    rows: list[Record]
+    cases: list[Any]
+    skipped: list[Skipped]
+    also: list[Any]
+    options: Mapping[str, Any]
+
+    @property
+    def hashes(self) -> list[str]:
+        """The hashes of the fitted rows."""
+        return [each for case in self.cases for each in case.hashes]
+
+
+def run(files: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Fits the rows of some files, prints the result and writes a document for each chip and software.
+
+    Raises:
+        UsageError: An option or a file is wrong, or there are too few rows.
+    """
+    folders = options["catalog"]
+    if len(folders) < 2:
+        catalog = load_catalog(catalog=folders[0] if folders else None)
+    else:
+        from trnspec.api import load
+
+        catalog = load(folders)
+    rows = _rows(catalog, files, options)
+    pooled, collectives, text = options["pool"], rows.of == "collectives", options["format"] == "text"
+    fits, targets, reports = (_fit_pooled if pooled else _fit_collectives if collectives else _fit_models)(rows)
+    by_label = {(f.chip, f.framework, f.era, f.models): f for f in fits}
+    texts = {target: _document(rows, by_label[label], target) for label, target in targets.items()}
+    write({target: text.encode() for target, text in texts.items()})
+    if text and texts and not collectives:
+        click.echo("")
+    for target in texts if text else ():
+        click.echo(f"wrote {target}")
+    if not text:
+        each = {
+            chip: report.json_report(of, rows.skipped, [*texts], every=options["every"]) for chip, of in reports.items()
+        }
+        click.echo(json.dumps(each if collectives else each[""], indent=2))
+    for of in reports.values():
+        report.warn_undetermined(next(iter(of.values())))
+
+
+def _rows(catalog: Catalog, files: Sequence[str], options: Mapping[str, Any]) -> Rows:
+    """The rows of some files as cases; what cannot be fitted together is an error."""
+    rows = [row for file in files for row in records(FilePath(file), catalog.graph)]
+    kinds = {row["kind"] for row in rows if row.get("kind")}
+    if options["pool"]:
+        for name, usual in (("prior", "auto"), ("format", "text")):
+            if options[name] not in (usual, "none"):
+                raise UsageError(f"--{name} is not an option of --pool, whose rows borrow from each other")
+        if "infer" in kinds and kinds & {*KERNELS}:
+            raise UsageError("the rows are of serving and of kernels; fit them one after the other")
+        read: list[Any]
+        if kinds & {*KERNELS}:
+            read = [c for kind in KERNELS for c in kernel_cases(catalog.graph, rows, kind)]
+        else:
+            read = serving_cases(catalog.graph, rows)
+        of = "kernels" if kinds & {*KERNELS} else "inference"
+        cases, skipped = _split(read)
+        return Rows(catalog, files, of, rows, cases, skipped, [], options)
+    if options["software"] is None:
+        raise UsageError("missing option --software")
+    named = sorted({KINDS[kind] for kind in kinds & KINDS.keys()})
+    if len(named) > 1 and options["of"] is None:
+        raise UsageError(f"{', '.join(files)}: the rows are of {' and of '.join(named)}; choose one with --of")
+    of = options["of"] or (named[0] if named else "training")
+    cases, skipped = _cases(catalog, rows, of, options["only"])
+    also: list[Any] = []
+    if of != "collectives":
+        fitted = {c.id for c in cases}
+        if options["also"] is not None:
+            also = [c for c in _cases(catalog, rows, of, options["also"])[0] if c.id not in fitted]
+        chips, models = options["chips"], options["models"]
+        cases, also = (
+            [c for c in some if (not chips or c.chip in chips) and models in {None, c.models}] for some in (cases, also)
+        )
+    return Rows(catalog, files, of, rows, cases, skipped, also, options)
+
+
+def _cases(catalog: Catalog, rows: list[Record], of: str, only: str | None) -> tuple[list[Any], list[Skipped]]:
+    """The rows whose names match, as cases and as skipped."""
+    try:
+        pattern = re.compile(only or "")
+    except re.error as error:
+        raise UsageError(f"--only: {only!r} is not a regular expression: {error}") from error
+    read = [c for c in _READERS[of](catalog.graph, rows) if pattern.search(c.id)]
+    cases, skipped = _split(read)
+    # A row with a time to first token alone is scored and not fitted.
+    return [c for c in cases if of != "inference" or c.tpot], skipped
+
+
+def _split(read: Sequence[Any]) -> tuple[list[Any], list[Skipped]]:
+    return [c for c in read if not isinstance(c, Skipped)], [c for c in read if isinstance(c, Skipped)]
+
+
+def _fit_models(rows: Rows) -> Result:
+    """Fits of training or of serving without requests in flight: one search, and a document for each chip and era."""
+    options, of, cases = rows.options, rows.of, rows.cases
+    chips = options["written"] or sorted({c.chip for c in cases})
+    labels = [
+        (chip, options["framework"] or "", era, options["models"] or "")
+        for chip in chips
+        for era in options["eras"] or ("",)
+    ]
+    targets = _targets(rows, labels)
+    if not cases:
+        report.print_skipped(rows.skipped)
+    own = sorted({c.chip for c in cases})
+    needed = {_holdout(chip, own, of) for chip, *_ in targets} or {"model"}
+    model = inference.MODEL if of == "inference" else training(options["eras"])
+    fits = fit(model, cases, sorted(needed, reverse=True), _prior(rows))
+    # Beyond the rows of a fit eras are not distinguished.
+    plain = inference.MODEL if of == "inference" else training()
+    if rows.also:
+        fits = {holdout: _with_rows(plain, fitted, rows.also) for holdout, fitted in fits.items()}
+    if options["format"] == "text":
+        report.print_fit(fits, rows.skipped, every=options["every"])
+    first = next(iter(fits.values()))
+    further = beyond(plain, first, _others(rows)) if targets else ()
+    documents = [
+        evolve(
+            for_chip(fits[_holdout(chip, own, of)], chip, era), framework=framework, models=models, beyond=further,
+            fitted_on=fitted_on(cases), note=" ".join(_notes(chip, own, len(rows.also))),
+        )
+        for chip, framework, era, models in targets
+    ]  # fmt: skip
+    return documents, targets, {"": fits}
+
+
+def _holdout(chip: str, own: Sequence[str], of: str) -> Holdout:
+    """Models for a chip that has rows, chips for one that has none; of serving models where the rows are of one chip."""
+    # Transfer widens the interval of serving.
+    return "model" if chip in own or (of == "inference" and len(own) < 2) else "chip"
+
+
+def _with_rows(model: Model, fitted: Fitted, also: Sequence[Any]) -> Fitted:
+    """A fit whose errors include those of rows that were not fitted."""
+    assert fitted.found is not None
+    part, times = model.parts[0], model.times(also, fitted.found)
+    off = [time / case.measured(part) - 1.0 for case, time in zip(also, times[part], strict=True)]
+    return evolve(fitted, errors={**fitted.errors, part: fitted.main.with_rows(also, off)})
+
+
+def _prior(rows: Rows) -> Prior:
+    """What is known before the rows, by the chip, the framework and the era that most of them have."""
+    options, cases = rows.options, rows.cases
+    experts = {c.models == "experts" for c in cases}
+    return prior.prior_of(
+        rows.catalog.graph,
+        prior.commonest([c.chip for c in cases]),
+        rows.of,
+        options["prior"],
+        framework=options["framework"] or prior.commonest([c.software for c in cases]),
+        era="".join(options["eras"][:1]) or prior.commonest([c.era for c in cases]),
+        experts=experts.pop() if len(experts) == 1 else None,
+        hashes=rows.hashes,
+    )
+
+
+def _others(rows: Rows) -> dict[str, list[Any]]:
+    """Rows that are not fitted, by chip and table."""
+    place = rows.options["transfer"]
+    folder = shipped() / "measured" if place is None else FilePath(place)
+    fitted = {c.id for c in rows.cases}
+    others: dict[str, list[Any]] = {}
+    for file in sorted(folder.glob("*.csv")) if folder.is_dir() else [folder]:
+        for case in _cases(rows.catalog, records(file, rows.catalog.graph), rows.of, None)[0]:
+            if case.id not in fitted:
+                others.setdefault(f"{case.chip} {file.name}", []).append(case)
+    return others
+
+
+def _notes(chip: str, own: Sequence[str], more: int) -> Iterator[str]:
+    if chip not in own:
+        held = "chip" if len(own) > 1 else "model"
+        yield f"No row was measured on this chip; the rows are of {', '.join(own)}, and the errors those of fits that held out a {held}."
+    if more:
+        yield f"The interval and the errors include {more} rows that were not fitted."
+
+
+def _fit_collectives(rows: Rows) -> Result:
+    """Fits of the protocols of a collective library, a document for each chip."""
+    options, chips, graph = rows.options, rows.options["chips"], rows.catalog.graph
+    named = {c.framework for c in rows.cases}
+    framework = options["framework"] or (named.pop() if len(named) == 1 else None)
+    if framework is None:
+        raise UsageError(f"the rows are of {' and of '.join(sorted(named)) or 'none'}; choose one with --framework")
+    own = [c for c in rows.cases if c.framework == framework and (not chips or c.chip in chips)]
+    written = options["written"] or sorted({c.chip for c in own})
+    eras = options["eras"] or ("",)
+    targets = _targets(rows, [(chip, framework, era, "") for chip in written for era in eras])
+    hashes = [each for case in own for each in case.hashes]
+    known = {
+        chip: prior.library_of(graph, chip, options["prior"], framework=framework, era="".join(eras[:1]), hashes=hashes)
+        for chip in sorted({case.chip for case in own})
+    }
+    priors = {chip: each for chip, each in known.items() if each is not None}
+    every = fit_collectives(rows.cases, framework, partial(nearest, graph), priors)
+    fits = {f.chip: f for f in every if not chips or f.chip in chips}
+    if lacking := [chip for chip, *_ in targets if chip not in fits]:
+        raise UsageError(f"{lacking[0]} has too few rows of {framework}; choose chips with --chip")
+    for chip, fitted in fits.items() if options["format"] == "text" else ():
+        click.echo(chip)
+        report.print_fit({"model": fitted}, rows.skipped, every=options["every"])
+        click.echo("")
+    reports: dict[str, dict[Holdout, Fitted]] = {chip: {"model": fitted} for chip, fitted in fits.items()}
+    return [evolve(fits[chip], era=era) for chip, _, era, _ in targets], targets, reports
+
+
+def _fit_pooled(rows: Rows) -> Result:
+    """One fit to rows of several chips and frameworks, of serving or of kernels, and a document for each."""
+    era, kernels = "".join(rows.options["eras"][:1]), rows.of == "kernels"
+    labels = dict.fromkeys((c.chip, c.framework, era, "" if kernels else c.models) for c in rows.cases)
+    targets = _targets(rows, [*labels])
+    fits = [evolve(f, era=era) for f in (fit_kernels if kernels else fit_serving)(rows.cases)]
+    click.echo(f"{len(rows.cases)} rows fitted, {len(rows.skipped)} cannot be evaluated\n")
+    report.print_pooled(fits)
+    report.print_skipped(rows.skipped, blank=True)
+    return fits, targets, {}
+
+
+def _document(rows: Rows, fitted: Fitted, target: FilePath) -> str:
+    """The text of a document."""
+    options = rows.options
+    files: list[str] = [*rows.files]
+    hashes = rows.hashes
+    if rows.of == "collectives":
+        # A chip has a fit of its own, to the rows of some of the files.
+        hashes = [each for case in fitted.cases for each in case.hashes]
+        ids = {case.id for case in fitted.cases}
+        files = [f for f in files if any(row.get("id") in ids for row in records(FilePath(f), rows.catalog.graph))]
+    return document(
+        fitted, name=target.stem, of=rows.of, software=options["software"] or SOFTWARE.get(fitted.framework, fitted.framework),
+        source=options["source"], data=", ".join(FilePath(file).name for file in files), date=f"{datetime.now(UTC):%Y-%m-%d}",
+        schema=_schema_of(target.parent), hashes=hashes,
+    )  # fmt: skip
+
+
+def _targets(rows: Rows, labels: Sequence[Label]) -> dict[Label, FilePath]:
+    """The file of each document; reasons not to write it are reported before the fit, which may take minutes."""
+    options = rows.options
+    if not options["out"]:
+        return {}
+    eras = dict.fromkeys(era for _, _, era, _ in labels)
+    framework = options["framework"]
+    if framework and not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", framework):
+        raise UsageError(f"--framework: {framework!r} is not the name of a framework, such as megatron")
+    if not (options["source"] and (options["name"] or all(software for _, software, *_ in labels))):
+        raise UsageError("--out needs --source, and --name or --framework")
+    _check_names(rows.catalog, options)
+    targets = {}
+    for chip, software, era, models in labels:
+        given = options["name"] or "-".join(filter(None, (software, era if len(eras) == 1 else "")))
+        # Documents of training keep the plain name; those of other rows do not replace them.
+        parts = (given, era if len(eras) > 1 else "", models, "" if rows.of == "training" else rows.of)
+        name = "-".join(filter(None, parts))
+        if not re.fullmatch(NAME_PATTERN.regex, name):
+            raise UsageError(f"--name: {name!r} is not {NAME_PATTERN.words}")
+        target = FilePath(options["out"]) / "calibrations" / f"{chip}-{name}.yaml"
+        if target.exists() and not options["force"]:
+            raise UsageError(f"{target} exists; --force overwrites it")
+        other = re.search(r"^  of: (\w+)$", target.read_text("utf-8") if target.is_file() else "", re.MULTILINE)
+        if other is not None and other[1] != rows.of:
+            raise UsageError(f"{target} is a calibration of {other[1]}, not of {rows.of}; choose another --name")
+        targets[chip, software, era, models] = target
+    return targets
+
+
+def _check_names(catalog: Catalog, options: Mapping[str, Any]) -> None:
+    """Source and chips of documents are those of the catalog."""
+    known = [n.name for n in catalog.graph.of(Source)]
+    if options["source"] not in known:
+        advice = did_you_mean(options["source"], known) or "write one, and name its catalog with --catalog"
+        raise UnknownNameError(f"--source: no source is named {options['source']!r}; {advice}")
+    for chip in options["written"]:
+        if chip not in catalog.chips:
+            hint = did_you_mean(chip, catalog.chips)
+            raise UnknownNameError(f"--document: no chip is named {chip!r}" + (f"; {hint}" if hint else ""))
+
+
+def _schema_of(folder: FilePath) -> str:
+    """The path of the schema relative to a folder: in the nearest parent folder that has one, as in a checkout."""
+    place = FilePath("schemas", "v1", "calibration.schema.json")
+    above = folder.resolve()
+    for steps, parent in enumerate([above, *above.parents]):
+        if (parent / place).is_file():
+            return "/".join([*[".."] * steps, *place.parts])
+    return "../../schemas/v1/calibration.schema.json"

@@ -1,0 +1,569 @@
+"""Scores of measured rows: measured values next to ideal, calibrated and held-out computed ones.
+
+Each kind of rows has one way to read a table, to compute cases with a calibration, and to compute them with a fit to other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import evolve, fields, frozen
+
+from trnspec.errors import UsageError
+from trnspec.evidence import Kind as Evidence
+from trnspec.graph.graph import Graph
+from trnspec.model.calibration import Calibration
+from trnspec.perf.calibration.fits import inference, kernels, serving
+from trnspec.perf.calibration.fits.collectives import BASE, fit_collectives
+from trnspec.perf.calibration.fits.fit import Holdout, fit, held_out, of_groups
+from trnspec.perf.calibration.fits.inference import runs
+from trnspec.perf.calibration.fits.training import batch, training
+from trnspec.perf.calibration.measured.case import ModelCase, Part, Skipped
+from trnspec.perf.calibration.measured.collectives import collective_cases
+from trnspec.perf.calibration.measured.inference import inference_cases
+from trnspec.perf.calibration.measured.kernels import Shapes, kernel_cases
+from trnspec.perf.calibration.measured.neuron_kernels import op_cases, profile_cases
+from trnspec.perf.calibration.measured.serving import Runs, on_gpu, serving_cases
+from trnspec.perf.calibration.measured.tables import Record, row_hashes
+from trnspec.perf.calibration.measured.training import training_cases
+from trnspec.perf.collectives.library import launched, timed
+from trnspec.perf.kernels.times import Roof
+from trnspec.perf.lowering.calibrated import Calibrated, calibrated, nearest, serving_of
+from trnspec.perf.lowering.system import IDEAL
+from trnspec.perf.serving.forward_pass import IDEAL as IDEAL_SERVING
+from trnspec.perf.training.estimator import extremes
+from trnspec.perf.work.memory import peak
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trnspec.model.calibration import KernelRoof
+    from trnspec.perf.calibration.fits.fit import Model
+    from trnspec.perf.calibration.measured.case import Case
+    from trnspec.perf.calibration.measured.collectives import CollectiveCase
+    from trnspec.perf.calibration.measured.inference import InferenceCase
+    from trnspec.perf.calibration.measured.kernels import KernelCase
+    from trnspec.perf.calibration.measured.neuron_kernels import OpCase
+    from trnspec.perf.calibration.measured.serving import ServingCase
+    from trnspec.perf.calibration.measured.training import TrainingCase
+
+Predicted = Mapping[Part, tuple[Any, Any, Any, Any]]
+"""By part the ideal, the calibrated, the least and the largest value of each row; NaN without a calibrated one.  Least and largest
+are over what figures and rows leave open."""
+
+HeldOut = dict[tuple[str, Part], float]
+"""Values by fits to other rows, by the name of the row and the part."""
+
+COST = 8
+"""Time to compute the rows of a fit by fits to other models, over that to score them."""
+
+LEAST = 5
+"""Least number of rows of a fit to steps from which rows are held out."""
+
+
+@frozen(kw_only=True)
+class Scored:
+    """One measurement with its computed values.  Times are in s, memory in B.
+
+    Attributes:
+        dataset: Name of the table.
+        id: Name of the row.
+        part: What was measured.
+        measured: Measured value.
+        ideal: Computed from published figures only.
+        calibrated: Computed with a calibration; ``None`` without one.
+        held_out: Computed with a fit to other models; ``None`` where none was made.
+        low: Lower end of the interval of the calibrated value; ``None`` without a calibration.
+        high: Upper end of that interval.
+        kind: The kind of evidence of the calibrated value.
+        calibration: Name of the calibration; empty without one.
+        seen: Whether the calibration was fitted to this row.
+        chip: The chip.
+        framework: The framework of the row; empty if unknown.
+        models: ``dense`` or ``experts``; empty where no model was run.
+        scale: How many chips the model ran on, see :func:`trnspec.perf.calibration.fit_range.scale_of`; empty for a kernel.
+    """
+
+    dataset: str
+    id: str
+    part: Part
+    measured: float
+    ideal: float
+    calibrated: float | None = None
+    held_out: float | None = None
+    low: float | None = None
+    high: float | None = None
+    kind: Evidence = "ideal"
+    calibration: str = ""
+    seen: bool = False
+    chip: str = ""
+    framework: str = ""
+    models: str = ""
+    scale: str = ""
+
+    @property
+    def computed(self) -> float:
+        """The calibrated value, or else the ideal one."""
+        return self.ideal if self.calibrated is None else self.calibrated
+
+    @property
+    def unseen(self) -> float | None:
+        """The value that no fit to this row computed: by a calibration of other rows, or held out; ``None`` if none was."""
+        return self.held_out if self.seen else self.calibrated
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the measured value is in the interval; ``None`` without one.
+
+        Of a held-out value it is as wide about that as about the calibrated one: intervals are for rows that no fit has seen.
+        """
+        if self.low is None or self.high is None or self.calibrated is None:
+            return None
+        moved = 1.0 if self.held_out is None else self.held_out / self.calibrated
+        return self.low * moved <= self.measured <= self.high * moved
+
+
+@frozen(kw_only=True)
+class Kind:
+    """How rows of one kind are scored.
+
+    Attributes:
+        of: What its calibrations are of.
+        read: Function from the catalog and the rows of a table to cases.
+        predict: Function from the catalog, cases with the same :attr:`together`, and their calibration, to values by part.
+        interval: Function from the catalog, a case, a part and a calibration to measured over computed values, low and high,
+            and the kind of evidence.
+        together: Function from a case to what is the same in all cases that are predicted together.
+        refit: Function from the catalog, cases and what is held out to values by fits to other rows, by row and part; ``None``
+            for rows that no calibration is fitted to.
+    """
+
+    of: str
+    read: Callable[[Graph, Sequence[Record]], Iterable[Any]]
+    predict: Callable[[Graph, Sequence[Any], Calibrated], Predicted]
+    interval: Callable[[Graph, Any, Part, Calibrated], tuple[float, float, Evidence]]
+    together: Callable[[Any], object] = lambda _: ()
+    refit: Callable[[Graph, Sequence[Any], Holdout], HeldOut] | None = None
+
+    def scores(
+        self, graph: Graph, rows: Sequence[Record], dataset: str, calibration: str
+    ) -> Iterator[Scored | Skipped]:
+        """The score of each part of each row that can be computed, and the other rows as skipped."""
+        chosen: dict[tuple[Any, ...], Calibrated] = {}
+        groups: dict[tuple[object, ...], tuple[Calibrated, list[Case]]] = {}
+        for case in self.read(graph, rows):
+            if isinstance(case, Skipped):
+                yield case
+                continue
+            key = case.chosen_by
+            if key not in chosen:
+                chip, framework, era, experts = key
+                chosen[key] = calibrated(graph, chip, self.of, calibration, framework, era, experts=experts)
+            known = chosen[key]
+            groups.setdefault((self.together(case), known.name), (known, []))[1].append(case)
+        for known, cases in groups.values():
+            predicted = self.predict(graph, cases, known)
+            for i, case in enumerate(cases):
+                about = _about(case, dataset)
+                for part, values in predicted.items():
+                    if measured := case.measured(part):
+                        ideal, value, least, largest = (float(each[i]) for each in values)
+                        score = Scored(**about, part=part, measured=measured, ideal=ideal)
+                        if known.name and not np.isnan(value):
+                            low, high, kind = self.interval(graph, case, part, chosen[case.chosen_by])
+                            score = evolve(
+                                score,
+                                calibrated=value,
+                                low=least * low,
+                                high=largest * high,
+                                kind=kind,
+                                calibration=known.name,
+                            )
+                        yield score
+
+
+def _about(case: Case, dataset: str) -> dict[str, Any]:
+    """The fields of a score that name a row and its group."""
+    group = {"models": case.models, "scale": case.scale} if isinstance(case, ModelCase) else {}
+    return {"dataset": dataset, "id": case.id, "chip": case.chip, "framework": case.software, **group}
+
+
+def _of_model(_graph: Graph, case: ModelCase, part: Part, known: Calibrated) -> tuple[float, float, Evidence]:
+    at = known.at(case.inputs, case.dtype, scale=case.scale, experts=case.models == "experts")
+    low, high = (None if part in {"step", "tpot"} else at.ttft_interval) or (at.low, at.high)
+    return low, high, "transferred" if part == "encoder" else at.evidence.kind
+
+
+def _at_ends(cases: Sequence[Any]) -> list[list[Any]]:
+    """Cases on systems with the figures of either end of their intervals."""
+    return [[evolve(c, system=(c.system.ends or (c.system,) * 2)[end]) for c in cases] for end in (0, 1)]
+
+
+_ASSUMED = "microbatch: 1"
+"""The assumption of rows that do not state the microbatch, on which memory depends most."""
+
+
+def _training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[TrainingCase | Skipped]:
+    for case in training_cases(graph, rows):
+        if not isinstance(case, Skipped) and case.memory and _ASSUMED in case.assumptions:
+            yield Skipped(case.id, "its memory: the row does not state the microbatch")
+            case = evolve(case, memory=0.0)  # noqa: PLW2901  # of the same row
+        yield case
+
+
+def _steps(_graph: Graph, cases: Sequence[TrainingCase], applied: Calibrated) -> Predicted:
+    """Times of a step, over the figures' intervals and the settings that rows leave open; and memory, which is not fitted."""
+    ideal = batch(cases).times(IDEAL)["step"]
+    memory = np.array([float(peak(c.dims, c.layout, c.runtime).total) if c.memory else np.nan for c in cases])
+    none = np.full(len(cases), np.nan)
+    if not applied.name:
+        return {"step": (ideal, none, none, none), "memory": (memory, none, none, none)}
+    value = batch(cases).times(applied.efficiency)["step"]
+    low, high = np.array(value), np.array(value)
+    # A row that leaves a setting open is computed with each of its values.
+    layouts = [(i, layout) for i, case in enumerate(cases) for layout in (case.layout, *case.alternatives)]
+    rows = np.array([i for i, _ in layouts])
+    for end in (0, 1):
+        at_end = [
+            evolve(cases[i], layout=layout, system=extremes(cases[i].system, applied)[end]) for i, layout in layouts
+        ]
+        times = batch(at_end).times(applied.efficiency)["step"]
+        np.minimum.at(low, rows, times)
+        np.maximum.at(high, rows, times)
+    return {"step": (ideal, value, low, high), "memory": (memory, none, none, none)}
+
+
+def _refit_steps(graph: Graph, cases: Sequence[TrainingCase], holdout: Holdout) -> HeldOut:
+    return {} if len(cases) < LEAST else _refit(training(_eras(graph, cases)), cases, holdout)
+
+
+def _refit(model: Model, cases: Sequence[ModelCase], holdout: Holdout) -> HeldOut:
+    """Values by fits to other models, or to other chips where there are several."""
+    if holdout == "chip" and len({c.chip for c in cases}) == 1:
+        return {}
+    errors = fit(model, cases, (holdout,))[holdout].errors
+    return {
+        (case.id, part): case.measured(part) * (1.0 + float(off))
+        for part, each in errors.items()
+        for case, off in zip(each.cases, each.held_out, strict=True)
+    }
+
+
+def _values(cases: Sequence[Case], times: Mapping[Part, Any]) -> HeldOut:
+    each = (
+        (case.id, part, float(value)) for part, some in times.items() for case, value in zip(cases, some, strict=True)
+    )
+    return {(name, part): value for name, part, value in each if not np.isnan(value)}
+
+
+def _eras(graph: Graph, cases: Sequence[TrainingCase]) -> tuple[str, ...]:
+    """The eras of the calibrations that were fitted to some rows, where there are several."""
+    hashes = {each for case in cases for each in case.hashes}
+    fitted = [n.spec for n in graph.of(Calibration) if n.spec.rows and not hashes.isdisjoint(n.spec.rows.split())]
+    eras = sorted({spec.era for spec in fitted if spec.era})
+    return tuple(eras) if len(eras) > 1 else ()
+
+
+def _neuron_cases(graph: Graph, rows: Sequence[Record]) -> Iterable[InferenceCase | Skipped]:
+    return inference_cases(graph, [{**row, "kind": ""} if on_gpu(row) else row for row in rows])
+
+
+def _tokens(_graph: Graph, cases: Sequence[InferenceCase], applied: Calibrated) -> Predicted:
+    """Times per output token and to first token; or of a pass of encoders, at the slow end with weights of 4 bytes."""
+    slow, fast = _at_ends(cases)
+    encoders = bool(cases[0].encoded)
+    if encoders:
+        slow = [evolve(case, plan=evolve(case.plan, weight_bytes=4.0)) for case in slow]
+        applied = _alone(applied)
+    some = ((cases, Calibrated()), (cases, applied), (fast, applied), (slow, applied))
+    each = [runs(of, known.efficiency).times(serving_of(known)) for of, known in some]
+    tpot, ttft = (tuple(times[part] for times in each) for part in inference.MODEL.parts)
+    return {"encoder": ttft} if encoders else {"tpot": tpot, "ttft": ttft}
+
+
+def _alone(applied: Calibrated) -> Calibrated:
+    """A calibration of a server for a model without one: shares of rates, and none of the fixed times."""
+    fixed = dict.fromkeys(("launch", "sample", "request", "queue", "response"), 0.0)
+    efficiency = evolve(applied.efficiency, call=0.0, step=0.0)
+    return evolve(applied, efficiency=efficiency, serving=evolve(applied.serving, **fixed))
+
+
+def _refit_tokens(_graph: Graph, cases: Sequence[InferenceCase], holdout: Holdout) -> HeldOut:
+    timed = [case for case in cases if case.tpot]
+    return {} if len(timed) < inference.LEAST else _refit(inference.MODEL, timed, holdout)
+
+
+def _requests(_graph: Graph, cases: Sequence[ServingCase], applied: Calibrated) -> Predicted:
+    """Times with requests in flight; the interval includes both widths of the KV cache where a row does not state its dtype.
+
+    Lower bounds are a decoding step with as many requests as fit, without prompts, and a prompt that is served alone.
+    """
+    bounds = Runs.of(cases)
+    alone = evolve(bounds, requests=np.ones(len(cases)))
+    ideal: dict[Part, Any] = {"tpot": bounds.run(IDEAL_SERVING).step, "ttft": alone.run(IDEAL_SERVING).ttft}
+    data, achieved = Runs.of(cases, applied.efficiency), serving_of(applied)
+    unstated = np.array([not case.cache_known for case in cases])
+    some = (data, data.with_other_cache(unstated), *(Runs.of(end, applied.efficiency) for end in _at_ends(cases)))
+    times = [each.times(achieved) for each in some]
+    spans = {part: np.array([each[part] for each in times]) for part in ideal}
+    return {part: (ideal[part], span[0], span.min(axis=0), span.max(axis=0)) for part, span in spans.items()}
+
+
+def _refit_requests(_graph: Graph, cases: Sequence[ServingCase], holdout: Holdout) -> HeldOut:
+    masks = of_groups([c.chip if holdout == "chip" else c.model for c in cases])
+    model = serving.MODEL
+    whole = model.solve(cases) if masks else None
+    return _values(cases, held_out(cases, masks, lambda some: model.solve(some, start=whole), model.times))
+
+
+def _collectives(_graph: Graph, cases: Sequence[CollectiveCase], applied: Calibrated) -> Predicted:
+    """Times of collectives; NaN where the calibration has no protocol for one."""
+    ideal = np.array([case.ideal for case in cases])
+    value = np.array([computed(case, applied) for case in cases], float)
+    return {"collective": (ideal, value, value, value)}
+
+
+def computed(case: CollectiveCase, known: Calibrated) -> float | None:
+    """The time of a collective by a calibration [s]; ``None`` where that has no protocol for it."""
+    library = known.library
+    if library is None:
+        return None
+    every = timed(library, case.machine, case.kind, case.ranks, 1.0, case.size)
+    usable = [t for t in every if case.can_use(t.protocol)]
+    if not usable:
+        return None
+    return float(launched(library, case.launch, usable[0].time, case.size, case.machine.seconds_per_byte))
+
+
+def _of_collective(
+    _graph: Graph, case: CollectiveCase, _part: Part, known: Calibrated
+) -> tuple[float, float, Evidence]:
+    at = known.of_collective(case.kind, case.inputs)
+    return at.low, at.high, at.evidence.kind
+
+
+def _refit_collectives(graph: Graph, cases: Sequence[CollectiveCase], holdout: Holdout) -> HeldOut:
+    """By a fit without the rows of a size, or by that of the nearest other chip."""
+    values: HeldOut = {}
+    for framework in sorted({c.framework for c in cases}):
+        used = [c for c in cases if c.framework in {framework, BASE.get(framework)}]
+        try:
+            fits = fit_collectives(used, framework, partial(nearest, graph))
+        except UsageError:
+            continue
+        for fitted in fits:
+            errors = fitted.main.elsewhere if holdout == "chip" else fitted.main.held_out
+            if errors is not None:
+                seconds = np.array([c.seconds for c in fitted.cases])
+                values |= _values(fitted.cases, {"collective": seconds * (1.0 + errors)})
+    return values
+
+
+def _kernels(graph: Graph, cases: Sequence[KernelCase], applied: Calibrated) -> Predicted:
+    """Times of one kernel in one precision."""
+    part, shapes, roof = cases[0].part, Shapes.of(cases[0].part, cases), _roof(graph, cases[0], applied)
+    ideal = shapes.times({})[part]
+    value = np.full(len(cases), np.nan) if roof is None else shapes.times(numbers(roof))[part]
+    return {part: (ideal, value, value, value)}
+
+
+def numbers(roof: KernelRoof) -> dict[str, float]:
+    """A roof of a document as numbers."""
+    names = (each.name for each in fields(Roof))
+    return {name: float(value) for name in names if (value := getattr(roof, name)) is not None}
+
+
+def _roof(graph: Graph, case: KernelCase, known: Calibrated) -> KernelRoof | None:
+    """The roof of a kernel in a precision; without one, that of the precision with the longest common beginning."""
+    if not known.name:
+        return None
+    own = [r for r in _spec(graph, known).roofs if r.kernel == case.part]
+    common = {
+        r.precision: sum(
+            1 for _ in takewhile(lambda each: each[0] == each[1], zip(r.precision, case.precision, strict=False))
+        )
+        for r in own
+    }
+    return max(own, key=lambda r: (r.precision == case.precision, common[r.precision], int(r.rows)), default=None)
+
+
+def _spec(graph: Graph, known: Calibrated) -> Calibration:
+    return next(n.spec for n in graph.of(Calibration) if n.name == known.name)
+
+
+def _of_kernel(graph: Graph, case: KernelCase, part: Part, known: Calibrated) -> tuple[float, float, Evidence]:
+    """The interval of a kernel; elsewhere than on the chip and framework of the rows also that of other chips."""
+    group = next((g for g in _spec(graph, known).groups if g.phase == part), None)
+    low, high = (known.low, known.high) if group is None else (float(group.low), float(group.high))
+    kind = known.evidence.kind
+    if kind == "transferred":
+        low, high = min(low, known.low), max(high, known.high)
+    roof = _roof(graph, case, known)
+    return low, high, kind if roof is None or roof.precision == case.precision else "transferred"
+
+
+def _refit_kernels(_graph: Graph, cases: Sequence[KernelCase], holdout: Holdout) -> HeldOut:
+    values: HeldOut = {}
+    for part in dict.fromkeys(c.part for c in cases):
+        some = [c for c in cases if c.part == part]
+        values |= _values(some, kernels.unseen_times(some, holdout))
+    return values
+
+
+def _ops(_graph: Graph, cases: Sequence[OpCase], applied: Calibrated) -> Predicted:
+    """Kernels on Neuron; the share of a calibration is that of whole layers, not of a multiplication alone."""
+    shares = applied.efficiency.matmul, float(applied.serving.weights), applied.efficiency.step
+    ideal, value = (np.array(each) for each in zip(*((c.time(), c.achieved(*shares)) for c in cases), strict=True))
+    value[[c.alone for c in cases]] = np.nan
+    return {"op": (ideal, value, value, value)}
+
+
+def _of_op(_graph: Graph, case: OpCase, _part: Part, known: Calibrated) -> tuple[float, float, Evidence]:
+    low, high = (known.ttft_interval if case.first else None) or (known.low, known.high)
+    return low, high, "transferred"
+
+
+KINDS: Mapping[str, tuple[Kind, ...]] = {
+    "train": (Kind(of="training", read=_training_cases, predict=_steps, interval=_of_model, refit=_refit_steps),),
+    "infer": (
+        Kind(
+            of="inference", read=_neuron_cases, predict=_tokens, interval=_of_model, together=lambda c: c.encoded > 0.0,
+            refit=_refit_tokens,
+        ),
+        Kind(of="inference", read=serving_cases, predict=_requests, interval=_of_model, refit=_refit_requests),
+    ),
+    "collective": (
+        Kind(
+            of="collectives", read=collective_cases, predict=_collectives, interval=_of_collective, refit=_refit_collectives
+        ),
+    ),
+    **{
+        kind: (
+            Kind(
+                of="kernels", read=partial(kernel_cases, kind=kind), predict=_kernels, interval=_of_kernel,
+                together=lambda c: (c.part, c.precision), refit=_refit_kernels,
+            ),
+        )
+        for kind in ("matmul", "attention", "moe")
+    },
+    "device_profile": (Kind(of="inference", read=profile_cases, predict=_ops, interval=_of_op),),
+    "op": (Kind(of="inference", read=op_cases, predict=_ops, interval=_of_op),),
+}  # fmt: skip
+"""How rows are scored, by the value of the column ``kind``."""
+
+
+def score(
+    graph: Graph,
+    tables: Mapping[str, list[Record]],
+    *,
+    calibration: str = "auto",
+    refit: bool = False,
+    holdout: Holdout = "model",
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, list[Scored | Skipped]]:
+    """Scores of every row, by the name of its table.
+
+    A row counts as seen where its calibration was fitted to a row with the same content, whatever the names of row and file.
+
+    Args:
+        graph: The catalog.
+        tables: The rows of each table.
+        calibration: Name of a calibration for all rows, ``none``, or ``auto``.
+        refit: Also compute each row that was seen with a fit to the models, or to the chips, other than its own.
+        holdout: Which of them.
+        progress: Called with the work done and the work in all.
+
+    Raises:
+        UsageError: The calibration is of another kind than the rows.
+        UnknownNameError: No calibration of that name.
+    """
+    fitted = {n.name: frozenset((n.spec.rows or "").split()) for n in graph.of(Calibration)}
+    total = sum(map(len, tables.values())) * (1 + COST * refit)
+    done = 0
+    advance = progress or _ignored
+    scores: dict[str, list[Scored | Skipped]] = {}
+    for name, rows in tables.items():
+        hashes = {row.get("id") or f"line {i}": row_hashes(row) for i, row in enumerate(rows, 2)}
+        scores[name] = [
+            s if isinstance(s, Skipped) or s.calibration not in fitted else evolve(s, seen=_seen(s, hashes, fitted))
+            for s in score_rows(graph, rows, name, calibration)
+        ]
+        done += len(rows)
+        advance(done, total)
+    if refit:
+        values: HeldOut = {}
+        for kind, rows in _of_fits(graph, tables, scores):
+            values |= refit_rows(graph, rows, kind, holdout)
+            done += COST * len(rows)
+            advance(done, total)
+        scores = {name: [_with_held_out(s, values) for s in some] for name, some in scores.items()}
+    advance(total, total)
+    return scores
+
+
+def score_rows(
+    graph: Graph, rows: Sequence[Record], dataset: str, calibration: str = "auto"
+) -> Iterator[Scored | Skipped]:
+    """Scores of the rows of a table, each as one or several, or as skipped; ``seen`` and ``held_out`` are left to :func:`score`."""
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        if kind in KINDS:
+            for each in KINDS[kind]:
+                # Rows that cannot be computed come first.
+                some = [*each.scores(graph, rows, dataset, calibration)]
+                yield from sorted(some, key=lambda s: isinstance(s, Scored))
+        else:
+            for line, row in enumerate(rows, 2):
+                if row["kind"] == kind:
+                    reason = f"no evaluator for {f'the kind {kind}' if kind else 'rows without a kind'}"
+                    yield Skipped(row.get("id") or f"line {line}", reason)
+
+
+def refit_rows(graph: Graph, rows: Sequence[Record], kind: str, holdout: Holdout = "model") -> HeldOut:
+    """The values of the rows of one fit by fits to the rows of other models or chips.
+
+    Args:
+        graph: The catalog.
+        rows: The rows that a calibration was fitted to, of all tables.
+        kind: Their kind.
+        holdout: What is held out together: all rows of a model (of kernels a shape, of collectives a size), or of a chip.
+    """
+    values: HeldOut = {}
+    for each in KINDS[kind]:
+        cases = [case for case in each.read(graph, rows) if not isinstance(case, Skipped)]
+        values |= each.refit(graph, cases, holdout) if each.refit and cases else {}
+    return values
+
+
+def _with_held_out(s: Scored | Skipped, values: HeldOut) -> Scored | Skipped:
+    if isinstance(s, Skipped) or not s.seen or s.held_out is not None:
+        return s
+    return evolve(s, held_out=values.get((s.id, s.part)))
+
+
+def _ignored(_done: int, _total: int) -> None:
+    """Progress that no caller follows."""
+
+
+def _seen(score: Scored, hashes: Mapping[str, tuple[str, ...]], fitted: Mapping[str, frozenset[str]]) -> bool:
+    return score.part != "memory" and not fitted[score.calibration].isdisjoint(hashes[score.id])
+
+
+def _of_fits(
+    graph: Graph, tables: Mapping[str, list[Record]], scores: Mapping[str, list[Scored | Skipped]]
+) -> list[tuple[str, list[Record]]]:
+    """The kind and the rows of each fit, of all tables: calibrations of several chips are of one fit if their rows are the same."""
+    fits = {n.name: n.spec.rows or n.name for n in graph.of(Calibration)}
+    groups: dict[tuple[str, str], dict[str, Record]] = {}
+    for name, rows in tables.items():
+        by_id = {row.get("id") or f"line {i}": row for i, row in enumerate(rows, 2)}
+        for each in scores[name]:
+            if isinstance(each, Scored) and each.seen and each.calibration in fits:
+                row = by_id[each.id]
+                # Collectives of all chips are one fit, of which each chip has a document.
+                fit_of = "" if row["kind"] == "collective" else fits[each.calibration]
+                groups.setdefault((row["kind"], fit_of), {})[each.id] = row
+    return [(kind, list(some.values())) for (kind, _), some in groups.items()]

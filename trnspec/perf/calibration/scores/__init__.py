@@ -1,1 +1,0 @@
-"""Scores: measured values next to ideal, calibrated and held-out computed ones."""
