@@ -7,22 +7,19 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
-from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 import trnspec
 from tests.support.evaluations import keywords
-from trnspec.errors import RefusalError
 from trnspec.evaluators.inference import run as inference_
-from trnspec.evaluators.planning import serving, serving_page
+from trnspec.evaluators.planning import serving_page
 from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed
-from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits, larger_plan, offers
+from trnspec.evaluators.planning.fleets import LARGEST, Fleet, FleetPlan, Limits, _with_systems, offers, sized
 from trnspec.evaluators.planning.requests import equal_lengths
 from trnspec.evaluators.planning.serving import PlanServingQuestion, _time, _up
 from trnspec.evidence import IDEAL, Evidence
 from trnspec.perf.serving.load import Replica
-from trnspec.perf.serving.replay import poisson
 
 inference = keywords(inference_)
 CAT = trnspec.load()
@@ -202,7 +199,7 @@ def test_limits(prompt: float, step: float, load: float, ttft: float, tpot: floa
     assert limits.met(plan.state) is (max(times) <= 1.0)
     assert limits.met(None) is False
     assert plan.risk(limits) == max(times)
-    assert plan.probability(limits) is None
+    assert plan.probability(limits, LENGTHS) is None
     assert plan.one_rate == plan.state.rate / 3
 
 
@@ -215,10 +212,11 @@ def test_the_probability_is_that_of_the_largest_quantile_that_meets_the_limits(
     plan = fleet_plan(fleet, 1.0, spread)
 
     assert plan is not None
-    state = plan.slower(quantile)
-    assert state is not None
-    limits = Limits(ttft=10.0, tpot=state.tpot(90.0), percentile=90.0)
-    assert plan.probability(limits) == pytest.approx(NormalDist().cdf(quantile), abs=0.01)
+    lengths = equal_lengths(100, 10, 1.0)
+    times = plan.percentiles(90.0, lengths, quantile)
+    assert times is not None
+    limits = Limits(ttft=10.0, tpot=times[1], percentile=90.0)
+    assert plan.probability(limits, lengths) == pytest.approx(NormalDist().cdf(quantile), abs=0.02)
     worse = plan.slower(1.0)
     assert worse is not None
     assert plan.risk(limits) == limits.excess(worse)
@@ -262,54 +260,20 @@ def test_suggested_limits_are_rounded_up(seconds: float) -> None:
     assert text.endswith("ms") is (_up(seconds) < 1.0)
 
 
-# Fleets that a trace is simulated with.
+# Fleets that are sized by the simulation.
 
-TRACE = evolve(LENGTHS, trace=poisson(1.0, 2, output=10.0))
-
-
-def replayed(monkeypatch: pytest.MonkeyPatch, needed: dict[str, int], begin: int) -> tuple[list[FleetPlan], list[int]]:
-    """The order of plans on some systems after each was enlarged as needed, and the counts evaluated on the first."""
-    fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=1)
-    tried: list[int] = []
-    plans = [fleet_plan(fleet, 1.0, pools=((on, begin),), chips=float(begin), evidence=IDEAL) for on in needed]
-
-    def meets(plan: FleetPlan, *_: Any) -> bool:
-        ((on, count),) = plan.pools
-        if on == next(iter(needed)):
-            tried.append(count)
-        return count >= needed[on]
-
-    def larger(_: Any, __: Any, plan: FleetPlan, count: int) -> FleetPlan:
-        return evolve(plan, pools=((plan.pools[0][0], count),), chips=float(count))
-
-    monkeypatch.setattr(serving, "_meets", meets)
-    monkeypatch.setattr(serving, "larger_plan", larger)
-    found = [plan for plan in plans if plan is not None]
-    return serving._simulated(CAT, question(), found, Limits(ttft=1.0, tpot=1.0, percentile=90.0), TRACE), tried
-
-
-def test_a_plan_is_enlarged_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By one system, and by a share of many; the first plan is the best of those that are large enough."""
-    plans, tried = replayed(monkeypatch, {"slow": 7, "quick": 5}, 1)
-    _, many = replayed(monkeypatch, {"slow": 60}, 40)
-
-    assert [plan.systems for plan in plans] == ["quick*5", "slow*7"]
-    assert tried == [1, 2, 3, 4, 5, 6, 7]
-    steps = [math.ceil(serving._GROWTH * n) for n in many[:-1]]
-    assert many == [40, *steps]
-    assert many[-2] < 60 <= many[-1]
+OFFERED = {"rate": 200.0, "tp": (8,)}
 
 
 @pytest.mark.parametrize("prefill_on", [None, "trn1.32xlarge"])
 def test_a_larger_plan_has_its_pools_in_proportion(prefill_on: str | None) -> None:
     """Whole systems of each pool; replicas of both, as many as there were on a system."""
-    pools = ("disaggregated" if prefill_on else "aggregated",)
-    q = question(rate=200.0, tp=(8,), pools=pools, prefill_on=prefill_on)
+    q = question(**OFFERED, pools=("disaggregated" if prefill_on else "aggregated",), prefill_on=prefill_on)
     limits = Limits(ttft=1.0, tpot=0.04, percentile=95.0)
     plan = offers(CAT, q, "trn2.48xlarge", limits, equal_lengths(2048, 256, 200.0)).plans[0]
     count = plan.pools[0][1]
     for more in (count + 1, 2 * count + 1):
-        larger = larger_plan(CAT, q, plan, more)
+        (larger,) = _with_systems(CAT, q, plan, more)
         assert larger.pools[0] == ("trn2.48xlarge", more)
         assert larger.pools[1:] == tuple((on, math.ceil(n * more / count)) for on, n in plan.pools[1:])
         assert larger.fleet.replicas == plan.fleet.replicas * more // count
@@ -318,22 +282,44 @@ def test_a_larger_plan_has_its_pools_in_proportion(prefill_on: str | None) -> No
     assert len(plan.pools) == (2 if prefill_on else 1)
 
 
-def test_a_plan_that_is_never_large_enough_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    most = serving._LARGEST
-    plans, tried = replayed(monkeypatch, {"never": 10**9, "quick": 5}, 1)
+def test_pools_on_the_same_systems_use_all_ranks() -> None:
+    q = question(**OFFERED, pools=("disaggregated",))
+    limits = Limits(ttft=1.0, tpot=0.04, percentile=95.0)
+    plan = offers(CAT, q, "trn2.48xlarge", limits, equal_lengths(2048, 256, 200.0)).plans[0]
+    plans = _with_systems(CAT, q, plan, plan.pools[0][1] + 1)
 
-    assert [plan.systems for plan in plans] == ["quick*5"]
-    assert tried[-1] <= most < math.ceil(serving._GROWTH * tried[-1]) or tried[-1] == most
-    with pytest.raises(RefusalError, match=f"up to {most} times the systems"):
-        replayed(monkeypatch, {"never": 10**9}, 1)
+    assert len({one.fleet.prefills for one in plans}) == len(plans) > 2
+    for one in plans:
+        assert one.before is not None
+        free = one.chips * 4 - one.fleet.prefills * one.before.ranks - one.fleet.replicas * one.decode.ranks
+        assert 0 <= free < one.decode.ranks
 
 
-@pytest.mark.parametrize(("ttft", "tpot", "met"), [(1.0, 2.0, True), (0.99, 2.0, False), (1.0, 1.99, False)])
-def test_limits_of_a_simulation(monkeypatch: pytest.MonkeyPatch, ttft: float, tpot: float, *, met: bool) -> None:
-    monkeypatch.setattr(serving, "simulated", lambda *_: (1.0, 2.0))
-    plan: Any = None
+@pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
+def test_a_fleet_is_the_smallest_that_meets_the_limits(pools: str) -> None:
+    """In the simulation, whose limits need another number than those of the queueing model."""
+    q = question(**OFFERED, pools=(pools,))
+    limits, lengths = Limits(ttft=1.0, tpot=0.04, percentile=95.0), equal_lengths(2048, 256, 200.0)
+    plan = offers(CAT, q, "trn2.48xlarge", limits, lengths).plans[0]
+    found = sized(CAT, q, plan, limits, lengths)
 
-    assert serving._meets(plan, Limits(ttft=ttft, tpot=tpot, percentile=90.0), LENGTHS) is met
+    assert found is not None
+    systems = found.pools[0][1]
+    times = found.percentiles(95.0, lengths)
+    assert times is not None
+    assert (times[0] <= 1.0, times[1] <= 0.04) == (True, True)
+    fewer = [one.percentiles(95.0, lengths, 0.0) for one in _with_systems(CAT, q, plan, systems - 1)]
+    assert all(each is None or each[0] > 1.0 or each[1] > 0.04 for each in fewer)
+
+
+def test_limits_that_no_number_of_systems_meets() -> None:
+    """A fleet grows up to a multiple of what the queueing model computes."""
+    q = question(**OFFERED, pools=("aggregated",))
+    lengths = equal_lengths(2048, 256, 200.0)
+    plan = offers(CAT, q, "trn2.48xlarge", Limits(ttft=1.0, tpot=0.04, percentile=95.0), lengths).plans[0]
+
+    assert sized(CAT, q, plan, Limits(ttft=1e-3, tpot=0.04, percentile=95.0), lengths) is None
+    assert LARGEST > 1
 
 
 def test_a_stronger_plan_is_compared_with_weaker_ones() -> None:
@@ -356,8 +342,8 @@ def test_a_stronger_plan_is_compared_with_weaker_ones() -> None:
     assert list(serving_page._comparison(plans, question(), LENGTHS)) == []
 
 
-@pytest.mark.parametrize("method", ["ttft", "tpot"])
-def test_the_ends_of_an_interval(method: str) -> None:
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_ends_of_an_interval(which: int) -> None:
     """80 % of the errors; without the slow end where it is saturated, and without any of a bound."""
     fleet = Fleet(replica=Replica.of([0.01], {1: 0.01, 4: 0.02}, first=0.0, output=10.0), replicas=1)
     spread = Spread(NormalDist(0.0, 0.1), NormalDist(0.0, 0.1))
@@ -365,12 +351,11 @@ def test_the_ends_of_an_interval(method: str) -> None:
         (0.3, spread), (0.95, spread), (0.3, None),
     )]  # fmt: skip
     z = NormalDist().inv_cdf(0.9)
-    values = [getattr(plan.state, method)(90.0) for plan in plans]
-    slow, fast = plans[0].slower(z), plans[0].slower(-z)
+    lengths = equal_lengths(100, 10, 1.0)
+    fast, middle, slow = (plans[0].percentiles(90.0, lengths, q)[which] for q in (-z, None, z))
 
-    value, low, high = serving_page._interval(plans[0], method, 90.0)
-    assert (value, low, high) == pytest.approx((values[0], getattr(fast, method)(90.0), getattr(slow, method)(90.0)))
-    assert low < value < high
-    assert plans[1].slower(z) is None
-    assert serving_page._interval(plans[1], method, 90.0)[::2] == (values[1], None)
-    assert serving_page._interval(plans[2], method, 90.0) == (values[2], values[2], None)
+    assert serving_page._interval(plans[0], which, 90.0, lengths) == (middle, fast, slow)
+    assert fast < middle < slow
+    assert plans[1].percentiles(90.0, lengths, z) is None
+    assert serving_page._interval(plans[1], which, 90.0, lengths)[2] is None
+    assert serving_page._interval(plans[2], which, 90.0, lengths) == (middle, middle, None)

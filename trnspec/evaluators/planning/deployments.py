@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import evolve, field, frozen
 
 from trnspec.errors import RefusalError
-from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, prepare
+from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, on_gpu, prepare
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.decode import decode, mean_context, speculate
-from trnspec.perf.serving.in_flight import in_flight
+from trnspec.perf.serving.in_flight import in_flight, most_running
 from trnspec.perf.serving.load import Replica
 from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.training.step import UNUSED
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 Pools = Literal["aggregated", "disaggregated"]
 """Aggregated replicas compute prompts and decode; disaggregated ones either."""
 MOST_RUNNING = 256
-"""The most requests that a replica runs where none is given: max_num_seqs of vLLM."""
+"""The most requests that a replica of compiled graphs runs where none is given; of GPUs see :func:`most_running`."""
+PASS_TOKENS = 8192
+"""Prompt tokens that share a pass where no chunk is given: the default of vLLM, TensorRT-LLM and SGLang on large GPUs."""
 Reason = tuple[str, str]
 """A deployment that is invalid, and why."""
 UNFIT = "does not fit in memory"
@@ -133,8 +135,8 @@ def deployed(
         name = " ".join(f"{n} {v}" for n, v in (("tp", tp), ("pp", pp), ("ep", ep)) if v > 1 or n == "tp")
         try:
             setup = prepare(graph, inputs, known, known)
-            most = 1 if part == "prefill" else min(max_batch(setup, setup.pool.capacity), q.running or MOST_RUNNING)
-            fits = most if part != "prefill" else max_batch(setup, setup.pool.capacity)
+            fits = max_batch(setup, setup.pool.capacity)
+            most = 1 if part == "prefill" else min(fits, q.running or _most(setup))
             if not fits:
                 reasons.append((f"{name} {dtype}", UNFIT))
                 continue
@@ -151,6 +153,12 @@ def deployed(
         yield Deployed(
             setup=setup, replica=replica, known=at, on=on, ranks=float(setup.pool.ranks), per_system=groups * ep
         )
+
+
+def _most(setup: Setup) -> int:
+    """The most requests that a replica runs where none is given."""
+    served = on_gpu(setup.question)
+    return int(most_running(setup.model, setup.pool.plan, setup.pool.numbers)) if served else MOST_RUNNING
 
 
 def fit_inputs(setup: Setup, most: int, part: str = "all") -> dict[str, float]:
@@ -173,18 +181,24 @@ def _replica(setup: Setup, known: Calibrated, most: int, lengths: Lengths, part:
     if part == "decode":
         return Replica.of([0.0], steps, first=0.0, output=float(lengths.osl))
     # Chunks, and all prompts of servers on GPUs, share decode steps.
-    gpu = setup.in_flight and bool(SERVING[setup.question.framework or "vllm"].mixed)
-    mixes = part == "all" and (gpu or float(plan.passes) > 1.0)
-    times = [_prompt(setup, prompt, numbers, serving, mixes=mixes) for prompt in lengths.prompts]
+    gpu = on_gpu(setup.question)
+    mixes = part == "all" and (
+        (setup.in_flight and SERVING[setup.question.framework or "vllm"].mixed) or plan.passes > 1.0
+    )
+    packed = int(max((setup.question.chunk or PASS_TOKENS) // (plan.prompt - plan.cached), 1.0)) if gpu else 1
+    times = [_prompt(setup, prompt, numbers, serving, mixes=mixes, packed=packed) for prompt in lengths.prompts]
+    fixed = sum(time for time, _ in times) / len(times)
     # A prompt occupies one pipeline stage at a time; the others continue.
     stages = float(plan.pp)
-    through = sum(times) / len(times) * (1.0 - 1.0 / stages)
+    through = (fixed + sum(time for _, time in times) / len(times)) * (1.0 - 1.0 / stages)
     return Replica.of(
-        [time / stages for time in times],
+        [time / stages for _, time in times],
         steps,
         first=float(serving.response) + through,
         output=float(lengths.osl),
         shared=float(plan.passes) if mixes else 0.0,
+        packed=packed,
+        fixed=fixed / stages,
     )
 
 
@@ -211,8 +225,14 @@ def _step(setup: Setup, serving: Any) -> float:
     return float(token.total + drafted)
 
 
-def _prompt(setup: Setup, prompt: int, numbers: Any, serving: Any, *, mixes: bool) -> float:
-    """The time for which one prompt keeps a replica busy, or prolongs the decode steps that it shares [s]."""
+def _prompt(  # a prompt of a replica
+    setup: Setup, prompt: int, numbers: Any, serving: Any, *, mixes: bool, packed: int
+) -> tuple[float, float]:
+    """The time for which a pass with prompts keeps a replica busy, or prolongs the decode step that it shares [s].
+
+    Returns:
+        The part that does not depend on how many prompts share the pass, and that of each of them.
+    """
     one = evolve(setup, question=setup.question.changed(prompt=prompt))
     cached = min(float(int(prompt * setup.question.prefix_hit)), prompt - 1.0)
     chunk = setup.question.chunk or prompt
@@ -220,7 +240,12 @@ def _prompt(setup: Setup, prompt: int, numbers: Any, serving: Any, *, mixes: boo
     one = evolve(one, pool=evolve(one.pool, plan=plan)).with_batch(1)
     plan = one.pool.plan
     if mixes:
-        return float(in_flight(one.model, plan, numbers, serving, requests=2.0, most=2.0).prompt)
-    if setup.in_flight:
-        return float(in_flight(one.model, plan, numbers, serving, requests=2.0, most=2.0, mixed=0.0).prompt)
-    return float(prefill(one.model, plan, numbers, serving).total)
+        joined = float(in_flight(one.model, plan, numbers, serving, requests=2.0, most=2.0).prompt)
+        fixed = float(serving.request) if packed > 1 else 0.0
+        return fixed, joined - fixed
+    alone = float(prefill(one.model, plan, numbers, serving).total)
+    if packed == 1:
+        return 0.0, alone
+    full = float(prefill(one.model, evolve(plan, prompts=float(packed)), numbers, serving).total)
+    each = (full - alone) / (packed - 1)
+    return alone - each, each

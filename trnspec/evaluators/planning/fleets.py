@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,14 +20,17 @@ from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.load import MOST_UTILIZED
 from trnspec.perf.serving.pools import Fleet, State, least
 from trnspec.perf.serving.prefill import prefill
+from trnspec.perf.serving.replay import replay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.planning.requests import Lengths
     from trnspec.evaluators.planning.serving import PlanServingQuestion
 
+LARGEST = 8
+"""Largest factor by which a fleet grows beyond that of the queueing model to meet the limits in the simulation."""
 MOST_SYSTEMS = 1 << 20
 """The most systems, and replicas of a pool, of a plan."""
 UNITS = (2, 4, 8)
@@ -39,8 +43,10 @@ _RELAXED = 0.25
 """The share of saturation of the limits that a deployment is said to meet."""
 NOTABLE = 1.1
 """The factor from which on errors of times are stated."""
-_MORE_PREFILLS = 0.25
-"""The share of prefill replicas that is added before systems are."""
+_SPLITS = 5
+"""The most numbers of prefill replicas that are simulated on the same systems."""
+_SIMULATED, _FOLLOWED = 8, 2
+"""Replicas of a simulation, and those of them whose requests are followed; the others get the same share."""
 _PACKED = 64
 """Prompts that share a pass in the bound of the rate."""
 _IDLE = 1e-3
@@ -72,7 +78,7 @@ class Limits:
         return max(state.ttft(self.percentile) / self.ttft, state.tpot(self.percentile) / self.tpot)
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, eq=False)
 class FleetPlan:
     """A fleet that meets the limits.
 
@@ -153,18 +159,50 @@ class FleetPlan:
         state = self.state if self.spread is None else self.slower(1.0)
         return math.inf if state is None else limits.excess(state)
 
-    def probability(self, limits: Limits) -> float | None:
+    def percentiles(self, which: float, lengths: Lengths, quantile: float | None = None) -> tuple[float, float] | None:
+        """A percentile of TTFT and of TPOT in the simulation [s]; ``None`` where the fleet is saturated.
+
+        Args:
+            which: The percentile.
+            lengths: The requests.
+            quantile: Times are longer by this quantile of their errors; as computed if left out.
+        """
+        factors = (1.0, 1.0) if quantile is None or self.spread is None else self.spread.factors(quantile)
+        return _simulated(self, which, lengths, factors)
+
+    def meets(self, limits: Limits, lengths: Lengths, factors: tuple[float, float]) -> bool:
+        """Whether the fleet meets the limits in the simulation, with longer times of prompts and of steps."""
+        times = _simulated(self, limits.percentile, lengths, factors)
+        return times is not None and times[0] <= limits.ttft and times[1] <= limits.tpot
+
+    def probability(self, limits: Limits, lengths: Lengths) -> float | None:
         """The probability of meeting the limits, from the errors of times; ``None`` for a bound."""
         if self.spread is None:
             return None
         low, high = -_FAR, _FAR
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if limits.met(self.slower(middle)) else (low, middle)
+            met = self.meets(limits, lengths, self.spread.factors(middle))
+            low, high = (middle, high) if met else (low, middle)
         return NormalDist().cdf(0.5 * (low + high))
 
 
-_FAR, _HALVINGS = 4.0, 10
+_FAR, _HALVINGS = 2.5, 7
+
+
+@lru_cache(512)
+def _simulated(
+    plan: FleetPlan, percentile: float, lengths: Lengths, factors: tuple[float, float]
+) -> tuple[float, float] | None:
+    """A percentile of TTFT and of TPOT in a discrete-event simulation [s]; the first tenth of random requests is warm-up."""
+    fleet, rate = plan.fleet.slower(*factors), plan.state.rate
+    if rate >= fleet.saturation:
+        return None
+    if lengths.trace is None and fleet.prefill is None and fleet.replicas > _SIMULATED:
+        # Replicas are queues of their own: a part of them gets its share. A smaller prefill pool would wait longer.
+        fleet, rate = evolve(fleet, replicas=_SIMULATED), rate * _SIMULATED / fleet.replicas
+    times = replay(fleet, lengths.requests(fleet.replicas, rate), most=_SIMULATED if lengths.trace else _FOLLOWED)
+    return times.percentiles(percentile, warm=0.0 if lengths.trace is not None else 0.1)
 
 
 def _times(on: str, count: int) -> str:
@@ -286,41 +324,64 @@ def _aggregated(  # the parts of a question
     offer.plans.append(_plan(catalog, q, one, None, fleet, ((one.on, systems),), rate))
 
 
-def larger_plan(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, systems: int) -> FleetPlan:
-    """A plan with more systems of the pool that decodes, and others and prefill replicas in proportion.
+def sized(
+    catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, limits: Limits, lengths: Lengths
+) -> FleetPlan | None:
+    """The plan with the fewest systems that meet the limits in the simulation; ``None`` if not even many do.
 
     Args:
         catalog: The catalog.
         q: The inputs.
-        plan: The plan.
-        systems: The number of systems.
+        plan: The plan, whose size is that of the queueing model.
+        limits: The limits.
+        lengths: The requests.
+    """
+    found: dict[int, FleetPlan] = {}
+    factors = _careful(q, plan.spread)
+
+    def meets(systems: int) -> bool:
+        each = (one for one in _with_systems(catalog, q, plan, systems) if one.meets(limits, lengths, factors))
+        best = next(each, None)
+        if best is not None:
+            found[systems] = best
+        return best is not None
+
+    count = plan.pools[0][1]
+    low = max(1, math.ceil(count * plan.state.rate / plan.fleet.slower(*factors).saturation * (1.0 - 1e-9)))
+    systems = least(meets, min(low, count), LARGEST * count)
+    return None if systems is None else found[systems]
+
+
+def _with_systems(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, systems: int) -> list[FleetPlan]:
+    """The plan with another number of systems of the pool that decodes, and of others in proportion.
+
+    Where both pools share systems, one for each of some numbers of replicas that prefill; all others decode.
     """
     (on, count), *others = plan.pools
+    rate, before = plan.state.rate, plan.before
     pools = ((on, systems), *((other, -(-n * systems // count)) for other, n in others))
-    fleet = evolve(plan.fleet, replicas=plan.fleet.replicas * systems // count)
-    if plan.before is not None:
-        fleet = evolve(fleet, prefills=plan.fleet.prefills * systems // count)
-    return _plan(catalog, q, plan.decode, plan.before, fleet, pools, plan.state.rate)
-
-
-def with_more_prefills(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan) -> Iterator[FleetPlan]:
-    """The plan with up to a quarter more replicas that prefill, and as many that decode as the same systems then hold.
-
-    Args:
-        catalog: The catalog.
-        q: The inputs.
-        plan: The plan; of two systems, or without a prefill pool, there is none.
-    """
-    if plan.before is None or len(plan.pools) > 1:
-        return
-    ranks = plan.pools[0][1] * float(plan.decode.setup.pool.system.ranks)
-    for more in range(1, math.ceil(_MORE_PREFILLS * plan.fleet.prefills) + 1):
-        prefills = plan.fleet.prefills + more
-        replicas = int((ranks - prefills * plan.before.ranks) // plan.decode.ranks)
-        fleet = evolve(plan.fleet, prefills=prefills, replicas=replicas)
-        if replicas < 1 or fleet.at(plan.state.rate) is None:
-            return
-        yield _plan(catalog, q, plan.decode, plan.before, fleet, plan.pools, plan.state.rate)
+    if before is None or others:
+        fleets = [
+            evolve(
+                plan.fleet,
+                replicas=plan.fleet.replicas * systems // count,
+                prefills=plan.fleet.prefills * systems // count,
+            )
+        ]
+    else:
+        assert plan.fleet.prefill is not None
+        ranks = systems * float(plan.decode.setup.pool.system.ranks)
+        least_ = math.floor(rate * plan.fleet.prefill.each) + 1
+        replicas = math.floor(rate / plan.fleet.replica.saturation) + 1
+        most = int((ranks - replicas * plan.decode.ranks) // before.ranks)
+        numbers = {least_ + (most - least_) * i // (_SPLITS - 1) for i in range(_SPLITS)} if most >= least_ else set()
+        fleets = [
+            evolve(plan.fleet, prefills=n, replicas=int((ranks - n * before.ranks) // plan.decode.ranks))
+            for n in sorted(numbers)
+        ]
+    return [
+        _plan(catalog, q, plan.decode, before, fleet, pools, rate) for fleet in fleets if fleet.at(rate) is not None
+    ]
 
 
 def _disaggregated(  # the parts of a question
@@ -337,11 +398,11 @@ def _disaggregated(  # the parts of a question
     rate, place = lengths.rate, q.prefill_on or on
     reasons: list[Reason] = []
     computing = list(deployed(catalog, evolve(q, ep=(1,)), place, lengths, reasons, part="prefill"))
-    computing.sort(key=lambda one: one.replica.prompt * one.ranks / one.setup.pool.system.ranks)
+    computing.sort(key=lambda one: one.replica.each * one.ranks / one.setup.pool.system.ranks)
     quick = []
     for one in computing:
         longest = one.replica.slower(*_careful(q, one.spread))
-        if longest.prompt + longest.first <= limits.ttft:
+        if longest.prompt + longest.fixed + longest.first <= limits.ttft:
             quick.append(one)
     for decoding in deployed(catalog, q, on, lengths, reasons, part="decode", wide=wide):
         replicas = _decoding(q, decoding, limits, rate)
@@ -439,14 +500,26 @@ def chips_interval(
         return None
     same = [plan for plan in ranked if plan.spread is not None and _kinds_of_systems(plan) == _kinds_of_systems(best)]
 
-    def fewest(quantile: float, utilized: float) -> float | None:
+    def fewest(quantile: float, utilized: float) -> list[FleetPlan]:
         sizes = (resized(catalog, q, plan, limits, lengths, quantile=quantile, utilized=utilized) for plan in same)
-        return min((one.chips for one in sizes if one is not None), default=None)
+        return [one for one in sizes if one is not None]
 
-    low, high = fewest(-NORMAL_90, 1.0), fewest(NORMAL_90, MOST_UTILIZED)
+    low = min((one.chips for one in fewest(-NORMAL_90, 1.0)), default=0.0)
+    high: float | None = None
+    # Those that could be smallest first: no fleet is loaded beyond saturation.
+    for one in sorted(fewest(NORMAL_90, MOST_UTILIZED), key=_saturated_chips):
+        if high is not None and _saturated_chips(one) > high:
+            break
+        found = sized(catalog, q, one, limits, lengths)
+        if found is not None:
+            high = min(found.chips, found.chips if high is None else high)
     least_chips = min((_least_chips(catalog, q, plan, lengths) for plan in same), default=0.0)
-    low = max(low or 0.0, least_chips)
-    return min(low, best.chips), None if high is None else max(high, best.chips)
+    return min(max(low, least_chips), best.chips), None if high is None else max(high, best.chips)
+
+
+def _saturated_chips(plan: FleetPlan) -> float:
+    """The chips that the rate saturates."""
+    return plan.chips * plan.state.utilization
 
 
 def _kinds_of_systems(plan: FleetPlan) -> tuple[str, ...]:
@@ -515,7 +588,7 @@ def _with_prefill(  # noqa: PLR0917  # what a pool depends on
         prefill=before.replica.slower(prompts, 1.0), prefills=1, transfer=sent,
     )  # fmt: skip
     assert slow.prefill is not None
-    load = rate * slow.prefill.prompt
+    load = rate * slow.prefill.each
 
     def computes(prefills: int) -> bool:
         state = evolve(slow, prefills=prefills).at(rate)

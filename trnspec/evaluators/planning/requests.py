@@ -17,7 +17,7 @@ MOST_LINES = 100_000
 """The most requests of a file."""
 SAMPLES = 16
 """Prompt lengths that represent those of a file, each for an equal share of the requests."""
-_SIMULATED = 3000
+_SIMULATED = 2000
 """Random requests for each replica of a simulation."""
 _MOST_SIMULATED = 50_000
 """The most random requests of a simulation."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,33 +30,18 @@ from trnspec.evaluation.result import Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion, check_speculation
 from trnspec.evaluators.planning.comparison import evidence_class
 from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools, Reason
-from trnspec.evaluators.planning.fleets import (
-    NOTABLE,
-    FleetPlan,
-    Limits,
-    Missed,
-    larger_plan,
-    offers,
-    with_more_prefills,
-)
+from trnspec.evaluators.planning.fleets import LARGEST, NOTABLE, FleetPlan, Limits, Missed, offers, sized
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
-from trnspec.evaluators.planning.serving_page import page, simulated
+from trnspec.evaluators.planning.serving_page import page
 from trnspec.model.price import PriceType
 from trnspec.perf import frameworks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
 
 Objective = Literal["cost", "chips", "energy"]
 """Objectives, smallest in the best plan."""
-
-_GROWTH = 1.1
-"""The factor by which a fleet grows that does not meet the limits in a simulation."""
-_LARGEST = 8
-"""Largest factor by which it grows."""
 
 
 @frozen(kw_only=True, slots=False)
@@ -155,9 +139,9 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
 
     For each system and deployment (degrees, dtypes, chunk) a queueing model gives the percentiles of TTFT and TPOT against
     the request rate: Poisson arrivals, continuous batching, prompts one after another. The smallest number of systems within
-    the limits is a plan, for replicas that do everything and for separate pools of prefill and decoding. A pool is loaded up
-    to 80 % of saturation. Plans are ranked within one kind of evidence. Each plan is simulated, and grows
-    until it meets the limits in the simulation; of a file of lengths with arrivals only the best plan.
+    the limits is a plan, for replicas that do everything and for separate pools of prefill and decoding. Its number of systems
+    is then the smallest that meets the limits in a simulation; of a file of lengths with arrivals only that of the best
+    plan. Plans are ranked within one kind of evidence.
 
     Args:
         catalog: The catalog.
@@ -234,13 +218,13 @@ def rank(plan: FleetPlan, objective: Objective, limits: Limits, lengths: Lengths
 def _simulated(
     catalog: Catalog, q: PlanServingQuestion, ranked: list[FleetPlan], limits: Limits, lengths: Lengths
 ) -> list[FleetPlan]:
-    """The plans, each large enough to meet the limits in a simulation; those that never are are left out.
+    """The plans, each with the fewest systems that meet the limits in a simulation; those that never do are left out.
 
     Of a trace, whose simulation takes longer, only the first plan is.
     """
     waiting, done = list(ranked), set[int]()
     while unsized := [plan for plan in (waiting[:1] if lengths.trace is not None else waiting) if id(plan) not in done]:
-        larger = _sized(catalog, q, unsized[0], limits, lengths)
+        larger = sized(catalog, q, unsized[0], limits, lengths)
         waiting.remove(unsized[0])
         if larger is not None:
             done.add(id(larger))
@@ -249,34 +233,12 @@ def _simulated(
     if not waiting:
         raise RefusalError(
             "no-plan",
-            f"no deployment meets the limits in a simulation, with up to {_LARGEST} times the systems that the queueing "
+            f"no deployment meets the limits in a simulation, with up to {LARGEST} times the systems that the queueing "
             "model computes",
             place="on" if lengths.trace is None else "lengths",
             hint="a higher ttft or tpot, or a lower percentile",
         )
     return waiting
-
-
-def _sized(
-    catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, limits: Limits, lengths: Lengths
-) -> FleetPlan | None:
-    """The first plan that meets the limits in a simulation: with other pools on its systems, then with more systems."""
-    larger = (larger_plan(catalog, q, plan, systems) for systems in _more_systems(plan.pools[0][1]))
-    candidates = itertools.chain((plan,), with_more_prefills(catalog, q, plan), larger)
-    return next((one for one in candidates if _meets(one, limits, lengths)), None)
-
-
-def _more_systems(systems: int) -> Iterator[int]:
-    """Numbers of systems above some, up to the largest."""
-    most = _LARGEST * systems
-    while (systems := max(systems + 1, math.ceil(_GROWTH * systems))) <= most:
-        yield systems
-
-
-def _meets(plan: FleetPlan, limits: Limits, lengths: Lengths) -> bool:
-    """Whether a fleet meets the limits in a simulation."""
-    ttft, tpot = simulated(plan, limits.percentile, lengths)
-    return ttft <= limits.ttft and tpot <= limits.tpot
 
 
 def _why(reasons: list[Reason]) -> str:

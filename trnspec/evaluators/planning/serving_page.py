@@ -17,7 +17,6 @@ from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.serving.load import MOST_UTILIZED
-from trnspec.perf.serving.replay import replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from trnspec.evaluators.planning.requests import Lengths
     from trnspec.evaluators.planning.serving import PlanServingQuestion
     from trnspec.evidence import UsedFigure
-    from trnspec.perf.serving.pools import State
 
 COLUMNS = {
     "system": "",
@@ -72,9 +70,6 @@ OF_KINDS = ("kind", "system", "tp", "ttft", "tpot", "million_tokens", "probabili
 
 PURCHASES = ("system", "price_type", "hourly", "million_tokens", "region", "date", "term")
 """The columns of the table of prices."""
-
-_SIMULATED = 8
-"""Replicas that are simulated at most."""
 
 
 def page(
@@ -134,36 +129,25 @@ def _table(title: str, names: Iterable[str], rows: Sequence[Mapping[str, Value |
     return Table(title, columns, cells, tuple(COLUMNS[name] for name in columns), first_rows=4)
 
 
-def simulated(plan: FleetPlan, percentile: float, lengths: Lengths) -> tuple[float, float]:
-    """A percentile of TTFT and of TPOT in a discrete-event simulation of some replicas [s]; the first tenth is warm-up."""
-    fleet, rate = plan.fleet, plan.state.rate
-    if lengths.trace is None and fleet.prefill is None and fleet.replicas > _SIMULATED:
-        # Replicas are queues of their own: a part of them gets its share. A smaller prefill pool would wait longer.
-        fleet, rate = evolve(fleet, replicas=_SIMULATED), rate * _SIMULATED / fleet.replicas
-    times = replay(fleet, lengths.requests(fleet.replicas, rate), most=_SIMULATED)
-    return times.percentiles(percentile, warm=0.0 if lengths.trace is not None else 0.1)
+def _interval(
+    plan: FleetPlan, which: int, percentile: float, lengths: Lengths
+) -> tuple[float, float | None, float | None]:
+    """A percentile of TTFT (0) or TPOT (1) in the simulation, with the ends of an 80 % interval [s].
 
-
-def _ends(plan: FleetPlan) -> tuple[State | None, State | None]:
-    """The fleet at the slow and at the fast end of an 80 % interval; ``None`` where it is saturated or a bound."""
+    An end is ``None`` where the fleet is saturated; a bound is its own low end.
+    """
+    value, fast, slow = (plan.percentiles(percentile, lengths, z) for z in (None, -NORMAL_90, NORMAL_90))
+    assert value is not None
     if plan.spread is None:
-        return None, None
-    return plan.slower(NORMAL_90), plan.slower(-NORMAL_90)
-
-
-def _interval(plan: FleetPlan, name: str, percentile: float) -> tuple[float, float | None, float | None]:
-    """A percentile of ``ttft`` or ``tpot``, with the ends of its interval [s]."""
-    slow, fast = _ends(plan)
-    value = getattr(plan.state, name)(percentile)
-    low = value if plan.spread is None else None if fast is None else min(value, getattr(fast, name)(percentile))
-    high = None if slow is None else max(value, getattr(slow, name)(percentile))
-    return value, low, high
+        return value[which], value[which], None
+    low = None if fast is None else min(value[which], fast[which])
+    return value[which], low, None if slow is None else max(value[which], slow[which])
 
 
 def _row(plan: FleetPlan, plans: Sequence[FleetPlan], limits: Limits, lengths: Lengths) -> dict[str, Value | None]:
-    q, chance = plan.decode.setup.question, plan.probability(limits)
+    q, chance = plan.decode.setup.question, plan.probability(limits, lengths)
     before = None if plan.before is None else plan.before.setup.question
-    ttft, tpot = (_interval(plan, name, limits.percentile) for name in ("ttft", "tpot"))
+    ttft, tpot = (_interval(plan, at, limits.percentile, lengths) for at in (0, 1))
     row: dict[str, Value | None] = {
         "system": plan.systems,
         "tp": q.tp,
@@ -236,9 +220,10 @@ def _answers(
 ) -> Iterator[Answer]:
     best = ranked[0]
     state, kind = best.state, best.evidence.kind
-    which = f"{limits.percentile:g}th percentile under load"
-    for name, method, short in (("time_to_first_token", "ttft", "TTFT"), ("time_per_output_token", "tpot", "TPOT")):
-        value, low, high = _interval(best, method, limits.percentile)
+    of = "of the trace" if lengths.trace is not None else "of random requests"
+    which = f"{limits.percentile:g}th percentile in a simulation {of}"
+    for at, (name, short) in enumerate((("time_to_first_token", "TTFT"), ("time_per_output_token", "TPOT"))):
+        value, low, high = _interval(best, at, limits.percentile, lengths)
         note = f"{short}, {which}"
         if best.spread is not None and high is None:
             # Without an upper end it is an estimate all the same, and not a bound.
@@ -254,7 +239,7 @@ def _answers(
         note = " + ".join(map(str, best.powers))
         yield Answer("million_tokens_energy", energy, "J", note=f"per million output tokens; {note}")
         yield Answer("power", best.watts or 0.0, "W", note="all chips")
-    chance = best.probability(limits)
+    chance = best.probability(limits, lengths)
     if chance is not None:
         yield Answer("probability", percent(chance) or 0, "%", note="that both limits are met, from the intervals")
     yield from _errors(catalog, best, q, limits, lengths)
@@ -269,13 +254,9 @@ def _answers(
     yield Answer("requests_in_flight", state.running, note="running per replica, mean")
     yield Answer("utilization", 100.0 * state.utilization, "%", note="of the rate at saturation")
     yield Answer("saturation", best.fleet.saturation, note="requests/s of the fleet")
-    yield Answer("median_ttft", state.ttft(50.0), "s", kind=kind)
-    yield Answer("median_tpot", state.tpot(50.0), "s", kind=kind)
-    ttft, tpot = simulated(best, limits.percentile, lengths)
-    of = "of the trace" if lengths.trace is not None else "of random requests"
-    note = f"{limits.percentile:g}th percentile in a discrete-event simulation {of}"
-    yield Answer("simulated_ttft", ttft, "s", note=note, kind=kind)
-    yield Answer("simulated_tpot", tpot, "s", note=note, kind=kind)
+    median = best.percentiles(50.0, lengths)
+    for name, value in zip(("median_ttft", "median_tpot"), median or (), strict=False):
+        yield Answer(name, value, "s", kind=kind)
     yield from _comparison(kinds, q, lengths)
     if best.decode.setup.question.framework not in _LAUNCHED:
         return
@@ -309,10 +290,11 @@ def _errors(
     if best.spread is None:
         return
     prompts, steps = best.spread.factors(0.0)
-    median, which = best.slower(0.0), limits.percentile
+    which = limits.percentile
+    median = best.percentiles(which, lengths, 0.0)
     if max(prompts, steps) < NOTABLE or median is None:
         return
-    longer = (("ttft", median.ttft(which), "prompts", prompts), ("tpot", median.tpot(which), "decode steps", steps))
+    longer = (("ttft", median[0], "prompts", prompts), ("tpot", median[1], "decode steps", steps))
     for name, value, what, factor in longer:
         if factor >= NOTABLE:
             note = f"{which:g}th percentile; half of the measured {what} took more than {factor:.2g} times the computed time"

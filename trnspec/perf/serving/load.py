@@ -48,11 +48,13 @@ class Replica:
 
     Attributes:
         prompt: Time by which a mean prompt keeps the server busy [s].
+        fixed: Time of a pass with prompts, however many it has [s].
         prompt_squared: Mean square of that time [s^2].
         first: Time from the end of the queue to the first token, beyond ``prompt`` [s].
         steps: Time of a decode step with 1, 2, ... running requests [s]; shape (most,).
         output: Mean output length [tokens].
         shared: Decode steps that a mean prompt shares, one for each of its chunks; 0 where a prompt stops decoding.
+        packed: Prompts that can share a pass.
         lengths: Times of some prompts over ``prompt``, which are equally likely.
     """
 
@@ -62,11 +64,21 @@ class Replica:
     steps: Any = field(repr=False)
     output: float
     shared: float = 0.0
+    packed: int = 1
+    fixed: float = 0.0
     lengths: tuple[float, ...] = (1.0,)
 
     @classmethod
-    def of(
-        cls, prompts: Sequence[float], steps: Mapping[int, float], *, first: float, output: float, shared: float = 0.0
+    def of(  # the numbers of a replica
+        cls,
+        prompts: Sequence[float],
+        steps: Mapping[int, float],
+        *,
+        first: float,
+        output: float,
+        shared: float = 0.0,
+        packed: int = 1,
+        fixed: float = 0.0,
     ) -> Replica:
         """A replica from some of its times.
 
@@ -76,6 +88,8 @@ class Replica:
             first: As of the class.
             output: As of the class.
             shared: As of the class.
+            packed: As of the class.
+            fixed: As of the class.
         """
         numbers = sorted(steps)
         mean = math.fsum(prompts) / len(prompts)
@@ -86,6 +100,8 @@ class Replica:
             steps=np.interp(np.arange(1.0, numbers[-1] + 1.0), numbers, [steps[n] for n in numbers]),
             output=output,
             shared=shared,
+            packed=packed,
+            fixed=fixed,
             lengths=tuple(prompt / mean for prompt in prompts) if mean and len({*prompts}) > 1 else (1.0,),
         )
 
@@ -95,25 +111,36 @@ class Replica:
         return len(self.steps)
 
     @property
+    def each(self) -> float:
+        """Time by which a mean prompt of a full pass keeps the server busy [s]."""
+        return self.prompt + self.fixed / self.packed
+
+    @property
     def saturation(self) -> float:
         """The request rate that the replica cannot exceed."""
         decoded = max(self.output - 1.0, 0.0)
-        # A request takes prompt + decoded steps / number running of the time; one prompt at a time shares steps.
-        each = self.prompt + decoded * self.steps / np.arange(1.0, self.most + 1.0)
-        return 1.0 / float(np.min(np.maximum(each, self.prompt + self.shared * self.steps)))
+        # A request takes prompt + decoded steps / number running of the time; some prompts at a time share steps.
+        alone = self.each + decoded * self.steps / np.arange(1.0, self.most + 1.0)
+        return 1.0 / float(np.min(np.maximum(alone, self.each + self.shared / self.packed * self.steps)))
 
     def slower(self, prompts: float, steps: float) -> Replica:
         """The replica with longer times.
+
+        Where prompts and decoding share steps, measured times per output token have both, so that their factor is that of
+        the time by which prompts keep the server busy; that of prompts is of the time to first token.
 
         Args:
             prompts: Factor of the times of prompts.
             steps: Factor of the times of decode steps.
         """
+        busy = steps if self.shared else prompts
+        latency = prompts * (self.first + self.prompt + self.fixed) - busy * (self.prompt + self.fixed)
         return evolve(
             self,
-            prompt=self.prompt * prompts,
-            prompt_squared=self.prompt_squared * prompts**2,
-            first=self.first * prompts,
+            prompt=self.prompt * busy,
+            prompt_squared=self.prompt_squared * busy**2,
+            fixed=self.fixed * busy,
+            first=max(latency, 0.0),
             steps=self.steps * steps,
         )
 
@@ -155,7 +182,7 @@ class Loaded:
     @property
     def queued(self) -> float:
         """Share of the time in which there are prompts."""
-        return self.busy + self.rate * self._shared_time
+        return self.busy + self.rate * self._shared_time / self.replica.packed
 
     def ttft(self, percentile: float) -> float:
         """A percentile of the time to first token [s].
@@ -176,7 +203,7 @@ class Loaded:
     def own(self) -> Any:
         """Time to first token without a wait, by the lengths of prompts [s]."""
         replica = self.replica
-        return (replica.prompt + self._shared_time) * np.array(replica.lengths) + replica.first
+        return (replica.prompt + self._shared_time) * np.array(replica.lengths) + replica.first + replica.fixed
 
     def waits(self, shares: Any) -> Any:
         """Quantiles of the time from the arrival of a request to the begin of its prompt [s].
@@ -187,7 +214,7 @@ class Loaded:
         replica, queued = self.replica, self.queued
         step = self._step(self.running) if self.running > 0.0 else 0.0
         # The mean wait of those that find prompts; a prompt and the steps that it shares are proportional to its length.
-        longer = (1.0 + self._shared_time / replica.prompt) ** 2 if replica.prompt else 0.0
+        longer = (1.0 + self._shared_time / replica.packed / replica.prompt) ** 2 if replica.prompt else 0.0
         queue = self.rate * longer * replica.prompt_squared / (2.0 * (1.0 - queued)) / queued if queued else 0.0
         # The rest of a decode step is uniform; only arrivals outside of prompts meet one.
         rests = ((np.arange(_STEPS) + 0.5) / _STEPS * step)[:, None]

@@ -37,7 +37,7 @@ class Fleet:
     def saturation(self) -> float:
         """The request rate that the fleet cannot exceed."""
         decoding = self.replicas * self.replica.saturation
-        return decoding if self.prefill is None else min(decoding, self.prefills / self.prefill.prompt)
+        return decoding if self.prefill is None else min(decoding, self.prefills / self.prefill.each)
 
     def slower(self, prompts: float, steps: float) -> Fleet:
         """The fleet with longer times; see :meth:`Replica.slower`."""
@@ -47,7 +47,7 @@ class Fleet:
     def at(self, rate: float) -> State | None:
         """The steady state at a request rate; ``None`` at or beyond saturation."""
         one = loaded(self.replica, rate / self.replicas)
-        if one is None or (self.prefill is not None and rate * self.prefill.prompt >= self.prefills):
+        if one is None or (self.prefill is not None and rate * self.prefill.each >= self.prefills):
             return None
         return State(fleet=self, rate=rate, one=one)
 
@@ -87,7 +87,9 @@ class State:
             return self.one.ttft(percentile)
         # The waits for a prefill replica and for a place in a decode step are taken as independent.
         waits = np.add.outer(self._prefill_waits(before), self.one.typical_waits)
-        own = before.prompt * np.array(before.lengths) + (before.first + self.fleet.transfer + float(self.one.own[0]))
+        own = before.prompt * np.array(before.lengths) + (
+            before.first + before.fixed + self.fleet.transfer + float(self.one.own[0])
+        )
         return float(np.quantile(np.add.outer(waits, own), percentile / 100.0))
 
     def _prefill_waits(self, before: Replica) -> Any:
@@ -95,7 +97,7 @@ class State:
 
         Source: Lee and Longton 1959: the mean wait of M/M/k, with the mean of 1 and the squared coefficient of variation.
         """
-        load = self.rate * before.prompt
+        load = self.rate * before.each
         servers = self.fleet.prefills
         waiting = erlang_c(servers, load)
         mean = before.prompt_squared / (2.0 * before.prompt) / (servers - load)

@@ -7,6 +7,7 @@ simulation grows with the number of requests and not with their lengths.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,16 +95,15 @@ def poisson(rate: float, requests: int, *, output: float, prompts: Any = None, s
     return Requests(arrivals=arrivals, prompts=lengths, outputs=np.full(requests, output))
 
 
-def replay(fleet: Fleet, requests: Requests, *, most: int, seed: int = 1) -> Replayed:
-    """Serve requests with a fleet; each goes to a replica at random.
+def replay(fleet: Fleet, requests: Requests, *, most: int) -> Replayed:
+    """Serve requests with a fleet, whose replicas take turns.
 
     Args:
         fleet: The fleet.
         requests: The requests.
         most: Replicas to simulate at most, with their share of the requests.
-        seed: Of the random numbers.
     """
-    replicas = np.random.default_rng(seed).integers(fleet.replicas, size=len(requests))
+    replicas = np.arange(len(requests)) % fleet.replicas
     chosen = np.flatnonzero(replicas < most)
     if fleet.prefill is None:
         ready = requests.arrivals
@@ -122,12 +122,24 @@ def replay(fleet: Fleet, requests: Requests, *, most: int, seed: int = 1) -> Rep
 
 def _finished(replica: Replica, servers: int, requests: Requests) -> Any:
     """When prompts are finished that several servers compute in the order of their arrival [s]."""
+    if replica.packed == 1 and np.ptp(requests.prompts) == 0.0:
+        # With equal times the prompt that begins is the one after that which the same server has ended.
+        rows = -(-len(requests) // servers)
+        arrived = np.append(requests.arrivals, np.full(rows * servers - len(requests), np.inf)).reshape(rows, servers)
+        time = replica.prompt * requests.prompts[0] + replica.fixed
+        before = time * np.arange(rows)[:, None]
+        begun = np.maximum.accumulate(arrived - before, axis=0) + before
+        return begun.ravel()[: len(requests)] + time
     free = [0.0] * servers
-    finished = []
-    for arrival, length in zip(requests.arrivals.tolist(), requests.prompts.tolist(), strict=True):
-        end = max(arrival, heapq.heappop(free)) + replica.prompt * length
+    arrivals, lengths = requests.arrivals.tolist(), requests.prompts.tolist()
+    finished: list[float] = []
+    while (number := len(finished)) < len(arrivals):
+        begin = max(arrivals[number], heapq.heappop(free))
+        # The prompts that wait share a pass.
+        last = min(bisect_right(arrivals, begin), number + replica.packed)
+        end = begin + replica.fixed + replica.prompt * sum(lengths[number:last])
         heapq.heappush(free, end)
-        finished.append(end)
+        finished += [end] * (last - number)
     return np.array(finished)
 
 
@@ -142,7 +154,7 @@ def serve_all(replica: Replica, requests: Requests, arrivals: Any) -> Replayed:
     steps = replica.steps.tolist()
     times, lengths = arrivals.tolist(), requests.prompts.tolist()
     outputs = np.maximum(np.ceil(requests.outputs) - 1.0, 0.0).astype(int).tolist()
-    total, most = len(times), replica.most
+    total, most, packed = len(times), replica.most, replica.packed
     first, last = [0.0] * total, [0.0] * total
     clock, decoded, following = 0.0, 0, 0
     # Running requests by the number of decode steps at which they end; the next prompt, by what is left of it.
@@ -152,6 +164,10 @@ def serve_all(replica: Replica, requests: Requests, arrivals: Any) -> Replayed:
         if following < total and times[following] <= clock and len(running) < most:
             length = lengths[following]
             shared = replica.shared * length if running else 0.0
+            # The prompts that wait share a pass as far as they have a place in it.
+            end = following + 1
+            while end < min(total, following + min(packed, most - len(running))) and times[end] <= clock:
+                length, end = length + lengths[end], end + 1
             ended = left <= 0.0
             if not ended and shared > 0.0:
                 # Steps that the prompt shares, until it ends or a running request does.
@@ -164,10 +180,12 @@ def serve_all(replica: Replica, requests: Requests, arrivals: Any) -> Replayed:
                 clock += replica.prompt * length * left
                 ended = True
             if ended:
-                first[following] = last[following] = clock
-                if outputs[following]:
-                    heapq.heappush(running, (decoded + outputs[following], following))
-                following, left = following + 1, 1.0
+                clock, left = clock + replica.fixed, 1.0
+                for one in range(following, end):
+                    first[one] = last[one] = clock
+                    if outputs[one]:
+                        heapq.heappush(running, (decoded + outputs[one], one))
+                following = end
         elif running:
             step = steps[len(running) - 1]
             count = running[0][0] - decoded
