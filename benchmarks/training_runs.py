@@ -9,7 +9,7 @@ its published tensor- and pipeline-parallel degrees.  Printed are the median and
 
 The production factors of plans are fitted here, and printed: the logarithm of published over planned chip hours of benchmark
 steps, each family with the weight of one run. Factors of chips are shrunk towards their mean by the variance between chips (empirical
-Bayes), and that of given layouts towards 1. In the table each run is planned with factors fitted without its family.
+Bayes); that of given layouts is 1, with the spread of the families. In the table each run is planned with factors fitted without its family.
 """
 
 from __future__ import annotations
@@ -114,14 +114,10 @@ def factors(runs: Runs) -> dict[str, ProductionFactor]:
 
 
 def factor_given(runs: Runs) -> ProductionFactor:
-    """The production factor of given layouts, fitted on plans of benchmark steps; shrunk towards 1, that of a benchmark."""
+    """The production factor of given layouts: 1, as a fitted one is further off families that it was not fitted to; its spread."""
     families = {family(row) for row, _ in runs}
     means = [statistics.mean(-math.log(plan.ratio) for row, plan in runs if family(row) == of) for of in families]
-    mean, variance = statistics.mean(means), statistics.variance(means)
-    error = variance / len(means)
-    between = max(0.0, mean**2 - error)
-    share = between / (between + error)
-    return ProductionFactor(math.exp(share * mean), math.sqrt(variance + share * error))
+    return ProductionFactor(1.0, math.sqrt(statistics.mean(mean**2 for mean in means)))
 
 
 @frozen

@@ -463,6 +463,9 @@ class Prices(Question):
 class Confidence(Question):
     """How certain a plan must be."""
 
+    evidence: Literal["estimate", "extrapolated", "transferred"] | None = _goal(
+        "The weakest kind of evidence that a plan may have.", unset="any; bounds are ranked last"
+    )
     confidence: float = _goal(
         "Least probability of meeting the goals, from the intervals of the times.",
         "SHARE",

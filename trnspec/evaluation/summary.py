@@ -36,7 +36,16 @@ _MAIN = (
     *("time_to_first_token", "time_per_output_token", "million_tokens", "throughput"),
 )
 """The answers that a summary prefers, whatever their order."""
-_REMARKS = ("likely_tpot", "by_computed_times", "goals", "chips", "layout", "mfu", "alternative")
+_REMARKS = (
+    "likely_tpot",
+    "by_computed_times",
+    "goals",
+    "chips",
+    "layout",
+    "mfu",
+    "unmeasured_layout",
+    "best_supported",
+)
 """The other answers that a summary has."""
 _DETAILS = ("memory", "total", "capacity", "fits")
 """The answers that the line ``fits`` of a summary combines."""

@@ -9,7 +9,17 @@ from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, dominates, listed, pareto, percent
+from trnspec.errors import RefusalError
+from trnspec.evaluators.planning.comparison import (
+    best_of,
+    best_of_kinds,
+    dominates,
+    evident,
+    listed,
+    pareto,
+    percent,
+    supported,
+)
 from trnspec.evidence import IDEAL, KINDS, Evidence
 
 
@@ -60,9 +70,11 @@ def test_dominates(one: tuple[float | None, ...], other: tuple[float | None, ...
 
 
 @given(PLANS)
-def test_the_front_has_what_nothing_of_its_kind_dominates(plans: list[Some]) -> None:
+def test_the_front_has_what_nothing_dominates(plans: list[Some]) -> None:
+    """A bound is not compared with an estimate."""
     for plan in plans:
-        better = [o for o in plans if o.kind == plan.kind and dominates(o.costs, plan.costs)]
+        alike = [o for o in plans if (o.kind == "ideal") == (plan.kind == "ideal")]
+        better = [o for o in alike if dominates(o.costs, plan.costs)]
         assert pareto(plan, plans, lambda one: one.costs) is (not better)
 
 
@@ -71,6 +83,27 @@ def test_the_first_of_each_kind(plans: list[Some]) -> None:
     expected = [next(p for p in plans if p.kind == kind) for kind in KINDS if any(p.kind == kind for p in plans)]
 
     assert best_of_kinds(plans) == expected
+
+
+@given(PLANS, st.sampled_from(KINDS[:3]))
+def test_plans_of_some_evidence(plans: list[Some], weakest: str) -> None:
+    kinds = KINDS[: KINDS.index(weakest) + 1]
+    expected = [plan for plan in plans if plan.kind in kinds]
+    assert evident(plans, None) == plans
+    if plans and not expected:
+        with pytest.raises(RefusalError, match=f"evidence {weakest}"):
+            evident(plans, weakest)
+    else:
+        assert evident(plans, weakest) == expected
+
+
+@given(PLANS)
+def test_the_best_supported_plan(plans: list[Some]) -> None:
+    """Only next to a best one of weaker evidence."""
+    for best in plans:
+        found = supported(best_of_kinds(plans), best)
+        strongest = min((plan.kind for plan in plans), key=KINDS.index)
+        assert (None if found is None else found.kind) == (None if best.kind == strongest else strongest)
 
 
 @given(PLANS, st.integers(0, 8))

@@ -18,7 +18,7 @@ from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, de
 from trnspec.evaluators.planning.fleets import LARGEST, Fleet, FleetPlan, Limits, _with_systems, offers, sized
 from trnspec.evaluators.planning.requests import equal_lengths
 from trnspec.evaluators.planning.serving import PlanServingQuestion, _time, _up
-from trnspec.evidence import IDEAL, Evidence
+from trnspec.evidence import Evidence
 from trnspec.perf.serving.load import Replica
 
 inference = keywords(inference_)
@@ -322,24 +322,18 @@ def test_limits_that_no_number_of_systems_meets() -> None:
     assert LARGEST > 1
 
 
-def test_a_stronger_plan_is_compared_with_weaker_ones() -> None:
-    """The first of weaker evidence that is better, and not a bound."""
+def test_the_best_supported_plan_is_stated() -> None:
+    """By chips where there are no prices; nothing next to a plan of the strongest kind."""
     fleet = Fleet(replica=Replica.of([0.01], {1: 0.01}, first=0.0, output=10.0), replicas=10)
-    kinds = (("estimate", 5.0), ("extrapolated", 6.0), ("transferred", 4.0), ("ideal", 1.0))
     plans: list[Any] = [
-        fleet_plan(fleet, 2.0, chips=chips, pools=((kind, 1),),
-                   evidence=IDEAL if kind == "ideal" else Evidence(kind=kind, reason=""))
-        for kind, chips in kinds
-    ]  # fmt: skip
-    by_chips = question(objective="chips")
+        fleet_plan(fleet, 2.0, chips=chips, pools=((kind, 1),), evidence=Evidence(kind=kind, reason=""))
+        for kind, chips in (("estimate", 5.0), ("transferred", 4.0))
+    ]
 
-    (found,) = serving_page._comparison(plans, by_chips, LENGTHS)
-    assert str(found.value).startswith("transferred*1: 4")
-    assert str(found.value).endswith(" chips (transferred)")
-    assert list(serving_page._comparison(plans[:2], by_chips, LENGTHS)) == []
-    assert list(serving_page._comparison([plans[2], plans[3]], by_chips, LENGTHS)) == []
-    # Without prices costs are not compared.
-    assert list(serving_page._comparison(plans, question(), LENGTHS)) == []
+    for asked in (question(objective="chips"), question()):
+        (found,) = serving_page._comparison(plans[1], plans, asked, LENGTHS)
+        assert (found.name, found.value) == ("best_supported", "estimate*1: 5 chips (estimate)")
+        assert list(serving_page._comparison(plans[0], plans, asked, LENGTHS)) == []
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -30,9 +30,9 @@ def test_requests_of_one_length() -> None:
     simulated = one.requests(2, 5.0)
 
     assert (one.isl, one.osl, one.prompts, one.longest, one.rate, one.trace) == (1000, 200, (1000,), 1200, 3.0, None)
-    assert len(simulated) == 6000
+    assert len(simulated) == 4000
     assert (set(simulated.prompts), set(simulated.outputs)) == ({1.0}, {200.0})
-    assert 6000 / simulated.arrivals[-1] == pytest.approx(5.0, rel=0.05)
+    assert 4000 / simulated.arrivals[-1] == pytest.approx(5.0, rel=0.05)
 
 
 @given(st.lists(st.tuples(LENGTH, LENGTH), min_size=1, max_size=40))

@@ -106,27 +106,27 @@ def test_the_interval_is_80_percent_of_the_distribution(
 
 
 @pytest.mark.parametrize(
-    ("step", "deadline", "confidence", "met", "certain"),
+    ("step", "deadline", "confidence", "met"),
     [
         # An estimate of 1,000 s, 500 s to 2,000 s: the probability decides.
-        ((100.0, 50.0, 200.0), 999.0, 0.5, False, False),
-        ((100.0, 50.0, 200.0), 1001.0, 0.5, True, False),
-        ((100.0, 50.0, 200.0), 1999.0, 0.9, False, False),
-        ((100.0, 50.0, 200.0), 2001.0, 0.9, True, True),
+        ((100.0, 50.0, 200.0), 999.0, 0.5, False),
+        ((100.0, 50.0, 200.0), 1001.0, 0.5, True),
+        ((100.0, 50.0, 200.0), 1999.0, 0.9, False),
+        ((100.0, 50.0, 200.0), 2001.0, 0.9, True),
         # The value is not the median.
-        ((100.0, 99.0, 400.0), 1500.0, 0.5, False, False),
+        ((100.0, 99.0, 400.0), 1500.0, 0.5, False),
         # A bound: its value decides.
-        ((100.0, 50.0, None), 1000.0, 0.9, True, True),
-        ((100.0, 50.0, None), 999.0, 0.5, False, False),
-        ((100.0, 50.0, 200.0), None, 0.5, True, False),
+        ((100.0, 50.0, None), 1000.0, 0.9, True),
+        ((100.0, 50.0, None), 999.0, 0.5, False),
+        ((100.0, 50.0, 200.0), None, 0.5, True),
     ],
 )
 def test_a_deadline(
-    step: tuple[float, float, float | None], deadline: float | None, confidence: float, met: bool, certain: bool
+    step: tuple[float, float, float | None], deadline: float | None, confidence: float, met: bool
 ) -> None:
     limits, one = goals(deadline=deadline, confidence=confidence), plan(step)
 
-    assert (limits.in_time(one), limits.met(one), limits.certain(one)) == (met, met, certain)
+    assert (limits.in_time(one), limits.met(one)) == (met, met)
     assert (limits.excess(one) > (False, 1.0), bool(limits.missed(one)), bool(limits.needed(one))) == (not met,) * 3
 
 
@@ -146,15 +146,16 @@ def test_limits_that_are_needed_are_met_and_hardly_looser(
         number = needed["budget"]
         found["budget"] = float(number.removesuffix("M")) * (1e6 if number.endswith("M") else 1.0)
         assert one.cost is not None
-        assert number.endswith("M") == (one.cost >= 1e6)
-        assert 1.0 - 1e-9 <= found["budget"] / one.cost <= 1.0101
+        likely = one.cost / one.time[0] * one.likely(confidence)
+        assert number.endswith("M") == (likely >= 1e6)
+        assert 1.0 - 1e-9 <= found["budget"] / likely <= 1.0101
 
     assert bool(needed) == (not limits.met(one)) == bool(limits.missed(one))
     assert len(limits.missed(one)) == len(needed)
     factors = [
         1.0,
         *([one.likely(confidence) / deadline] if deadline else []),
-        *([one.cost / budget] if budget else []),
+        *([one.cost / one.time[0] * one.likely(confidence) / budget] if budget else []),
     ]
     assert limits.excess(one) == (False, pytest.approx(max(factors)))
     relaxed = goals(**{"deadline": deadline, "budget": budget, "confidence": confidence} | {
@@ -171,7 +172,7 @@ def test_what_a_plan_misses_in_words() -> None:
     tight = goals(deadline=5.0 * DAY, budget=1000.0, confidence=0.9)
 
     assert tight.missed(estimate) == [
-        "takes 20 d with a probability of 90%, and the deadline is 5 d", "costs 2,880 USD, and the budget is 1,000 USD",
+        "costs 5,760 USD, and the budget is 1,000 USD", "takes 20 d with a probability of 90%, and the deadline is 5 d",
     ]  # fmt: skip
     assert tight.missed(bound) == [
         "costs 2,880 USD, and the budget is 1,000 USD", "takes 10 d, and the deadline is 5 d",
@@ -185,3 +186,21 @@ def test_what_a_plan_misses_in_words() -> None:
     rich = plan((86400.0 * 1000.0, 1.0, None))
     assert goals(budget=999999.0).missed(rich) == ["costs 2.88 M USD, and the budget is 999,999 USD"]
     assert goals(budget=1e6).missed(rich) == ["costs 2.88 M USD, and the budget is 1 M USD"]
+
+
+@given(TIMES, WIDER, st.floats(0.1, 10.0))
+def test_expected_values(value: float, width: float, budget: float) -> None:
+    """The mean of a log-normal distribution is above its median; the budget limits the time."""
+    one = plan((value, value / width, value * width))
+    known = one.logarithm
+    assert known is not None
+    mean = math.exp(known.mean + 0.5 * known.variance)
+
+    assert one.cost is not None
+    assert one.expected("time") == pytest.approx(mean)
+    assert one.expected("cost") == pytest.approx(one.cost * mean / one.time[0])
+    assert one.expected("chips") == one.chips
+    limits = goals(budget=budget * one.cost)
+    assert limits.longest(one) == pytest.approx(budget * one.time[0])
+    assert limits.probability(one) == one.probability(limits.longest(one))
+    assert goals().probability(one) is None

@@ -1,9 +1,10 @@
-"""Plans compared: in classes of evidence, and the Pareto front of several costs."""
+"""Plans compared: by kinds of evidence, and the Pareto front of several costs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from trnspec.errors import RefusalError
 from trnspec.evidence import KINDS, Evidence
 
 if TYPE_CHECKING:
@@ -34,17 +35,42 @@ def percent(chance: float | None) -> int | None:
     return None if chance is None else min(max(round(100.0 * chance), 1), 99)
 
 
-def evidence_class(plan: Evident) -> int:
-    """The position of a plan's kind of evidence, the strongest first; plans are ranked within one kind."""
-    return KINDS.index(plan.evidence.kind)
+def is_bound(plan: Evident) -> bool:
+    """Whether the times of a plan are bounds, which are not compared with estimates."""
+    return plan.evidence.kind == "ideal"
+
+
+def evident(plans: Iterable[P], weakest: str | None) -> list[P]:
+    """The plans of a kind of evidence or of a stronger one.
+
+    Raises:
+        RefusalError: ``no-plan``: there is none, of those given.
+    """
+    known = list(plans)
+    found = [one for one in known if weakest is None or KINDS.index(one.evidence.kind) <= KINDS.index(weakest)]
+    if known and not found:
+        kinds = sorted({one.evidence.kind for one in known}, key=KINDS.index)
+        reason = min(known, key=lambda one: KINDS.index(one.evidence.kind)).evidence.reason
+        raise RefusalError(
+            "no-plan",
+            f"no plan is of the evidence {weakest} or a stronger one: the strongest is {kinds[0]}: {reason}",
+            place="evidence",
+            hint=f"the evidence {kinds[0]}",
+        )
+    return found
 
 
 def best_of_kinds(ranked: Iterable[P]) -> list[P]:
     """The first plan of each kind of evidence, the strongest kind first."""
-    first: dict[int, P] = {}
+    first: dict[str, P] = {}
     for plan in ranked:
-        first.setdefault(evidence_class(plan), plan)
-    return [first[kind] for kind in sorted(first)]
+        first.setdefault(plan.evidence.kind, plan)
+    return sorted(first.values(), key=lambda plan: KINDS.index(plan.evidence.kind))
+
+
+def supported(kinds: Sequence[P], best: P) -> P | None:
+    """The plan of the strongest evidence, where it is stronger than that of the best one."""
+    return None if not kinds or kinds[0].evidence.kind == best.evidence.kind else kinds[0]
 
 
 def dominates(one: Costs, other: Costs) -> bool:
@@ -56,14 +82,14 @@ def dominates(one: Costs, other: Costs) -> bool:
 
 
 def pareto(plan: P, plans: Sequence[P], costs: Callable[[P], Costs]) -> bool:
-    """Whether no other plan of the same kind of evidence is nowhere worse and somewhere better.
+    """Whether no other plan is nowhere worse and somewhere better; bounds and estimates are not compared.
 
     Args:
         plan: The plan.
         plans: All plans.
         costs: What should be small.
     """
-    alike = [other for other in plans if evidence_class(other) == evidence_class(plan)]
+    alike = [other for other in plans if is_bound(other) == is_bound(plan)]
     return not any(dominates(costs(other), costs(plan)) for other in alike)
 
 

@@ -6,7 +6,7 @@ import math
 from statistics import NormalDist
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent
 from trnspec.evidence import Evidence, UsedFigure
@@ -118,6 +118,13 @@ class Plan:
         values = {"cost": self.cost, "time": self.time[0], "chips": self.chips, "energy": self.energy}
         return values[objective]
 
+    def expected(self, objective: Objective) -> float | None:
+        """The expected value of what an objective compares: of the distribution of the time; ``None`` if it is not known."""
+        value, known = self.measure(objective), self.logarithm
+        if value is None or known is None or objective == "chips":
+            return value
+        return value * math.exp(known.mean + 0.5 * known.variance) / self.time[0]
+
     @property
     def logarithm(self) -> NormalDist | None:
         """The distribution of the logarithm of the time: log-normal with this 80 % interval; ``None`` of a bound."""
@@ -160,20 +167,29 @@ class Goals:
     repair: float | None = None
     checkpoint_rate: float | None
 
+    def longest(self, plan: Plan) -> float:
+        """The time up to which a plan meets the deadline and the budget [s]; infinite without either, 0 without a known cost."""
+        limits = [math.inf if self.deadline is None else self.deadline]
+        if self.budget is not None:
+            limits.append(0.0 if plan.cost is None else self.budget / plan.cost * plan.time[0])
+        return min(limits)
+
+    def probability(self, plan: Plan) -> float | None:
+        """The probability that a plan meets the goals; ``None`` of a bound, and without goals."""
+        longest = self.longest(plan)
+        return plan.probability(longest) if 0.0 < longest < math.inf else None
+
     def in_time(self, plan: Plan) -> bool:
         """Whether a plan meets the deadline with the required confidence."""
-        if self.deadline is None:
-            return True
-        chance = plan.probability(self.deadline)
-        return plan.time[0] <= self.deadline if chance is None else chance >= self.confidence
+        return self.deadline is None or plan.likely(self.confidence) <= self.deadline
 
-    def certain(self, plan: Plan) -> bool:
-        """Whether a plan meets the deadline at the slow end of its interval too."""
-        return self.deadline is not None and (plan.time[2] or plan.time[0]) <= self.deadline
+    def in_budget(self, plan: Plan) -> bool:
+        """Whether a plan meets the budget with the required confidence; a cost that is not known does not."""
+        return self.budget is None or (plan.cost is not None and self._likely_cost(plan) <= self.budget)
 
     def met(self, plan: Plan) -> bool:
-        """Whether a plan meets the goals; a cost that is not known does not."""
-        return self.in_time(plan) and (self.budget is None or (plan.cost is not None and plan.cost <= self.budget))
+        """Whether a plan meets the goals with the required confidence."""
+        return self.in_time(plan) and self.in_budget(plan)
 
     def excess(self, plan: Plan) -> tuple[bool, float]:
         """How far a plan is from the goals, for comparison: those whose cost is not known but has a limit are last.
@@ -181,12 +197,8 @@ class Goals:
         The second number is the factor by which the plan exceeds the limit that it misses most, of those that can be
         checked; 1 where it meets all.
         """
-        factors = [1.0]
-        if self.deadline is not None:
-            factors.append(plan.likely(self.confidence) / self.deadline)
-        if self.budget is not None and plan.cost is not None:
-            factors.append(plan.cost / self.budget)
-        return self.unchecked(plan), max(factors)
+        checked = evolve(self, budget=None) if self.unchecked(plan) else self
+        return self.unchecked(plan), max(1.0, plan.likely(self.confidence) / checked.longest(plan))
 
     def unchecked(self, plan: Plan) -> bool:
         """Whether the budget cannot be checked, because the cost is not known."""
@@ -202,9 +214,10 @@ class Goals:
             texts.append((needed / self.deadline, text))
         if self.unchecked(plan):
             texts.append((math.inf, "has no known price, so that the budget cannot be checked: give price"))
-        elif self.budget is not None and plan.cost is not None and plan.cost > self.budget:
-            text = f"costs {_usd(plan.cost)}, and the budget is {_usd(self.budget)}"
-            texts.append((plan.cost / self.budget, text))
+        elif self.budget is not None and not self.in_budget(plan):
+            cost = self._likely_cost(plan)
+            text = f"costs {_usd(cost)}, and the budget is {_usd(self.budget)}"
+            texts.append((cost / self.budget, text))
         return [text for _, text in sorted(texts, reverse=True)]
 
     def needed(self, plan: Plan) -> dict[str, str]:
@@ -214,9 +227,14 @@ class Goals:
         inputs = {}
         if self.deadline is not None and not self.in_time(plan):
             inputs["deadline"] = f"{_up(plan.likely(self.confidence) / DAY)}d"
-        if self.budget is not None and plan.cost is not None and plan.cost > self.budget:
-            inputs["budget"] = f"{_up(plan.cost / _MILLION)}M" if plan.cost >= _MILLION else _up(plan.cost)
+        if not self.in_budget(plan):
+            cost = self._likely_cost(plan)
+            inputs["budget"] = f"{_up(cost / _MILLION)}M" if cost >= _MILLION else _up(cost)
         return inputs
+
+    def _likely_cost(self, plan: Plan) -> float:
+        """The cost that the run does not exceed with the required confidence [USD]; 0 if it is not known."""
+        return (plan.cost or 0.0) * plan.likely(self.confidence) / plan.time[0]
 
 
 def _up(value: float) -> str:

@@ -28,7 +28,7 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluation.result import Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion, check_speculation
-from trnspec.evaluators.planning.comparison import evidence_class
+from trnspec.evaluators.planning.comparison import evident, is_bound
 from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools, Reason
 from trnspec.evaluators.planning.fleets import LARGEST, NOTABLE, FleetPlan, Limits, Missed, offers, sized
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
@@ -141,7 +141,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     the request rate: Poisson arrivals, continuous batching, prompts one after another. The smallest number of systems within
     the limits is a plan, for replicas that do everything and for separate pools of prefill and decoding. Its number of systems
     is then the smallest that meets the limits in a simulation; of a file of lengths with arrivals only that of the best
-    plan. Plans are ranked within one kind of evidence.
+    plan. Plans are ranked by the objective, whatever their kind of evidence; bounds are last.
 
     Args:
         catalog: The catalog.
@@ -184,7 +184,7 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
             rejected.append((on, _nearest(found.missed, limits) if found.missed else _why(found.reasons)))
     if not plans:
         raise _no_plan(q, limits, missed, rejected)
-    ranked = sorted(plans, key=lambda plan: rank(plan, q.objective, limits, lengths))
+    ranked = sorted(evident(plans, q.evidence), key=lambda plan: rank(plan, q.objective, limits, lengths))
     ranked = _simulated(catalog, q, ranked, limits, lengths)
     return page(catalog, q, limits, lengths, ranked, rejected)
 
@@ -207,12 +207,12 @@ def _lengths(q: PlanServingQuestion) -> Lengths:
 
 
 def rank(plan: FleetPlan, objective: Objective, limits: Limits, lengths: Lengths) -> tuple[Any, ...]:
-    """The order of plans: by kind of evidence, then the objective where it is known; of equal ones the simpler and safer."""
+    """The order of plans: by the objective where it is known, bounds last; of equal ones the simpler and safer."""
     cost, energy = plan.million_tokens(lengths.osl), plan.million_tokens_energy(lengths.osl)
     by_cost = (cost is None, cost or 0.0, plan.chips)
     orders = {"cost": by_cost, "chips": (plan.chips, *by_cost), "energy": (energy is None, energy or 0.0, *by_cost)}
     first = orders[objective]
-    return (evidence_class(plan), *first, plan.before is not None, plan.risk(limits))
+    return (is_bound(plan), *first, plan.before is not None, plan.risk(limits))
 
 
 def _simulated(

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
-from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent
+from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent, supported
 from trnspec.evaluators.planning.deployments import NORMAL_90
 from trnspec.evaluators.planning.fleets import NOTABLE, chips_interval, resized, with_nearest_row
 from trnspec.evaluators.planning.system_cost import purchases
@@ -257,7 +257,7 @@ def _answers(
     median = best.percentiles(50.0, lengths)
     for name, value in zip(("median_ttft", "median_tpot"), median or (), strict=False):
         yield Answer(name, value, "s", kind=kind)
-    yield from _comparison(kinds, q, lengths)
+    yield from _comparison(best, kinds, q, lengths)
     if best.decode.setup.question.framework not in _LAUNCHED:
         return
     if best.before is not None:
@@ -311,22 +311,19 @@ def _errors(
     )
 
 
-def _comparison(kinds: Sequence[FleetPlan], q: PlanServingQuestion, lengths: Lengths) -> Iterator[Answer]:
-    """A plan of weaker evidence that would be better."""
-    units = {"cost": "USD", "energy": "J", "chips": ""}
-
-    def value_of(plan: FleetPlan) -> float | None:
-        values = {"cost": plan.million_tokens, "energy": plan.million_tokens_energy}
-        return plan.chips if q.objective == "chips" else values[q.objective](lengths.osl)
-
-    best, *others = kinds
-    for plan in others:
-        mine, value = value_of(best), value_of(plan)
-        if plan.evidence.kind != "ideal" and mine is not None and value is not None and value < mine:
-            text = f"{measure(value, units[q.objective])} {'chips' if q.objective == 'chips' else 'per million tokens'}"
-            yield Answer("alternative", f"{plan.systems}: {text} ({plan.evidence.kind})",
-                         note="better by its computed times, on weaker evidence: not ranked with the best plan")  # fmt: skip
-            return
+def _comparison(
+    best: FleetPlan, kinds: Sequence[FleetPlan], q: PlanServingQuestion, lengths: Lengths
+) -> Iterator[Answer]:
+    """The best plan of stronger evidence."""
+    known = supported(kinds, best)
+    if known is None:
+        return
+    values = {"cost": known.million_tokens(lengths.osl), "energy": known.million_tokens_energy(lengths.osl)}
+    value = values.get(q.objective)
+    unit = "J" if q.objective == "energy" else "USD"
+    text = f"{known.chips:,.0f} chips" if value is None else f"{measure(value, unit)} per million tokens"
+    text = f"{known.systems}: {text} ({known.evidence.kind})"
+    yield Answer("best_supported", text, note="the best plan of the strongest kind of evidence")
 
 
 def _deployment(one: Deployed) -> str:

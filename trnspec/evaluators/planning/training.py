@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.amounts import amount, duration, until
@@ -22,7 +22,7 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
-from trnspec.evaluators.planning.comparison import evidence_class
+from trnspec.evaluators.planning.comparison import evident, is_bound
 from trnspec.evaluators.planning.counts import considered
 from trnspec.evaluators.planning.run import DAY, HOUR, Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import chip_power, rent
@@ -30,6 +30,7 @@ from trnspec.evaluators.planning.training_page import layout_given, page, step_q
 from trnspec.evaluators.software import resolve_training
 from trnspec.model.price import PriceType
 from trnspec.model.transformers.counting import parameters
+from trnspec.perf.calibration.degrees import measured_degrees
 from trnspec.perf.goodput import (
     CHECKPOINT_STALL,
     CHIP_HOURS_PER_FAILURE,
@@ -43,6 +44,8 @@ from trnspec.perf.goodput import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
     from trnspec.evaluators.planning.system_cost import Rent
@@ -61,6 +64,8 @@ MOST_CHIPS = 65536
 """The most chips that are evaluated where no count is given."""
 LONGEST_RUN = 365.0 * DAY
 """The longest run that is listed where neither a deadline nor a count is given, if more of the system shorten it [s]."""
+NOTABLE = 1.1
+"""The factor from which on a layout that was not measured is stated next to the best plan."""
 LEAST_SCALING = 0.5
 """Counts grow until a chip does less than this share of what it does on another one."""
 _DIVISIBLE = 4
@@ -180,12 +185,12 @@ class PlanTrainingQuestion(LayoutChoices, Confidence, Listed):
 def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
     """Plan a training run: systems, counts and layouts, with time, cost and energy.
 
-    Every system is evaluated with its fastest layout at several counts: powers of two while they pay, and three quarters of
+    Every system is evaluated with its fastest layout, of degrees that were measured with models like this one, at several counts: powers of two while they pay, and three quarters of
     those that meet the deadline; for the fewest chips, all counts up to 16 and steps of 1/8 of a power of two around the
     fewest that meet it. Without a deadline a run takes up to a year. A step takes the production factor of published runs
     longer than that of a benchmark. Time includes checkpoints at the optimal interval, failures and restarts. Plans that
-    meet the goals are first; then plans are ranked within one kind of evidence: estimates, extrapolated times, transferred
-    times, and bounds.
+    meet the goals are first; then plans are ranked by the expected value of the objective, whatever their kind of evidence,
+    and bounds are last.
 
     Args:
         catalog: The catalog.
@@ -220,8 +225,14 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
             "no-plan", f"no system has a plan: {reasons}", place="on", hint=refused[0][1].hint,
             suggestions=refused[0][1].suggestions,
         )  # fmt: skip
-    ranked = sorted(plans, key=lambda plan: rank(plan, question.objective, goals))
-    return page(catalog, question, goals, ranked, refused)
+    ranked = sorted(evident(plans, question.evidence), key=lambda plan: rank(plan, question.objective, goals))
+    return page(catalog, question, goals, ranked, refused, _unmeasured(catalog, question, goals, ranked[0]))
+
+
+def _unmeasured(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: Plan) -> Plan | None:
+    """The best plan with the layout of all that is fastest by its estimate, where that differs notably."""
+    free = _plan(catalog, q, best.on, goals, [best], measured=False)
+    return free if free.step[0] * NOTABLE < best.step[0] else None
 
 
 def goals_of(q: PlanTrainingQuestion) -> Goals:
@@ -338,8 +349,20 @@ def _pays(plan: Plan, plans: dict[int, Plan]) -> bool:
     return plan.time[0] * plan.chips * LEAST_SCALING <= work
 
 
-def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goals, before: list[Plan]) -> Plan:
+def _plan(  # the parts of a question
+    catalog: Catalog,
+    question: PlanTrainingQuestion,
+    on: str,
+    goals: Goals,
+    before: list[Plan],
+    *,
+    measured: bool = True,
+) -> Plan:
     """The run on one system with its fastest layout, which may be like that of the last plan before.
+
+    The estimate of a layout is the less certain the more it differs from measured ones, and the fastest of many would be one
+    whose error is favourable. So layouts have degrees that were measured with models like this one, where one of them is
+    feasible and not all layouts are to be evaluated.
 
     Raises:
         RefusalError: ``no-layout``, or a figure is not published.
@@ -347,7 +370,10 @@ def _plan(catalog: Catalog, question: PlanTrainingQuestion, on: str, goals: Goal
     q = resolve_training(question)
     estimator = q.estimator(catalog, q.model, on, calibration=q.calibration, era=q.era)
     seq = q.seq or min(int(estimator.dims.context), LONGEST_SEQUENCE)
-    layout = _layout(q, estimator, seq, goals.tokens, before)
+    # A bound is that of all layouts.
+    compared = measured and estimator.calibration.coverage > 0.0
+    degrees = measured_degrees(catalog.graph, estimator.system.chip, estimator.dims) if compared else {}
+    layout = _layout(q, estimator, seq, goals.tokens, before, degrees)
     asked = step_question(q, layout, on)
     at, _, _, benchmark, _ = training.timed(catalog, asked, estimator, layout)
     bound = not at.calibration.coverage
@@ -405,16 +431,28 @@ def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: 
     return spare_servers(goals.repair * estimator.system.chips / goals.mtbf[0]) / max(servers, 1.0)
 
 
-def _layout(q: PlanTrainingQuestion, estimator: Estimator, seq: int, tokens: float, before: list[Plan]) -> Layout:
-    """The fastest feasible layout; without a global batch at the usual one.
+def _layout(
+    q: PlanTrainingQuestion,
+    estimator: Estimator,
+    seq: int,
+    tokens: float,
+    before: list[Plan],
+    degrees: Mapping[str, tuple[int, ...]],
+) -> Layout:
+    """The fastest feasible layout, of some degrees if one of them is feasible; without a global batch at the usual one.
 
     Raises:
         RefusalError: ``no-layout``: none is feasible.
     """
     batch = q.global_batch or usual_batch(tokens, seq, int(estimator.system.ranks))
-    found = fastest(estimator, q, seq=seq, global_batch=batch, near=[one.layout for one in before[-1:]])
-    if found.layout is not None:
-        return found.layout
+    near = [one.layout for one in before[-1:]]
+    open_: dict[str, Any] = {
+        n: v for n, v in degrees.items() if getattr(q, n) is None and (n != "ep" or estimator.dims.experts)
+    }
+    for choices in (evolve(q, **open_), q) if open_ else (q,):
+        found = fastest(estimator, choices, seq=seq, global_batch=batch, near=near)
+        if found.layout is not None:
+            return found.layout
     unfit = found.rejected["does-not-fit"]
     raise RefusalError(
         "no-layout",
@@ -463,13 +501,14 @@ def _storage(catalog: Catalog, on: str) -> float | None:
 
 
 def rank(plan: Plan, objective: Objective, goals: Goals) -> tuple[Any, ...]:
-    """The order of plans: those that meet the goals, by kind of evidence and the objective; others by what they exceed."""
-    value = plan.measure(objective)
+    """The order of plans: those that meet the goals, by the expected value of the objective; others by what they exceed.
+
+    Bounds follow estimates. Where the objective is not known chip hours are compared.
+    """
+    value = plan.expected(objective)
     known = (value is None, plan.chip_hours if value is None else value)
-    if goals.met(plan):
-        return (0, evidence_class(plan), *known)
-    # A bound is no nearer to the goals than an estimate.
-    return (1, plan.evidence.kind == "ideal", goals.excess(plan), evidence_class(plan), *known)
+    met = goals.met(plan)
+    return (not met, is_bound(plan), *(() if met else goals.excess(plan)), *known)
 
 
 __all__ = ["Goals", "Plan", "PlanTrainingQuestion", "checkpoint_bytes", "rank", "run"]

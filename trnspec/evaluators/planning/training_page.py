@@ -8,7 +8,7 @@ from attrs import evolve
 
 from trnspec.evaluation.amounts import suffixed
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
-from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent
+from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent, supported
 from trnspec.evaluators.planning.run import HOUR
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.evaluators.search import LAYOUT, training_question
@@ -39,6 +39,8 @@ COLUMNS = {
     "time_high": "s",
     "cost_low": "USD",
     "cost_high": "USD",
+    "expected_time": "s",
+    "expected_cost": "USD",
     "pareto": "",
     "chip_hours": "",
     "energy": "J",
@@ -77,6 +79,7 @@ def page(
     goals: Goals,
     ranked: Sequence[Plan],
     rejected: Sequence[tuple[str, RefusalError]],
+    unmeasured: Plan | None,
 ) -> Evaluation:
     """The evaluation with some plans.
 
@@ -86,6 +89,7 @@ def page(
         goals: The goals.
         ranked: All plans, the best first.
         rejected: Systems without a plan, and the reason of each.
+        unmeasured: The best plan with a layout that was not measured and is faster by its estimate, if any.
     """
     best = ranked[0]
     rows = [_row(plan, ranked, goals) for plan in ranked]
@@ -107,7 +111,7 @@ def page(
         evaluator="plan-train",
         title=f"{suffixed(goals.tokens)} tokens of {question.model} on {best.on}: {best_of(len(ranked))}",
         inputs=question.values(),
-        answers=(*_answers(best, question, goals), *_comparison(kinds, best, question, goals)),
+        answers=(*_answers(best, question, goals), *_comparison(kinds, best, question, goals, unmeasured)),
         assumptions=tuple(_assumptions(best, question, goals, ranked, rejected)),
         figures_used=best.figures_used,
         tables=tuple(tables),
@@ -132,7 +136,7 @@ def _table(title: str, units: dict[str, str], rows: Sequence[dict[str, Value | N
 
 
 def _row(plan: Plan, plans: Sequence[Plan], goals: Goals) -> dict[str, Value | None]:
-    chance = None if goals.deadline is None else plan.probability(goals.deadline)
+    chance = goals.probability(plan)
     value, low, high = plan.time
     return {
         "system": plan.on,
@@ -145,6 +149,8 @@ def _row(plan: Plan, plans: Sequence[Plan], goals: Goals) -> dict[str, Value | N
         "run_cost": plan.cost,
         "cost_low": plan.cost_ends[0],
         "cost_high": plan.cost_ends[1],
+        "expected_time": plan.expected("time"),
+        "expected_cost": plan.expected("cost"),
         "chip_hours": plan.chip_hours,
         "energy": plan.energy,
         "energy_low": plan.energy_ends[0],
@@ -224,17 +230,13 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
         yield Answer("checkpoint_time", best.run.checkpoint, "s", note="to write weights and optimizer states")
     yield Answer("layout", _layout_text(best.layout))
     if goals.deadline is not None:
-        chance = best.probability(goals.deadline)
         yield Answer("meets_deadline", goals.in_time(best))
-        if chance is not None:
-            yield Answer(
-                "in_time",
-                percent(chance) or 0,
-                "%",
-                note=f"probability of meeting the deadline {q.deadline}, from the interval",
-            )
+    chance = goals.probability(best)
+    if chance is not None:
+        goal = " and ".join(f"the {n} {v}" for n, v in (("deadline", q.deadline), ("budget", q.budget)) if v)
+        yield Answer("in_time", percent(chance) or 0, "%", note=f"probability of meeting {goal}, from the interval")
     if goals.budget is not None:
-        yield Answer("meets_budget", best.cost is not None and best.cost <= goals.budget)
+        yield Answer("meets_budget", goals.in_budget(best))
 
 
 def _goodput(best: Plan) -> Answer:
@@ -244,18 +246,17 @@ def _goodput(best: Plan) -> Answer:
     return Answer("goodput", 100.0 * best.run.share, "%", many, few, note)
 
 
-def _comparison(kinds: Sequence[Plan], best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answer]:
-    """A plan of weaker evidence that would be better, with its interval."""
-    mine = best.measure(q.objective)
-    better = [
-        plan
-        for plan in kinds
-        if plan is not best and plan.evidence.kind != "ideal" and mine is not None and goals.met(plan) and goals.met(best)
-        and (value := plan.measure(q.objective)) is not None and value < mine
-    ]  # fmt: skip
-    for plan in better[:1]:
-        yield Answer("alternative", f"{plan.on}: {_objective_text(plan, q)} ({plan.evidence.kind})",
-                     note="better by its computed value, on weaker evidence: not ranked with the best plan")  # fmt: skip
+def _comparison(
+    kinds: Sequence[Plan], best: Plan, q: PlanTrainingQuestion, goals: Goals, unmeasured: Plan | None
+) -> Iterator[Answer]:
+    """The best plan of stronger evidence, and the layout that is fastest by its estimate."""
+    known = supported([plan for plan in kinds if goals.met(plan) or not goals.met(best)], best)
+    if known is not None:
+        text = f"{known.on}: {_objective_text(known, q)} ({known.evidence.kind})"
+        yield Answer("best_supported", text, note="the best plan of the strongest kind of evidence")
+    if unmeasured is not None:
+        text = f"{_layout_text(unmeasured.layout)}: {_objective_text(unmeasured, q)}"
+        yield Answer("unmeasured_layout", text, note="faster by its estimate; no measurement has such degrees")
 
 
 def _objective_text(plan: Plan, q: PlanTrainingQuestion) -> str:
@@ -312,7 +313,7 @@ def _production(best: Plan, q: PlanTrainingQuestion) -> Assumption:
     elif q.production_factor is not None:
         why = "the input production_factor"
     elif layout_given(q):
-        why = "published runs took as much longer than their own layouts by estimate: tp and pp are given"
+        why = "published runs with given tp and pp are nearer to the estimate without one"
     else:
         measured = next((name for name in PRODUCTION if best.chip.startswith(name)), " and ".join(PRODUCTION))
         why = f"published runs on {measured} took as much longer than the fastest layout by estimate"

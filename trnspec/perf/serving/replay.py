@@ -197,5 +197,5 @@ def serve_all(replica: Replica, requests: Requests, arrivals: Any) -> Replayed:
             clock = max(clock, times[following])
         while running and running[0][0] <= decoded:
             last[heapq.heappop(running)[1]] = clock
-    begin, end = np.array(first), np.array(last)
-    return Replayed(ttft=begin + replica.first - arrivals, tpot=(end - begin) / np.maximum(np.array(outputs), 1))
+    begins, ends = np.array(first), np.array(last)
+    return Replayed(ttft=begins + replica.first - arrivals, tpot=(ends - begins) / np.maximum(np.array(outputs), 1))

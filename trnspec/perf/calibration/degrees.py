@@ -1,0 +1,106 @@
+"""The parallel degrees with which models like one were trained in measurements."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import log
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from trnspec.errors import TrnspecError
+from trnspec.loading.measured import is_stated, table_of, used_rows
+from trnspec.model.measurements import Measurements
+from trnspec.model.transformers.counting import parameters
+from trnspec.perf.calibration.measured.tables import HARDWARE, document_name, integer, model_of, stated_name
+from trnspec.perf.lowering.calibrated import nearest
+from trnspec.perf.lowering.lower import lower
+
+if TYPE_CHECKING:
+    from trnspec.graph.graph import Graph
+    from trnspec.model.transformers.dimensions import Dimensions
+    from trnspec.perf.calibration.measured.tables import Record
+
+DEGREES = ("tp", "pp", "cp", "ep")
+"""The degrees that a row of training states, 1 where a cell is empty."""
+
+SIMILAR, COMPARABLE = log(2.0), log(8.0)
+"""Models within the first distance of parameters are of similar size; where there are none, the nearest are, up to the second."""
+
+
+def measured_degrees(graph: Graph, chip: str, d: Dimensions) -> dict[str, tuple[int, ...]]:
+    """The degrees with which models like one were trained in measurements, on chips of the same publisher.
+
+    Args:
+        graph: The catalog.
+        chip: The name of the chip.
+        d: The model: rows of models with or without experts, causal or not, as it is, and of similar size count.
+
+    Returns:
+        The values of each of :data:`DEGREES`; nothing where no table has a row of a comparable model.
+    """
+    trained = _trained(graph)
+    chips = nearest(graph, chip, {one.chip for one in trained})
+    alike = [one for one in trained if one.chip in chips and one.form == _form(d)]
+    if not alike:
+        return {}
+    apart = [abs(log(one.parameters / float(parameters(d)))) for one in alike]
+    within = max(min(apart), SIMILAR)
+    if within > COMPARABLE:
+        return {}
+    near = [one.degrees for one, distance in zip(alike, apart, strict=True) if distance <= within]
+    return {name: tuple(sorted({each[at] for each in near})) for at, name in enumerate(DEGREES)}
+
+
+@frozen
+class _Trained:
+    chip: str
+    form: tuple[bool, bool]
+    parameters: float
+    degrees: tuple[int, ...]
+
+
+def _form(d: Dimensions) -> tuple[bool, bool]:
+    return d.experts > 0, d.causal > 0
+
+
+@lru_cache(maxsize=8)
+def _trained(graph: Graph) -> tuple[_Trained, ...]:
+    """The models and degrees of the tables of training steps."""
+    chips: dict[str, str] = {}
+    models: dict[tuple[str, ...], Dimensions | None] = {}
+    found: set[_Trained] = set()
+    for document in graph.of(Measurements):
+        if document.spec.of != "train":
+            continue
+        try:
+            rows = used_rows(document.spec, table_of(document.spec, document.document.file))
+        except TrnspecError:
+            continue
+        for row in rows:
+            cells = dict(row.cells)
+            text, key = cells.get("hardware", ""), tuple(cells.get(n, "") for n in ("model", "layers", "hidden", "seq"))
+            if text not in chips:
+                chips[text] = _chip(graph, text)
+            if key not in models:
+                models[key] = _dimensions(graph, cells)
+            d = models[key]
+            if chips[text] and d is not None and is_stated(cells.get("tp", "")):
+                degrees = tuple(integer(cells, name) or 1 for name in DEGREES)
+                found.add(_Trained(chips[text], _form(d), float(parameters(d)), degrees))
+    return tuple(found)
+
+
+def _chip(graph: Graph, text: str) -> str:
+    try:
+        name = stated_name(graph, text, "train") or document_name(graph, HARDWARE, text, [])
+        return lower(graph, name).chip if name else ""
+    except TrnspecError:
+        return ""
+
+
+def _dimensions(graph: Graph, row: Record) -> Dimensions | None:
+    try:
+        return model_of(graph, row, [])[1]
+    except TrnspecError:
+        return None
