@@ -15,9 +15,10 @@ from tests.support.evaluations import keywords
 from trnspec.evaluators.inference import run as inference_
 from trnspec.evaluators.planning import serving_page
 from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed
-from trnspec.evaluators.planning.fleets import LARGEST, Fleet, FleetPlan, Limits, _with_systems, offers, sized
+from trnspec.evaluators.planning.fleets import Fleet, FleetPlan, Limits, offers
 from trnspec.evaluators.planning.requests import equal_lengths
 from trnspec.evaluators.planning.serving import PlanServingQuestion, _time, _up
+from trnspec.evaluators.planning.sizes import LARGEST, _with_systems, sized
 from trnspec.evidence import Evidence
 from trnspec.perf.serving.load import Replica
 

@@ -5,32 +5,27 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from attrs import evolve, field, frozen
 
 from trnspec.evaluators.inference import transfer
-from trnspec.evaluators.planning.deployments import NORMAL_90, Deployed, Reason, Spread, deployed, fit_inputs
+from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed, fit_inputs
 from trnspec.evaluators.planning.system_cost import ChipPower, Rent, chip_power, rent
 from trnspec.evidence import Evidence, weakest
 from trnspec.perf.calibration.nearest import nearest_row
-from trnspec.perf.lowering.calibrated import serving_of, with_nearest
+from trnspec.perf.lowering.calibrated import with_nearest
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.serving.load import MOST_UTILIZED
 from trnspec.perf.serving.pools import Fleet, State, least
-from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.serving.replay import replay
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.planning.requests import Lengths
     from trnspec.evaluators.planning.serving import PlanServingQuestion
 
-LARGEST = 8
-"""Largest factor by which a fleet grows beyond that of the queueing model to meet the limits in the simulation."""
 MOST_SYSTEMS = 1 << 20
 """The most systems, and replicas of a pool, of a plan."""
 UNITS = (2, 4, 8)
@@ -43,12 +38,8 @@ _RELAXED = 0.25
 """The share of saturation of the limits that a deployment is said to meet."""
 NOTABLE = 1.1
 """The factor from which on errors of times are stated."""
-_SPLITS = 5
-"""The most numbers of prefill replicas that are simulated on the same systems."""
 _SIMULATED, _FOLLOWED = 8, 2
 """Replicas of a simulation, and those of them whose requests are followed; the others get the same share."""
-_PACKED = 64
-"""Prompts that share a pass in the bound of the rate."""
 _IDLE = 1e-3
 """The share of saturation at which requests do not meet each other."""
 
@@ -277,13 +268,13 @@ def _offers(  # the parts of a question
     decoding = list(deployed(catalog, q, on, lengths, offer.reasons, wide=wide))
     if "aggregated" in q.pools:
         for one in decoding:
-            _aggregated(catalog, q, one, limits, lengths, offer)
+            smallest(catalog, q, one, limits, lengths, offer)
     if "disaggregated" in q.pools:
         _disaggregated(catalog, q, on, limits, lengths, offer, wide=wide)
     return offer
 
 
-def _careful(q: PlanServingQuestion, spread: Spread | None) -> tuple[float, float]:
+def careful_factors(q: PlanServingQuestion, spread: Spread | None) -> tuple[float, float]:
     """Factors of the times with which limits must be met: those of the confidence, and the computed times in any case."""
     if spread is None:
         return 1.0, 1.0
@@ -291,7 +282,7 @@ def _careful(q: PlanServingQuestion, spread: Spread | None) -> tuple[float, floa
     return max(1.0, prompts), max(1.0, steps)
 
 
-def _aggregated(  # the parts of a question
+def smallest(  # the parts of a question
     catalog: Catalog,
     q: PlanServingQuestion,
     one: Deployed,
@@ -302,7 +293,7 @@ def _aggregated(  # the parts of a question
     utilized: float = MOST_UTILIZED,
 ) -> None:
     """Adds the smallest fleet of a deployment that meets the limits, or why there is none."""
-    careful = Fleet(replica=one.replica, replicas=1).slower(*_careful(q, one.spread))
+    careful = Fleet(replica=one.replica, replicas=1).slower(*careful_factors(q, one.spread))
     rate = lengths.rate
     idle = careful.at(_IDLE * careful.saturation)
     if not limits.met(idle):
@@ -321,67 +312,7 @@ def _aggregated(  # the parts of a question
         offer.reasons.append((one.on, f"more than {MOST_SYSTEMS:,} systems are needed"))
         return
     fleet = Fleet(replica=one.replica, replicas=systems * one.per_system)
-    offer.plans.append(_plan(catalog, q, one, None, fleet, ((one.on, systems),), rate))
-
-
-def sized(
-    catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, limits: Limits, lengths: Lengths
-) -> FleetPlan | None:
-    """The plan with the fewest systems that meet the limits in the simulation; ``None`` if not even many do.
-
-    Args:
-        catalog: The catalog.
-        q: The inputs.
-        plan: The plan, whose size is that of the queueing model.
-        limits: The limits.
-        lengths: The requests.
-    """
-    found: dict[int, FleetPlan] = {}
-    factors = _careful(q, plan.spread)
-
-    def meets(systems: int) -> bool:
-        each = (one for one in _with_systems(catalog, q, plan, systems) if one.meets(limits, lengths, factors))
-        best = next(each, None)
-        if best is not None:
-            found[systems] = best
-        return best is not None
-
-    count = plan.pools[0][1]
-    low = max(1, math.ceil(count * plan.state.rate / plan.fleet.slower(*factors).saturation * (1.0 - 1e-9)))
-    systems = least(meets, min(low, count), LARGEST * count)
-    return None if systems is None else found[systems]
-
-
-def _with_systems(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, systems: int) -> list[FleetPlan]:
-    """The plan with another number of systems of the pool that decodes, and of others in proportion.
-
-    Where both pools share systems, one for each of some numbers of replicas that prefill; all others decode.
-    """
-    (on, count), *others = plan.pools
-    rate, before = plan.state.rate, plan.before
-    pools = ((on, systems), *((other, -(-n * systems // count)) for other, n in others))
-    if before is None or others:
-        fleets = [
-            evolve(
-                plan.fleet,
-                replicas=plan.fleet.replicas * systems // count,
-                prefills=plan.fleet.prefills * systems // count,
-            )
-        ]
-    else:
-        assert plan.fleet.prefill is not None
-        ranks = systems * float(plan.decode.setup.pool.system.ranks)
-        least_ = math.floor(rate * plan.fleet.prefill.each) + 1
-        replicas = math.floor(rate / plan.fleet.replica.saturation) + 1
-        most = int((ranks - replicas * plan.decode.ranks) // before.ranks)
-        numbers = {least_ + (most - least_) * i // (_SPLITS - 1) for i in range(_SPLITS)} if most >= least_ else set()
-        fleets = [
-            evolve(plan.fleet, prefills=n, replicas=int((ranks - n * before.ranks) // plan.decode.ranks))
-            for n in sorted(numbers)
-        ]
-    return [
-        _plan(catalog, q, plan.decode, before, fleet, pools, rate) for fleet in fleets if fleet.at(rate) is not None
-    ]
+    offer.plans.append(fleet_plan(catalog, q, one, None, fleet, ((one.on, systems),), rate))
 
 
 def _disaggregated(  # the parts of a question
@@ -401,18 +332,18 @@ def _disaggregated(  # the parts of a question
     computing.sort(key=lambda one: one.replica.each * one.ranks / one.setup.pool.system.ranks)
     quick = []
     for one in computing:
-        longest = one.replica.slower(*_careful(q, one.spread))
+        longest = one.replica.slower(*careful_factors(q, one.spread))
         if longest.prompt + longest.fixed + longest.first <= limits.ttft:
             quick.append(one)
     for decoding in deployed(catalog, q, on, lengths, reasons, part="decode", wide=wide):
-        replicas = _decoding(q, decoding, limits, rate)
+        replicas = decoding_replicas(q, decoding, limits, rate)
         if replicas is None:
             reasons.append((f"tp {decoding.setup.question.tp}", "decodes slower than tpot"))
             continue
         plans = []
         same = [one for one in quick if _dtypes(one) == _dtypes(decoding)]
         for computing_one in same[:_PREFILLS]:
-            plan = _with_prefill(catalog, q, decoding, replicas, computing_one, limits, rate)
+            plan = with_prefill(catalog, q, decoding, replicas, computing_one, limits, rate)
             if plan is not None:
                 plans.append(plan)
         if not plans:
@@ -423,11 +354,11 @@ def _disaggregated(  # the parts of a question
     offer.reasons.extend((f"disaggregated {name}", why) for name, why in reasons)
 
 
-def _decoding(
+def decoding_replicas(
     q: PlanServingQuestion, decoding: Deployed, limits: Limits, rate: float, *, utilized: float = MOST_UTILIZED
 ) -> int | None:
     """The fewest replicas that decode within the limit of TPOT; ``None`` if not even many do."""
-    slow = Fleet(replica=decoding.replica, replicas=1).slower(*_careful(q, decoding.spread))
+    slow = Fleet(replica=decoding.replica, replicas=1).slower(*careful_factors(q, decoding.spread))
 
     def decodes(replicas: int) -> bool:
         state = evolve(slow, replicas=replicas).at(rate)
@@ -439,134 +370,13 @@ def _decoding(
     return least(decodes, max(1, math.ceil(rate / (utilized * slow.saturation))), MOST_SYSTEMS)
 
 
-def resized(  # the parts of a question
-    catalog: Catalog,
-    q: PlanServingQuestion,
-    plan: FleetPlan,
-    limits: Limits,
-    lengths: Lengths,
-    *,
-    quantile: float | None = None,
-    utilized: float = MOST_UTILIZED,
-) -> FleetPlan | None:
-    """The smallest fleet of the deployments of a plan that meets the limits if times are as given.
-
-    Args:
-        catalog: The catalog.
-        q: The inputs.
-        plan: The plan.
-        limits: The limits.
-        lengths: The requests.
-        quantile: Times are longer by this quantile of their errors; as computed if left out.
-        utilized: The most of saturation.
-    """
-    decode = _certain(plan.decode, quantile)
-    if plan.before is None:
-        offer = Offers()
-        _aggregated(catalog, q, decode, limits, lengths, offer, utilized=utilized)
-        return offer.plans[0] if offer.plans else None
-    replicas = _decoding(q, decode, limits, lengths.rate, utilized=utilized)
-    if replicas is None:
-        return None
-    before = _certain(plan.before, quantile)
-    return _with_prefill(catalog, q, decode, replicas, before, limits, lengths.rate, utilized=utilized)
-
-
-def _certain(one: Deployed, quantile: float | None) -> Deployed:
-    """A deployment whose times have no spread: as computed, or longer by a quantile of their errors."""
-    spread = one.spread
-    replica = one.replica if spread is None or quantile is None else one.replica.slower(*spread.factors(quantile))
-    return evolve(one, replica=replica, known=evolve(one.known, coverage=0.0))
-
-
-def chips_interval(
-    catalog: Catalog, q: PlanServingQuestion, ranked: Sequence[FleetPlan], limits: Limits, lengths: Lengths
-) -> tuple[float, float | None] | None:
-    """The chips that the limits need at the ends of an 80 % interval of the times; ``None`` for bounds.
-
-    Of the plans on the systems of the first one each end takes the one with the fewest chips: what would be chosen if its
-    times were known. With short times a fleet may run up to saturation, but no fleet exceeds the saturation of the bound;
-    with long ones up to the share that plans have. The upper end is ``None`` where no number of systems is enough.
-
-    Args:
-        catalog: The catalog.
-        q: The inputs.
-        ranked: The plans, the best first.
-        limits: The limits.
-        lengths: The requests.
-    """
-    best = ranked[0]
-    if best.spread is None:
-        return None
-    same = [plan for plan in ranked if plan.spread is not None and _kinds_of_systems(plan) == _kinds_of_systems(best)]
-
-    def fewest(quantile: float, utilized: float) -> list[FleetPlan]:
-        sizes = (resized(catalog, q, plan, limits, lengths, quantile=quantile, utilized=utilized) for plan in same)
-        return [one for one in sizes if one is not None]
-
-    low = min((one.chips for one in fewest(-NORMAL_90, 1.0)), default=0.0)
-    high: float | None = None
-    # Those that could be smallest first: no fleet is loaded beyond saturation.
-    for one in sorted(fewest(NORMAL_90, MOST_UTILIZED), key=_saturated_chips):
-        if high is not None and _saturated_chips(one) > high:
-            break
-        found = sized(catalog, q, one, limits, lengths)
-        if found is not None:
-            high = min(found.chips, found.chips if high is None else high)
-    least_chips = min((_least_chips(catalog, q, plan, lengths) for plan in same), default=0.0)
-    return min(max(low, least_chips), best.chips), None if high is None else max(high, best.chips)
-
-
-def _saturated_chips(plan: FleetPlan) -> float:
-    """The chips that the rate saturates."""
-    return plan.chips * plan.state.utilization
-
-
-def _kinds_of_systems(plan: FleetPlan) -> tuple[str, ...]:
-    """The systems of each pool, without their numbers."""
-    return tuple(on.partition("*")[0] for on, _ in plan.pools)
-
-
-def _least_chips(catalog: Catalog, q: PlanServingQuestion, plan: FleetPlan, lengths: Lengths) -> float:
-    """The chips whose bound of the rate at saturation is that of the requests, in whole systems; 0 if it is not known."""
-    needed: dict[str, float] = {}
-    parts: list[tuple[Deployed | None, Literal["all", "prefill", "decode"]]]
-    parts = [(plan.decode, "all" if plan.before is None else "decode"), (plan.before, "prefill")]
-    for one, part in parts:
-        if one is None:
-            continue
-        own = one.setup.question
-        known: dict[str, Any] = {name: (getattr(own, name),) for name in ("tp", "pp", "ep", "dtype")}
-        known |= {name: (value,) for name in ("weight_dtype", "kv_dtype", "chunk") if (value := getattr(own, name))}
-        asked = evolve(q, **known, calibration="none")
-        bound = next(deployed(catalog, asked, one.on, lengths, [], part=part), None)
-        if bound is None:
-            return 0.0
-        time = _least_time(bound, part)
-        needed[one.on] = needed.get(one.on, 0.0) + lengths.rate * time / one.per_system
-    return sum(math.ceil(n) * float(lower(catalog.graph, on, lnc=q.lnc).chips) for on, n in needed.items())
-
-
-def _least_time(bound: Deployed, part: str) -> float:
-    """The time that a request keeps a replica busy at least [s]: prompts that share a pass, or its share of decode steps.
-
-    The larger of both: passes that have prompts and decode steps overlap computation and reads.
-    """
-    setup, replica = bound.setup, bound.replica
-    plan = evolve(setup.pool.plan, prompts=float(_PACKED))
-    prompts = prefill(setup.model, plan, setup.pool.numbers, serving_of(bound.known))
-    prompt = float(prompts.total) / (_PACKED * float(plan.pp)) if part != "decode" else 0.0
-    decoded = (replica.output - 1.0) * min(step / n for n, step in enumerate(replica.steps.tolist(), 1))
-    return max(prompt, decoded if part != "prefill" else 0.0)
-
-
 def _dtypes(one: Deployed) -> tuple[str | None, ...]:
     """Compute, weights and KV cache, which both pools share."""
     q = one.setup.question
     return q.dtype, q.weight_dtype, q.kv_dtype
 
 
-def _with_prefill(  # noqa: PLR0917  # what a pool depends on
+def with_prefill(  # noqa: PLR0917  # what a pool depends on
     catalog: Catalog,
     q: PlanServingQuestion,
     decoding: Deployed,
@@ -582,9 +392,9 @@ def _with_prefill(  # noqa: PLR0917  # what a pool depends on
     assert setup.before is not None
     sender = evolve(setup.before, plan=before.setup.pool.plan, system=before.setup.pool.system)
     sent = transfer(evolve(setup, before=sender), sender)
-    prompts = _careful(q, before.spread)[0]
+    prompts = careful_factors(q, before.spread)[0]
     slow = Fleet(
-        replica=decoding.replica.slower(1.0, _careful(q, decoding.spread)[1]), replicas=replicas,
+        replica=decoding.replica.slower(1.0, careful_factors(q, decoding.spread)[1]), replicas=replicas,
         prefill=before.replica.slower(prompts, 1.0), prefills=1, transfer=sent,
     )  # fmt: skip
     assert slow.prefill is not None
@@ -608,10 +418,10 @@ def _with_prefill(  # noqa: PLR0917  # what a pool depends on
         replicas = int((systems * ranks - prefills * before.ranks) // decoding.ranks)
         pools = ((decoding.on, systems),)
     fleet = Fleet(replica=decoding.replica, replicas=replicas, prefill=before.replica, prefills=prefills, transfer=sent)
-    return _plan(catalog, q, decoding, before, fleet, pools, rate)
+    return fleet_plan(catalog, q, decoding, before, fleet, pools, rate)
 
 
-def _plan(  # noqa: PLR0917  # the parts of a plan
+def fleet_plan(  # noqa: PLR0917  # the parts of a plan
     catalog: Catalog,
     q: PlanServingQuestion,
     decoding: Deployed,
@@ -620,6 +430,7 @@ def _plan(  # noqa: PLR0917  # the parts of a plan
     pools: tuple[tuple[str, int], ...],
     rate: float,
 ) -> FleetPlan:
+    """The plan of a fleet at a request rate, with its chips, prices, power and evidence."""
     state = fleet.at(rate)
     assert state is not None
     rents = [rent(catalog, _times(on, n), type=q.price_type, region=q.region, price=q.price) for on, n in pools]

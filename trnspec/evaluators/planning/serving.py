@@ -30,9 +30,10 @@ from trnspec.evaluation.result import Suggestion
 from trnspec.evaluators.deployment import InferenceQuestion, check_speculation
 from trnspec.evaluators.planning.comparison import evident, is_bound
 from trnspec.evaluators.planning.deployments import MOST_RUNNING, UNFIT, Pools, Reason
-from trnspec.evaluators.planning.fleets import LARGEST, NOTABLE, FleetPlan, Limits, Missed, offers, sized
+from trnspec.evaluators.planning.fleets import NOTABLE, FleetPlan, Limits, Missed, offers
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
 from trnspec.evaluators.planning.serving_page import page
+from trnspec.evaluators.planning.sizes import LARGEST, sized
 from trnspec.model.price import PriceType
 from trnspec.perf import frameworks
 

@@ -12,7 +12,8 @@ from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent, supported
 from trnspec.evaluators.planning.deployments import NORMAL_90
-from trnspec.evaluators.planning.fleets import NOTABLE, chips_interval, resized, with_nearest_row
+from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
+from trnspec.evaluators.planning.sizes import chips_interval, resized
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.lookup import model_named
