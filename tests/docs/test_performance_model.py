@@ -108,8 +108,25 @@ def test_formulas_are_complete_as_mathematics() -> None:
     formulas = re.findall(r"^```\{math\}\n(.*?)^```$", text(), re.MULTILINE | re.DOTALL)
     shown = [unescape(re.sub(r"<[^>]*>", "", converter.convert(formula, display="block"))) for formula in formulas]
 
-    assert len(formulas) > 4
+    assert len(formulas) > 25
     assert [] == [one for one in shown if re.search(r"[\\&]", one)]
+    assert [] == [page.name for page in PAGES[1:] if "```text" in page.read_text(encoding="utf-8")]
+
+
+def test_formulas_name_their_functions() -> None:
+    """A section with a formula names the functions that compute it, all of which exist."""
+    sections = re.split(r"^#+ ", text(), flags=re.MULTILINE)
+    named = {
+        section.partition("\n")[0]: re.findall(
+            r"`(perf\.[\w.]+)`", " ".join(re.findall(r"Functions?: [^;\n]+", section))
+        )
+        for section in sections
+        if "```{math}" in section
+    }
+
+    assert len(named) > 15
+    assert [] == [title for title, functions in named.items() if not functions]
+    assert [] == [name for functions in named.values() for name in functions if not _resolves(name)]
 
 
 def test_overview_links_every_page() -> None:
