@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import re
 from html import unescape
@@ -92,14 +93,24 @@ def _resolves(name: str) -> bool:
     return True
 
 
-def test_parts_of_a_step_are_named() -> None:
-    """Every public function that computes a part of a training step is named next to its formula."""
-    module = importlib.import_module("trnspec.perf.training.costs")
-    functions = {n for n, f in vars(module).items() if getattr(f, "__module__", "") == module.__name__ and n[0] != "_"}
-    helpers = {"Costs", "PerToken", "costs", "stage_balance", "all_reduce_latency", "all_reduce_s_per_byte"}
+PARTS_OF = {
+    "perf.training.costs": {"costs", "stage_balance", "all_reduce_latency", "all_reduce_s_per_byte"},
+    "perf.serving.forward_pass": {
+        *("selected", "context_at", "within", "whole_heads", "cache_share", "head_share", "summed"),
+        *("score_rows", "cache_bytes", "kept_bytes"),
+    },
+}
+"""The modules of the parts of a training step and of a pass of serving, with their helpers."""
 
-    assert set() == {n for n in functions - helpers if f"`perf.training.costs.{n}`" not in text()}
-    assert helpers < functions
+
+@pytest.mark.parametrize("module", PARTS_OF)
+def test_parts_are_named(module) -> None:
+    """Every public function that computes a part is named next to its formula."""
+    found = vars(importlib.import_module(f"trnspec.{module}")).items()
+    functions = {n for n, f in found if inspect.isfunction(f) and f.__module__ == f"trnspec.{module}" and n[0] != "_"}
+
+    assert set() == {n for n in functions - PARTS_OF[module] if f"`{module}.{n}`" not in text()}
+    assert PARTS_OF[module] < functions
 
 
 def test_formulas_are_complete_as_mathematics() -> None:

@@ -294,18 +294,23 @@ def _weighted(
     """Contexts weighted with what their layers have of a token, of which a rank has a share; windowed layers by their heads."""
     full, window, chosen = parts
     # Contexts are the largest arrays of a sweep: numbers that they are multiplied by are multiplied first.
-    total = keys.full * (full * share) + keys.window * (window * (ceil(local_heads / tp) / local_heads))
+    total = keys.full * (full * share) + keys.window * (window * whole_heads(local_heads, tp))
     return total + keys.chosen * (chosen * share)
 
 
+def whole_heads(heads: Number, tp: Number) -> Number:
+    """Share of some heads on one of ``tp`` ranks: whole ones, padded or replicated where they do not divide."""
+    return ceil(heads / tp) / heads
+
+
 def cache_share(model: Transformer, tp: Number) -> Number:
-    """Share of the KV cache of a layer without a window on one of ``tp`` ranks: whole heads, padded or replicated."""
-    return ceil(model.kv_heads / tp) / model.kv_heads
+    """Share of the KV cache of a layer without a window on one of ``tp`` ranks."""
+    return whole_heads(model.kv_heads, tp)
 
 
 def head_share(model: Transformer, tp: Number) -> Number:
-    """Share of the query heads of a layer without a window on one of ``tp`` ranks: whole heads, padded where they do not divide."""
-    return ceil(model.heads / tp) / model.heads
+    """Share of the query heads of a layer without a window on one of ``tp`` ranks."""
+    return whole_heads(model.heads, tp)
 
 
 def cache_bytes(model: Transformer, cache_element: Number) -> Number:
@@ -315,21 +320,148 @@ def cache_bytes(model: Transformer, cache_element: Number) -> Number:
 
 def kept_bytes(model: Transformer, tokens: Number, cache_element: Number, tp: Number = 1.0) -> Number:
     """Bytes of the KV cache of a sequence of ``tokens`` on one of ``tp`` ranks, all layers; windowed ones keep their window."""
-    local = ceil(model.local_kv_heads / tp) / model.local_kv_heads
+    local = whole_heads(model.local_kv_heads, tp)
     elements = model.kept_full * cache_share(model, tp) * tokens
     elements = elements + model.kept_window * local * within(model.window, tokens)
     return model.layers * elements * cache_element
 
 
-def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> Pass:
-    """The time of one pass of a load through all layers, one stage after the other.
+# The parts of a pass, in the order of docs/explanation/performance/serving.md; times are of an average layer where not noted.
+
+
+def weight_matrices(
+    model: Transformer, plan: Deployment, machine: Machine, serving: Serving, tokens: Number
+) -> tuple[Number, Number]:
+    """Matrix multiplications of a layer, and the part of it that is reading weights [s].
 
     A matrix of ``w`` elements costs ``2 w`` FLOP per token and is read once; its inputs and results, of experts one for each
-    of a token's, pass device memory ``matmul_passes`` times (Ivanov et al. 2021, section 4); scores and values cost ``2 c (q + v)`` per
-    token that attends to ``c`` keys, which are read once per sequence; in decoding with latent attention, whose up-projections
-    are absorbed into queries and outputs, ``q`` is ``rank + rope`` and ``v`` is ``rank`` (DeepSeek-V2, section 2.1).  Each takes the longer of compute and memory time
-    (the roofline, Williams et al. 2009) plus the share ``additive`` of the shorter.  One all-reduce carries each result of a layer on
-    the residual stream, of a dense layer two (Shoeybi et al. 2019, section 3); for experts see :mod:`trnspec.perf.experts`.
+    of a token's, pass device memory ``matmul_passes`` times (Ivanov et al. 2021, section 4).  The experts on a rank serve the
+    tokens of all ``ep`` replicas, and each rank has ``1/ep`` of the experts.
+
+    Args:
+        model: The transformer.
+        plan: The deployment.
+        machine: Compute and communication of a rank.
+        serving: Achieved efficiency.
+        tokens: Tokens of the pass.
+    """
+    tp, share = plan.tp, 1.0 / plan.tp
+    compiled = plan.all_experts_from > 0.0
+    met = ceil(tokens) * plan.ep
+    every = both(compiled, met >= plan.all_experts_from)
+    used = where(every, 1.0, where(compiled, smaller(met * selected(model), 1.0), touched(model, met)))
+    routed = model.routed * share / plan.ep * used
+    # Every rank has whole heads: query heads are padded, KV heads are replicated where there are fewer than ranks.
+    padding = (model.scores - model.local_scores) * (head_share(model, tp) * tp - 1.0)
+    padding = padding + (model.projected - model.local_projected) * (cache_share(model, tp) * tp - 1.0)
+    padding = padding + model.local_scores * (whole_heads(model.local_heads, tp) * tp - 1.0)
+    padding = model.hidden * (padding + model.local_projected * (whole_heads(model.local_kv_heads, tp) * tp - 1.0))
+    expert = where(every, model.routed, model.weights - model.whole)
+    multiplied = where(every, model.whole + model.routed, model.weights)
+    narrow = model.whole * plan.narrow_whole + expert * plan.narrow_routed
+    flops = 2.0 * tokens * (multiplied + narrow + padding) * share
+    whole_bytes = where(plan.whole_bytes > 0.0, plan.whole_bytes, plan.weight_bytes)
+    weights = (model.whole + padding) * share * whole_bytes + routed * plan.weight_bytes
+    reading = weights * machine.seconds_per_byte / serving.weights
+    # Elements of a token that the matrices read and write; each expert of a token has its own input.
+    blocks = model.results + model.shared + model.inner * model.active * model.moe
+    streamed = model.split / tp + 2.0 * model.hidden * blocks
+    streamed = tokens * streamed * plan.activation_bytes * serving.matmul_passes * machine.seconds_per_byte
+    return _overlapped(flops * machine.seconds_per_flop / serving.matmul, reading, serving) + streamed, reading
+
+
+def attention(
+    model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load
+) -> tuple[Number, Number]:
+    """Scores and values of a layer, and the part of it that is reading the KV cache [s].
+
+    Scores and values cost ``2 c (q + v)`` FLOP per token that attends to ``c`` keys, which are read once per sequence; in decoding with
+    latent attention, whose up-projections are absorbed into queries and outputs, ``q`` is ``rank + rope`` and ``v`` is ``rank``
+    (DeepSeek-V2, section 2.1).
+    """
+    # Loads are the largest arrays of a sweep: numbers that they are multiplied by are multiplied first.
+    score_time = load.scores * (2.0 * machine.score / serving.attention)
+    cache_byte = machine.seconds_per_byte / (serving.cache * where(plan.single_core > 0.0, serving.single_core, 1.0))
+    reading = load.cached * (plan.cache_bytes * cache_byte)
+    reading = reading + load.states * (2.0 * model.state * STATE_BYTES * (1.0 / plan.tp) * cache_byte)
+    return _overlapped(score_time, reading, serving) + load.spilled * machine.seconds_per_byte, reading
+
+
+def _overlapped(compute: Number, memory: Number, serving: Serving) -> Number:
+    """The longer of compute and memory time (the roofline, Williams et al. 2009), plus the share ``additive`` of the shorter."""
+    return larger(compute, memory) + serving.additive * smaller(compute, memory)
+
+
+def output_and_sampling(
+    model: Transformer, plan: Deployment, machine: Machine, serving: Serving, logits: Number
+) -> tuple[Number, Number]:
+    """Output matrix and sampling of a pass with some logits, and the part of it that is reading weights [s]."""
+    share, has_logits = 1.0 / plan.tp, logits > 0.0
+    head_bytes = where(plan.head_bytes > 0.0, plan.head_bytes, plan.weight_bytes)
+    reading = model.output * share * head_bytes * machine.seconds_per_byte / serving.weights
+    flops = 2.0 * (logits * model.vocabulary * share) * model.hidden
+    head = _overlapped(flops * machine.seconds_per_flop / serving.matmul, reading, serving)
+    return where(has_logits, head + logits * serving.sample, 0.0), where(has_logits, reading, 0.0)
+
+
+def tensor_parallel_all_reduce(
+    model: Transformer, plan: Deployment, ranks: Group, links: Exchange, serving: Serving, tokens: Number
+) -> Number:
+    """All-reduces of a layer's results [s]; ranks reduce each copy of a token that their experts received.
+
+    One all-reduce carries each result of a layer on the residual stream, of a dense layer two (Shoeybi et al. 2019, section
+    3).  Where every rank has all experts and receives a token once, shared and routed ones have one sum.
+    """
+    several = smaller(plan.ep - 1.0, 1.0)
+    results = model.results + model.shared * (1.0 - plan.per_node * (1.0 - several))
+    received = copies(plan.ep, model.active, plan.per_node, reach(links, plan.node_limit))
+    sums = results + model.moe * received
+    message = tokens * model.hidden * plan.activation_bytes
+    latency = (results + model.moe) * (serving.call + 2.0 * ranks.latency)
+    return where(plan.tp > 1.0, latency + sums * (ranks.allreduce_s_per_byte * message / serving.link), 0.0)
+
+
+def gathered_logits(model: Transformer, plan: Deployment, ranks: Group, serving: Serving, logits: Number) -> Number:
+    """All-gather of the logits of a pass, 4 bytes each [s]."""
+    transfer = ranks.allgather_s_per_byte * logits * model.vocabulary * 4.0 / serving.link
+    gathered = serving.call + ranks.latency + transfer
+    return where(plan.tp > 1.0, where(logits > 0.0, gathered, 0.0), 0.0)
+
+
+def expert_all_to_all(
+    model: Transformer, plan: Deployment, links: Exchange, serving: Serving, tokens: Number
+) -> Number:
+    """All-to-all of a layer's tokens to their experts and back [s]; see :mod:`trnspec.perf.experts`."""
+    byte = byte_time(links, model.active, plan.per_node, reach(links, plan.node_limit))
+    message = tokens * model.hidden * plan.activation_bytes * (1.0 / plan.tp)
+    carried = model.moe * model.inner * byte * (plan.sent * message) / serving.link
+    return where(_dispatched(model, plan), 2.0 * (serving.call + links.hop + carried), 0.0)
+
+
+def _dispatched(model: Transformer, plan: Deployment) -> Number:
+    """Whether tokens are sent to experts of other ranks."""
+    return both(model.dispatched > 0.0, plan.ep > 1.0)
+
+
+def pipeline_messages(
+    model: Transformer, plan: Deployment, machine: Machine, serving: Serving, tokens: Number
+) -> tuple[Number, Number]:
+    """Messages between all stages over the widest link that any of them takes: time [s], and use of unknown links."""
+    message = tokens * model.hidden * plan.activation_bytes
+    stride = plan.tp * plan.dp
+    span = stride * plan.pp
+    *inner, last = machine.levels
+    byte, hop, unknown = last.seconds_per_byte, last.hop, last.unknown
+    for level in reversed(inner):
+        within = span * level.share <= 1.0
+        byte = where(within, level.seconds_per_byte / towards(machine, level, stride), byte)
+        hop, unknown = where(within, level.hop, hop), where(within, level.unknown, unknown)
+    time = (plan.pp - 1.0) * (serving.call + hop + message / plan.tp * byte / serving.link)
+    return time, where(plan.pp > 1.0, unknown, 0.0)
+
+
+def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving: Serving, load: Load) -> Pass:
+    """The time of one pass of a load through all layers, one stage after the other: the sum of the parts above.
 
     Args:
         model: The transformer.
@@ -338,41 +470,38 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
         serving: Achieved efficiency.
         load: The work of the pass.
     """
-    tokens = load.tokens
-    ranks = group(machine, plan.tp, 1.0)
-    links = exchange(machine, plan.ep, plan.tp)
-    layer = _layer(model, plan, machine, serving, load, ranks, links)
+    ranks, links = group(machine, plan.tp, 1.0), exchange(machine, plan.ep, plan.tp)
+
+    def layer(of: Load) -> _Layer:
+        matrices, reading_weights = weight_matrices(model, plan, machine, serving, of.tokens)
+        attending, reading_cache = attention(model, plan, machine, serving, of)
+        return _Layer(
+            matrices,
+            attending,
+            tensor_parallel_all_reduce(model, plan, ranks, links, serving, of.tokens),
+            expert_all_to_all(model, plan, links, serving, of.tokens),
+            serving.launch,
+            reading_weights + reading_cache,
+        )
+
+    one = layer(load)
     if somewhere(plan.expert_overlap > 0.0):
-        layer = _overlapping(layer, _layer(model, plan, machine, serving, load.half(), ranks, links), plan, load)
-    pipeline, pipeline_unknown = _pipeline_time(plan, machine, serving, tokens * model.hidden * plan.activation_bytes)
-
-    share = 1.0 / plan.tp
-    logits = load.logits * model.vocabulary * share
-    head_bytes = where(plan.head_bytes > 0.0, plan.head_bytes, plan.weight_bytes)
-    output_time = model.output * share * head_bytes * machine.seconds_per_byte / serving.weights
-    head = _overlapped(2.0 * logits * model.hidden * machine.seconds_per_flop / serving.matmul, output_time, serving)
-    has_logits = load.logits > 0.0
-    gathered = (
-        serving.call + ranks.latency + ranks.allgather_s_per_byte * load.logits * model.vocabulary * 4.0 / serving.link
-    )
-    head = where(has_logits, head + load.logits * serving.sample, 0.0)
-    gathered = where(plan.tp > 1.0, where(has_logits, gathered, 0.0), 0.0)
-
+        one = _overlapping(one, layer(load.half()), plan, load)
+    head, reading_output = output_and_sampling(model, plan, machine, serving, load.logits)
+    pipeline, pipeline_unknown = pipeline_messages(model, plan, machine, serving, load.tokens)
     layers = model.layers
     parts = (
-        layers * layer.matrices,
-        layers * layer.attention,
+        layers * one.matrices,
+        layers * one.attention,
         head,
-        layers * layer.tensor + gathered,
-        layers * layer.expert,
+        layers * one.tensor + gathered_logits(model, plan, ranks, serving, load.logits),
+        layers * one.expert,
         pipeline,
-        layers * layer.launch,
-        serving.step + 0.0 * tokens,
+        layers * one.launch,
+        serving.step + 0.0 * load.tokens,
     )
-    total = summed(parts)
-    reading = layers * layer.reading + where(has_logits, output_time, 0.0)
     unknown = ranks.unknown + where(_dispatched(model, plan), links.unknown, 0.0) + pipeline_unknown
-    return Pass(total, *parts, reading, unknown)
+    return Pass(summed(parts), *parts, layers * one.reading + reading_output, unknown)
 
 
 @frozen
@@ -410,67 +539,6 @@ def _overlapping(whole: _Layer, half: _Layer, plan: Deployment, load: Load) -> _
     return _Layer(*(where(split, 2.0 * one, other) for one, other in zip(halves, wholes, strict=True)))
 
 
-def _layer(  # noqa: PLR0917  # what a pass is computed from
-    model: Transformer,
-    plan: Deployment,
-    machine: Machine,
-    serving: Serving,
-    load: Load,
-    ranks: Group,
-    links: Exchange,
-) -> _Layer:
-    """The time of an average layer for some load."""
-    share = 1.0 / plan.tp
-    tokens = load.tokens
-    # The experts on a rank serve the tokens of all ep replicas, and each rank has 1/ep of the experts.
-    compiled = plan.all_experts_from > 0.0
-    met = ceil(tokens) * plan.ep
-    every = both(compiled, met >= plan.all_experts_from)
-    used = where(every, 1.0, where(compiled, smaller(met * selected(model), 1.0), touched(model, met)))
-    routed = model.routed * share / plan.ep * used
-    heads = head_share(model, plan.tp)
-    # Every rank has whole heads: query heads are padded, KV heads are replicated where there are fewer than ranks.
-    padding = (model.scores - model.local_scores) * (heads * plan.tp - 1.0)
-    padding = padding + (model.projected - model.local_projected) * (cache_share(model, plan.tp) * plan.tp - 1.0)
-    padding = padding + model.local_scores * (ceil(model.local_heads / plan.tp) / model.local_heads * plan.tp - 1.0)
-    local = ceil(model.local_kv_heads / plan.tp) / model.local_kv_heads
-    padding = padding + model.local_projected * (local * plan.tp - 1.0)
-    padding = model.hidden * padding
-    expert = where(every, model.routed, model.weights - model.whole)
-    multiplied = where(every, model.whole + model.routed, model.weights)
-    narrow = model.whole * plan.narrow_whole + expert * plan.narrow_routed
-    flops = 2.0 * tokens * (multiplied + narrow + padding) * share
-    compute = flops * machine.seconds_per_flop / serving.matmul
-    whole_bytes = where(plan.whole_bytes > 0.0, plan.whole_bytes, plan.weight_bytes)
-    weights = (model.whole + padding) * share * whole_bytes + routed * plan.weight_bytes
-    weight_time = weights * machine.seconds_per_byte / serving.weights
-    streamed = (
-        tokens * _streamed(model, plan.tp) * plan.activation_bytes * serving.matmul_passes * machine.seconds_per_byte
-    )
-    matrices = _overlapped(compute, weight_time, serving) + streamed
-
-    # Loads are the largest arrays of a sweep: numbers that they are multiplied by are multiplied first.
-    score_time = load.scores * (2.0 * machine.score / serving.attention)
-    cache_share_of_core = where(plan.single_core > 0.0, serving.single_core, 1.0)
-    cache_byte = machine.seconds_per_byte / (serving.cache * cache_share_of_core)
-    cache_time = load.cached * (plan.cache_bytes * cache_byte)
-    cache_time = cache_time + load.states * (2.0 * model.state * STATE_BYTES * share * cache_byte)
-    spill_time = load.spilled * machine.seconds_per_byte
-    attention = _overlapped(score_time, cache_time, serving) + spill_time
-
-    message = tokens * model.hidden * plan.activation_bytes
-    reduce = _reduce_time(model, plan, ranks, links, serving, message)
-    reduce = where(plan.tp > 1.0, reduce, 0.0)
-    exchanged = _expert_time(model, plan, links, serving, message * share)
-    return _Layer(matrices, attention, reduce, exchanged, serving.launch, weight_time + cache_time)
-
-
-def _streamed(model: Transformer, tp: Number) -> Number:
-    """Elements of a token that the matrices of an average layer read and write; each expert of a token has its own input."""
-    blocks = model.results + model.shared + model.inner * model.active * model.moe
-    return model.split / tp + 2.0 * model.hidden * blocks
-
-
 def summed(parts: Sequence[Number]) -> Number:
     """The sum of the parts of a pass; attention comes last, the only one that depends on the context."""
     matrices, attention, *others = parts
@@ -478,48 +546,3 @@ def summed(parts: Sequence[Number]) -> Number:
     for part in others:
         total = total + part
     return total + attention
-
-
-def _overlapped(compute: Number, memory: Number, serving: Serving) -> Number:
-    return larger(compute, memory) + serving.additive * smaller(compute, memory)
-
-
-def _reduce_time(
-    model: Transformer, plan: Deployment, ranks: Group, links: Exchange, serving: Serving, message: Number
-) -> Number:
-    """All-reduces of a layer's results; ranks reduce each copy of a token that their experts received.
-
-    Where every rank has all experts and receives a token once, shared and routed ones have one sum.
-    """
-    several = smaller(plan.ep - 1.0, 1.0)
-    results = model.results + model.shared * (1.0 - plan.per_node * (1.0 - several))
-    calls = results + model.moe
-    received = copies(plan.ep, model.active, plan.per_node, reach(links, plan.node_limit))
-    summed = results + model.moe * received
-    return calls * (serving.call + 2.0 * ranks.latency) + summed * (ranks.allreduce_s_per_byte * message / serving.link)
-
-
-def _expert_time(model: Transformer, plan: Deployment, links: Exchange, serving: Serving, message: Number) -> Number:
-    """All-to-all of a layer's tokens to their experts and back [s]."""
-    byte = byte_time(links, model.active, plan.per_node, reach(links, plan.node_limit))
-    carried = model.moe * model.inner * byte * (plan.sent * message) / serving.link
-    return where(_dispatched(model, plan), 2.0 * (serving.call + links.hop + carried), 0.0)
-
-
-def _dispatched(model: Transformer, plan: Deployment) -> Number:
-    """Whether tokens are sent to experts of other ranks."""
-    return both(model.dispatched > 0.0, plan.ep > 1.0)
-
-
-def _pipeline_time(plan: Deployment, machine: Machine, serving: Serving, message: Number) -> tuple[Number, Number]:
-    """Messages between all stages over the widest link that any of them takes: time [s], and use of unknown links."""
-    stride = plan.tp * plan.dp
-    span = stride * plan.pp
-    *inner, last = machine.levels
-    byte, hop, unknown = last.seconds_per_byte, last.hop, last.unknown
-    for level in reversed(inner):
-        within = span * level.share <= 1.0
-        byte = where(within, level.seconds_per_byte / towards(machine, level, stride), byte)
-        hop, unknown = where(within, level.hop, hop), where(within, level.unknown, unknown)
-    time = (plan.pp - 1.0) * (serving.call + hop + message / plan.tp * byte / serving.link)
-    return time, where(plan.pp > 1.0, unknown, 0.0)
