@@ -15,7 +15,6 @@ import numpy as np
 from attrs import define
 
 from trnspec.perf.convex import least
-from trnspec.perf.distinct import ascending, distinct
 from trnspec.perf.ops import Number, all_floats, both, either, everywhere, floor, larger, smaller, somewhere, where
 from trnspec.perf.training.execution import execution
 from trnspec.perf.training.pass_order import FUSED, SPLIT
@@ -350,7 +349,7 @@ def _executed(equal: bool, *operands: Any) -> Any:  # noqa: FBT001  # as above
         odd = np.floor((whole - few) / turn)
         few += (odd - 2.0 * np.floor(0.5 * odd)) * turn
         keys = np.stack([v_shape, np.where(is_v_shaped, 0.0, deferred), p, v, np.minimum(whole, few)])[:, at]
-        first, kind_of = distinct(keys)
+        first, kind_of = _distinct(keys)
         order = np.argsort(kind_of.astype(np.min_scalar_type(len(first))), kind="stable")
         # Rows of one kind are next to each other.
         at = at[order]
@@ -396,8 +395,8 @@ def _of_kind(
         if not further.any():
             return of(m).span(_durations(chunks, columns))
         # Rows may differ in microbatches only.  Where few do, it takes longer to find them than to compute them.
-        several = 2 * len(ascending(columns[_FORWARD])) <= columns.shape[1]
-        first, row = distinct(columns) if several else (slice(None), slice(None))
+        several = 2 * len(np.unique(columns[_FORWARD])) <= columns.shape[1]
+        first, row = _distinct(columns) if several else (slice(None), slice(None))
         durations = _durations(chunks, columns[:, first])
         few, through, stages = (x[..., row] for x in of(m).dwelling(durations))
         longest = (through + further * stages).max(axis=0)
@@ -413,6 +412,16 @@ def _of_kind(
     if schedule in FUSED or not movable.any():
         return span(guess, slice(None))
     return least(span, movable, guess)[1]
+
+
+def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Positions of the different columns of a matrix, and for each column which one it equals."""
+    order = np.lexsort(rows)
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (rows[:, order[1:]] != rows[:, order[:-1]]).any(axis=0)
+    numbers = np.empty(len(order), dtype=np.intp)
+    numbers[order] = np.cumsum(new) - 1
+    return order[new], numbers
 
 
 _FORWARD, _INPUTS = 4, 5
