@@ -20,7 +20,7 @@ from trnspec.evaluators.deployment import (
     memory,
     prepare,
 )
-from trnspec.evidence import UsedFigure, weakest
+from trnspec.evidence import weakest
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.frameworks import SERVING
@@ -166,7 +166,14 @@ def answered(
             *_assumptions(setup, known),
             *of_serving(catalog.graph, setup.pool, achieved, float(setup.model.hidden), q.framework or ""),
         ),
-        figures_used=_figures_used(setup),
+        figures_used=tuple(
+            dict.fromkeys(
+                figure
+                for pool in (setup.pool, setup.before)
+                for figure in (() if pool is None else pool.system.figures_with(q.dtype))
+                if figure.at != "host.memory"
+            )
+        ),
         tables=(_table(setup, achieved, most),),
         edition=catalog.edition or "",
     )
@@ -490,15 +497,6 @@ def _on_gpus(setup: Setup) -> Iterator[Assumption]:
         yield Assumption("framework", str(setup.question.framework), "as given, or that of the calibration")
         why = "a client replaces each finished request; TTFT includes queueing and the response of the server"
         yield Assumption("in_flight", f"{plan.batch:,.0f} requests per replica", why)
-
-
-def _figures_used(setup: Setup) -> tuple[UsedFigure, ...]:
-    """The catalog figures used; of the compute rates only that of the dtype."""
-    read = [*setup.pool.system.figures_used, *(setup.before.system.figures_used if setup.before is not None else ())]
-    wanted = f".{setup.question.dtype}"
-    return tuple(
-        dict.fromkeys(b for b in read if b.at != "host.memory" and (".dense." not in b.at or b.at.endswith(wanted)))
-    )
 
 
 def _table(setup: Setup, serving: Serving, most: int) -> Table:

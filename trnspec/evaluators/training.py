@@ -21,7 +21,6 @@ from trnspec.evaluation.questions import (
 )
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, marked
 from trnspec.evaluators.collective_model import of_training
-from trnspec.evaluators.fit import Demand
 from trnspec.evaluators.software import resolve_training, training_assumptions
 from trnspec.model.transformers.counting import active_parameters, parameters
 from trnspec.perf.calibration.fit_range import scale_of, training_inputs
@@ -34,17 +33,18 @@ from trnspec.perf.training.step import PARTS
 from trnspec.perf.training.unequal import approximation
 from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_token
 from trnspec.perf.work.layout import OPTIMIZERS, Layout, splits_sequence
+from trnspec.perf.work.memory import device_memory
 from trnspec.perf.work.validity import check
 from trnspec.quantities.quantity import Qualifier, parse
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.evidence import UsedFigure
     from trnspec.perf.training.step import Step
+    from trnspec.perf.work.flops import AttentionConvention
     from trnspec.perf.work.memory import Memory
 
 NOTES = {
@@ -151,12 +151,13 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
     check(layout, estimator.dims, ranks)
     # A text that is not a rate is an error even if the rate is not used.
     rate = host_rate(q.host_link) if q.offload != "none" or q.host_link is not None else 0.0
-    demand = Demand(mode="training", layout=layout, microbatches=layout.microbatches, runtime=estimator.runtime)
-    _, memory, _ = demand.worst(estimator.dims)
+    memory = device_memory(estimator.dims, layout, estimator.runtime)
     if q.must_fit and memory.total > estimator.system.capacity:
         raise _too_large(question, estimator, memory)
     estimator, step, moved, times, ideal = timed(catalog, q, estimator, layout, rate)
     evidence = estimator.calibration.evidence
+    parts = {**{name: float(getattr(step, name)) for name in PARTS}, "offload": moved}
+    sizes = {f.name: float(getattr(memory, f.name)) for f in attrs.fields(type(memory))}
     inputs = {
         **q.values(),
         **attrs.asdict(layout),
@@ -171,16 +172,19 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
         title=f"{estimator.name} on {estimator.system.name}: {int(estimator.system.chips):,} chips, "
         f"{ranks:,} ranks, {layout.tokens:,} tokens per step",
         inputs=inputs,
-        answers=marked((*_answers(estimator, layout, times, memory, q), *ideal), evidence.kind),
+        answers=marked((*_answers(estimator, layout, times, memory, q.attention), *ideal), evidence.kind),
         evidence=evidence,
-        parts=(*_parts(step, moved), *_memory_parts(memory)),
-        bottleneck=_bottleneck(step, moved, memory, estimator),
+        parts=(
+            *(Part("step_time", name, value, NOTES[name]) for name, value in parts.items() if value),
+            *(Part("memory", name, value) for name, value in sizes.items() if value),
+        ),
+        bottleneck=_bottleneck(parts, float(step.total) + moved, memory, estimator.system.capacity),
         assumptions=(
             *_assumptions(estimator, layout, question),
             *_resolved(estimator, layout, q),
             *of_training(catalog.graph, estimator, layout),
         ),
-        figures_used=figures_used(estimator),
+        figures_used=estimator.system.figures_with(estimator.dtype),
         edition=catalog.edition or "",
     )
 
@@ -264,40 +268,42 @@ def _answers(
     layout: Layout,
     times: tuple[float, float, float],
     memory: Memory,
-    question: TrainingQuestion,
-) -> tuple[Answer, ...]:
+    attention: AttentionConvention,
+) -> Iterator[Answer]:
     total, low, high = times
-    attention = question.attention
     covered = estimator.calibration.coverage
     of_time, of_rate = (
         f"{covered:.0%} of measurements" if covered else f"ideal (no losses): {bound}"
         for bound in ("lower bound on time", "upper bound on throughput")
     )
-    system = estimator.system
-    tokens = float(layout.tokens)
+    system, tokens = estimator.system, float(layout.tokens)
     d, seq = estimator.dims, float(layout.seq)
     work = model_flops_per_token(d, seq, "megatron" if attention == "causal" else "matmul-full") * tokens
     again = recomputed_flops_per_token(d, seq, layout.recompute_level, attention) * tokens
-    peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
+    peak = _peak(estimator)
     whose = "published" if estimator.dtype in system.published else "tensor engine's"
-    used = float(memory.total)
-    return (
+
+    def rate(name: str, of: Callable[[float], float], unit: str, note: str = "") -> Answer:
         # Without a calibration the losses, and so the other end of the interval, are unknown.
-        Answer("step_time", total, "s", low, high if covered else None, of_time),
-        Answer("throughput", tokens / total, "tokens/s", tokens / high if covered else None, tokens / low, of_rate),
-        Answer("throughput_per_chip", tokens / total / system.chips, "tokens/s",
-               tokens / high / system.chips if covered else None, tokens / low / system.chips),
-        Answer("mfu", 100.0 * work / (total * peak), "%", 100.0 * work / (high * peak) if covered else None,
-               100.0 * work / (low * peak),
-               f"of the {whose} dense {estimator.dtype} rate, {attention} attention"),
-        Answer("hfu", 100.0 * (work + again) / (total * peak), "%",
-               100.0 * (work + again) / (high * peak) if covered else None, 100.0 * (work + again) / (low * peak),
-               "including recompute"),
-        Answer("work", work, "FLOP", note="model FLOP per step"),
-        Answer("memory", used, "B", note="of the rank that needs most, reserve included"),
-        Answer("capacity", system.capacity, "B", note="per rank"),
-        Answer("fits", used <= system.capacity),
-    )  # fmt: skip
+        return Answer(name, of(total), unit, of(high) if covered else None, of(low), note)
+
+    yield Answer("step_time", total, "s", low, high if covered else None, of_time)
+    yield rate("throughput", lambda time: tokens / time, "tokens/s", of_rate)
+    yield rate("throughput_per_chip", lambda time: tokens / time / system.chips, "tokens/s")
+    of_peak = f"of the {whose} dense {estimator.dtype} rate, {attention} attention"
+    yield rate("mfu", lambda time: 100.0 * work / (time * peak), "%", of_peak)
+    yield rate("hfu", lambda time: 100.0 * (work + again) / (time * peak), "%", "including recompute")
+    yield Answer("work", work, "FLOP", note="model FLOP per step")
+    used = float(memory.total)
+    yield Answer("memory", used, "B", note="of the rank that needs most, reserve included")
+    yield Answer("capacity", system.capacity, "B", note="per rank")
+    yield Answer("fits", used <= system.capacity)
+
+
+def _peak(estimator: Estimator) -> float:
+    """The rate of all ranks that MFU is a share of [FLOP/s]."""
+    system = estimator.system
+    return system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
 
 
 def utilization(estimator: Estimator, layout: Layout, seconds: float) -> float:
@@ -308,35 +314,15 @@ def utilization(estimator: Estimator, layout: Layout, seconds: float) -> float:
         layout: The layout.
         seconds: The time of the step [s].
     """
-    system = estimator.system
     work = model_flops_per_token(estimator.dims, float(layout.seq), "megatron") * float(layout.tokens)
-    peak = system.ranks * system.published.get(estimator.dtype, system.rates[estimator.dtype])
-    return float(100.0 * work / (seconds * peak))
+    return float(100.0 * work / (seconds * _peak(estimator)))
 
 
-def _step_parts(step: Step, moved: float) -> dict[str, float]:
-    return {**{name: float(getattr(step, name)) for name in PARTS}, "offload": moved}
-
-
-def _parts(step: Step, moved: float) -> tuple[Part, ...]:
-    return tuple(
-        Part("step_time", name, value, NOTES[name]) for name, value in _step_parts(step, moved).items() if value
-    )
-
-
-def _memory_parts(memory: Memory) -> tuple[Part, ...]:
-    names = [f.name for f in attrs.fields(type(memory))]
-    return tuple(Part("memory", name, float(getattr(memory, name))) for name in names if getattr(memory, name))
-
-
-def _bottleneck(step: Step, moved: float, memory: Memory, estimator: Estimator) -> str:
-    parts = _step_parts(step, moved)
-    largest = max(parts, key=lambda name: parts[name])
-    share = parts[largest] / (float(step.total) + moved)
-    text = f"{BOTTLENECKS[largest]} ({share:.0%} of step time)"
-    if memory.total > estimator.system.capacity:
-        ratio = float(memory.total) / estimator.system.capacity
-        text = f"does not fit: a rank needs {ratio:.2f} times its memory; otherwise {text}"
+def _bottleneck(times: Mapping[str, float], total: float, memory: Memory, capacity: float) -> str:
+    largest = max(times, key=lambda name: times[name])
+    text = f"{BOTTLENECKS[largest]} ({times[largest] / total:.0%} of step time)"
+    if memory.total > capacity:
+        text = f"does not fit: a rank needs {float(memory.total) / capacity:.2f} times its memory; otherwise {text}"
     return text
 
 
@@ -447,12 +433,6 @@ def _resolved(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
         yield Assumption("not_used", ", ".join(unused), "the model has no experts")
     if question.host_link is not None and layout.offload == "none":
         yield Assumption("host_link", "not used", "nothing is offloaded")
-
-
-def figures_used(estimator: Estimator) -> tuple[UsedFigure, ...]:
-    """The catalog figures used; of the compute rates only that of the dtype."""
-    read = estimator.system.figures_used
-    return tuple(b for b in read if ".dense." not in b.at or b.at.endswith(f".{estimator.dtype}"))
 
 
 # Offloading.

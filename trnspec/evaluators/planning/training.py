@@ -408,7 +408,7 @@ def _plan(  # the parts of a question
         power=power,
         spares=_spares(q, goals, estimator, price),
         figures_used=(
-            *training.figures_used(estimator),
+            *estimator.system.figures_with(estimator.dtype),
             *(f for known in (price, power) if known for f in known.figures_used),
         ),
     )

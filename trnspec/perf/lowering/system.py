@@ -193,6 +193,10 @@ class System:
             place="" if missing is None else missing.place,
         )
 
+    def figures_with(self, dtype: str) -> tuple[UsedFigure, ...]:
+        """The catalog figures used; of the compute rates only that of a dtype."""
+        return tuple(b for b in self.figures_used if ".dense." not in b.at or b.at.endswith(f".{dtype}"))
+
     def figures_used_for(self, *names: str) -> tuple[UsedFigure, ...]:
         """The figures whose path ends in one of some names: ``bf16``, ``bandwidth``."""
         return tuple(b for b in self.figures_used if b.at.rsplit(".", 1)[-1] in names)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -18,7 +17,7 @@ from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import UNUSED, step_from_costs
 from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, TABLES, Layout
 from trnspec.perf.work.layout import SCHEDULES as _SCHEDULES
-from trnspec.perf.work.memory import on_device, peak, peak_memory, training_memory
+from trnspec.perf.work.memory import device_memory, peak, peak_memory
 from trnspec.perf.work.validity import REASONS, conditions, reason_codes
 
 if TYPE_CHECKING:
@@ -170,7 +169,12 @@ class LayoutFormulas:
         code = np.where((code == 0) & (found.unknown > UNUSED), _UNKNOWN, code)
         values: dict[str, Number] = dict.fromkeys(names, 0.0)
         if self.memory:
-            values["memory"] = needs = self._memory(layout)
+            # Of the stages of a chunk there is one number, by which it is ordered.
+            offloaded = self.offload != "none"
+            needs = (
+                device_memory(e.dims, layout, e.runtime).total if offloaded else peak_memory(e.dims, layout, e.runtime)
+            )
+            values["memory"] = needs
             code = np.where((code == 0) & (needs > e.system.capacity), np.uint8(DOES_NOT_FIT), code)
         valid = code == 0
         if not valid.any():
@@ -184,12 +188,3 @@ class LayoutFormulas:
         if self.limit is not None:
             self.limit.take(np.broadcast_to(step.total, code.shape)[valid])
         return code, values
-
-    def _memory(self, layout: Layout) -> Number:
-        """Memory on the device of the rank that needs the most [B]."""
-        e = self.estimator
-        if self.offload == "none":
-            return peak_memory(e.dims, layout, e.runtime)
-        # Of the stages of a chunk there is one number, by which it is ordered.
-        stages = (training_memory(e.dims, layout, stage=float(s), runtime=e.runtime) for s in range(int(layout.pp)))
-        return reduce(larger, (on_device(e.dims, layout, memory, e.runtime)[0].total for memory in stages))

@@ -355,6 +355,20 @@ def on_device(
     return evolve(memory, **{what: stays}), size - stays
 
 
+def device_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
+    """Memory on the device of the rank that needs the most in training, of equal ones of the first stage.
+
+    Args:
+        d: The transformer.
+        layout: The layout, with what is offloaded; stages are one number.
+        runtime: What software needs besides.
+    """
+    if layout.offload == "none":
+        return peak(d, layout, runtime)
+    stages = map(_of_stages(d, layout, runtime), map(float, range(int(layout.pp))))
+    return reduce(_heavier, (on_device(d, layout, memory, runtime)[0] for memory in stages))
+
+
 def transferred(layout: Layout, memory: Memory) -> Number:
     """Bytes that a rank sends to its host and receives in a step.
 
