@@ -8,7 +8,7 @@ import sys
 
 from tests.support.programs import ROOT
 
-MOST = {"perf/": (220, 24), "perf/training/": (33, 4)}
+MOST = {"": (403, 59), "perf/": (224, 24), "perf/training/": (33, 4)}
 """Functions and files that an evaluation may pass, by folder; lower them when the path becomes shorter."""
 
 
@@ -18,7 +18,7 @@ def test_functions_of_a_training_evaluation() -> None:
     found = {
         folder: (int(functions), int(files))
         for functions, files, folder in re.findall(
-            r"^(\d+) functions in (\d+) files of trnspec/(\S+)$", printed, re.MULTILINE
+            r"^(\d+) functions in (\d+) files of trnspec/(\S*)$", printed, re.MULTILINE
         )
     }
 
