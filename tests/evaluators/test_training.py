@@ -461,3 +461,14 @@ def test_in_a_process_of_its_own(tmp_path):
     done = apart("--no-plugins", "eval", "training", *options(ISSUE), "--format", "json", cwd=tmp_path)
     assert (0, "") == (done.status, done.err)
     assert asked(**ISSUE)["step_time"] == json.loads(done.out)["answers"][0]["value"]
+
+
+@pytest.mark.parametrize("calibration", ["auto", "none"])
+def test_an_overlap_that_has_no_effect_is_stated(calibration: str) -> None:
+    asked = {"model": "llama-3.1-8b", "on": "trn2.48xlarge", "tp": 16, "seq": 4096, "global_batch": 64}
+    asked |= {"calibration": calibration}
+    plain, found = (evaluate("training", shipped(), **asked, overlap=overlap) for overlap in (None, True))
+
+    assert found["step_time"] == plain["step_time"]
+    assert {a.name: a.value for a in found.assumptions}["overlap"] == "no effect"
+    assert "overlap" not in {a.name for a in plain.assumptions}

@@ -15,6 +15,7 @@ from trnspec.model.transformers.names import name_key
         ("openai/gpt-oss-120b", "gpt-oss-120b"),
         ("Ministral-8B-Instruct-2410", "ministral-8b"),
         ("Nemotron_3_Super", "nemotron-3-super"),
+        ("Nemotron-3-Nano-30B-A3B", "nvidia-nemotron-3-nano-30b-a3b"),
         ("DeepSeekV3 (w/o MTP)", "deepseek-v3"),
         ("HuggingFace BERT-Large Ph1 pre-training", "bert-large"),
         ("gemma-2b-it", "gemma-2b"),

@@ -134,7 +134,8 @@ def answered(
     experts = setup.dims.experts > 0
     inputs, scale = serving_inputs(setup.dims, setup.pool.plan), _scale(setup.pool)
     known = known.at(inputs, question.dtype, scale=scale, experts=experts)
-    known = with_nearest(known, nearest_row(catalog.graph, known.name, inputs, setup.name))
+    about = {"chip": setup.pool.system.chip, "dtype": question.dtype}
+    known = with_nearest(known, nearest_row(catalog.graph, known.name, inputs, setup.name, **about))
     if (before := setup.before) is not None:
         inputs, scale = serving_inputs(setup.dims, before.plan), _scale(before)
         prompts = before.known.at(inputs, question.dtype, scale=scale, experts=experts)

@@ -213,7 +213,10 @@ def timed(
         experts=estimator.dims.experts > 0,
         flash=layout.flash,
     )
-    known = with_nearest(known, nearest_row(catalog.graph, known.name, fit_inputs, estimator.name))
+    row = nearest_row(
+        catalog.graph, known.name, fit_inputs, estimator.name, chip=estimator.system.chip, dtype=question.dtype
+    )
+    known = with_nearest(known, row)
     estimator = evolve(estimator, calibration=known)
     step = estimator.step(layout)
     offloads = question.offload != "none"
@@ -336,6 +339,7 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         Assumption("parameters", f"{parameters(d):,.0f}", "counted from the dimensions"),
         Assumption("attention_flops", question.attention, "counted in MFU"),
         *_software(estimator, layout, question),
+        *_overlap(estimator, layout),
         *training_assumptions(question, described={"optimizer": (layout.optimizer, OPTIMIZERS[layout.optimizer].note)}),
     ]
     if d.experts:
@@ -360,6 +364,17 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
         rate = f"{level.rate / 1e9:,.4g} GB/s per rank and direction" if level.rate else "not published"
         assumptions.append(Assumption(f"link_{level.name}", rate, f"{level.link}, {level.place}"))
     return tuple(assumptions)
+
+
+def _overlap(estimator: Estimator, layout: Layout) -> Iterator[Assumption]:
+    """That the input overlap has no effect: what hides collectives is a figure of calibrations with such rows."""
+    if layout.overlap and layout.tp > 1 and not estimator.machine.tensor_overlap:
+        why = (
+            "the calibration has no rows with it"
+            if estimator.calibration.name
+            else "no calibration states what it hides"
+        )
+        yield Assumption("overlap", "no effect", f"{why}: tensor-parallel collectives are exposed", first=True)
 
 
 def _software(estimator: Estimator, layout: Layout, question: TrainingQuestion) -> Iterator[Assumption]:

@@ -6,6 +6,7 @@ import pytest
 
 import trnspec
 from tests.support.engine import shipped
+from tests.support.programs import ROOT
 from trnspec.api import load
 from trnspec.evaluation.page import page
 from trnspec.evidence import Evidence
@@ -16,6 +17,7 @@ from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.calibration.nearest import nearest_row
 
 DATA = folder() / "measured" / "training_trn1.csv"
+NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +83,17 @@ def test_a_measured_collective():
     answer = trnspec.evaluate("collective", shipped(), kind="all-reduce", size="1 MiB", on="trn2.48xlarge", ranks=16)
     assert [("ranks", 16.0)] == [(o.input, o.value) for o in answer.evidence.nearest.differences]
     assert any("nearest row" in str(part) for part in page(answer))
+
+
+def test_rows_of_the_chip_and_the_dtype_come_first():
+    """Of a fit of several chips: another chip or dtype is a difference, and only where the fit has none like it."""
+    graph = load([str(folder()), str(NVIDIA)]).graph
+    fit = graph.named("h100-sxm-megatron-dense")
+    inputs = {"parameters": 4e11, "tp": 8.0, "pp": 8.0, "seq": 8192.0, "ranks": 512.0}
+    for chip in fit.spec.fitted_on.chips:
+        found = nearest_row(graph, fit.name, inputs, chip=chip, dtype="bf16")
+        assert "chip" not in {o.input for o in found.differences}
+    same = nearest_row(graph, fit.name, inputs, chip="b200", dtype="bf16")
+    assert not {"chip", "dtype"} & {o.input for o in same.differences}
+    other = nearest_row(graph, fit.name, inputs, chip="a100-80gb", dtype="fp64")
+    assert {"chip", "dtype"} <= {o.input for o in other.differences}

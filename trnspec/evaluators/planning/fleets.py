@@ -461,5 +461,6 @@ def with_nearest_row(catalog: Catalog, plan: FleetPlan) -> Evidence:
     if plan.evidence is not known.evidence:
         return plan.evidence
     inputs = fit_inputs(setup, plan.fleet.replica.most)
-    row = nearest_row(catalog.graph, known.name, inputs, setup.name)
+    about = {"chip": setup.pool.system.chip, "dtype": setup.question.dtype}
+    row = nearest_row(catalog.graph, known.name, inputs, setup.name, **about)
     return with_nearest(known, row).evidence

@@ -69,7 +69,8 @@ def mtp_parameters(d: Dimensions) -> float:
     Each has a layer of the kind of the last one, a matrix of ``2 h`` by ``h``, and norms of its two inputs and of its output
     (DeepSeek-AI 2024, DeepSeek-V3, arXiv 2412.19437, section 2.2).
     """
-    experts = d.experts * (d.expert_weights + d.expert_small) + d.shared_weights + d.shared_small + d.router_weights
+    router = d.router_weights + d.router_small
+    experts = d.experts * (d.expert_weights + d.expert_small) + d.shared_weights + d.shared_small + router
     network = experts if d.expert_layers else d.mlp_weights + d.mlp_small
     return d.mtp_layers * (d.attention_weights + d.attention_small + network + d.mtp_weights + d.mtp_small)
 

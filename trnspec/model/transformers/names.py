@@ -20,5 +20,5 @@ def name_key(text: str) -> str:
 
     ``nvidia/Llama-3.1-70B-Instruct-FP8`` and ``llama-3.1-70b`` have the same key.
     """
-    name = re.sub(r"^(?:[\w.-]+/)?(?:meta-(?=llama))?", "", _WORDS.sub("", text.lower()))
+    name = re.sub(r"^(?:[\w.-]+/)?(?:meta-(?=llama)|nvidia-(?=nemotron))?", "", _WORDS.sub("", text.lower()))
     return re.sub(r"[^a-z0-9.]", "", name)

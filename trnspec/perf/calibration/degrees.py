@@ -12,9 +12,9 @@ from trnspec.errors import TrnspecError
 from trnspec.loading.measured import is_stated, table_of, used_rows
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
-from trnspec.perf.calibration.measured.tables import HARDWARE, document_name, integer, model_of, stated_name
+from trnspec.perf.calibration.measured.tables import integer, model_of
+from trnspec.perf.calibration.nearest import chip_of
 from trnspec.perf.lowering.calibrated import nearest
-from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
@@ -81,7 +81,7 @@ def _trained(graph: Graph) -> tuple[_Trained, ...]:
             cells = dict(row.cells)
             text, key = cells.get("hardware", ""), tuple(cells.get(n, "") for n in ("model", "layers", "hidden", "seq"))
             if text not in chips:
-                chips[text] = _chip(graph, text)
+                chips[text] = chip_of(graph, text, "train")
             if key not in models:
                 models[key] = _dimensions(graph, cells)
             d = models[key]
@@ -89,14 +89,6 @@ def _trained(graph: Graph) -> tuple[_Trained, ...]:
                 degrees = tuple(integer(cells, name) or 1 for name in DEGREES)
                 found.add(_Trained(chips[text], _form(d), float(parameters(d)), degrees))
     return tuple(found)
-
-
-def _chip(graph: Graph, text: str) -> str:
-    try:
-        name = stated_name(graph, text, "train") or document_name(graph, HARDWARE, text, [])
-        return lower(graph, name).chip if name else ""
-    except TrnspecError:
-        return ""
 
 
 def _dimensions(graph: Graph, row: Record) -> Dimensions | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from math import log
@@ -11,12 +12,20 @@ from attrs import frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.evidence import Nearest, Outside
-from trnspec.loading.measured import table_of, used_rows
+from trnspec.loading.measured import DTYPES, table_of, used_rows
 from trnspec.model.calibration import Calibration
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.measured.collectives import KINDS
-from trnspec.perf.calibration.measured.tables import integer, model_of, row_hashes
+from trnspec.perf.calibration.measured.tables import (
+    HARDWARE,
+    document_name,
+    integer,
+    model_of,
+    row_hashes,
+    stated_name,
+)
+from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,12 +47,23 @@ class _Row:
     model: str
     inputs: Mapping[str, float]
     collective: str = ""
+    chip: str = ""
+    dtypes: tuple[str, ...] = ()
 
 
-def nearest_row(
-    graph: Graph, calibration: str, inputs: Mapping[str, float], model: str = "", collective: str = ""
+def nearest_row(  # what a row is compared by
+    graph: Graph,
+    calibration: str,
+    inputs: Mapping[str, float],
+    model: str = "",
+    collective: str = "",
+    *,
+    chip: str = "",
+    dtype: str = "",
 ) -> Nearest | None:
     """The row of a fit with the least sum of the logarithms of the ratios of inputs; of equals one of the same model.
+
+    Rows of the same chip come first, then those of the same compute dtype.
 
     Args:
         graph: The catalog.
@@ -51,6 +71,8 @@ def nearest_row(
         inputs: By the names of :class:`trnspec.model.calibration.FittedOn`.
         model: The name of the model.
         collective: The collective; rows of another one count only where the fit has none of it.
+        chip: The name of the chip; empty for any.
+        dtype: The compute dtype; empty for any.
 
     Returns:
         The row; ``None`` where no table of the catalog has rows of the fit.
@@ -58,15 +80,20 @@ def nearest_row(
     rows = _rows(graph, calibration)
     if not rows:
         return None
-    nearest = min(
-        rows, key=lambda row: (row.collective != collective, _distance(inputs, row.inputs), row.model != model)
-    )
+
+    def distance(row: _Row) -> tuple[object, ...]:
+        other = bool(chip) and row.chip != chip, bool(dtype) and dtype not in row.dtypes
+        return row.collective != collective, *other, _distance(inputs, row.inputs), row.model != model
+
+    nearest = min(rows, key=distance)
     outside = [
         Outside(input=name, value=value, low=nearest.inputs[name], high=nearest.inputs[name], factor=factor)
         for name, value in inputs.items()
         if name in nearest.inputs and (factor := _factor(value, nearest.inputs[name])) >= FAR
     ]
-    names = (("model", model, nearest.model), ("kind", collective, nearest.collective))
+    measured = nearest.dtypes[0] if nearest.dtypes and dtype not in nearest.dtypes else dtype
+    names = (("model", model, nearest.model), ("kind", collective, nearest.collective), ("chip", chip, nearest.chip),
+             ("dtype", dtype, measured))  # fmt: skip
     other = [Outside(input=name, value=text, low=known) for name, text, known in names if text and known != text]
     return Nearest(id=nearest.id, set=nearest.set, differences=(*sorted(outside, key=lambda o: -o.factor), *other))
 
@@ -87,6 +114,7 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
         return ()
     fitted, files = frozenset(node.spec.rows.split()), node.spec.data.split(", ")
     models: dict[str, tuple[str, float] | None] = {}
+    chips: dict[str, str] = {}
     found = []
     for document in graph.of(Measurements):
         if document.spec.data not in files:
@@ -110,8 +138,33 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
                     inputs["parameters"] = known[1]
                 name = key if known is None else known[0]
                 collective = KINDS.get(cells.get("collective", ""), "")
-                found.append(_Row(row.id, document.spec.data.removesuffix(".csv"), name, inputs, collective))
+                text = cells.get("hardware", "")
+                if text not in chips:
+                    chips[text] = chip_of(graph, text, document.spec.of)
+                table = document.spec.data.removesuffix(".csv")
+                precision = _dtypes(cells.get("precision", ""))
+                found.append(_Row(row.id, table, name, inputs, collective, chips[text], precision))
     return tuple(found)
+
+
+def chip_of(graph: Graph, text: str, of: str) -> str:
+    """The chip that a description of hardware names; empty if the catalog has none.
+
+    Args:
+        graph: The catalog.
+        text: The description.
+        of: What the rows of its table measure.
+    """
+    try:
+        name = stated_name(graph, text, of) or document_name(graph, HARDWARE, text, [])
+        return lower(graph, name).chip if name else ""
+    except TrnspecError:
+        return ""
+
+
+def _dtypes(text: str) -> tuple[str, ...]:
+    """The compute dtypes that a precision may name."""
+    return next((names for pattern, names in DTYPES if re.search(pattern, text.lower())), ())
 
 
 def _model(graph: Graph, row: Record) -> tuple[str, float] | None:
