@@ -55,7 +55,9 @@ def test_columns() -> None:
         source = module.read_text(encoding="utf-8")
         # A cell is read by its name, or by one of several that stand in brackets.
         read |= set(re.findall(r"""\brow(?:\.get\(|\[)"(\w+)\"""", source))
-        read |= set(re.findall(r"""\w+\(row, "(\w+)\"""", source))
+        read |= set(re.findall(r"""\brow\.\w+\("(\w+)\"""", source))
+        for names in re.findall(r"""\brow\.texts\(("\w+"(?:, "\w+")+)\)""", source):
+            read |= set(re.findall(r"\w+", names))
         for names in re.findall(r"""for (?:n|name|column) in \(("\w+"(?:, "\w+")+)\)""", source):
             read |= set(re.findall(r"\w+", names))
     described = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\| (`[^|]*) \|", section("Columns"), re.MULTILINE))))

@@ -9,8 +9,8 @@ from attrs import frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.measured.cells import dtype_of
 from trnspec.perf.calibration.measured.kernels import chip_of
-from trnspec.perf.calibration.measured.tables import dtype_of
 from trnspec.perf.calibration.score import score
 from trnspec.perf.lowering.lower import lower
 

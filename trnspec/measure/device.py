@@ -109,8 +109,8 @@ def chip_of(graph: Graph, device: Device, name: str | None = None) -> str:
         UsageError: The catalog has no such chip.
     """
     from trnspec.model.chip import Chip
+    from trnspec.perf.calibration.measured.cells import document_name
     from trnspec.perf.calibration.measured.kernels import CHIPS
-    from trnspec.perf.calibration.measured.tables import document_name
 
     if name is not None:
         known = next((n.name for n in graph.of(Chip) if name in (n.name, *n.metadata.aliases)), None)

@@ -12,14 +12,13 @@ from trnspec.errors import TrnspecError
 from trnspec.loading.measured import is_stated, table_of, used_rows
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
-from trnspec.perf.calibration.measured.tables import integer, model_of
+from trnspec.perf.calibration.measured.cells import Cells
 from trnspec.perf.calibration.nearest import chip_of
 from trnspec.perf.lowering.calibrated import nearest
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.transformers.dimensions import Dimensions
-    from trnspec.perf.calibration.measured.tables import Record
 
 DEGREES = ("tp", "pp", "cp", "ep")
 """The degrees that a row of training states, 1 where a cell is empty."""
@@ -67,8 +66,6 @@ def _form(d: Dimensions) -> tuple[bool, bool]:
 @lru_cache(maxsize=8)
 def _trained(graph: Graph) -> tuple[_Trained, ...]:
     """The models and degrees of the tables of training steps."""
-    chips: dict[str, str] = {}
-    models: dict[tuple[str, ...], Dimensions | None] = {}
     found: set[_Trained] = set()
     for document in graph.of(Measurements):
         if document.spec.of != "train":
@@ -78,21 +75,13 @@ def _trained(graph: Graph) -> tuple[_Trained, ...]:
         except TrnspecError:
             continue
         for row in rows:
-            cells = dict(row.cells)
-            text, key = cells.get("hardware", ""), tuple(cells.get(n, "") for n in ("model", "layers", "hidden", "seq"))
-            if text not in chips:
-                chips[text] = chip_of(graph, text, "train")
-            if key not in models:
-                models[key] = _dimensions(graph, cells)
-            d = models[key]
-            if chips[text] and d is not None and is_stated(cells.get("tp", "")):
-                degrees = tuple(integer(cells, name) or 1 for name in DEGREES)
-                found.add(_Trained(chips[text], _form(d), float(parameters(d)), degrees))
+            cells = Cells(graph, dict(row.cells))
+            chip = chip_of(graph, cells.get("hardware"), "train")
+            try:
+                _, d = cells.model()
+            except TrnspecError:
+                continue
+            if chip and is_stated(cells.get("tp")):
+                degrees = tuple(cells.integer(name) or 1 for name in DEGREES)
+                found.add(_Trained(chip, _form(d), float(parameters(d)), degrees))
     return tuple(found)
-
-
-def _dimensions(graph: Graph, row: Record) -> Dimensions | None:
-    try:
-        return model_of(graph, row, [])[1]
-    except TrnspecError:
-        return None

@@ -16,22 +16,13 @@ from trnspec.loading.measured import DTYPES, table_of, used_rows
 from trnspec.model.calibration import Calibration
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
+from trnspec.perf.calibration.measured.cells import HARDWARE, Cells, document_name, stated_name
 from trnspec.perf.calibration.measured.collectives import KINDS
-from trnspec.perf.calibration.measured.tables import (
-    HARDWARE,
-    document_name,
-    integer,
-    model_of,
-    row_hashes,
-    stated_name,
-)
+from trnspec.perf.calibration.measured.tables import row_hashes
 from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.graph.graph import Graph
-    from trnspec.perf.calibration.measured.tables import Record
 
 FAR = 1.25
 """Least factor by which an input counts as different."""
@@ -113,8 +104,6 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
     if node is None or node.spec.rows is None:
         return ()
     fitted, files = frozenset(node.spec.rows.split()), node.spec.data.split(", ")
-    models: dict[str, tuple[str, float] | None] = {}
-    chips: dict[str, str] = {}
     found = []
     for document in graph.of(Measurements):
         if document.spec.data not in files:
@@ -127,26 +116,17 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
         for row in rows:
             cells = dict(row.cells)
             if not fitted.isdisjoint(row_hashes(cells)):
-                key = cells.get("model", "")
-                if cells.get("kind") == "collective":
-                    models[key] = None
-                if key not in models:
-                    models[key] = _model(graph, cells)
-                known = models[key]
-                inputs = {name: value for name, value in _inputs(cells) if value > 0.0}
-                if known is not None:
-                    inputs["parameters"] = known[1]
-                name = key if known is None else known[0]
+                name, inputs = _inputs(Cells(graph, cells, cells.get("model", "")))
+                inputs = {name: value for name, value in inputs.items() if value > 0.0}
                 collective = KINDS.get(cells.get("collective", ""), "")
-                text = cells.get("hardware", "")
-                if text not in chips:
-                    chips[text] = chip_of(graph, text, document.spec.of)
+                chip = chip_of(graph, cells.get("hardware", ""), document.spec.of)
                 table = document.spec.data.removesuffix(".csv")
                 precision = _dtypes(cells.get("precision", ""))
-                found.append(_Row(row.id, table, name, inputs, collective, chips[text], precision))
+                found.append(_Row(row.id, table, name, inputs, collective, chip, precision))
     return tuple(found)
 
 
+@lru_cache(maxsize=256)
 def chip_of(graph: Graph, text: str, of: str) -> str:
     """The chip that a description of hardware names; empty if the catalog has none.
 
@@ -167,36 +147,27 @@ def _dtypes(text: str) -> tuple[str, ...]:
     return next((names for pattern, names in DTYPES if re.search(pattern, text.lower())), ())
 
 
-def _model(graph: Graph, row: Record) -> tuple[str, float] | None:
-    try:
-        name, dims = model_of(graph, row, [])
-    except TrnspecError:
-        return None
-    return name, float(parameters(dims))
-
-
-def _inputs(row: Record) -> Iterator[tuple[str, float]]:
-    """The inputs that the cells of a row state, by the names of :class:`trnspec.model.calibration.FittedOn`."""
+def _inputs(row: Cells) -> tuple[str, dict[str, float]]:
+    """The model of a row, and the inputs that its cells state, by the names of :class:`trnspec.model.calibration.FittedOn`."""
 
     def at(name: str, default: float = 0.0) -> float:
         try:
-            return float(integer(row, name)) or default
+            return float(row.integer(name)) or default
         except TrnspecError:
             return default
 
     if row.get("kind") == "collective":
-        yield "size", at("size_bytes")
-        yield "ranks", at("ranks") or at("n_chips")
-        return
-    yield from ((name, at(name, 1.0)) for name in ("tp", "pp", "ep"))
+        return row.name, {"size": at("size_bytes"), "ranks": at("ranks") or at("n_chips")}
+    tp, pp, cp, dp = (at(name, 1.0) for name in ("tp", "pp", "cp", "dp"))
+    inputs = {"tp": tp, "pp": pp, "ep": at("ep", 1.0)}
     if row.get("kind") == "train":
-        yield "cp", at("cp", 1.0)
-        yield "seq", at("seq")
-        yield "global_batch", at("global_batch")
-        yield "tokens_per_rank", at("microbatch", 1.0) * at("seq") / at("cp", 1.0)
-        yield "ranks", at("tp", 1.0) * at("pp", 1.0) * at("cp", 1.0) * at("dp")
+        tokens = at("microbatch", 1.0) * at("seq") / cp
+        inputs |= {"cp": cp, "seq": at("seq"), "global_batch": at("global_batch"), "tokens_per_rank": tokens}
+        inputs["ranks"] = tp * pp * cp * at("dp")
     else:
-        yield "prompt", at("isl")
-        yield "seq", at("isl") + at("osl")
-        yield "batch", at("batch_conc") / at("dp", 1.0)
-        yield "ranks", at("tp", 1.0) * at("pp", 1.0)
+        inputs |= {"prompt": at("isl"), "seq": at("isl") + at("osl"), "batch": at("batch_conc") / dp, "ranks": tp * pp}
+    try:
+        model, dims = row.model()
+    except TrnspecError:
+        return row.name, inputs
+    return model, inputs | {"parameters": float(parameters(dims))}

@@ -8,8 +8,9 @@ import pytest
 
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
-from trnspec.perf.calibration.measured import tables as measurements
+from trnspec.perf.calibration.measured import cells
 from trnspec.perf.calibration.measured.case import Skipped
+from trnspec.perf.calibration.measured.cells import Cells
 from trnspec.perf.calibration.measured.inference import ROUNDS, InferenceCase, framework_of, inference_cases
 from trnspec.perf.calibration.measured.tables import records
 
@@ -227,7 +228,7 @@ def test_experts_of_a_tensor_parallel_group_are_whole():
     ],
 )
 def test_hardware_words_of_neuron(text, chips, name, ranks):
-    system = measurements.hardware(everything(), text, chips, [])
+    system = Cells(everything(), {"hardware": text}).hardware(chips)
     assert (True, ranks) == (system.name.startswith(name), system.ranks)
 
 
@@ -241,11 +242,13 @@ def test_hardware_words_of_neuron(text, chips, name, ranks):
     ],
 )  # fmt: skip
 def test_framework_of_a_row(row, name):
-    assert name == framework_of(row)
+    assert name == framework_of(Cells(everything(), row))
 
 
 def test_a_link_without_a_published_rate(monkeypatch):
-    monkeypatch.setattr(measurements, "HARDWARE", (("b200", ("hgx-b200",), ""),))
+    monkeypatch.setattr(cells, "HARDWARE", (("b200", ("hgx-b200",), ""),))
+    # Systems are cached by their description.
+    monkeypatch.setattr(cells, "_hardware", cells._hardware.__wrapped__)
     asked = {"hardware": "B200", "n_chips": "16", "tp": "16", "precision": "bf16"}
     reason = "the layout needs a link of hgx-b200*2 whose rate is not published"
     assert Skipped("r", reason) == case(**asked)

@@ -14,7 +14,7 @@ from tests.support.engine import everything, shipped
 from trnspec.errors import UsageError
 from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration.measured import tables as module
+from trnspec.perf.calibration.measured import cells, tables
 from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
@@ -257,9 +257,10 @@ def test_a_link_without_a_rate_is_no_reason_to_fit():
     row = ROW | {"hardware": "B200", "n_chips": "16", "tp": "8", "dp": "2", "precision": "bf16", "global_batch": "64"}
     (known,) = training_cases(everything(), [row])
     assert isinstance(known, TrainingCase)
-    renamed = [(p, ("hgx-b200",), "") if "b200" in p and "gb200" not in p else (p, s, t) for p, s, t in module.HARDWARE]
+    renamed = [(p, ("hgx-b200",), "") if "b200" in p and "gb200" not in p else (p, s, t) for p, s, t in cells.HARDWARE]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "HARDWARE", tuple(renamed))
+        patch.setattr(cells, "HARDWARE", tuple(renamed))
+        patch.setattr(cells, "_hardware", cells._hardware.__wrapped__)
         (unknown,) = training_cases(everything(), [row])
     assert isinstance(unknown, Skipped)
     assert "a link of hgx-b200*2 whose rate is not published" in unknown.reason
@@ -379,15 +380,15 @@ def test_kind_and_name_of_a_table_without_them(tmp_path) -> None:
     )
     (tmp_path / "either.csv").write_text("model,hardware,global_batch,isl,osl\na,b,1,2,3\n")
 
-    (row,) = module.records(tmp_path / "mine.csv")
+    (row,) = records(tmp_path / "mine.csv")
 
     assert ("train", "line 2", "2") == (row["kind"], row["id"], row["step_time_s"])
     with pytest.raises(UsageError, match="a column named kind"):
-        module.records(tmp_path / "either.csv")
+        records(tmp_path / "either.csv")
 
 
 def test_the_kind_of_a_table_follows_from_columns_that_no_other_kind_has(tmp_path):
-    for kind, needed in module._KINDS:
+    for kind, needed in tables._KINDS:
         table = tmp_path / f"{kind}.csv"
         table.write_text(f"{','.join(sorted(needed))}\n{','.join('1' for _ in needed)}\n", "utf-8")
         assert [kind] == [row["kind"] for row in records(table)]

@@ -9,6 +9,7 @@ from attrs import evolve, field, frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.model.transformers.dimensions import Dimensions
+from trnspec.perf.calibration.measured.cells import Cells
 from trnspec.perf.calibration.measured.tables import Record, row_hashes
 from trnspec.perf.frameworks import named_in
 from trnspec.perf.lowering.system import System
@@ -16,6 +17,7 @@ from trnspec.perf.lowering.system import System
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from trnspec.graph.graph import Graph
     from trnspec.model.calibration import Models, Scale
 
 Part = Literal[
@@ -64,7 +66,7 @@ class Case:
     PARTS: ClassVar[Mapping[Part, str]] = {}
     """The attribute with the measured value of each part [s, B], 0 where there is none."""
 
-    id: str
+    id: str = ""
     framework: str = ""
     assumptions: tuple[str, ...] = ()
     row: Record = field(repr=False, eq=False, factory=dict)
@@ -160,18 +162,21 @@ class ModelCase(Case):
 AnyCase = TypeVar("AnyCase", bound=Case)
 
 
-def cases(rows: Sequence[Record], kind: str, read: Callable[[Record, str], AnyCase]) -> Iterator[AnyCase | Skipped]:
+def cases(
+    graph: Graph, rows: Sequence[Record], kind: str, read: Callable[[Cells], AnyCase]
+) -> Iterator[AnyCase | Skipped]:
     """Every row of one kind as a case, or as skipped.
 
     Args:
+        graph: The catalog.
         rows: The rows of a table.
         kind: Value of the column ``kind``.
-        read: Function from a row and its name to a case; its errors are the reasons for skipping.
+        read: Function from the cells of a row to a case; its errors are the reasons for skipping.
     """
     for line, row in enumerate(rows, 2):
         if row.get("kind") == kind:
-            name = row.get("id") or f"line {line}"
+            cells = Cells(graph, row, row.get("id") or f"line {line}")
             try:
-                yield evolve(read(row, name), row=row)
+                yield evolve(read(cells), id=cells.name, row=row, assumptions=tuple(cells.assumptions))
             except TrnspecError as error:
-                yield Skipped(name, str(error.args[0] if error.args else error))
+                yield Skipped(cells.name, str(error.args[0] if error.args else error))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from attrs import field, frozen
@@ -15,7 +15,7 @@ from attrs import field, frozen
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
-from trnspec.perf.calibration.measured.tables import Record, cell, document_name, integer, number
+from trnspec.perf.calibration.measured.cells import Cells, document_name, first
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.closed_forms import Kind
 from trnspec.perf.collectives.groups import Group, Rates
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from trnspec.graph.graph import Graph
+    from trnspec.perf.calibration.measured.tables import Record
 
 SERVERS = (
     (r"p4de\.24xlarge", ("p4de.24xlarge",), ""),
@@ -135,7 +136,7 @@ class CollectiveCase(Case):
 
 def collective_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[CollectiveCase | Skipped]:
     """Every row of a collective."""
-    return cases(rows, "collective", partial(_collective, graph, {}))
+    return cases(graph, rows, "collective", _collective)
 
 
 @frozen
@@ -148,76 +149,67 @@ class _Among:
     plans: tuple[Plan, ...]
 
 
+@lru_cache(maxsize=512)
 def _among(graph: Graph, on: str, lnc: int | None, ranks: int, kind: Kind) -> _Among:
     system = lower(graph, on, lnc=lnc)
     of = group(system, ranks, 1)
     return _Among(system, machine(system, IDEAL, next(iter(system.rates))), of, plans(system, of, kind))
 
 
-def _collective(graph: Graph, known: dict[tuple[object, ...], _Among], row: Record, name: str) -> CollectiveCase:
-    collective = cell(row, "collective")
+def _collective(row: Cells) -> CollectiveCase:
+    collective = row.cell("collective")
     kind = KINDS.get(collective)
     if kind is None:
         reason = UNSUPPORTED.get(collective, f"{collective!r} is not a known collective")
         raise UsageError(reason)
-    assumptions: list[str] = []
-    text = cell(row, "hardware")
-    on = _server(graph, text, assumptions)
-    ranks = integer(row, "ranks") or integer(row, "n_chips", needed=True)
-    lnc = integer(row, "lnc") or None
-    key = (on, lnc, ranks, kind)
-    if key not in known:
-        # Algorithms depend on no size, and a table has many sizes.
-        known[key] = _among(graph, on, lnc, ranks, kind)
-    among = known[key]
-    size, measured = float(integer(row, "size_bytes", needed=True)), number(row, "time_us") * 1e-6
+    text = row.cell("hardware")
+    on = _server(row, text)
+    ranks = row.integer("ranks") or row.integer("n_chips", needed=True)
+    lnc = row.integer("lnc") or None
+    # Algorithms depend on no size, and a table has many sizes.
+    among = _among(row.graph, on, lnc, ranks, kind)
+    size, measured = float(row.integer("size_bytes", needed=True)), row.number("time_us") * 1e-6
     if not measured:
         raise UsageError("the row states no time_us")
-    note = f"{row.get('note') or ''} {text}"
+    note = f"{row.get('note')} {text}"
     switched = not ("NVLS off" in note or "Ring" in note)
     # Where the row excludes it, the switches do not reduce.
     used = [plan for plan in among.plans if switched or "in-network" not in plan.name]
     return CollectiveCase(
-        id=name,
-        framework=_library(row, among.system, assumptions),
+        framework=_library(row, among.system),
         kind=kind,
         system=among.system,
         machine=among.machine,
         ranks=float(ranks),
         size=size,
-        launch=_launch(row, assumptions),
+        launch=_launch(row),
         switched=switched,
         seconds=measured,
         ideal=fastest([time_plan(plan, Rates(among.system), size) for plan in used]).time,
         bound=bound(among.system, among.of, kind, size).time,
-        assumptions=tuple(assumptions),
     )
 
 
-def _library(row: Record, system: System, assumptions: list[str]) -> str:
-    stated = (row.get("framework") or "").lower()
-    for pattern, name in LIBRARIES:
-        if re.search(pattern, stated):
-            return name
-    if stated:
-        raise UsageError(f"{row['framework']!r} is not a known collective library")
+def _library(row: Cells, system: System) -> str:
+    if stated := row.get("framework"):
+        if (named := first(LIBRARIES, stated)) is None:
+            raise UsageError(f"{stated!r} is not a known collective library")
+        return named
     # NCCL runs on GPUs, Neuron's collectives on AWS's chips, whose ranks are cores.
     name = "nccom" if system.lnc else "nccl"
-    assumptions.append(f"library: {name}, by the chip")
+    row.assume(f"library: {name}, by the chip")
     return name
 
 
-def _launch(row: Record, assumptions: list[str]) -> Launch:
-    texts = [row.get(column) or "" for column in ("launch", "note", "source")]
-    for text in texts:
-        for pattern, launch in LAUNCHES:
-            if re.search(pattern, text.lower()):
-                return launch
-    assumptions.append("launch: by the device, as nccl-tests and nccom-test do")
-    return "graph"
+def _launch(row: Cells) -> Launch:
+    each = (first(LAUNCHES, row.get(column)) for column in ("launch", "note", "source"))
+    if (launch := next((one for one in each if one), None)) is None:
+        row.assume("launch: by the device, as nccl-tests and nccom-test do")
+        return "graph"
+    return launch
 
 
-def _server(graph: Graph, text: str, assumptions: list[str]) -> str:
+def _server(row: Cells, text: str) -> str:
     """The system that a description names: ``2x p5.48xlarge`` is ``p5.48xlarge*2``, and the name of a document itself.
 
     Raises:
@@ -226,7 +218,7 @@ def _server(graph: Graph, text: str, assumptions: list[str]) -> str:
     lower_text = text.lower()
     if "not stated" in lower_text:
         raise UsageError("the row does not state the instance type")
-    name = document_name(graph, SERVERS, text, assumptions) or (text if text in graph else None)
+    name = document_name(row.graph, SERVERS, text, row.assumptions) or (text if text in row.graph else None)
     if name is None:
         raise UsageError(f"{text!r} does not state the instance type")
     count = _COUNT.match(lower_text)

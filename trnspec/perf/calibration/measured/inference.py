@@ -14,7 +14,7 @@ from trnspec.errors import RefusalError, UsageError
 from trnspec.loading.measured import UNSTATED
 from trnspec.perf.calibration.fit_range import serving_inputs
 from trnspec.perf.calibration.measured.case import ModelCase, Part, cases
-from trnspec.perf.calibration.measured.tables import cell, dtype_of, hardware, integer, model_of, number
+from trnspec.perf.calibration.measured.cells import Cells, dtype_of, first
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
@@ -97,10 +97,10 @@ class InferenceCase(ModelCase):
 
 def inference_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[InferenceCase | Skipped]:
     """Every row of inference as a case, or as skipped."""
-    return cases(rows, "infer", partial(_case, graph, _compiled_batches(rows)))
+    return cases(graph, rows, "infer", partial(_case, _compiled_batches([Cells(graph, row) for row in rows])))
 
 
-def _compiled_batches(rows: Sequence[Record]) -> dict[tuple[str, str], int]:
+def _compiled_batches(rows: Sequence[Cells]) -> dict[tuple[str, str], int]:
     """For each server of Optimum Neuron the batch it was compiled for: the largest of its rows."""
     batches: dict[tuple[str, str], int] = {}
     for row in rows:
@@ -109,41 +109,33 @@ def _compiled_batches(rows: Sequence[Record]) -> dict[tuple[str, str], int]:
     return batches
 
 
-def _server(row: Record) -> tuple[str, str]:
-    return row.get("model", ""), row.get("hardware", "")
+def _server(row: Cells) -> tuple[str, str]:
+    return row.get("model"), row.get("hardware")
 
 
-def _replica_batch(row: Record) -> int:
+def _replica_batch(row: Cells) -> int:
     """Concurrent sequences of a replica; those of the compiled graph where none are stated."""
     try:
-        stated = integer(row, "batch_conc") // (integer(row, "dp") or 1)
-        return max(1, stated or integer(row, "batch_compiled"))
+        stated = row.integer("batch_conc") // (row.integer("dp") or 1)
+        return max(1, stated or row.integer("batch_compiled"))
     except UsageError:
         # The row itself is skipped with this reason.
         return 1
 
 
-def _text(row: Record, *columns: str) -> str:
-    return " ".join(row.get(column) or "" for column in columns)
-
-
-def framework_of(row: Record) -> str:
+def framework_of(row: Cells) -> str:
     """The serving framework of a row, by the names of ``--framework``; empty if none is recognised."""
-    for columns in (("software", "framework", "id"), ("note", "source")):
-        text = _text(row, *columns).lower()
-        for pattern, name in FRAMEWORKS_OF_ROWS:
-            if re.search(pattern, text):
-                return name
-    return ""
+    texts = row.texts("software", "framework", "id"), row.texts("note", "source")
+    return next(filter(None, (first(FRAMEWORKS_OF_ROWS, text) for text in texts)), "")
 
 
-def _era(row: Record) -> str:
+def _era(row: Cells) -> str:
     """The year in which a row was measured: its date, a date in its name, or the year of its release."""
     for column in ("date", "id", "note"):
-        match = re.search(r"\b20[12]\d(?=-|\b)", row.get(column) or "")
+        match = re.search(r"\b20[12]\d(?=-|\b)", row.get(column))
         if match:
             return match[0]
-    release = re.search(r"Neuron (\d+\.\d+)", row.get("note") or "")
+    release = re.search(r"Neuron (\d+\.\d+)", row.get("note"))
     return RELEASES.get(release[1], "") if release else ""
 
 
@@ -153,13 +145,13 @@ RELEASES = {"2.16": "2023", "2.17": "2024", "2.18": "2024", "2.19": "2024", "2.2
 _DRAFT = re.compile(r"spec(ulative)?[ ._-]?dec|speculat|draft|eagle|medusa|\bmtp\b", re.IGNORECASE)
 
 
-def _check_speculation(row: Record) -> None:
-    stated = (row.get("speculation") or "").strip()
+def _check_speculation(row: Cells) -> None:
+    stated = row.get("speculation").strip()
     if stated.lower() not in UNSTATED and stated.lower() not in ("none", "no", "off"):
         raise UsageError(
             f"speculative decoding ({stated}); neither the acceptance nor the draft's dimensions are stated"
         )
-    match = _DRAFT.search(_text(row, "model")) or re.search(r"fused spec|with spec|draft model", _text(row, "note"))
+    match = _DRAFT.search(row.texts("model")) or re.search(r"fused spec|with spec|draft model", row.texts("note"))
     if match is not None:
         raise UsageError("speculative decoding; neither the acceptance nor the draft's dimensions are stated")
 
@@ -175,9 +167,9 @@ class _Times:
     encoded: float = 0.0
 
 
-def _encoded(row: Record) -> _Times:
+def _encoded(row: Cells) -> _Times:
     """The time of one pass of an encoder: its median latency, of the sequences of a batch on one rank."""
-    latency, prompt = number(row, "lat_p50_ms") * 1e-3, float(integer(row, "seq"))
+    latency, prompt = row.number("lat_p50_ms") * 1e-3, float(row.integer("seq"))
     if not latency:
         raise UsageError("the row states no time per output token; of an encoder, no latency")
     if not prompt:
@@ -185,35 +177,34 @@ def _encoded(row: Record) -> _Times:
     return _Times(0.0, 0.0, prompt, 1.0, latency)
 
 
-def _times(row: Record, *, interrupted: bool, assumptions: list[str]) -> _Times:
+def _times(row: Cells, *, interrupted: bool) -> _Times:
     """The measured times of a row, as far as the lengths that it states are enough to compute them.
 
     Without a prompt the compiled lengths are used: prefill computes its whole bucket, and decoding reads its own.
     """
-    tpot, ttft = (number(row, column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
+    tpot, ttft = (row.number(column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
     if not (tpot or ttft):
         return _encoded(row)
-    prompt, output = float(integer(row, "isl")), float(integer(row, "osl"))
-    context, decoded = integer(row, "ctx_bucket"), integer(row, "tkg_bucket")
+    prompt, output = float(row.integer("isl")), float(row.integer("osl"))
+    context, decoded = row.integer("ctx_bucket"), row.integer("tkg_bucket")
     if not output:
         if interrupted and tpot:
             raise UsageError("the row states no osl, over which prefill of other requests is distributed")
         output = min(OUTPUT, 0.5 * decoded or OUTPUT)
-        assumptions.append(f"osl: {output:g}")
+        row.assume(f"osl: {output:g}")
     if not prompt:
         if not (context or decoded):
             raise UsageError("the row states no isl")
         # The bucket of decoding holds prompt and output.
         prompt = float(min(context or decoded, max(decoded - output, 1.0) if decoded else context))
-        assumptions.append(f"isl: {prompt:g}, the compiled length")
+        row.assume(f"isl: {prompt:g}, the compiled length")
         ttft = ttft if context else 0.0
         if not (tpot or ttft):
             raise UsageError("the row states no isl")
     return _Times(tpot, ttft, prompt, output)
 
 
-def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Record, name: str) -> InferenceCase:
-    assumptions: list[str] = []
+def _case(compiled_batches: dict[tuple[str, str], int], row: Cells) -> InferenceCase:
     status = (row.get("status") or "ok").strip()
     if status.lower() != "ok":
         raise UsageError(f"it did not run: {status}")
@@ -221,41 +212,43 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
     framework = framework_of(row)
     optimum = framework == "optimum-neuron"
     # Of a server for several users, one of whom sends requests.
-    replica_batch = 1 if re.search(r"one user on a server", _text(row, "note")) else _replica_batch(row)
-    if not optimum and _CONTINUOUS.search(_text(row, *_DESCRIBED)) is None:
+    replica_batch = 1 if re.search(r"one user on a server", row.texts("note")) else _replica_batch(row)
+    if not optimum and _CONTINUOUS.search(row.texts(*_DESCRIBED)) is None:
         continuous = False
     else:
-        continuous = replica_batch > 1 and not (optimum and "synchronous" in re.sub("asynchronous", "", name.lower()))
-    times = _times(row, interrupted=continuous, assumptions=assumptions)
-    model, dims = model_of(graph, row, assumptions)
-    if model not in graph and not integer(row, "ffn"):
+        continuous = replica_batch > 1 and not (
+            optimum and "synchronous" in re.sub("asynchronous", "", row.name.lower())
+        )
+    times = _times(row, interrupted=continuous)
+    model, dims = row.model()
+    if model not in row.graph and not row.integer("ffn"):
         raise UsageError(f"the catalog has no model like {model!r}, and the row states no ffn")
     if not dims.causal and not times.encoded:
         raise UsageError(f"{model} is an encoder and generates no tokens")
     if dims.causal and times.encoded:
         raise UsageError("the row states no time per output token")
     # Encoders run in parallel on the data, each copy on one rank, unless a row states otherwise.
-    tp, dp = integer(row, "tp", needed=not times.encoded) or 1, integer(row, "dp") or 1
-    system = _system(graph, row, tp * dp, assumptions)
+    tp, dp = row.integer("tp", needed=not times.encoded) or 1, row.integer("dp") or 1
+    system = _system(row, tp * dp)
     if tp * dp > system.ranks:
         raise RefusalError("rank-count", f"tp {tp} x dp {dp} exceeds the {system.ranks:g} ranks of {system.name}")
-    if continuous and not (integer(row, "batch_compiled") or optimum):
+    if continuous and not (row.integer("batch_compiled") or optimum):
         raise UsageError("the row states the requests in flight, of which some may wait, and not the batch that runs")
-    precision = cell(row, "precision")
+    precision = row.cell("precision")
     if times.encoded and precision.endswith("/w:"):
-        assumptions.append("weights: 2 bytes, the dtype of multiplications; at the slow end of the interval 4")
+        row.assume("weights: 2 bytes, the dtype of multiplications; at the slow end of the interval 4")
     settings = SERVING[framework].settings if framework in SERVING and system.lnc else {}
-    compiled_batch = compiled_batches.get(_server(row), 0) if optimum else integer(row, "batch_compiled")
-    integer(row, "batch_conc", needed=not compiled_batch)
+    compiled_batch = compiled_batches.get(_server(row), 0) if optimum else row.integer("batch_compiled")
+    row.integer("batch_conc", needed=not compiled_batch)
     if continuous and 0 < compiled_batch < replica_batch:
         # Others wait for one of these to finish, which is not modelled.
         replica_batch, times = compiled_batch, evolve(times, ttft=0.0)
-        assumptions.append(f"batch: {compiled_batch}, that of the compiled graph; time to first token: not used")
+        row.assume(f"batch: {compiled_batch}, that of the compiled graph; time to first token: not used")
     if optimum:
-        assumptions.append(f"batch: {compiled_batch}, the largest batch in rows of its server")
-    waiting = continuous and "asynchronous" not in name.lower()
+        row.assume(f"batch: {compiled_batch}, the largest batch in rows of its server")
+    waiting = continuous and "asynchronous" not in row.name.lower()
     if waiting:
-        assumptions.append(f"requests: {ROUNDS:g} for each user, all sent at once")
+        row.assume(f"requests: {ROUNDS:g} for each user, all sent at once")
     plan = Deployment(
         tp=float(tp),
         dp=float(dp),
@@ -271,11 +264,10 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
         weight_bytes=_NARROW if times.encoded and precision.endswith("/w:") else _weight_bytes(precision),
         cache_bytes=_cache_bytes(row),
     )
-    plan = _compiled(graph, row, dims, system, settings, plan)
-    dtype = _dtype(precision, system, assumptions)
+    plan = _compiled(row, dims, system, settings, plan)
+    dtype = _dtype(row, precision, system)
     _check_links(dims, plan, system, dtype)
     return InferenceCase(
-        id=name,
         model=model,
         framework=framework,
         era=_era(row),
@@ -288,19 +280,18 @@ def _case(graph: Graph, compiled_batches: dict[tuple[str, str], int], row: Recor
         encoded=times.encoded,
         queued=0.5 * (replica_batch - 1.0) / ROUNDS if waiting else 0.0,
         interrupted=continuous,
-        host=optimum and "cpu" in name.lower(),
-        assumptions=tuple(assumptions),
-        source_text=_text(row, "source", "note", "precision"),
+        host=optimum and "cpu" in row.name.lower(),
+        source_text=row.texts("source", "note", "precision"),
     )
 
 
-def _system(graph: Graph, row: Record, ranks: int, assumptions: list[str]) -> System:
+def _system(row: Cells, ranks: int) -> System:
     """The system of a row; with logical cores of one physical core where those of two are too few and none are stated."""
-    text, chips, lnc = cell(row, "hardware"), integer(row, "n_chips", needed=True), integer(row, "lnc") or None
-    system = hardware(graph, text, chips, assumptions, lnc=lnc)
+    chips, lnc = row.integer("n_chips", needed=bool(row.cell("hardware"))), row.integer("lnc") or None
+    system = row.hardware(chips, lnc=lnc)
     if lnc is None and system.lnc == _TWO and system.ranks < ranks <= system.ranks * system.lnc:
-        assumptions.append(f"lnc: 1, since {ranks} ranks are more than {system.ranks:g}")
-        system = hardware(graph, text, chips, [], lnc=1)
+        row.assume(f"lnc: 1, since {ranks} ranks are more than {system.ranks:g}")
+        system = row.hardware(chips, lnc=1)
     return system
 
 
@@ -308,14 +299,14 @@ _TWO = 2.0
 """Physical cores of a logical core, by default from Trainium2 on."""
 
 
-def _dtype(precision: str, system: System, assumptions: list[str]) -> str:
+def _dtype(row: Cells, precision: str, system: System) -> str:
     """The compute dtype: of ``bf16/w:mxfp4`` the first; 16 bit where Neuron has no rate for that of the weights."""
     try:
         return dtype_of(precision.split("/w:", maxsplit=1)[0], system)
     except RefusalError:
         if not system.lnc:
             raise
-        assumptions.append(f"compute dtype: bf16, since {system.chip} has no rate for {precision}")
+        row.assume(f"compute dtype: bf16, since {system.chip} has no rate for {precision}")
         return "bf16"
 
 
@@ -324,18 +315,18 @@ def _set_to(settings: Mapping[str, Setting], name: str, value: str) -> bool:
 
 
 def _compiled(
-    graph: Graph, row: Record, dims: Dimensions, system: System, settings: Mapping[str, Setting], plan: Deployment
+    row: Cells, dims: Dimensions, system: System, settings: Mapping[str, Setting], plan: Deployment
 ) -> Deployment:
     """A deployment with the graphs of a Neuron framework: narrow shards, and the buckets that the row states."""
     model = transformer(dims)
-    tile = tile_of(graph, system.chip) if "tile" in settings else None
+    tile = tile_of(row.graph, system.chip) if "tile" in settings else None
     if tile is not None:
-        ep = integer(row, "ep") or 1
+        ep = row.integer("ep") or 1
         plan = narrow_shards(dims, model, plan, float(tile), ep if plan.tp % ep == 0 else 1)
     if "context_buckets" not in settings:
         return plan
     end = plan.prompt + plan.output
-    context, decoded = (float(integer(row, name)) for name in ("ctx_bucket", "tkg_bucket"))
+    context, decoded = (float(row.integer(name)) for name in ("ctx_bucket", "tkg_bucket"))
     usual = powers_of_two(int(settings["context_buckets"].value), ceil(end))
     plan = compiled(model, plan, usual)
     if decoded:
@@ -380,9 +371,9 @@ _STORED = {"fp4": "mxfp4", "nvfp4": "mxfp4", "int4": "mxfp4", "f8e4m3": "fp8", "
 """Other names of dtypes of stored elements; those of 4 bit have a scale for each block."""
 
 
-def _cache_bytes(row: Record) -> float:
+def _cache_bytes(row: Cells) -> float:
     """Bytes of an element of the KV cache: 16 bit where none is stated."""
-    text = (row.get("kv_precision") or "").strip().lower()
+    text = row.get("kv_precision").strip().lower()
     if text in UNSTATED:
         return 2.0
     if (name := _STORED.get(text, text)) not in ELEMENT_BYTES:

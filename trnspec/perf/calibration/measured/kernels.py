@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
-from trnspec.perf.calibration.measured.tables import cell, document_name, dtype_of, integer, number, stated_name
+from trnspec.perf.calibration.measured.cells import Cells, document_name, dtype_of, stated_name
 from trnspec.perf.kernels.times import Roof, attention_decode, attention_prefill, expert_layer, experts_hit, gemm
 from trnspec.perf.lowering.lower import lower
 
@@ -102,18 +102,15 @@ def kernel_cases(graph: Graph, rows: Sequence[Record], kind: str) -> list[Kernel
 
     A row faster than the peak rate and the rate of the device memory allow is skipped, unless its operands fit the cache.
     """
-    return list(cases(rows, kind, partial(_case, graph, {}, _READERS[kind])))
+    return list(cases(graph, rows, kind, partial(_case, _READERS[kind])))
 
 
-def _case(graph: Graph, systems: dict[str, System], read: Any, row: Record, name: str) -> KernelCase:
-    assumptions: list[str] = []
-    chip = chip_of(graph, cell(row, "hardware"), assumptions)
-    if chip not in systems:
-        systems[chip] = lower(graph, chip)
-    system = systems[chip]
+def _case(read: Any, row: Cells) -> KernelCase:
+    chip = chip_of(row.graph, row.cell("hardware"), row.assumptions)
+    system = _on(row.graph, chip)
     if not system.bandwidth:
         raise UsageError(f"{chip} has no published memory bandwidth")
-    precision = cell(row, "precision").strip().lower()
+    precision = row.cell("precision").strip().lower()
     dtype = dtype_of(_arithmetic(precision), system)
     part, family, shape, work = read(row)
     # The figures are those of the chip; a rank may be a part of it.
@@ -121,16 +118,21 @@ def _case(graph: Graph, systems: dict[str, System], read: Any, row: Record, name
         "flop": 1.0 / (system.rate(dtype) * system.ranks_per_chip),
         "byte": 1.0 / (system.bandwidth * system.ranks_per_chip),
     }
-    measured, rate = number(row, "time_us") * 1e-6, number(row, "tflops_per_chip")
+    measured, rate = row.number("time_us") * 1e-6, row.number("tflops_per_chip")
     if not measured and rate:
         measured = work / (rate * 1e12)
-        assumptions.append("time: computed from the rate")
+        row.assume("time: computed from the rate")
     if not measured:
         raise UsageError("the row states neither a time nor a rate")
     return KernelCase(
-        id=name, part=part, chip=chip, framework=(row.get("framework") or FRAMEWORK).strip().lower(), precision=precision,
-        family=family, seconds=measured, shape=shape, assumptions=tuple(assumptions),
+        part=part, chip=chip, framework=(row.get("framework") or FRAMEWORK).strip().lower(), precision=precision,
+        family=family, seconds=measured, shape=shape,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _on(graph: Graph, chip: str) -> System:
+    return lower(graph, chip)
 
 
 def chip_of(graph: Graph, text: str, assumptions: list[str]) -> str:
@@ -152,47 +154,47 @@ def _stored(precision: str) -> float:
     return next((size for part, size in STORED.items() if part in precision), 2.0)
 
 
-def _gemm(row: Record) -> tuple[Part, str, dict[str, float], float]:
-    sizes = [float(integer(row, name)) for name in "mnk"]
+def _gemm(row: Cells) -> tuple[Part, str, dict[str, float], float]:
+    sizes = [float(row.integer(name)) for name in "mnk"]
     if not all(sizes):
-        shape = re.search(r"([1-9][0-9]*)x([1-9][0-9]*)x([1-9][0-9]*)", cell(row, "model"))
+        shape = re.search(r"([1-9][0-9]*)x([1-9][0-9]*)x([1-9][0-9]*)", row.cell("model"))
         if shape is None:
-            raise UsageError(f"{row['model']!r} is not a shape, such as 4096x4096x4096")
+            raise UsageError(f"{row.get('model')!r} is not a shape, such as 4096x4096x4096")
         sizes = [float(shape[i]) for i in (1, 2, 3)]
     m, n, k = sizes
-    element = _stored(cell(row, "precision").lower())
+    element = _stored(row.cell("precision").lower())
     # Tables that state a kernel include quantizing the left operand; records of the best rate do not.
     quantized = float(element < 2.0 and bool(row.get("kernel")))
     work = 2.0 * m * n * k
     return "gemm", f"{n:g}x{k:g}", {"m": m, "n": n, "k": k, "element": element, "quantized": quantized}, work
 
 
-def _attention(row: Record) -> tuple[Part, str, dict[str, float], float]:
+def _attention(row: Cells) -> tuple[Part, str, dict[str, float], float]:
     batch, q, kv, heads, kv_heads, size = (
-        float(integer(row, name, needed=True)) for name in ("batch", "q_len", "kv_len", "heads", "kv_heads", "head_dim")
+        float(row.integer(name, needed=True)) for name in ("batch", "q_len", "kv_len", "heads", "kv_heads", "head_dim")
     )
-    element = _stored((row.get("kv_precision") or cell(row, "precision")).lower())
+    element = _stored((row.get("kv_precision") or row.cell("precision")).lower())
     family = f"{heads:g} {kv_heads:g} {size:g}"
     shape = {"batch": batch, "kv": kv, "heads": heads, "kv_heads": kv_heads, "size": size, "element": element}
-    decode = (row.get("phase") or "").strip() == "decode" or q == 1.0
+    decode = row.get("phase").strip() == "decode" or q == 1.0
     if decode:
         return "attention_decode", family, shape, 4.0 * batch * heads * kv * size
     return "attention_prefill", family, {**shape, "q": q}, 4.0 * batch * heads * q * (kv - 0.5 * (q - 1.0)) * size
 
 
-def _moe(row: Record) -> tuple[Part, str, dict[str, float], float]:
+def _moe(row: Cells) -> tuple[Part, str, dict[str, float], float]:
     tokens, hidden, ffn, topk, experts = (
-        float(integer(row, name, needed=True)) for name in ("tokens", "hidden", "expert_ffn", "topk", "experts")
+        float(row.integer(name, needed=True)) for name in ("tokens", "hidden", "expert_ffn", "topk", "experts")
     )
-    tp, ep = (float(integer(row, name) or 1) for name in ("tp", "ep"))
+    tp, ep = (float(row.integer(name) or 1) for name in ("tp", "ep"))
     pairs = max(tokens * topk / ep, 1.0)
-    routing = (row.get("routing") or "").strip()
+    routing = row.get("routing").strip()
     hit = float(experts_hit(experts / ep, pairs, balanced=float(routing == "balanced")))
     width = ffn / tp
     family = f"{hidden:g} {ffn:g} {experts:g}"
     shape = {
         "tokens": tokens, "pairs": pairs, "hit": hit, "hidden": hidden, "width": width,
-        "stored": _stored(cell(row, "precision").lower()),
+        "stored": _stored(row.cell("precision").lower()),
     }  # fmt: skip
     return "moe", family, shape, 6.0 * pairs * hidden * width
 

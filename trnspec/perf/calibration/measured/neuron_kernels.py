@@ -14,7 +14,7 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.measured.case import Case, Part, cases
-from trnspec.perf.calibration.measured.tables import cell, dtype_of, hardware, integer, number
+from trnspec.perf.calibration.measured.cells import Cells, dtype_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,60 +75,48 @@ class OpCase(Case):
 
 def profile_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[OpCase | Skipped]:
     """Every pass of one rank, whose FLOP and bytes are those that the profiler counted."""
-    return cases(rows, "device_profile", lambda row, name: _profile(_system(graph, row), row, name))
+    return cases(graph, rows, "device_profile", _profile)
 
 
 def op_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[OpCase | Skipped]:
     """Every matrix multiplication, and every kernel that streams device memory."""
-    return cases(rows, "op", lambda row, name: _op(_system(graph, row), row, name))
+    return cases(graph, rows, "op", _op)
 
 
-def _system(graph: Graph, row: Record) -> System:
-    return hardware(graph, cell(row, "hardware"), integer(row, "n_chips") or 1, [], lnc=integer(row, "lnc") or None)
+def _system(row: Cells) -> System:
+    return row.hardware(row.integer("n_chips") or 1, lnc=row.integer("lnc") or None)
 
 
-def _profile(system: System, row: Record, name: str) -> OpCase:
+def _profile(row: Cells) -> OpCase:
     """FLOP are MFU times time times peak rate; the time is that which MBU and the bytes give."""
-    seconds = number(row, "device_ms_derived") * 1e-3
+    system, seconds = _system(row), row.number("device_ms_derived") * 1e-3
     if not seconds:
         raise UsageError("the row states no time on the device")
-    moved = (number(row, "hbm_read_GB") + number(row, "hbm_write_GB")) * 1e9
-    compute = number(row, "mfu") * seconds
-    first = cell(row, "phase").startswith("context")
+    moved = (row.number("hbm_read_GB") + row.number("hbm_write_GB")) * 1e9
     return OpCase(
-        id=name,
-        chip=system.chip,
-        seconds=seconds,
-        compute=compute,
-        memory=moved / system.bandwidth,
-        first=first,
-        whole=True,
-    )
+        chip=system.chip, seconds=seconds, compute=row.number("mfu") * seconds, memory=moved / system.bandwidth,
+        first=row.cell("phase").startswith("context"), whole=True,
+    )  # fmt: skip
 
 
 _STREAMING = ("device2device", "reduce_sum", "embedding", "softmax", "silu", "rms_norm")
 """Kernels whose time is that of device memory."""
 
 
-def _op(system: System, row: Record, name: str) -> OpCase:
+def _op(row: Cells) -> OpCase:
     """A row that states its rate alone counts as the time of 1 TFLOP or 1 GB."""
-    op, achieved, cores = cell(row, "op"), number(row, "achieved"), integer(row, "cores")
+    system, op, achieved, cores = _system(row), row.cell("op"), row.number("achieved"), row.integer("cores")
     if op not in ("gemm", *_STREAMING) or cores > 1:
         raise UsageError(f"{op} is not a matrix multiplication or a kernel that streams device memory, on one rank")
     if not achieved:
         raise UsageError("the row states no achieved rate")
     if op != "gemm":
-        return OpCase(
-            id=name, chip=system.chip, seconds=1.0 / (achieved * 1e9), compute=0.0, memory=1.0 / system.bandwidth
-        )
-    rate = system.rate(dtype_of(cell(row, "precision"), system))
-    shape = re.fullmatch(r"(\d+)x(\d+)x(\d+)", row.get("shape") or "")
+        return OpCase(chip=system.chip, seconds=1.0 / (achieved * 1e9), compute=0.0, memory=1.0 / system.bandwidth)
+    rate = system.rate(dtype_of(row.cell("precision"), system))
+    shape = re.fullmatch(r"(\d+)x(\d+)x(\d+)", row.get("shape"))
     if shape is None:
-        return OpCase(id=name, chip=system.chip, seconds=1.0 / achieved, compute=1e12 / rate, memory=0.0, alone=True)
+        return OpCase(chip=system.chip, seconds=1.0 / achieved, compute=1e12 / rate, memory=0.0, alone=True)
     m, k, n = map(float, shape.groups())
-    flop = 2.0 * m * k * n
-    seconds = number(row, "time_us") * 1e-6 or flop / (achieved * 1e12)
-    moved = 2.0 * (m * k + k * n + m * n)
-    return OpCase(
-        id=name, chip=system.chip, seconds=seconds, compute=flop / rate, memory=moved / system.bandwidth, alone=True
-    )
+    flop, moved = 2.0 * m * k * n, 2.0 * (m * k + k * n + m * n)
+    seconds = row.number("time_us") * 1e-6 or flop / (achieved * 1e12)
+    return OpCase(chip=system.chip, seconds=seconds, compute=flop / rate, memory=moved / system.bandwidth, alone=True)

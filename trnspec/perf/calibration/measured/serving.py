@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from attrs import evolve, field, frozen
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fits.search import stacked
 from trnspec.perf.calibration.measured.case import Skipped, cases
-from trnspec.perf.calibration.measured.inference import InferenceCase
-from trnspec.perf.calibration.measured.tables import cell, dtype_of, hardware, integer, model_of, number
+from trnspec.perf.calibration.measured.cells import Cells, dtype_of, first
+from trnspec.perf.calibration.measured.inference import FRAMEWORKS_OF_ROWS, InferenceCase
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import IDEAL
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trnspec.graph.graph import Graph
-    from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.calibration.measured.case import Part
     from trnspec.perf.calibration.measured.tables import Record
     from trnspec.perf.lowering.system import Efficiency, System
@@ -46,7 +44,6 @@ _TOLERANCE = 1.05
 """Tolerance of a time below its bound, since the number of requests that run varies."""
 
 _NEURON = re.compile(r"trn[0-9]|inf[0-9]|trainium|inferentia", re.IGNORECASE)
-_FRAMEWORK = re.compile(r"vllm|sglang|trt|tensorrt", re.IGNORECASE)
 
 
 @frozen(kw_only=True)
@@ -82,7 +79,7 @@ def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Sk
     rows are skipped too: they were measured in the same way, and are only far enough above the bound by their shape.
     """
     mine = [row if on_gpu(row) else {**row, "kind": ""} for row in rows]
-    read = list(cases(mine, "infer", partial(_case, _Named(graph))))
+    read = list(cases(graph, mine, "infer", _case))
     known = [c for c in read if isinstance(c, ServingCase)]
     if not known:
         return read
@@ -110,76 +107,42 @@ def serving_cases(graph: Graph, rows: Sequence[Record]) -> list[ServingCase | Sk
     return [Skipped(c.id, reasons[c.id]) if c.id in reasons else c for c in read]
 
 
-class _Named:
-    """The models and systems that rows name; a table has few of them."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-        self._models: dict[tuple[str, ...], tuple[str, Dimensions, list[str]]] = {}
-        self._systems: dict[tuple[str, int], tuple[System, list[str]]] = {}
-
-    def model(self, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:
-        """See :func:`~trnspec.perf.calibration.measured.tables.model_of`."""
-        key = tuple(
-            row.get(name) or "" for name in ("model", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq")
-        )
-        if key not in self._models:
-            assumed: list[str] = []
-            self._models[key] = (*model_of(self._graph, row, assumed), assumed)
-        model, dims, assumed = self._models[key]
-        assumptions += assumed
-        return model, dims
-
-    def system(self, text: str, chips: int, assumptions: list[str]) -> System:
-        """See :func:`~trnspec.perf.calibration.measured.tables.hardware`."""
-        if (text, chips) not in self._systems:
-            assumed: list[str] = []
-            self._systems[text, chips] = hardware(self._graph, text, chips, assumed, of="infer"), assumed
-        system, assumed = self._systems[text, chips]
-        assumptions += assumed
-        return system
-
-
-def _case(named: _Named, row: Record, name: str) -> ServingCase:
-    tpot, ttft = (number(row, column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
+def _case(row: Cells) -> ServingCase:
+    tpot, ttft = (row.number(column) * 1e-3 for column in ("tpot_ms", "ttft_ms"))
     if not tpot:
         raise UsageError("the row states no time per output token")
     if (row.get("speculative") or row.get("speculation") or "none").strip().lower() not in ("none", ""):
         raise UsageError("the row was measured with speculative decoding, whose acceptance it does not state")
-    assumptions: list[str] = []
-    model, dims = named.model(row, assumptions)
+    model, dims = row.model()
     framework = _framework(row)
-    separate = (row.get("mode") or "") == "disagg"
+    separate = row.get("mode") == "disagg"
     prefix = "decode_" if separate else ""
-    tp, dp, ep = (integer(row, prefix + name) or 1 for name in ("tp", "dp", "ep"))
-    if integer(row, "pp") > 1:
+    tp, dp, ep = (row.integer(prefix + name) or 1 for name in ("tp", "dp", "ep"))
+    if row.integer("pp") > 1:
         raise UsageError("the row has pipeline stages, whose schedule it does not state")
-    system = named.system(cell(row, "hardware"), tp * dp, assumptions)
-    requests = integer(row, "batch_conc", needed=True) / dp
+    system = row.hardware(tp * dp, of="infer")
+    requests = row.integer("batch_conc", needed=True) / dp
     if separate:
-        requests /= integer(row, "decode_workers", needed=True)
-        assumptions.append("time to first token: not used, since the load of the prefill pool is not modelled")
+        requests /= row.integer("decode_workers", needed=True)
+        row.assume("time to first token: not used, since the load of the prefill pool is not modelled")
     elif ttft > OVERLOADED:
-        assumptions.append(
-            f"time to first token: not used above {OVERLOADED:g} s, where it depends on the length of the run"
-        )
-    compute, stored = _precisions(cell(row, "precision"))
+        row.assume(f"time to first token: not used above {OVERLOADED:g} s, where it depends on the length of the run")
+    compute, stored = _precisions(row.cell("precision"))
     dtype = dtype_of("fp8" if compute == "mxfp4" else compute, system)
-    cache = (row.get("kv_precision") or "").strip().lower()
+    cache = row.get("kv_precision").strip().lower()
     script = _cache_of_script(row, framework, dtype, system)
     if not cache:
         cache = script or ("bf16" if dtype in ("bf16", "fp16") else "fp8")
-        assumptions.append(f"KV cache: {cache}, by the {'published script' if script else 'compute dtype'}")
+        row.assume(f"KV cache: {cache}, by the {'published script' if script else 'compute dtype'}")
     if cache not in WEIGHTS:
         raise UsageError(f"unknown dtype of the KV cache {cache!r}")
     # Checkpoints in 4 bit have the routed experts in 4 bit, and all else in 16.
     narrow = dims.experts > 0 and WEIGHTS[stored] < 1.0
     share = _mean_length(row)
-    prompt = max(1.0, share * integer(row, "isl", needed=True))
+    prompt = max(1.0, share * row.integer("isl", needed=True))
     chunk = float(SERVING[framework].settings["chunk"].value)
-    assumptions.append(f"chunk: {chunk:g} tokens, the default of {framework}")
+    row.assume(f"chunk: {chunk:g} tokens, the default of {framework}")
     return ServingCase(
-        id=name,
         model=model,
         framework=framework,
         dims=dims,
@@ -191,7 +154,7 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
             ep=float(min(ep, dp)),
             batch=max(1.0, round(requests)),
             prompt=prompt,
-            output=max(1.0, share * integer(row, "osl", needed=True)),
+            output=max(1.0, share * row.integer("osl", needed=True)),
             passes=float(-(-prompt // chunk)),
             weight_bytes=WEIGHTS[stored],
             whole_bytes=2.0 if narrow else WEIGHTS[stored],
@@ -207,32 +170,31 @@ def _case(named: _Named, row: Record, name: str) -> ServingCase:
         requests=requests,
         separate=separate,
         # Of a model that is not quantized servers keep the dtype for the cache; others are often started with 8 bit.
-        cache_known=bool((row.get("kv_precision") or "").strip() or script) or WEIGHTS[stored] == 2.0,
-        assumptions=tuple(assumptions),
-        source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision", "framework_version")),
+        cache_known=bool(row.get("kv_precision").strip() or script) or WEIGHTS[stored] == 2.0,
+        source_text=row.texts("source", "note", "precision", "framework_version"),
     )
 
 
 _LENGTHS = re.compile(r"uniform\s+([0-9.]+)\s*L\s*\.\.\s*L$")
 
 
-def _mean_length(row: Record) -> float:
+def _mean_length(row: Cells) -> float:
     """The mean of the lengths over the stated ones ``L``: 0.9 of ``uniform 0.8L..L``, otherwise 1."""
-    match = _LENGTHS.fullmatch((row.get("length_rule") or "").strip())
+    match = _LENGTHS.fullmatch(row.get("length_rule").strip())
     return 0.5 * (1.0 + float(match[1])) if match else 1.0
 
 
-def _cache_of_script(row: Record, framework: str, dtype: str, system: System) -> str:
+def _cache_of_script(row: Cells, framework: str, dtype: str, system: System) -> str:
     """The dtype of the KV cache in the scripts of InferenceX, whose rows have lengths from 0.8 L on; empty if unknown.
 
     vLLM keeps the 16 bit of the model by default.  The scripts ask for 8 bit on Blackwell, with weights in 8 bit from vLLM
     0.19 on; checkpoints in 4 bit state 8 themselves.  Those of TensorRT-LLM ask for the width of the compute dtype.
     Source: ``benchmarks/`` of SemiAnalysisAI/InferenceX in its history from 2025-11 to 2026-04.
     """
-    release = tuple(int(part) for part in re.findall(r"[0-9]+", row.get("framework_version") or "")[:2])
+    release = tuple(int(part) for part in re.findall(r"[0-9]+", row.get("framework_version"))[:2])
     if _mean_length(row) == 1.0 or not (release or framework == "trtllm"):
         return ""
-    stored = cell(row, "precision").rpartition("/w:")[2].strip().lower()
+    stored = row.cell("precision").rpartition("/w:")[2].strip().lower()
     asked = framework != "vllm" or WEIGHTS[stored] < 1.0 or (release >= _EIGHT_BIT and "fp4" in system.rates)
     return "fp8" if asked and dtype not in ("bf16", "fp16") else "bf16"
 
@@ -241,13 +203,11 @@ _EIGHT_BIT = (0, 19)
 """The release of vLLM from which on scripts ask for a KV cache in 8 bit."""
 
 
-def _framework(row: Record) -> str:
-    text = next((t for c in ("framework", "software", "note") if (t := row.get(c) or "") and _FRAMEWORK.search(t)), "")
-    match = _FRAMEWORK.search(text)
-    if match is None:
+def _framework(row: Cells) -> str:
+    each = (first(FRAMEWORKS_OF_ROWS, row.get(column)) for column in ("framework", "software", "note"))
+    if (name := next(filter(None, each), None)) is None:
         raise UsageError("the row does not state the framework: vllm, sglang or trtllm")
-    name = match[0].lower()
-    return "trtllm" if name in ("trt", "tensorrt") else name
+    return name
 
 
 def _precisions(text: str) -> tuple[str, str]:

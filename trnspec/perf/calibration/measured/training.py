@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from attrs import evolve, field, frozen
@@ -13,15 +12,7 @@ from trnspec.errors import RefusalError, UsageError
 from trnspec.loading.measured import UNSTATED, is_stated
 from trnspec.perf.calibration.fit_range import training_inputs
 from trnspec.perf.calibration.measured.case import ModelCase, Part, cases
-from trnspec.perf.calibration.measured.tables import (
-    cell,
-    dtype_of,
-    flag,
-    hardware,
-    integer,
-    model_of,
-    number,
-)
+from trnspec.perf.calibration.measured.cells import Cells, dtype_of, first
 from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime, training_settings
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
@@ -82,7 +73,7 @@ class TrainingCase(ModelCase):
 
 def training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[TrainingCase | Skipped]:
     """Every row of training as a case, or as skipped."""
-    return cases(rows, "train", partial(_case, graph))
+    return cases(graph, rows, "train", _case)
 
 
 @frozen(kw_only=True)
@@ -157,30 +148,28 @@ _RELEASES = (
 """Releases as rows name them, and their era."""
 
 
-def _case(graph: Graph, row: Record, name: str) -> TrainingCase:
-    assumptions: list[str] = []
-    text = " ".join(row.get(column) or "" for column in ("id", "source", "software", "config", "note"))
+def _case(row: Cells) -> TrainingCase:
+    text = row.texts("id", "source", "software", "config", "note")
     if re.search(r"\blora\b", text.lower()):
         raise RefusalError("unstated", "fine-tuning of adapters (LoRA), whose frozen weights have no gradients")
-    chips = integer(row, "n_chips", needed=True)
-    model, dims = _model(graph, row, assumptions)
-    system = hardware(graph, cell(row, "hardware"), chips, assumptions)
+    chips = row.integer("n_chips", needed=True)
+    model, dims = _model(row)
+    system = row.hardware(chips)
     source = _source(row, text)
-    layout = _layout(row, dims, system, source, assumptions)
+    layout = _layout(row, dims, system, source)
     chunks = layout.pp * layout.interleave
     if layout.pp > 1 and dims.layers % chunks and (dims.layers + 2) % chunks:
-        assumptions.append("stages: different numbers of layers; computed with their mean")
+        row.assume("stages: different numbers of layers; computed with their mean")
         layout = evolve(layout, uneven=True)
     dtype = _dtype(row, system)
     if layout.seq > longest(dims):
-        assumptions.append(f"context: {layout.seq:,} tokens, as in the row; positions counted for {dims.context:,.0f}")
+        row.assume(f"context: {layout.seq:,} tokens, as in the row; positions counted for {dims.context:,.0f}")
         dims = evolve(dims, context=float(layout.seq))
     check(layout, dims, int(system.ranks))
-    layout, alternatives = _interleaved(row, layout, dims, int(system.ranks), assumptions)
+    layout, alternatives = _interleaved(row, layout, dims, int(system.ranks))
     seconds = _seconds(row, layout, chips, dims)
     _check_links(dims, layout, system, dtype)
     return TrainingCase(
-        id=name,
         model=model,
         dims=dims,
         system=system,
@@ -190,9 +179,8 @@ def _case(graph: Graph, row: Record, name: str) -> TrainingCase:
         era=source.era,
         dtype=dtype,
         seconds=seconds,
-        memory=number(row, "mem_gib") * 2**30,
-        assumptions=tuple(assumptions),
-        source_text=" ".join(row.get(column) or "" for column in ("source", "note", "precision")),
+        memory=row.number("mem_gib") * 2**30,
+        source_text=row.texts("source", "note", "precision"),
         blocking=source.blocking,
         # Asynchronous tensor parallelism gathers the inputs once more in the backward pass.
         runtime=runtime(
@@ -204,106 +192,107 @@ def _case(graph: Graph, row: Record, name: str) -> TrainingCase:
     )
 
 
-def _source(row: Record, text: str) -> _Source:
+def _source(row: Cells, text: str) -> _Source:
     """What the source of a row implies; the columns ``framework``, ``era`` and ``release`` win.
 
     Raises:
         UsageError: The column names an unknown framework.
     """
-    lower = text.lower()
-    found = next((source for pattern, source in _SOURCES if re.search(pattern, lower)), _Source(framework=""))
-    stated = (row.get("framework") or "").strip().lower()
+    found = first(_SOURCES, text) or _Source(framework="")
+    stated = row.get("framework").strip().lower()
     if stated not in UNSTATED:
         training_settings(stated)
         found = evolve(found, framework=stated)
-    era = (row.get("era") or row.get("release") or "").strip()
+    era = (row.get("era") or row.get("release")).strip()
     if era not in UNSTATED:
         return evolve(found, era=era)
     if not found.era:
         for pattern, form in _RELEASES:
-            if match := re.search(pattern, lower):
+            if match := re.search(pattern, text.lower()):
                 return evolve(found, era=form.format(*match.groups()))
     return found
 
 
-def _model(graph: Graph, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:
+def _model(row: Cells) -> tuple[str, Dimensions]:
     """The model of a row: cut to fewer layers, or with multi-token prediction, where it is trained so."""
-    text = cell(row, "model")
+    text = row.cell("model")
     cut = re.fullmatch(r"(.+) cut to (\d+) layers", text)
     if cut is not None:
-        base, dims = _whole(graph, {**row, "model": cut[1]}, assumptions)
+        base, dims = _whole(row, cut[1])
         dense = min(dims.layers - dims.expert_layers, 1.0) if dims.expert_layers else 0.0
         if dense:
-            assumptions.append("layers: one dense layer before those with experts")
+            row.assume("layers: one dense layer before those with experts")
         layers = float(cut[2])
         dims = evolve(dims, layers=layers, expert_layers=layers - dense if dims.expert_layers else 0.0)
         return f"{base}-{cut[2]}-layers", dims
-    model, dims = _whole(graph, row, assumptions)
-    if model == "deepseek-v3" and "w/o mtp" not in text.lower() and "bridge" in (row.get("source") or "").lower():
-        assumptions.append("multi-token prediction: one module, as in the recipe and in the FLOPs of the row")
+    model, dims = _whole(row)
+    if model == "deepseek-v3" and "w/o mtp" not in text.lower() and "bridge" in row.get("source").lower():
+        row.assume("multi-token prediction: one module, as in the recipe and in the FLOPs of the row")
         hidden = dims.hidden
         dims = evolve(dims, mtp_layers=1.0, mtp_weights=2.0 * hidden * hidden, mtp_small=3.0 * hidden)
     return model, dims
 
 
-def _whole(graph: Graph, row: Record, assumptions: list[str]) -> tuple[str, Dimensions]:
+def _whole(row: Cells, name: str = "") -> tuple[str, Dimensions]:
     """The model that a row names, with all of its layers.
 
     Raises:
         RefusalError: ``unstated``: the row states experts, and the catalog has no such model.
     """
-    model, dims = model_of(graph, row, assumptions)
-    stated = row.get("experts_topk") or ""
+    model, dims = row.model(name)
+    stated = row.get("experts_topk")
     if is_stated(stated) and stated.split("/")[0].strip() not in (f"{dims.experts:.0f}", "0"):
-        raise RefusalError("unstated", f"the catalog has no model like {cell(row, 'model')!r} with {stated} experts")
+        raise RefusalError(
+            "unstated", f"the catalog has no model like {name or row.cell('model')!r} with {stated} experts"
+        )
     return model, dims
 
 
-def _dtype(row: Record, system: System) -> str:
-    text = row.get("precision", "")
+def _dtype(row: Cells, system: System) -> str:
+    text = row.get("precision")
     if re.search(r"fp8 or nvfp4|nvfp4 or fp8", text.lower()):
         raise RefusalError("unstated", f"the precision is one of two: {text}")
     return dtype_of(text, system)
 
 
-def _layout(row: Record, dims: Dimensions, system: System, source: _Source, assumptions: list[str]) -> Layout:
+def _layout(row: Cells, dims: Dimensions, system: System, source: _Source) -> Layout:
     ranks = int(system.ranks)
-    tp, pp, cp, ep = (integer(row, name) or 1 for name in ("tp", "pp", "cp", "ep"))
-    dp = integer(row, "dp") or max(1, ranks // (tp * pp * cp))
-    interleave = integer(row, "vp") or 1
+    tp, pp, cp, ep = (row.integer(name) or 1 for name in ("tp", "pp", "cp", "ep"))
+    dp = row.integer("dp") or max(1, ranks // (tp * pp * cp))
+    interleave = row.integer("vp") or 1
     # A column that counts every model, dense ones too.
     ep = ep if dims.experts else 1
     whole = ep > 1 and (source.whole_experts or (dp * cp) % ep > 0)
     if whole and not source.whole_experts:
-        assumptions.append(f"experts: whole on each of {ep} ranks, since they do not divide dp x cp")
-    zero = row.get("zero", "").lower()
-    stage = 3 if "fsdp" in zero else integer(row, "zero") if zero.strip() not in UNSTATED else None
+        row.assume(f"experts: whole on each of {ep} ranks, since they do not divide dp x cp")
+    zero = row.get("zero").lower()
+    stage = 3 if "fsdp" in zero else row.integer("zero") if zero.strip() not in UNSTATED else None
     if stage is not None and stage > 3:
         raise UsageError(f"zero is {stage}; expected a ZeRO stage from 0 to 3")
     if stage is None:
         stage = source.zero
-        assumptions.append(f"ZeRO: {stage}")
-    microbatch = integer(row, "microbatch") or 1
-    if not row.get("microbatch") or "microbatch size inside PP not stated" in (row.get("note") or ""):
-        assumptions.append("microbatch: 1")
+        row.assume(f"ZeRO: {stage}")
+    microbatch = row.integer("microbatch") or 1
+    if not row.get("microbatch") or "microbatch size inside PP not stated" in row.get("note"):
+        row.assume("microbatch: 1")
         microbatch = 1
-    if not integer(row, "global_batch"):
+    if not row.integer("global_batch"):
         raise RefusalError("unstated", "the row states no global batch")
-    text = f"{row.get('precision', '')} {row.get('note', '')}".lower()
-    settings, recompute = training_settings(source.framework), (row.get("recompute") or "").lower()
+    text = row.texts("precision", "note").lower()
+    settings, recompute = training_settings(source.framework), row.get("recompute").lower()
     if recompute.strip() in UNSTATED:
         recompute = settings.recompute
-        assumptions.append(f"recompute: {recompute}, the default of {source.framework or 'most frameworks'}")
-    overlap = flag(row, "overlap", source.overlap or "async" in text)
-    if source.overlap and tp > 1 and not is_stated(row.get("overlap") or ""):
-        assumptions.append("overlap: of collectives of tensor parallelism, as in the recipes of the source")
+        row.assume(f"recompute: {recompute}, the default of {source.framework or 'most frameworks'}")
+    overlap = row.flag("overlap", source.overlap or "async" in text)
+    if source.overlap and tp > 1 and not is_stated(row.get("overlap")):
+        row.assume("overlap: of collectives of tensor parallelism, as in the recipes of the source")
     return Layout(
-        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, seq=integer(row, "seq", needed=True),
-        global_batch=integer(row, "global_batch", needed=True), microbatch=microbatch,
+        tp=tp, pp=pp, dp=dp, cp=cp, ep=ep, seq=row.integer("seq", needed=True),
+        global_batch=row.integer("global_batch", needed=True), microbatch=microbatch,
         schedule="interleaved" if interleave > 1 else "1f1b", interleave=interleave, zero=stage,
         recompute=_recompute(recompute),
-        sequence_parallel=tp > 1 and flag(row, "sequence_parallel", source.sequence_parallel),
-        overlap=overlap, flash=flag(row, "flash", source.flash),
+        sequence_parallel=tp > 1 and row.flag("sequence_parallel", source.sequence_parallel),
+        overlap=overlap, flash=row.flag("flash", source.flash),
         fused_loss=settings.fused_loss, optimizer=source.optimizer or settings.optimizer,
         expert_tp=1 if whole else None, dispatch=source.dispatch, expert_overlap=True,
     )  # fmt: skip
@@ -313,14 +302,12 @@ _CHUNK = 2.0
 """Layers of a model chunk where a row does not state the interleaving: the median of the rows that do."""
 
 
-def _interleaved(
-    row: Record, layout: Layout, dims: Dimensions, ranks: int, assumptions: list[str]
-) -> tuple[Layout, tuple[Layout, ...]]:
+def _interleaved(row: Cells, layout: Layout, dims: Dimensions, ranks: int) -> tuple[Layout, tuple[Layout, ...]]:
     """The likeliest interleaving of a row that leaves it open, and the others that are possible.
 
     A cell ``n/a`` says that the pipeline is not interleaved; an empty one in a table that has the column says nothing.
     """
-    if layout.pp == 1 or row.get("vp") is None or row["vp"].strip():
+    if layout.pp == 1 or row.row.get("vp") is None or row.get("vp").strip():
         return layout, ()
     each = dims.layers / layout.pp
     possible = []
@@ -332,7 +319,7 @@ def _interleaved(
             continue
         possible.append(one)
     likely = min(possible, key=lambda one: abs(each / one.interleave - _CHUNK))
-    assumptions.append(
+    row.assume(
         f"interleaving: {likely.interleave}, about two layers a chunk; the interval spans 1 to {possible[-1].interleave}"
     )
     return likely, tuple(one for one in possible if one != likely)
@@ -347,13 +334,13 @@ def _recompute(text: str) -> str:
     return "selective" if "selective" in text else "none"
 
 
-def _seconds(row: Record, layout: Layout, chips: int, dims: Dimensions) -> float:
-    seconds, rate, flops = (number(row, n) for n in ("step_time_s", "tokens_per_s_per_chip", "tflops_per_chip"))
+def _seconds(row: Cells, layout: Layout, chips: int, dims: Dimensions) -> float:
+    seconds, rate, flops = (row.number(n) for n in ("step_time_s", "tokens_per_s_per_chip", "tflops_per_chip"))
     if seconds:
         return seconds
     if rate:
         return float(layout.tokens) / (rate * chips)
-    if flops and "2104.04473" in (row.get("source") or ""):
+    if flops and "2104.04473" in row.get("source"):
         # The rates of this paper are based on its own FLOP count.
         work = model_flops_per_token(dims, float(layout.seq), "sc21") * layout.tokens
         return float(work) / (flops * 1e12 * chips)
