@@ -21,7 +21,7 @@ from trnspec.evaluators.accuracy import run as accuracy_
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.tables import records, row_hashes
-from trnspec.perf.calibration.score import Scored, score_rows
+from trnspec.perf.calibration.score import Scored, score
 from trnspec.perf.training.estimator import prepare
 from trnspec.testing import EvaluatorConformance
 from trnspec.text_table import lines
@@ -176,7 +176,7 @@ def test_what_was_computed_is_met_exactly(tmp_path):
     }  # fmt: skip
     file = tmp_path / "made.csv"
     write(file, {**row, "step_time_s": "1"})
-    (scored,) = score_rows(shipped().graph, records(file), file.name)
+    (scored,) = score(shipped().graph, {file.name: records(file)})[file.name]
     write(file, {**row, "step_time_s": repr(scored.calibrated)})
     found = run(shipped(), data=str(file))
 
@@ -197,8 +197,8 @@ def write(file, row):
 def test_the_calibration_is_that_of_the_framework():
     """Rows of LLM Foundry are computed with what was fitted to it, though another calibration has more rows."""
     rows = records(MEASURED / "training_mpt.csv")
-    mine = [s for s in score_rows(everything(), rows, "x") if isinstance(s, Scored)]
-    named = score_rows(everything(), rows, "x", calibration="a100-80gb-megatron-2022")
+    mine = [s for s in score(everything(), {"x": rows})["x"] if isinstance(s, Scored)]
+    named = score(everything(), {"x": rows}, calibration="a100-80gb-megatron-2022")["x"]
 
     assert 102 == len(mine)
     assert {"llm-foundry"} == {s.framework for s in mine}
@@ -271,7 +271,7 @@ def test_a_folder_without_tables(tmp_path):
 
 
 def test_skipped_rows_have_reasons():
-    found = score_rows(shipped().graph, records(MEASURED / "training_trn1.csv"), "training_trn1.csv")
+    found = score(shipped().graph, {"x": records(MEASURED / "training_trn1.csv")})["x"]
 
     assert all(s.reason for s in found if isinstance(s, Skipped))
     assert not any(math.isnan(s.ideal) for s in found if isinstance(s, Scored))

@@ -17,7 +17,7 @@ from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration import score as module
 from trnspec.perf.calibration.measured.case import PARTS, Skipped
 from trnspec.perf.calibration.measured.tables import records, row_hashes
-from trnspec.perf.calibration.score import KINDS, LEAST, Kind, Scored, refit_rows, score, score_rows
+from trnspec.perf.calibration.score import KINDS, LEAST, Kind, Scored, score
 
 run = keywords(inference_)
 
@@ -34,12 +34,22 @@ def rows(name: str) -> list[dict[str, str]]:
 
 
 def scored(name: str, **options: Any) -> list[Scored]:
-    return [s for s in score_rows(everything(), rows(name), name, **options) if isinstance(s, Scored)]
+    return [s for s in score(everything(), {name: rows(name)}, **options)[name] if isinstance(s, Scored)]
 
 
 @pytest.fixture(scope="module")
 def served() -> list[Scored]:
     return scored("inference_neuron")
+
+
+def cases_of(kind: str, some: list[dict[str, str]]) -> list[tuple[Kind, list[Any]]]:
+    return [(of, [c for c in of.read(everything(), some) if not isinstance(c, Skipped)]) for of in KINDS[kind]]
+
+
+def held(kind: str, some: list[dict[str, str]], holdout: Any = "model") -> dict[tuple[str, Any], float]:
+    """The rows of a table by fits to other rows."""
+    every = [of.refit(everything(), cases, holdout) for of, cases in cases_of(kind, some) if of.refit and cases]
+    return {key: value for values in every for key, value in values.items()}
 
 
 def errors(some: list[Scored], of: str) -> list[float]:
@@ -54,7 +64,7 @@ def test_every_kind_has_a_table() -> None:
 def test_every_row_is_scored_or_skipped(kind: str) -> None:
     """With a part that is known; an interval, a kind of evidence and a calibration are together or absent."""
     some = rows(TABLES[kind])
-    found = list(score_rows(everything(), some, "a-name"))
+    found = score(everything(), {"a-name": some})["a-name"]
     assert {row["id"] for row in some} == {s.id for s in found}
     for each in found:
         if isinstance(each, Skipped):
@@ -104,9 +114,7 @@ def test_rows_by_calibration(name: str) -> None:
 
 def test_serving(served: list[Scored]) -> None:
     vendor = [s for s in served if s.part == "tpot" and not s.id.startswith("optimum")]
-    held_out = refit_rows(
-        everything(), [r for r in rows("inference_neuron") if r["id"] in {s.id for s in vendor}], "infer"
-    )
+    held_out = held("infer", [r for r in rows("inference_neuron") if r["id"] in {s.id for s in vendor}])
     off = [abs(held_out[s.id, "tpot"] / s.measured - 1.0) for s in vendor]
     assert statistics.mean(errors(vendor, "calibrated")) < statistics.mean(off) < 0.1
     assert statistics.mean(errors(vendor, "ideal")) > 0.6
@@ -202,8 +210,8 @@ def few(kind: str) -> list[dict[str, str]]:
 def test_rows_are_held_out(kind: str) -> None:
     """Each row has a value by fits to other models, and another one by fits to other chips."""
     some = few(kind)
-    cases = [c for of in KINDS[kind] for c in of.read(everything(), some) if not isinstance(c, Skipped)]
-    by_model, by_chip = (refit_rows(everything(), some, kind, holdout) for holdout in ("model", "chip"))
+    cases = [c for _, of_kind in cases_of(kind, some) for c in of_kind]
+    by_model, by_chip = (held(kind, some, holdout) for holdout in ("model", "chip"))
     timed = {(c.id, part): c.measured(part) for c in cases for part in PARTS if part != "memory" and c.measured(part)}
     assert timed.keys() >= by_model.keys()
     assert len(by_model) > 0.8 * len(timed)
@@ -215,17 +223,17 @@ def test_rows_are_held_out(kind: str) -> None:
 
 def test_few_rows_are_not_fitted() -> None:
     some = rows("training_mpt")
-    assert {} == refit_rows(everything(), some[: LEAST - 1], "train")
+    assert {} == held("train", some[: LEAST - 1])
     one = [row for row in some if row["hardware"] == some[0]["hardware"]]
-    assert refit_rows(everything(), one[:LEAST], "train")
-    assert {} == refit_rows(everything(), one, "train", "chip")
+    assert held("train", one[:LEAST])
+    assert {} == held("train", one, "chip")
 
 
 def test_eras_are_those_of_the_calibrations_of_the_rows() -> None:
     """Several of them, or none."""
     graph, found = everything(), set()
     for name in ("training_megatron_bridge", "training_mpt", "training_trn1"):
-        cases = [c for c in KINDS["train"][0].read(graph, rows(name)) if not isinstance(c, Skipped)]
+        ((_, cases),) = cases_of("train", rows(name))
         hashes = {each for case in cases for each in case.hashes}
         of = {n.spec.era for n in graph.of(Calibration) if n.spec.rows and hashes & set(n.spec.rows.split())} - {
             None,

@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import evolve, fields, frozen
+from attrs import evolve, field, fields, frozen
 
 from trnspec.errors import UsageError
 from trnspec.evidence import Kind as Evidence
@@ -22,13 +22,13 @@ from trnspec.perf.calibration.fits.collectives import BASE, fit_collectives
 from trnspec.perf.calibration.fits.fit import Holdout, fit, held_out, of_groups
 from trnspec.perf.calibration.fits.inference import runs
 from trnspec.perf.calibration.fits.training import batch, training
-from trnspec.perf.calibration.measured.case import ModelCase, Part, Skipped
+from trnspec.perf.calibration.measured.case import Case, ModelCase, Part, Skipped
 from trnspec.perf.calibration.measured.collectives import collective_cases
 from trnspec.perf.calibration.measured.inference import inference_cases
 from trnspec.perf.calibration.measured.kernels import Shapes, kernel_cases
 from trnspec.perf.calibration.measured.neuron_kernels import op_cases, profile_cases
 from trnspec.perf.calibration.measured.serving import Runs, on_gpu, serving_cases
-from trnspec.perf.calibration.measured.tables import Record, row_hashes
+from trnspec.perf.calibration.measured.tables import Record
 from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.collectives.library import launched, timed
 from trnspec.perf.kernels.times import Roof
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from trnspec.model.calibration import KernelRoof
     from trnspec.perf.calibration.fits.fit import Model
-    from trnspec.perf.calibration.measured.case import Case
     from trnspec.perf.calibration.measured.collectives import CollectiveCase
     from trnspec.perf.calibration.measured.inference import InferenceCase
     from trnspec.perf.calibration.measured.kernels import KernelCase
@@ -71,7 +70,7 @@ class Scored:
 
     Attributes:
         dataset: Name of the table.
-        id: Name of the row.
+        case: The row.
         part: What was measured.
         measured: Measured value.
         ideal: Computed from published figures only.
@@ -82,14 +81,10 @@ class Scored:
         kind: The kind of evidence of the calibrated value.
         calibration: Name of the calibration; empty without one.
         seen: Whether the calibration was fitted to this row.
-        chip: The chip.
-        framework: The framework of the row; empty if unknown.
-        models: ``dense`` or ``experts``; empty where no model was run.
-        scale: How many chips the model ran on, see :func:`trnspec.perf.calibration.fit_range.scale_of`; empty for a kernel.
     """
 
     dataset: str
-    id: str
+    case: Case = field(repr=False)
     part: Part
     measured: float
     ideal: float
@@ -100,10 +95,31 @@ class Scored:
     kind: Evidence = "ideal"
     calibration: str = ""
     seen: bool = False
-    chip: str = ""
-    framework: str = ""
-    models: str = ""
-    scale: str = ""
+
+    @property
+    def id(self) -> str:
+        """Name of the row."""
+        return self.case.id
+
+    @property
+    def chip(self) -> str:
+        """The chip."""
+        return self.case.chip
+
+    @property
+    def framework(self) -> str:
+        """The framework of the row; empty if unknown."""
+        return self.case.software
+
+    @property
+    def models(self) -> str:
+        """``dense`` or ``experts``; empty where no model was run."""
+        return self.case.models if isinstance(self.case, ModelCase) else ""
+
+    @property
+    def scale(self) -> str:
+        """How many chips the model ran on, see :func:`trnspec.perf.calibration.fit_range.scale_of`; empty without a model."""
+        return self.case.scale if isinstance(self.case, ModelCase) else ""
 
     @property
     def computed(self) -> float:
@@ -152,7 +168,8 @@ class Kind:
     def scores(
         self, graph: Graph, rows: Sequence[Record], dataset: str, calibration: str
     ) -> Iterator[Scored | Skipped]:
-        """The score of each part of each row that can be computed, and the other rows as skipped."""
+        """The rows that cannot be computed, and the score of each part of the others."""
+        fitted = {n.name: frozenset((n.spec.rows or "").split()) for n in graph.of(Calibration)}
         chosen: dict[tuple[Any, ...], Calibrated] = {}
         groups: dict[tuple[object, ...], tuple[Calibrated, list[Case]]] = {}
         for case in self.read(graph, rows):
@@ -168,28 +185,16 @@ class Kind:
         for known, cases in groups.values():
             predicted = self.predict(graph, cases, known)
             for i, case in enumerate(cases):
-                about = _about(case, dataset)
-                for part, values in predicted.items():
-                    if measured := case.measured(part):
-                        ideal, value, least, largest = (float(each[i]) for each in values)
-                        score = Scored(**about, part=part, measured=measured, ideal=ideal)
-                        if known.name and not np.isnan(value):
-                            low, high, kind = self.interval(graph, case, part, chosen[case.chosen_by])
-                            score = evolve(
-                                score,
-                                calibrated=value,
-                                low=least * low,
-                                high=largest * high,
-                                kind=kind,
-                                calibration=known.name,
-                            )
-                        yield score
-
-
-def _about(case: Case, dataset: str) -> dict[str, Any]:
-    """The fields of a score that name a row and its group."""
-    group = {"models": case.models, "scale": case.scale} if isinstance(case, ModelCase) else {}
-    return {"dataset": dataset, "id": case.id, "chip": case.chip, "framework": case.software, **group}
+                for part in (part for part in predicted if case.measured(part)):
+                    ideal, value, least, largest = (float(each[i]) for each in predicted[part])
+                    score = Scored(dataset=dataset, case=case, part=part, measured=case.measured(part), ideal=ideal)
+                    if known.name and not np.isnan(value):
+                        low, high, kind = self.interval(graph, case, part, chosen[case.chosen_by])
+                        score = evolve(
+                            score, calibrated=value, low=least * low, high=largest * high, kind=kind, calibration=known.name,
+                            seen=not fitted[known.name].isdisjoint(case.hashes),
+                        )  # fmt: skip
+                    yield score
 
 
 def _of_model(_graph: Graph, case: ModelCase, part: Part, known: Calibrated) -> tuple[float, float, Evidence]:
@@ -481,89 +486,36 @@ def score(
         UsageError: The calibration is of another kind than the rows.
         UnknownNameError: No calibration of that name.
     """
-    fitted = {n.name: frozenset((n.spec.rows or "").split()) for n in graph.of(Calibration)}
     total = sum(map(len, tables.values())) * (1 + COST * refit)
     done = 0
-    advance = progress or _ignored
+    advance = progress or (lambda _done, _total: None)
     scores: dict[str, list[Scored | Skipped]] = {}
+    # Calibrations of several chips are of one fit if their rows are the same; collectives of all chips are one fit.
+    fits = {n.name: n.spec.rows for n in graph.of(Calibration)}
+    groups: dict[tuple[Kind, str | None], dict[str, Case]] = {}
     for name, rows in tables.items():
-        hashes = {row.get("id") or f"line {i}": row_hashes(row) for i, row in enumerate(rows, 2)}
-        scores[name] = [
-            s if isinstance(s, Skipped) or s.calibration not in fitted else evolve(s, seen=_seen(s, hashes, fitted))
-            for s in score_rows(graph, rows, name, calibration)
-        ]
+        scores[name] = []
+        for kind in dict.fromkeys(row["kind"] for row in rows):
+            for of in KINDS.get(kind, ()):
+                found = [*of.scores(graph, rows, name, calibration)]
+                scores[name] += sorted(found, key=lambda s: isinstance(s, Scored))
+                for each in found:
+                    if isinstance(each, Scored) and each.seen and of.refit:
+                        fit_of = "" if of.of == "collectives" else fits[each.calibration]
+                        groups.setdefault((of, fit_of), {})[each.id] = each.case
+            if kind not in KINDS:
+                reason = f"no evaluator for {f'the kind {kind}' if kind else 'rows without a kind'}"
+                lines = [row.get("id") or f"line {line}" for line, row in enumerate(rows, 2) if row["kind"] == kind]
+                scores[name] += [Skipped(line, reason) for line in lines]
         done += len(rows)
         advance(done, total)
-    if refit:
-        values: HeldOut = {}
-        for kind, rows in _of_fits(graph, tables, scores):
-            values |= refit_rows(graph, rows, kind, holdout)
-            done += COST * len(rows)
-            advance(done, total)
-        scores = {name: [_with_held_out(s, values) for s in some] for name, some in scores.items()}
-    advance(total, total)
-    return scores
-
-
-def score_rows(
-    graph: Graph, rows: Sequence[Record], dataset: str, calibration: str = "auto"
-) -> Iterator[Scored | Skipped]:
-    """Scores of the rows of a table, each as one or several, or as skipped; ``seen`` and ``held_out`` are left to :func:`score`."""
-    for kind in dict.fromkeys(row["kind"] for row in rows):
-        if kind in KINDS:
-            for each in KINDS[kind]:
-                # Rows that cannot be computed come first.
-                some = [*each.scores(graph, rows, dataset, calibration)]
-                yield from sorted(some, key=lambda s: isinstance(s, Scored))
-        else:
-            for line, row in enumerate(rows, 2):
-                if row["kind"] == kind:
-                    reason = f"no evaluator for {f'the kind {kind}' if kind else 'rows without a kind'}"
-                    yield Skipped(row.get("id") or f"line {line}", reason)
-
-
-def refit_rows(graph: Graph, rows: Sequence[Record], kind: str, holdout: Holdout = "model") -> HeldOut:
-    """The values of the rows of one fit by fits to the rows of other models or chips.
-
-    Args:
-        graph: The catalog.
-        rows: The rows that a calibration was fitted to, of all tables.
-        kind: Their kind.
-        holdout: What is held out together: all rows of a model (of kernels a shape, of collectives a size), or of a chip.
-    """
     values: HeldOut = {}
-    for each in KINDS[kind]:
-        cases = [case for case in each.read(graph, rows) if not isinstance(case, Skipped)]
-        values |= each.refit(graph, cases, holdout) if each.refit and cases else {}
-    return values
-
-
-def _with_held_out(s: Scored | Skipped, values: HeldOut) -> Scored | Skipped:
-    if isinstance(s, Skipped) or not s.seen or s.held_out is not None:
-        return s
-    return evolve(s, held_out=values.get((s.id, s.part)))
-
-
-def _ignored(_done: int, _total: int) -> None:
-    """Progress that no caller follows."""
-
-
-def _seen(score: Scored, hashes: Mapping[str, tuple[str, ...]], fitted: Mapping[str, frozenset[str]]) -> bool:
-    return score.part != "memory" and not fitted[score.calibration].isdisjoint(hashes[score.id])
-
-
-def _of_fits(
-    graph: Graph, tables: Mapping[str, list[Record]], scores: Mapping[str, list[Scored | Skipped]]
-) -> list[tuple[str, list[Record]]]:
-    """The kind and the rows of each fit, of all tables: calibrations of several chips are of one fit if their rows are the same."""
-    fits = {n.name: n.spec.rows or n.name for n in graph.of(Calibration)}
-    groups: dict[tuple[str, str], dict[str, Record]] = {}
-    for name, rows in tables.items():
-        by_id = {row.get("id") or f"line {i}": row for i, row in enumerate(rows, 2)}
-        for each in scores[name]:
-            if isinstance(each, Scored) and each.seen and each.calibration in fits:
-                row = by_id[each.id]
-                # Collectives of all chips are one fit, of which each chip has a document.
-                fit_of = "" if row["kind"] == "collective" else fits[each.calibration]
-                groups.setdefault((row["kind"], fit_of), {})[each.id] = row
-    return [(kind, list(some.values())) for (kind, _), some in groups.items()]
+    for (of, _), cases in groups.items() if refit else ():
+        values |= of.refit(graph, [*cases.values()], holdout) if of.refit else {}
+        done += COST * len(cases)
+        advance(done, total)
+    advance(total, total)
+    return {
+        name: [evolve(s, held_out=values.get((s.id, s.part))) if isinstance(s, Scored) and s.seen else s for s in some]
+        for name, some in scores.items()
+    }

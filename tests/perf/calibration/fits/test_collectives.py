@@ -19,7 +19,7 @@ from trnspec.perf.calibration.fits.fit import Fitted
 from trnspec.perf.calibration.fits.limits import COLLECTIVE
 from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
 from trnspec.perf.calibration.measured.tables import records
-from trnspec.perf.calibration.score import computed, refit_rows, score_rows
+from trnspec.perf.calibration.score import KINDS, computed, score
 from trnspec.perf.lowering.calibrated import calibrated
 from trnspec.perf.lowering.lower import lower
 from trnspec.quantities.quantity import parse
@@ -184,7 +184,7 @@ def test_servers_of_the_ranks() -> None:
 def test_scores_use_the_shipped_calibration() -> None:
     graph = everything()
     table = records(DATA / "collectives_neuron.csv")
-    scores = [*score_rows(graph, table, "t")]
+    scores = score(graph, {"t": table})["t"]
 
     assert 39 == len(scores)
     assert {"trainium2-nccom-2026-collectives"} == {s.calibration for s in scores}
@@ -193,14 +193,15 @@ def test_scores_use_the_shipped_calibration() -> None:
     ideal = [abs(s.ideal / s.measured - 1.0) for s in scores]
     assert np.mean(errors) < 0.15
     assert np.mean(ideal) > 0.5
-    without = [*score_rows(graph, table, "t", calibration="none")]
+    without = score(graph, {"t": table}, calibration="none")["t"]
     assert {None} == {s.calibrated for s in without}
     assert [s.ideal for s in scores] == [s.ideal for s in without]
 
 
 def test_refits_hold_out_sizes() -> None:
     table = records(DATA / "collectives_neuron.csv")
-    values = refit_rows(everything(), table, "collective")
+    (kind,) = KINDS["collective"]
+    values = kind.refit(everything(), [*kind.read(everything(), table)], "model")
     measured = {row["id"]: 1e-6 * float(row["time_us"]) for row in table}
 
     assert {(name, "collective") for name in measured} == values.keys()
