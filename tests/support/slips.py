@@ -26,7 +26,7 @@ from trnspec.quantities.quantity import Qualifier, Quantity, parse
 from trnspec.quantities.units import Dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from trnspec.diagnostics import Diagnostic
     from trnspec.graph.graph import Graph
@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 CAUSES: dict[str, frozenset[str]] = {
     "unit": frozenset({"decimal-unit", "TRN601"}),
     "x10": frozenset({"decimal-point"}),
-    "x1000": frozenset({"prefix"}),
+    "x1000": frozenset({"prefix", "thousands-point"}),
+    "1000 for 1024": frozenset({"decimal-unit", "older-claim"}),  # the claim of a vendor in decimal units
+    "thousands point": frozenset({"thousands-point"}),
+    "formula": frozenset({"formula"}),
     "bit for byte": frozenset({"bit-byte"}),
     "digits swapped": frozenset({"swapped-digits"}),
     "one digit": frozenset({"one-digit"}),
@@ -47,6 +50,9 @@ CAUSES: dict[str, frozenset[str]] = {
     "dense for sparse": frozenset({"dense-sparse"}),
     "missing addend": frozenset({"wrong-count", "missing-part"}),
     "count": frozenset({"wrong-count", "TRN501", "TRN502"}),
+    "reference": frozenset({"reference", "TRN206", "TRN207", "TRN504", "TRN505", "neighbour", "TRN608"}),
+    "dimension": frozenset({"dimension"}),
+    "price": frozenset({"price"}),
     "date": frozenset({"TRN307", "TRN308", "TRN310"}),
     "source": frozenset({"TRN307", "TRN308", "TRN309", "TRN310", "TRN311"}),
 }
@@ -100,8 +106,15 @@ def slips(graph: Graph) -> Iterator[Slip]:
         if isinstance(node.spec, Source):
             yield from _dates(node)
             continue
-        if node.kind in ("Model", "Calibration", "Measurements", "Price"):
+        if node.kind in ("Calibration", "Measurements"):
             continue
+        if node.kind == "Price":
+            yield from _prices(node)
+            continue
+        if node.kind == "Model":
+            yield from _dimensions(node, known)
+            continue
+        yield from _references(graph, node)
         mine = {path: v for path, v in sites(node).items() if (node.name, path) in known}
         for path, value in mine.items():
             if isinstance(value, Figure):
@@ -116,19 +129,74 @@ def _figure(graph: Graph, node: Node[Any], path: Path, figure: Figure, mine: dic
     quantity = figure.value
     others = [*_digits(quantity), *_rows(path, quantity, mine), *_generations(graph, node, path, quantity, mine)]
     others += [("x10", _scaled(quantity, factor)) for factor in (Fraction(10), Fraction(1, 10))]
+    others += [("x1000", _scaled(quantity, factor)) for factor in (Fraction(1000), Fraction(1, 1000))]
+    if "iB" in quantity.unit.symbol and quantity.digits >= _EXACT:
+        mixes = (Fraction(1000, 1024), Fraction(1000, 1024) ** 3)
+        others += [("1000 for 1024", _printed_like(quantity, mix)) for mix in mixes]
+    if re.match(r"[0-9]{1,3},[0-9]{3}(?![,.0-9])", quantity.text):
+        others.append(("thousands point", quantity.text.replace(",", ".", 1)))
+    if figure.derived is not None:
+        yield from (
+            Slip("formula", node.name, (*path, "derived"), figure.derived, d) for d in _operands(figure.derived)
+        )
     others += [("x2", _scaled(quantity, factor)) for factor in (Fraction(2), Fraction(1, 2))]
     number = _number(quantity)
     others += [(_unit_kind(quantity, unit), f"{number} {unit}") for unit in _spellings(quantity)]
     parts = _parts(graph, node)
-    if "stated" in path and parts > 1:
+    if "stated" in path and parts > 1 and quantity.min_digits > 1:
         others.append(("missing addend", _printed_like(quantity, Fraction(parts - 1, parts))))
-    # Where a source or another row has the new value, it would be as right to name that.
+    # Where a source, another row or another document has the new value, it would be as right to name that.
     printed = {claimed.value for claimed in _claimed(node, path)}
     rows = {v.value.value for v in mine.values() if isinstance(v, Figure) and v.value.dimension is quantity.dimension}
+    alike = {f.value.value for n in graph.of(type(node.spec)) if isinstance(f := figure_at(n, path), Figure)}
     for kind, after in others:
         value = parse(after, None, quantity.table).value
+        if kind != "other generation" and value in alike:
+            continue
         if value not in printed and (value not in rows or kind in _OF_ROWS):
             yield Slip(kind, node.name, path, quantity.text, after)
+
+
+_EXACT = 4
+"""Digits from which a factor of 1.024 is not rounding."""
+
+
+def _operands(formula: str) -> Iterator[str]:
+    """The formula with another value of its last number with a unit."""
+    *_, last = [None, *re.finditer(r"(?<![\w.:,])([0-9][0-9,]*(?:\.[0-9]+)?) [A-Z][A-Za-z/]+", formula)]
+    if last is not None:
+        first = int(last[1][0])
+        yield f"{formula[: last.start(1)]}{first % 9 + 1}{formula[last.start(1) + 1 :]}"
+
+
+def _references(graph: Graph, node: Node[Any]) -> Iterator[Slip]:
+    """The core, chip or link of another document of the kind."""
+    for path in (("cores", "core"), ("chips", "chip"), ("fabric", "link"), ("links", "link"), ("servers", "server")):
+        holder = getattr(node.spec, path[0], None)
+        ref = getattr(holder, path[1], None)
+        if not isinstance(ref, Ref):
+            continue
+        for other in graph.of(type(node.spec)):
+            value = getattr(getattr(other.spec, path[0], None), path[1], None)
+            if (
+                isinstance(value, Ref)
+                and value.name != ref.name
+                and value.name.rstrip("0123456789") == ref.name.rstrip("0123456789")
+            ):
+                yield Slip("reference", node.name, ("spec", *path), ref.name, value.name)
+
+
+def _dimensions(node: Node[Any], known: Collection[tuple[str, Path]]) -> Iterator[Slip]:
+    for path, value in sites(node).items():
+        if isinstance(value, int) and (node.name, path) in known and path[1] != "parameters" and value > 1:
+            for other in (2 * value, value // 2, value + 1, value - 1):
+                yield Slip("dimension", node.name, path, str(int(value)), str(other))
+
+
+def _prices(node: Node[Any]) -> Iterator[Slip]:
+    for place, price in node.spec.hourly.items():
+        for factor in (Fraction(10), Fraction(1, 10), Fraction(1000)):
+            yield Slip("price", node.name, ("spec", "hourly", place), price.value.text, _scaled(price.value, factor))
 
 
 _OF_ROWS = ("neighbouring row", "dense for sparse")
@@ -299,8 +367,10 @@ def result_of(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
     first = next(iter(here or found), None)
     if first is None:
         return Result(slip, "", location=False)
-    cause = first.code
-    if first.code == "TRN404":
+    cause = _named(slip, first)
+    if first.code == "TRN404" and first.where.path[-1] in ("derived", "check"):
+        cause = "formula"
+    elif first.code == "TRN404":
         causes = _of_formula(made, first)
         cause = causes[0].id if causes else "none"
     for suspect in blamed(made):
@@ -309,6 +379,19 @@ def result_of(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
             causes = explain(suspect, made)
             cause = causes[0].id if causes else "none"
     return Result(slip, cause, location=bool(here), hint=first.hint or first.message)
+
+
+def _named(slip: Slip, finding: Diagnostic) -> str:
+    """The cause that a finding of a rule names; its code where it names none."""
+    if slip.kind == "price":
+        return "price" if "a factor of" in finding.hint else finding.code
+    if slip.kind == "dimension":
+        number = f"{int(slip.before):,}"
+        values = re.findall(r"[0-9][0-9,]*", f"{finding.message} {finding.hint}")
+        is_right = finding.where.path[: len(slip.path)] == slip.path and (number in values or slip.before in values)
+        is_right |= f"likely cause: a wrong dimension: {number} for {dotted(slip.path[1:])} " in finding.hint
+        return "dimension" if is_right else "another" if "likely cause" in finding.hint else finding.code
+    return finding.code
 
 
 def _of_formula(graph: Graph, finding: Diagnostic) -> list[Explanation]:
@@ -332,5 +415,5 @@ def _changed(graph: Graph, slip: Slip) -> Graph:
 
         metadata = evolve(node.metadata, source=Ref(slip.after))
         return NewGraph({**graph.nodes, node.name: evolve(node, metadata=metadata)})
-    after: Any = int(slip.after) if slip.kind == "count" else slip.after
+    after: Any = int(slip.after) if slip.kind in ("count", "dimension") else slip.after
     return changed(graph, Change(slip.kind, slip.name, ((slip.path, after),), (slip.before,)))

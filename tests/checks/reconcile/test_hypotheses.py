@@ -157,6 +157,12 @@ def test_a_total_that_no_rounding_of_its_parts_gives(printed):
         ("2,563 PFLOPS", "2,563 TFLOPS", "prefix", "2,563 TFLOPS"),
         ("15 ms", "15 us", "prefix", "15 us"),
         ("up to 25 Gbps", ">= 25 GB/s", "bit-byte", "up to 25 GB/s"),
+        ("1.299 TFLOPS", "1,299 TFLOPS", "thousands-point", "1,299 TFLOPS"),
+        ("3.200 Gbps", "3,200 Gbps", "thousands-point", "3,200 Gbps"),
+        ("27.648 GiB", "27,648 GiB", "thousands-point", "27,648 GiB"),
+        ("96,000 GiB", "96 GiB", "prefix", "96 GiB"),
+        ("76,294 MiB", "81,920 MiB", "decimal-unit", "81,920 MiB"),
+        ("512,000 MiB", "524,288 MiB", "decimal-unit", "524,288 MiB"),
     ],
 )
 def test_another_unit_was_meant(printed, wanted, cause, meant):
@@ -167,6 +173,12 @@ def test_another_unit_was_meant(printed, wanted, cause, meant):
     ("printed", "wanted", "cause"),
     [
         ("820 GiB/s", "830 GB/s", "decimal-unit"),
+        ("12.299 TFLOPS", "1,299 TFLOPS", "thousands-point"),
+        ("1.2990 TFLOPS", "1,299 TFLOPS", "thousands-point"),
+        ("1.299 PFLOPS", "1,299 TFLOPS", "thousands-point"),
+        ("800 GB/s", "820 GB/s", "decimal-unit"),
+        ("76 GiB", "80 GiB", "decimal-unit"),
+        ("505,000 MiB", "524,288 MiB", "decimal-unit"),
         ("820 Gbit/s", "820 MB/s", "bit-byte"),
         ("820 Gbit/s", "820 MB/s", "prefix"),
         ("820 MB/s", "830 GB/s", "prefix"),

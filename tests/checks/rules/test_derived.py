@@ -281,7 +281,7 @@ spec:
     where = {path for name, path in found("TRN404", beside(text)) if name == "example"}
 
     assert where == {
-        "spec.memory.capacity.derived", "spec.memory.bandwidth.value", "spec.peak.dense.bf16.value",
+        "spec.memory.capacity.derived", "spec.memory.bandwidth.value", "spec.peak.dense.bf16.check",
         "spec.peak.dense.fp8.derived", "spec.peak.dense.fp32.value",
     }  # fmt: skip
 
@@ -300,3 +300,31 @@ def test_formulas_without_a_meaning(formula, message):
 
     assert len(texts) == 1
     assert message in texts[0]
+
+
+@pytest.mark.parametrize(
+    ("both", "place", "hint"),
+    [
+        ("{value: 12800 Gbps, derived: 4 x 3,200 Gbps}", "derived", 'quote it: "4 x 3,200 Gbps"'),
+        ("{value: 96 GB/s, derived: 384 GB/s / 5}", "value", "or update the formula"),
+        (
+            "{value: 96 GB/s, derived: 384 GB/s / 5, check: 192 GB/s / 2}",
+            "derived",
+            "likely cause: 4 for 5 in the formula gives 96 GB/s; other figures agree with 96 GB/s",
+        ),
+        (
+            "{value: 96 GB/s, derived: 384 GB/s / 50, check: 192 GB/s / 2}",
+            "derived",
+            "update the formula; other figures agree with 96 GB/s",
+        ),
+    ],
+)
+def test_blame_of_a_figure_and_its_formula(both, place, hint):
+    """At the formula where others agree with the figure, and where a comma ends it."""
+    spec = f"spec: {{connects: chips, bandwidth: {{both: {both}}}}}"
+    (found,) = findings(
+        "TRN404", beside(f"api_version: trnspec/v1\nkind: Link\nmetadata: {{name: wire, title: Wire}}\n{spec}\n")
+    )
+
+    assert found.where.path == ("spec", "bandwidth", "both", place)
+    assert hint in found.hint

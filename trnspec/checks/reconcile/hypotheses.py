@@ -6,19 +6,23 @@ states, agrees with the value that the failing relations expect.
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from fractions import Fraction
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from trnspec.checks.reconcile.lookalikes import lookalikes
 from trnspec.checks.reconcile.sites import Site, Term
+from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import Graph
 from trnspec.plugins.failures import RULE_SECONDS, contained, seconds_of
+from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension, Unit
 
@@ -260,8 +264,38 @@ def _cut(value: Fraction, like: Quantity) -> Quantity:
     return parse(render(value // step * step, like.unit, like.digits), None, like.table)
 
 
+_THOUSANDS = re.compile(r"[^0-9]*[1-9][0-9]{0,2}\.[0-9]{3}(?![0-9])")
+
+
+def _thousands(case: Case) -> Iterator[Explanation]:
+    """A point where the number has a comma: 1.299 TFLOPS for 1,299 TFLOPS."""
+    quantity = case.quantity
+    if _THOUSANDS.match(quantity.text) and case.closes(case.printed.scaled(1000)):
+        meant = quantity.text.replace(".", ",", 1)
+        yield Explanation("thousands-point", f"a point for the comma of thousands: {meant} was meant")
+
+
+def _binary(case: Case) -> Iterator[Explanation]:
+    """A capacity in binary units that was computed with powers of 1,000: 512,000 MiB for 524,288 MiB."""
+    quantity, printed = case.quantity, case.printed
+    if quantity.dimension is not Dimension.INFORMATION or not _spelled(quantity.unit)[1] or any(_units(case)):
+        return
+    for factor in (Fraction(1000), Fraction(1, 1000)):
+        if case.fits(printed.scaled(factor)):
+            meant = render(quantity.value * factor, quantity.unit, quantity.digits)
+            yield Explanation("prefix", f"a factor of 1,000: {meant} was meant")
+    for power in (-3, -2, -1, 1, 2, 3):
+        # Figures of few digits overlap by chance.
+        if quantity.digits >= len("125") and case.cut_from(printed.scaled(Fraction(1024, 1000) ** power)):
+            meant = render(_middle(case.wanted[0]), quantity.unit, quantity.digits)
+            yield Explanation("decimal-unit", f"powers of 1,000 for those of 1,024, or the reverse: {meant} was meant")
+            return
+
+
 def _units(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
+    if any(_thousands(case)):
+        return  # the same digits with another prefix
     own = _spelled(quantity.unit)
     for unit in quantity.table:
         if unit.dimension is not quantity.dimension or unit == quantity.unit:
@@ -378,7 +412,11 @@ def _near(term: Term) -> set[Fraction]:
 
 
 def _other_figure(case: Case) -> Iterator[Explanation]:
-    """The figure of another row, kind of rate, older claim or generation was used."""
+    """The figure of another row, kind of rate, older claim or generation of the family was used."""
+    yield from (e for e in _figures(case) if e.id != "distant")
+
+
+def _figures(case: Case) -> Iterator[Explanation]:
     # The same digits explain more than digits that would be rounded to these.
     found = list(_others(case, case.site, Fraction(1)))
     yield from (e for exact in (True, False) for e, same in found if same is exact)
@@ -386,13 +424,24 @@ def _other_figure(case: Case) -> Iterator[Explanation]:
 
 def _other_part(case: Case) -> Iterator[Explanation]:
     """The total was computed from such a figure of the part."""
-    own = {e.sentence.partition(":")[0] for e in _other_figure(case)}
+    yield from (e for e in _figures_of_parts(case) if e.id != "distant")
+
+
+def _figures_of_parts(case: Case) -> Iterator[Explanation]:
+    own = {e.sentence.partition(":")[0] for e in _figures(case)}
     for term, _ in _alike(case):
         # The same row of the parts and of the totals is one explanation.
         for explanation, _ in _others(case, term.part, term.times):
             if explanation.sentence.partition(":")[0] not in own:
                 own.add(explanation.sentence.partition(":")[0])
                 yield explanation
+
+
+def _distant(case: Case) -> Iterator[Explanation]:
+    """The figure of a document of another family was used."""
+    for explanation in (*_figures(case), *_figures_of_parts(case)):
+        if explanation.id == "distant":
+            yield evolve(explanation, id="neighbour")
 
 
 def _others(case: Case, home: Site, times: Fraction) -> Iterator[tuple[Explanation, bool]]:
@@ -448,21 +497,41 @@ def _slip(case: Case) -> Iterator[Explanation]:
         yield Explanation("one-digit", f"one digit differs from {text}")
 
 
+_LITERAL = re.compile(r"(?<![\w.:,-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w.,])")
+
+
+def corrected_formulas(formula: str, site: Site, graph: Graph) -> Iterator[Explanation]:
+    """The formulas with one other digit that give a figure."""
+    value = site.value
+    for literal in _LITERAL.finditer(formula) if isinstance(value, Quantity) else ():
+        for at, digit in itertools.product(range(*literal.span()), "0123456789"):
+            if formula[at] == digit or not formula[at].isdigit():
+                continue
+            other = f"{formula[:at]}{digit}{formula[at + 1 :]}"
+            with suppress(FormulaError):
+                if value_of(other, site.node, graph).overlaps(site.interval):
+                    meant = other[slice(*literal.span())]
+                    yield Explanation("formula", f"{meant} for {literal[0]} in the formula gives {value}")
+
+
 _HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
+    _thousands,
     _units,
+    _binary,
     _zeros,
     _truncation,
     _point,
     _direction,
     _part,
     _other_figure,
-    _chained,
     _near_count,
+    _chained,
     _other_part,
     _wrong_count,
     _truncated_zeros,
     _doubled,
     _slip,
+    _distant,
 )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.relations import claimed_paths
+from trnspec.checks.reconcile.relations import claimed_paths, is_supported
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.figure import Figure
@@ -33,8 +34,8 @@ class Lookalike:
     """A figure that could have been used instead of the right one.
 
     Attributes:
-        id: The id of the explanation: ``swapped-row``, ``dense-sparse``, ``tensor-engine``, ``neighbour`` or
-            ``older-claim``.
+        id: The id of the explanation: ``swapped-row``, ``dense-sparse``, ``tensor-engine``, ``neighbour``, ``distant``
+            (of another family) or ``older-claim``.
         words: Names the figure.
         quantity: Its value.
     """
@@ -45,13 +46,21 @@ class Lookalike:
 
 
 def lookalikes(site: Site, suspect: Site, graph: Graph) -> Iterator[Lookalike]:
-    """The figures that could have been used at ``site`` by mistake, without the suspect itself."""
+    """The figures that could have been used at ``site`` by mistake, without the suspect itself.
+
+    A bound or an approximate figure contains many values, and the present value of a part explains nothing; nor does that
+    of the suspect, where another source or a sum agrees with it.
+    """
     for other in (*_rows(site, graph), *_claims(site, suspect), *_neighbours(site, graph)):
-        # A bound or an approximate figure contains many values, and the present value of a part explains nothing.
-        if other.quantity.qualifier is Qualifier.EXACT and (
-            site.key == suspect.key or not _same(other.quantity, site.value)
-        ):
+        if other.quantity.qualifier is not Qualifier.EXACT:
+            continue
+        is_present = _same(other.quantity, site.value)
+        if not is_present or (site.key == suspect.key and not _is_supported(suspect, graph)):
             yield other
+
+
+def _is_supported(site: Site, graph: Graph) -> bool:
+    return site.claim is None and site.node.name in graph and is_supported(graph, site.node.name, site.path)
 
 
 def _same(quantity: Quantity, own: object) -> bool:
@@ -103,13 +112,33 @@ def _rate(path: Path) -> bool:
 def _neighbours(site: Site, graph: Graph) -> Iterator[Lookalike]:
     """The figure at the same path of other documents of the kind: another generation, another size."""
     version = getattr(site.node.spec, "version", None)
-    for alike in _figures_at(graph, type(site.node.spec), site.path).values():
+    for alike in figures_at(graph, type(site.node.spec), site.path).values():
         if version and any(
             _same(v, site.value) and _version(graph, name) == version for name, v in alike if name != site.node.name
         ):
             continue  # two documents of one version that agree support each other
         if len(alike) <= MOST_SHARED + 1:  # one of them may be the document itself
-            yield from _grouped("neighbour", [(name, value) for name, value in alike if name != site.node.name])
+            others = sorted(((n, v) for n, v in alike if n != site.node.name), key=lambda a: not is_related(a[0], site))
+            is_near = bool(others) and is_related(others[0][0], site)
+            yield from _grouped("neighbour" if is_near else "distant", others)
+
+
+def relatives_agree(site: Site, graph: Graph) -> bool:
+    """Whether another document of the family has the value of a figure or claim, or another derived row of its own."""
+    value = site.value
+    if not isinstance(value, Quantity):
+        return False
+    alike = figures_at(graph, type(site.node.spec), site.path).get(value.value, [])
+    if any(name != site.node.name and is_related(name, site) for name, _ in alike):
+        return True
+    rows = graph.figures(site.node).items() if site.claim is None else ()
+    return any(p != site.path and p[:-1] == site.path[:-1] and f.derived and _same(f.value, value) for p, f in rows)
+
+
+def is_related(name: str, site: Site) -> bool:
+    """Whether a document is of the family of another: their names are the same up to the first digit."""
+    one, other = (re.match(r"[^0-9]*", text) for text in (name, site.node.name))
+    return one is not None and other is not None and one[0] == other[0]
 
 
 def _version(graph: Graph, name: str) -> str | None:
@@ -118,7 +147,7 @@ def _version(graph: Graph, name: str) -> str | None:
 
 
 @cached_by_graph
-def _figures_at(graph: Graph, spec: type, path: Path) -> dict[Fraction, list[tuple[str, Quantity]]]:
+def figures_at(graph: Graph, spec: type, path: Path) -> dict[Fraction, list[tuple[str, Quantity]]]:
     """The figures of all documents of a kind at a path, with the names of the documents, by value."""
     by_value: dict[Fraction, list[tuple[str, Quantity]]] = {}
     nodes: tuple[Node[Any], ...] = graph.of(spec)

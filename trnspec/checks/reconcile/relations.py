@@ -25,6 +25,7 @@ from trnspec.graph.composition import (
     parts,
     word,
 )
+from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
@@ -45,6 +46,7 @@ from trnspec.model.reflection import (
 from trnspec.model.rounded import RoundedCount
 from trnspec.model.server import Server
 from trnspec.model.ultraserver import UltraServer
+from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Quantity, parse_or_none
 
 if TYPE_CHECKING:
@@ -99,6 +101,27 @@ def _failing_in_scope(graph: Graph) -> tuple[tuple[Relation, ...], AbstractSet[s
 def _failing_of(graph: Graph, scope: AbstractSet[str] | None) -> tuple[Relation, ...]:
     skeletons = itertools.chain(sums(graph, is_claimed, scope), _doubtful_claims(graph, scope))
     return tuple(relation for s in skeletons for relation in _expanded(s) if not relation.holds)
+
+
+@cached_by_graph
+def is_supported(graph: Graph, name: str, path: Path) -> bool:
+    """Whether another figure agrees with an adopted one: a sum or a claim that holds, or its own formula."""
+    for relation in relations(graph.focused_on([name])):
+        if relation.holds and any(s.key == (name, path, None) for s in relation.sites):
+            return True
+    return agrees_with_formula(graph.named(name), path, graph)
+
+
+def agrees_with_formula(node: Node[Any], path: Path, graph: Graph) -> bool:
+    """Whether a figure agrees with a formula of its own, which supports it as another source would."""
+    figure = figure_at(node, path)
+    for formula in (figure.derived, figure.check) if isinstance(figure, Figure) else ():
+        try:
+            if formula is not None and value_of(formula, node, graph).overlaps(figure.value.interval):
+                return True
+        except FormulaError:
+            continue  # reported by TRN404
+    return False
 
 
 def _expanded(skeleton: Relation) -> Iterator[Relation]:

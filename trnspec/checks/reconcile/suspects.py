@@ -15,14 +15,15 @@ from itertools import accumulate
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, field, frozen
+from attrs import define, field, fields, frozen, has
 
-from trnspec.checks.reconcile.relations import failing, relations
+from trnspec.checks.reconcile.lookalikes import relatives_agree
+from trnspec.checks.reconcile.relations import agrees_with_formula, failing, relations
 from trnspec.checks.reconcile.sites import Relation, Site
-from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import cached_by_graph, figure_at
 from trnspec.graph.provenance import source_of
-from trnspec.quantities.formula import FormulaError
+from trnspec.model.ref import Ref
+from trnspec.model.source import Source
 from trnspec.quantities.quantity import Interval, Quantity
 from trnspec.yaml import Path
 
@@ -70,17 +71,9 @@ def blamed(graph: Graph) -> tuple[Suspect, ...]:
 
 
 def _with_formula(nodes: Iterable[Node[Any]], graph: Graph) -> Iterator[Key]:
-    """The figures that agree with a formula of their own, which supports them as another source would."""
+    """The figures that agree with a formula of their own."""
     for node in nodes:
-        for path, figure in graph.figures(node).items():
-            for formula in (figure.derived, figure.check):
-                if formula is None:
-                    continue
-                try:
-                    if value_of(formula, node, graph).overlaps(figure.value.interval):
-                        yield node.name, path, None
-                except FormulaError:
-                    continue  # reported by TRN404
+        yield from ((node.name, path, None) for path in graph.figures(node) if agrees_with_formula(node, path, graph))
 
 
 def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph: Graph | None = None) -> list[Suspect]:
@@ -88,8 +81,9 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
 
     The suspect is the site of which one other value would fix the most failing relations, minus the correct ones that
     use it.  A formula of its own that holds counts as one.  Among equal sites, a count comes first that would then be that
-    of most documents of its kind; then a total before its parts, since it is stated as a check; then the site with fewer
-    correct relations; then the last one by name, so that the result does not depend on the order of files.
+    of most documents of its kind or with the same parts; then one in a document that is checked, if not all are; then a
+    total before its parts, since it is stated as a check; then the site with fewer correct relations; then the last one by
+    name, so that the result does not depend on the order of files.
     """
     relations = list(relations)
     failing = [r for r in relations if not r.holds]
@@ -215,7 +209,8 @@ class _Candidate:
         gain = sum(len(self.failing[e]) for e in fitting) - self.sound
         usual = graph is not None and _is_usual(self.site, fitting, graph)
         name, *rest = self.site.key
-        order = (gain, usual, self.doubted > 0, -self.sound, name, str(tuple(rest)))
+        edited = graph is not None and graph.focus is not None and name in graph.focus
+        order = (gain, usual, edited, self.doubted > 0, -self.sound, name, str(tuple(rest)))
         return _Rank(order, self.version, self)
 
 
@@ -223,7 +218,7 @@ class _Candidate:
 class _Rank:
     """A position in the order of the candidates, the most likely first."""
 
-    order: tuple[int, bool, bool, int, str, str]
+    order: tuple[int, bool, bool, bool, int, str, str]
     version: int
     candidate: _Candidate
 
@@ -260,37 +255,58 @@ FAR_BETTER = 10
 def _doubted(relation: Relation, graph: Graph | None, contested: Collection[Key] = ()) -> Site:
     """The site of a failing relation that is doubted first where nothing else decides.
 
-    A total is stated as a check.  Of a claim and the adopted figure it is the one of the older source: an older claim
-    needs a verdict, and a figure that a claim of the same or a later date contradicts was probably copied wrongly.  It is
-    the adopted figure too where the sums support the claim.
+    A total is stated as a check.  Of a claim and the adopted figure it is the one of a third party or, if both or none is,
+    of the older source: an older claim needs a verdict, and a figure that a claim of the same or a later date contradicts
+    was probably copied wrongly.  It is the adopted figure too where the sums support the claim, and the part where other
+    documents of the family have the value of the total or of the claim.
     """
     claim = relation.total
-    if not relation.is_claim or graph is None or claim.claim is None:
+    if graph is None:
         return claim
     adopted = relation.terms[0].part
-    if adopted.key in contested:
+    if not relation.is_claim or claim.claim is None:
+        return adopted if len(relation.terms) == 1 and relatives_agree(claim, graph) else claim
+    if adopted.key in contested or (relatives_agree(claim, graph) and not relatives_agree(adopted, graph)):
         return adopted
-    dates = []
+    precedence = []
     for ref in (claim.node.claims[claim.claim].source, source_of(adopted.node, adopted.path)):
         node = None if ref is None else graph.find(ref)
-        dates.append("" if node is None else str(getattr(node.spec, "as_of", "")))
-    return claim if dates[0] < dates[1] else adopted
+        source = node.spec if node is not None and node.is_of(Source) else None
+        precedence.append((False, "") if source is None else (source.rank != "third-party", source.as_of))
+    return claim if precedence[0] < precedence[1] else adopted
 
 
 def _is_usual(site: Site, expected: list[Interval], graph: Graph) -> bool:
-    """Whether a count would be fixed by the value that most other documents of the kind have at its path."""
+    """Whether a count would be fixed by the value of most documents of the kind, or of those with the same parts."""
     if not isinstance(site.value, int):
         return False
-    counts = _counts_at(graph, type(site.node.spec), site.path)
     own = figure_at(site.node, site.path)
-    if isinstance(own, int):
-        counts = counts - Counter([int(own)])
-    fitting = sum(n for value, n in counts.items() if all(Fraction(value) in e for e in expected))
-    return site.value not in counts and 2 * fitting > counts.total()
+    parts = _parts_at(site.node, site.path)
+    for same in (parts, None) if parts else (None,):
+        counts = _counts_at(graph, type(site.node.spec), site.path, same)
+        if isinstance(own, int):
+            counts = counts - Counter([int(own)])
+        fitting = sum(n for value, n in counts.items() if all(Fraction(value) in e for e in expected))
+        # Of the documents with the same parts, all must agree.
+        is_most = 2 * fitting > counts.total() if same is None else fitting == counts.total() > 1
+        if is_most and site.value not in counts:
+            return True
+    return False
+
+
+def _parts_at(node: Node[Any], path: Path) -> tuple[Any, ...]:
+    """The documents that the holder of a count refers to, such as the link of ``fabric.links_per_chip``."""
+    holder = figure_at(node, path[:-1])
+    return (
+        tuple(v for f in fields(type(holder)) if isinstance(v := getattr(holder, f.name), Ref))
+        if has(type(holder))
+        else ()
+    )
 
 
 @cached_by_graph
-def _counts_at(graph: Graph, spec: type, path: Path) -> Counter[int]:
-    """How many documents of a kind have each count at a path."""
-    nodes: tuple[Node[Any], ...] = graph.of(spec)
+def _counts_at(graph: Graph, spec: type, path: Path, parts: tuple[Any, ...] | None) -> Counter[int]:
+    """How many documents of a kind, or of those with the same parts, have each count at a path."""
+    every: tuple[Node[Any], ...] = graph.of(spec)
+    nodes = [n for n in every if parts is None or _parts_at(n, path) == parts]
     return Counter(int(v) for n in nodes if isinstance(v := figure_at(n, path), int))

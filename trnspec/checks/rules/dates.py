@@ -93,13 +93,14 @@ def vendor_rank_mismatch(source: Node[Source], graph: Graph) -> Iterator[Finding
         Of two sources that differ, the one of the closer rank is adopted. A page of a third party with the rank of a
         vendor would replace the figures of the vendor. A vendor is named in the publisher or in the host of the address,
         by one of the words "amazon", "aws", "nvidia" and so on, or by the first word of the name or title of a chip. A
-        publisher of several sources that all have the rank of a vendor is one, too.
+        publisher of several sources that all have the rank of a vendor is one, too; other publishers are reported for
+        sources about chips of a known vendor, or where another of their sources is of a third party.
 
     Example:
         ```yaml
         api_version: trnspec/v1
         kind: Source
-        metadata: {name: a-review-2024-12, title: Trainium2 reviewed}
+        metadata: {name: trainium2-review-2024-12, title: Trainium2 reviewed}
         spec:
           publisher: A magazine
           as_of: 2024-12
@@ -110,7 +111,7 @@ def vendor_rank_mismatch(source: Node[Source], graph: Graph) -> Iterator[Finding
         ```yaml
         api_version: trnspec/v1
         kind: Source
-        metadata: {name: a-review-2024-12, title: Trainium2 reviewed}
+        metadata: {name: trainium2-review-2024-12, title: Trainium2 reviewed}
         spec:
           publisher: A magazine
           as_of: 2024-12
@@ -123,18 +124,24 @@ def vendor_rank_mismatch(source: Node[Source], graph: Graph) -> Iterator[Finding
     spec = source.spec
     if not spec.rank.startswith("vendor-"):
         return
-    owner = _OWNER.match(spec.address or "")
-    ranks = _ranks(graph)[spec.publisher]
-    is_vendor = _names_vendor(spec.publisher, graph) or (ranks["vendor"] > 1 and not ranks["third"])
-    if is_vendor:
+    owner, ranks = _OWNER.match(spec.address or ""), _ranks(graph)[spec.publisher]
+    if _names_vendor(spec.publisher, graph) or (ranks["vendor"] > 1 and not ranks["third"]):
         return
-    if owner is None or not _names_vendor(owner[1], graph):
+    if owner is not None and _names_vendor(owner[1], graph):
+        if ranks["third"]:
+            message = f"the publisher is {spec.publisher}, a third party, but the rank is {spec.rank}"
+            yield Finding(("spec", "publisher"), message, "correct the publisher, or the rank")
+    elif ranks["third"] or _is_about_vendor(source, graph):
         message = f"the rank is {spec.rank}, but {spec.publisher} is not known as a vendor"
         hint = "third-party? a vendor is named in the publisher or the address, or a chip is named after it"
         yield Finding(("spec", "rank"), message, hint)
-    elif ranks["third"]:
-        message = f"the publisher is {spec.publisher}, a third party, but the rank is {spec.rank}"
-        yield Finding(("spec", "publisher"), message, "correct the publisher, or the rank")
+
+
+def _is_about_vendor(source: Node[Source], graph: Graph) -> bool:
+    """Whether a source is about chips of a known vendor, or documents of such chips refer to it."""
+    users = (graph.nodes[name] for name in graph.users.get(source.name, ()) if name in graph.nodes)
+    chips = about(graph, source.name).union(*(chips_of(graph, user) for user in users))
+    return any(VENDORS & set(_WORD.findall(graph.named(chip).metadata.title.lower())) for chip in chips)
 
 
 def _names_vendor(text: str, graph: Graph) -> bool:

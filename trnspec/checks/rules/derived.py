@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from trnspec.checks.reconcile.hypotheses import NOT_EXPLAINED, Budget, Case, explain, explain_case, sentence
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths
+from trnspec.checks.reconcile.hypotheses import (
+    NOT_EXPLAINED,
+    Budget,
+    Case,
+    corrected_formulas,
+    explain,
+    explain_case,
+    sentence,
+)
+from trnspec.checks.reconcile.lookalikes import relatives_agree
+from trnspec.checks.reconcile.relations import AGREES, claimed_paths, is_supported
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site
 from trnspec.checks.reconcile.suspects import Suspect, blamed
 from trnspec.diagnostics import Severity
@@ -18,11 +28,13 @@ from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Interval, Quantity, render
+from trnspec.yaml.edits import quoting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.model.document import Node
+    from trnspec.model.figure import Figure
     from trnspec.yaml import Path
 
 
@@ -163,14 +175,7 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 yield Finding((*path, key), str(error), "write for instance: 8 x 128 x 128 x 2 x 2.4 GHz")
                 continue
             if not result.overlaps(figure.value.interval):
-                middle = result.low if result.high is None else (result.low + result.high) / 2
-                shown = render(middle, figure.value.unit, figure.value.digits + 1)
-                message = f"{dotted(path)} is {figure}, but {formula} is {shown}"
-                causes = explain_case(Case(Site(node, path), figure.value, (result,), (), (), graph))
-                hint = f"{sentence(causes)}; or update the formula" if causes else "update the figure or its formula"
-                yield Finding(
-                    (*path, "value"), message, hint, (at(node, (*path, key), text=f"the formula: {formula}"),)
-                )
+                yield _mismatch(Site(node, path), figure, key, result, graph)
     for path, _, value in referring_leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
         origin = origin_of(value)
         if origin is None or origin.derived is None:
@@ -187,6 +192,36 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             message = f"{dotted(path)} is {value}, but {origin.derived} is {shown}"
             see = (at(node, (*path, "derived"), text=f"the formula: {origin.derived}"),)
             yield Finding((*path, "value"), message, "update the count or its formula", see)
+
+
+def _mismatch(site: Site, figure: Figure, key: str, result: Interval, graph: Graph) -> Finding:
+    """The finding for a figure and its formula: at the formula where others agree with the figure."""
+    node, path, formula = site.node, site.path, getattr(figure, key)
+    shown = render(_middle(result), figure.value.unit, figure.value.digits + 1)
+    message = f"{dotted(path)} is {figure}, but {formula} is {shown}"
+    if cut := _cut_formula(site, key):
+        message = f"the comma in {cut} ends the formula {formula}"
+        place = node.document.place((*path, key))
+        edit = None if place is None else quoting(node.document, place, cut)
+        return Finding((*path, key), message, f'quote it: "{cut}"', edit=edit)
+    cause = next(corrected_formulas(formula, site, graph), None)
+    if is_supported(graph, node.name, path) or (cause is not None and relatives_agree(site, graph)):
+        what = f"likely cause: {cause.sentence}" if cause else "update the formula"
+        hint = f"{what}; other figures agree with {figure}"
+        return Finding((*path, key), message, hint, (at(node, (*path, "value"), text=f"the figure: {figure}"),))
+    causes = explain_case(Case(site, figure.value, (result,), (), (), graph))
+    hint = f"{sentence(causes)}; or update the formula" if causes else "update the figure or its formula"
+    return Finding((*path, "value"), message, hint, (at(node, (*path, key), text=f"the formula: {formula}"),))
+
+
+def _cut_formula(site: Site, key: str) -> str:
+    """The whole of a formula in braces that a comma of thousands ends; empty if none does."""
+    span = site.node.document.places.get((*site.path, key))
+    if span is None:
+        return ""
+    line = site.node.document.text.splitlines()[span.value.line - 1][span.value.column - 1 :]
+    match = re.match(r"[^,}\]\"']*[0-9],[0-9]{3}(?![0-9])[^,}\]]*", line)
+    return match[0].rstrip() if match else ""
 
 
 def _result(formula: str, node: Node[Any], path: Path, graph: Graph) -> Interval:
@@ -255,5 +290,8 @@ def ratio_mismatch(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
 
 
 def _show(given: Interval) -> str:
-    middle = given.low if given.high is None else (given.low + given.high) / 2
-    return render(middle, "x", 3)
+    return render(_middle(given), "x", 3)
+
+
+def _middle(interval: Interval) -> Fraction:
+    return interval.low if interval.high is None else (interval.low + interval.high) / 2

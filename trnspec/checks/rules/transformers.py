@@ -12,7 +12,7 @@ from attrs import evolve
 
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at
-from trnspec.model.reflection import ChoiceShape, NumberShape, ObjectShape, dotted, leaves
+from trnspec.model.reflection import ChoiceShape, NumberShape, ObjectShape, dotted, leaves, value_at
 from trnspec.model.rounded import RoundedCount, rounded
 from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import active_parameters, parameters, sizes
@@ -117,8 +117,7 @@ def _wrong_counts(model: Node[Model]) -> Iterator[Finding]:
         exact = False
         message = f"{name} is {stated:,}, but the dimensions give {count(spec):,}, {stated - count(spec):+,}"
         causes = dict.fromkeys(words for words, other in _others(spec, count) if other == stated)
-        # Dimensions are small multiples of powers of two: the likeliest correction has the smallest odd factor.
-        slips = sorted(_slips(spec, count, stated), key=lambda slip: slip[1] // (slip[1] & -slip[1]))
+        slips = sorted(_slips(spec, count, stated), key=lambda slip: _unlikely(spec, *slip))
         swaps = list(_swaps(spec, count, stated))
         words = list(_words(spec, count, stated))
         # That another word gives the exact count is hardly chance; some number does for many dimensions.
@@ -132,6 +131,18 @@ def _wrong_counts(model: Node[Model]) -> Iterator[Finding]:
         yield Finding(("spec", *where), message, f"likely cause: {' or '.join(hints)}" if hints else "", see)
     if exact:
         yield from _coarse(model)
+
+
+def _unlikely(spec: Model, path: Path, value: int) -> tuple[bool, bool, int]:
+    """A key that is the least for the likeliest correction of a dimension.
+
+    A vocabulary is seldom wrong but by its padding. A dimension is often twice or half of the right one, or one more or less; otherwise it is
+    a small multiple of a power of two.
+    """
+    present = value_at(spec, path)
+    is_near = isinstance(present, int) and (present in (2 * value, value + 1, value - 1) or value == 2 * present)
+    is_vocabulary = path == ("vocabulary",) and abs(value - spec.vocabulary) > MOST_PADDING
+    return is_vocabulary, not is_near, value // (value & -value)
 
 
 def _but_embedding(d: Dimensions) -> float:
