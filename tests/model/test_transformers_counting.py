@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from tests.support.engine import GPT_3, LLAMA_3_8B, MIXTRAL, MODELS, SYSTEMS, forward_flops, shipped
+from tests.support.engine import GPT_3, LLAMA_3_8B, MIXTRAL, MODELS, SYSTEMS, forward_flops, parameters, shipped
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.counting import parameters as counted
 from trnspec.model.transformers.model import Model
@@ -18,7 +18,7 @@ from trnspec.perf.lowering.system import IDEAL
 from trnspec.perf.training.costs import attention_scores, layer_seconds_per_token
 from trnspec.perf.work.flops import layer_flops, layer_traffic, span
 from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.transformer import attended_keys, parameters, transformer
+from trnspec.perf.work.transformer import attended_keys, transformer
 
 ALL = {node.name: dimensions(node.spec) for node in shipped().graph.of(Model)} | {
     # Multi-token prediction is not part of the forward pass.

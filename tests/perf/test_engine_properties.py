@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from tests.perf.oracles import engine as reference_engine
 from tests.perf.oracles.shipped_samples import drawn
 from tests.perf.oracles.shipped_samples import estimators as shipped
-from tests.support.engine import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator, possible, sample
+from tests.support.engine import ESTIMATORS, FITTED, MODELS, SYSTEMS, estimator, parameters, possible, sample
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.bounds import bound
-from trnspec.perf.collectives.timing import group
+from trnspec.perf.collectives.groups import group
 from trnspec.perf.experts import byte_time, exchange
 from trnspec.perf.lowering.machine import Machine, collective_time
 from trnspec.perf.lowering.machine import group as ranks_of
@@ -32,10 +32,10 @@ from trnspec.perf.serving.prefill import prefill
 from trnspec.perf.sweep.batch import REASONS, RECOMPUTES, SCHEDULES, Top, rows, sweep
 from trnspec.perf.training.pass_order import FUSED
 from trnspec.perf.training.step import PARTS, step
-from trnspec.perf.work.flops import attention_flops, layer_flops, model_flops_per_token
+from trnspec.perf.work.flops import all_scores, layer_flops, model_flops_per_token
 from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
 from trnspec.perf.work.layout import Layout, stacked
-from trnspec.perf.work.transformer import parameters, transformer
+from trnspec.perf.work.transformer import transformer
 
 samples = st.integers(0, 2**48).map(lambda seed: possible(random.Random(seed)))
 any_samples = st.integers(0, 2**48).map(lambda seed: sample(random.Random(seed), strange=0.5))
@@ -292,7 +292,7 @@ def forward(e, layout) -> tuple[float, float]:
         for count, expert in ((d.layers - d.expert_layers, 0.0), (d.expert_layers, 1.0))
     ]
     # Three passes of the layers; multi-token prediction is beside them.
-    scores = tokens * attention_flops(evolve(d, mtp_layers=0.0), float(layout.seq), convention) / 3.0
+    scores = tokens * all_scores(evolve(d, mtp_layers=0.0), float(layout.seq), convention)
     return sum(count * part.matrices for count, part in parts), scores
 
 
@@ -312,7 +312,7 @@ def test_no_step_is_faster_than_its_flops(case) -> None:
 def test_no_step_is_faster_than_its_bytes(case) -> None:
     """Optimizer states are read once a step, and the weights that every token meets once forward and once backward."""
     e, layout = case
-    d, optimizer = e.dims, layout
+    d, optimizer = e.dims, layout.precision
     routed = d.expert_layers * d.experts * d.expert_weights
     dense = parameters(e.model) - routed
     copies = 1.0 if layout.zero else layout.dp * layout.cp

@@ -22,7 +22,7 @@ from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL, Efficiency, Level, System
 from trnspec.perf.serving.load import Replica
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.work.flops import Parts, attention_flops, head_flops
+from trnspec.perf.work.flops import Parts, all_scores, head_flops
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
 from trnspec.perf.work.validity import check
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.ops import Number
     from trnspec.perf.work.flops import AttentionConvention
+    from trnspec.perf.work.transformer import Transformer
 
 # The shipped catalog with those of the living plugins, for the tests of the performance engine.
 
@@ -51,6 +52,12 @@ def shipped() -> Catalog:
 
 
 # Transformers as dimensions, for tests; made here by hand, so that a figure does not depend on the catalog.
+
+
+def parameters(model: Transformer) -> Number:
+    """All parameters of a model: layers, embedding, and the output matrix unless it is tied."""
+    layers = model.layers * (model.whole + model.routed + model.small)
+    return layers + model.embedding + model.output * (1.0 - model.tied) + model.outer
 
 
 def gpt(layers: float, hidden: float, heads: float, vocabulary: float = 51200.0, context: float = 2048.0) -> Dimensions:
@@ -145,7 +152,7 @@ def forward_flops(
     dense = d.layers - d.expert_layers
     return Parts(
         projections=2.0 * tokens * d.layers * d.attention_weights,
-        scores=tokens * attention_flops(d, seq, convention) / 3.0,
+        scores=tokens * all_scores(d, seq, convention),
         mlp=2.0 * tokens * dense * d.mlp_weights,
         experts=2.0 * tokens * d.expert_layers * d.active * d.expert_weights,
         shared=2.0 * tokens * d.expert_layers * d.shared_weights,

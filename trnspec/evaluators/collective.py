@@ -17,20 +17,11 @@ from trnspec.perf import frameworks
 from trnspec.perf.calibration.fit_range import collective_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.collectives import closed_forms, library
+from trnspec.perf.collectives.algorithms import Plan, plans
 from trnspec.perf.collectives.bounds import Bound, bound
-from trnspec.perf.collectives.groups import Group, Rates, fabric_level
+from trnspec.perf.collectives.groups import Group, Rates, fabric_level, group
 from trnspec.perf.collectives.library import Launch, Timed
-from trnspec.perf.collectives.timing import (
-    ALIASES,
-    NEURON_NAMES,
-    Plan,
-    Timing,
-    fastest,
-    group,
-    plans,
-    stage_of,
-    time_plan,
-)
+from trnspec.perf.collectives.timing import ALIASES, NEURON_NAMES, Timing, fastest, stage_of, time_plan
 from trnspec.perf.experts import byte_time, exchange
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, with_nearest
 from trnspec.perf.lowering.lower import lower

@@ -8,6 +8,9 @@ from inferentia import catalog as inferentia
 from nvidia_catalog import catalog as nvidia
 
 from trnspec.api import graph
+from trnspec.perf.collectives.algorithms import plans
+from trnspec.perf.collectives.groups import Rates
+from trnspec.perf.collectives.timing import time_plan
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.system import Level, System
 
@@ -54,3 +57,9 @@ def on(shape, link=10.0, degree=2.0, per_chip=1.0, latency=0.0):
         bandwidth=1.0,
         levels=(*inner, level),
     )
+
+
+def timings(where, of, kind, size):
+    """The time of every algorithm, fastest first; of equally fast ones the one with fewer steps."""
+    found = [time_plan(plan, Rates(where), size) for plan in plans(where, of, kind)]
+    return sorted(found, key=lambda t: (t.time, float("inf") if t.steps is None else t.steps))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.perf.collectives.made_systems import servers, system
+from tests.perf.collectives.made_systems import servers, system, timings
 from trnspec.errors import RefusalError
-from trnspec.perf.collectives.timing import group, timings
+from trnspec.perf.collectives.groups import group
 from trnspec.perf.experts import byte_time, exchange
 from trnspec.perf.lowering.machine import collective_time, machine
 from trnspec.perf.lowering.machine import group as by_level

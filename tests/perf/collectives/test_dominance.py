@@ -7,9 +7,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import tests.perf.oracles.closed_forms as c
-from tests.perf.collectives.made_systems import on, servers, system
+from tests.perf.collectives.made_systems import on, servers, system, timings
 from trnspec.errors import RefusalError
+from trnspec.perf.collectives.algorithms import plans
 from trnspec.perf.collectives.bounds import bound
+from trnspec.perf.collectives.groups import group
+from trnspec.perf.collectives.groups import group_of as explicit_group
 from trnspec.perf.collectives.schedules import (
     SCATTERS,
     SCHEDULES,
@@ -18,7 +21,6 @@ from trnspec.perf.collectives.schedules import (
     reversed_schedule,
     schedule_names,
 )
-from trnspec.perf.collectives.timing import explicit_group, group, plans, timings
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 

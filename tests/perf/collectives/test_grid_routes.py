@@ -9,14 +9,16 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.perf.collectives.made_systems import on
+from tests.perf.collectives.made_systems import on, timings
 from trnspec.errors import RefusalError
+from trnspec.perf.collectives.algorithms import plans
 from trnspec.perf.collectives.bounds import bound
 from trnspec.perf.collectives.grid_routes import ring
-from trnspec.perf.collectives.groups import Group, Rates
+from trnspec.perf.collectives.groups import Group, Rates, group
 from trnspec.perf.collectives.groups import group as group_of
+from trnspec.perf.collectives.groups import group_of as explicit_group
 from trnspec.perf.collectives.routes import Routes
-from trnspec.perf.collectives.timing import explicit_group, group, plans, time_plan, timings
+from trnspec.perf.collectives.timing import time_plan
 from trnspec.topology import grid
 from trnspec.topology.fabric import Fabric
 from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus

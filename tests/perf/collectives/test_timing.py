@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 import tests.perf.oracles.closed_forms as c
 import trnspec
-from tests.perf.collectives.made_systems import on, system
+from tests.perf.collectives.made_systems import on, system, timings
 from trnspec.errors import RefusalError
-from trnspec.perf.collectives.algorithms import _network
+from trnspec.perf.collectives.algorithms import _network, plans
 from trnspec.perf.collectives.bounds import bound
-from trnspec.perf.collectives.groups import NETWORK, Rates, fabric_level
-from trnspec.perf.collectives.timing import explicit_group, fastest, group, plans, timings
+from trnspec.perf.collectives.groups import NETWORK, Rates, fabric_level, group
+from trnspec.perf.collectives.groups import group_of as explicit_group
+from trnspec.perf.collectives.timing import fastest
 from trnspec.perf.lowering.system import UNKNOWN
 from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
@@ -321,8 +322,7 @@ def test_a_group_that_lies_unevenly_on_fabrics_is_refused():
 
     for ask in (
         lambda: group(where, 48),
-        lambda: explicit_group(where, [0, 1, 32]),
-        lambda: explicit_group(where, [0, 0]),
+        lambda: explicit_group(where, (0, 1, 32)),
     ):
         with pytest.raises(RefusalError) as caught:
             ask()

@@ -102,7 +102,7 @@ def test_full_recompute_is_the_model_and_the_layers_forward_again():
     assert math.isclose(work.model_flops_per_token(GPT_3, 2048.0, "sc21"), model + again, rel_tol=1e-15)
     assert work.recomputed_flops_per_token(GPT_3, 2048.0, 0.0, "full") == 0.0
     selective = work.recomputed_flops_per_token(GPT_3, 2048.0, 1.0, "full")
-    assert selective == work.attention_flops(GPT_3, 2048.0, "full") / 3
+    assert selective == work.all_scores(GPT_3, 2048.0, "full")
     # Half of the matrices, and none of the scores.
     assert (again - selective) / 2 == work.recomputed_flops_per_token(GPT_3, 2048.0, 1.5, "full")
 
@@ -175,10 +175,10 @@ def test_parts_of_llama_3_70b_as_the_scaling_book_counts():
 
 def test_the_two_conventions_of_attention():
     d = LLAMA_3_70B
-    assert 12 * 80 * 8192 * 4096 == work.attention_flops(d, 4096.0, "full")
-    assert 6 * 80 * 8192 * 4096 == work.attention_flops(d, 4096.0, "causal")
+    assert 12 * 80 * 8192 * 4096 == 3 * work.all_scores(d, 4096.0, "full")
+    assert 6 * 80 * 8192 * 4096 == 3 * work.all_scores(d, 4096.0, "causal")
     both = evolve(d, causal=0.0)
-    assert work.attention_flops(both, 4096.0, "full") == work.attention_flops(both, 4096.0, "causal")
+    assert 3 * work.all_scores(both, 4096.0, "full") == 3 * work.all_scores(both, 4096.0, "causal")
 
 
 @pytest.mark.parametrize(("seq", "window"), [(7, 3), (7, 7), (7, 9), (128, 16), (1, 1)])
@@ -196,8 +196,8 @@ def test_what_a_window_sees(seq, window):
 def test_windowed_layers_see_less():
     d = evolve(LLAMA_3_8B, window=1024.0, windowed_layers=16.0)
     each = 6 * 32 * 256
-    assert 16 * each * 8192 + 16 * each * 1024 == work.attention_flops(d, 8192.0, "full")
-    assert work.attention_flops(d, 512.0, "full") == work.attention_flops(LLAMA_3_8B, 512.0, "full")
+    assert 16 * each * 8192 + 16 * each * 1024 == 3 * work.all_scores(d, 8192.0, "full")
+    assert 3 * work.all_scores(d, 512.0, "full") == 3 * work.all_scores(LLAMA_3_8B, 512.0, "full")
 
 
 def test_an_unknown_convention_is_named():
@@ -275,7 +275,7 @@ def test_one_call_and_the_element_of_a_batch_have_the_same_bits(d, seqs):
 
     def calls(seq):
         yield from (work.model_flops_per_token(d, seq, name) for name in work.CONVENTIONS)
-        yield from (work.attention_flops(d, seq, convention) for convention in ("full", "causal"))
+        yield from (3 * work.all_scores(d, seq, convention) for convention in ("full", "causal"))
         yield from (work.recomputed_flops_per_token(d, seq, r, "causal") for r in (0.0, 1.0, 1.5, 2.0))
         yield work.layer_flops(d, seq, seq, 1.0).total
         yield work.layer_traffic(d, seq, seq, 1.0).total
@@ -350,5 +350,5 @@ def test_sparse_attention_scores_all_keys_in_its_indexers():
     seq = 65536
     chosen = 2048 - 2048**2 / (2 * seq)  # the first 2,048 tokens attend to half as many on average
     scores = 78 * 2 * 64 * (256 + 256) * chosen + 21 * 2 * 32 * 128 * seq / 2
-    assert 3 * scores == pytest.approx(work.attention_flops(d, float(seq), "causal"), rel=1e-12)
+    assert 3 * scores == pytest.approx(3 * work.all_scores(d, float(seq), "causal"), rel=1e-12)
     assert 78 * 576 * seq + 21 * 128 * seq == kv_cache(d, float(seq), 1.0, 1.0)

@@ -29,8 +29,8 @@ from trnspec.loading.files import shipped as shipped_folder
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.calibration.measured.training import TrainingCase, training_cases
-from trnspec.perf.frameworks import TRAINING, Runtime
-from trnspec.perf.work.activations import activations, layer_activations
+from trnspec.perf.frameworks import ALLOCATED, TRAINING, Runtime
+from trnspec.perf.work.activations import layer_activations, stage_activations
 from trnspec.perf.work.layout import OPTIMIZERS, SCHEDULES
 from trnspec.perf.work.memory import (
     cache,
@@ -41,10 +41,23 @@ from trnspec.perf.work.memory import (
     peak,
     peak_memory,
     sharded,
+    stage_gradients,
     training_memory,
-    transient_gradients,
 )
 from trnspec.perf.work.stages import in_flight, stage_layers
+
+
+def of_stage(make, d, layout, stage=0.0, runtime=ALLOCATED):
+    return make(d, layout, runtime)(stage, stage_layers(d, layout, stage))
+
+
+def activations(*of, **more):
+    return of_stage(stage_activations, *of, **more)
+
+
+def transient_gradients(*of, **more):
+    return of_stage(stage_gradients, *of, **more)
+
 
 GIB = 2.0**30
 MEGATRON = "adam-fp32-grads"

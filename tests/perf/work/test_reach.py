@@ -10,7 +10,7 @@ from tests.support.rules import shipped
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.serving.decode import mean_context, token_load
 from trnspec.perf.serving.forward_pass import IDEAL, Deployment, cache_bytes, kept_bytes
-from trnspec.perf.work.flops import attention_flops
+from trnspec.perf.work.flops import all_scores
 from trnspec.perf.work.memory import inference_memory, kv_cache
 from trnspec.perf.work.reach import common_heads, mean, reaches
 from trnspec.perf.work.transformer import transformer
@@ -85,7 +85,7 @@ def test_flop_of_training():
     """A token attends to half of the sequence; in a window of 128 to 128 but for the first tokens."""
     windowed = 128 * (4096 - 64) / 4096
     assert 3 * 2 * 64 * 320 * (9 * 2048 + 39 * windowed) == pytest.approx(
-        attention_flops(MIMO, 4096.0, "causal"), rel=CLOSE
+        3.0 * all_scores(MIMO, 4096.0, "causal"), rel=CLOSE
     )
 
 

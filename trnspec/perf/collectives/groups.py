@@ -14,8 +14,6 @@ from trnspec.topology.shapes import GridShape, Hypercube
 from trnspec.topology.switched import Switched
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from trnspec.perf.lowering.system import Level
     from trnspec.topology.shapes import Shape
 
@@ -159,7 +157,7 @@ def group(system: System, size: int | None = None, stride: int = 1) -> Group:
                 hint="use fewer ranks or chips",
             )
     ranks = tuple(range(0, n * stride, stride))
-    first_group = _split(system, ranks)
+    first_group = group_of(system, ranks)
     block = n * stride
     if first_group.units == 1:
         starts = [b + r for b in range(0, max(unit - block, 0) + 1, block) for r in range(stride)]
@@ -171,18 +169,12 @@ def group(system: System, size: int | None = None, stride: int = 1) -> Group:
     )
 
 
-def explicit_group(system: System, ranks: Sequence[int]) -> Group:
-    """A group given by its ranks, which works alone.
+def group_of(system: System, ranks: tuple[int, ...]) -> Group:
+    """A group of some ranks, which works alone.
 
     Raises:
-        RefusalError: ``rank-count``: a rank is repeated or does not exist, or the fabrics have unequal shares.
+        RefusalError: ``rank-count``: the fabrics have unequal shares.
     """
-    if not ranks or len(set(ranks)) != len(ranks) or min(ranks) < 0 or max(ranks) >= system.ranks:
-        raise RefusalError("rank-count", f"expected distinct ranks from 0 to {int(system.ranks) - 1}", place="ranks")
-    return _split(system, tuple(ranks))
-
-
-def _split(system: System, ranks: tuple[int, ...]) -> Group:
     unit = unit_ranks(system)
     by_fabric: dict[int, list[int]] = {}
     for rank in ranks:

@@ -13,30 +13,14 @@ from attrs import frozen
 
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives import closed_forms
-from trnspec.perf.collectives.algorithms import Phase, Plan, plans
-from trnspec.perf.collectives.groups import NETWORK, Group, Rates, explicit_group, group
+from trnspec.perf.collectives.groups import NETWORK, Rates
 from trnspec.perf.collectives.routes import INSIDE
 
 if TYPE_CHECKING:
+    from trnspec.perf.collectives.algorithms import Plan
     from collections.abc import Sequence
 
     from trnspec.perf.collectives.algorithms import Stage
-    from trnspec.perf.collectives.closed_forms import Kind
-    from trnspec.perf.lowering.system import System
-
-__all__ = [
-    "ALIASES",
-    "NEURON_NAMES",
-    "Group",
-    "Phase",
-    "Plan",
-    "Timing",
-    "explicit_group",
-    "fastest",
-    "group",
-    "plans",
-    "timings",
-]
 
 NEURON_NAMES = {"mesh": "direct", "rdh": "recursive", "kangaring": "rings-both-ways"}
 """Neuron's names of algorithms: for small, medium and large sizes within a server."""
@@ -70,23 +54,6 @@ class Timing:
     def transfer(self) -> float:
         """Transfer time [s] of the slowest stage."""
         return sum((seconds for _, seconds in self.transfers), 0.0)
-
-
-def timings(system: System, of: Group, kind: Kind, size: float) -> tuple[Timing, ...]:
-    """The time of every algorithm, fastest first.
-
-    Args:
-        system: The system.
-        of: The group.
-        kind: The collective; a broadcast starts at the first rank, a send goes from the first to the last.
-        size: S [B], as in ``trnspec.perf.collectives.closed_forms``.
-
-    Raises:
-        RefusalError: ``unknown-figure``: a rate that is needed is not published; ``unknown-topology``.
-    """
-    rates = Rates(system)
-    results = [time_plan(plan, rates, size) for plan in plans(system, of, kind)]
-    return tuple(sorted(results, key=_order))
 
 
 def _order(timing: Timing) -> tuple[float, float]:

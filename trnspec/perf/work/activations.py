@@ -18,7 +18,7 @@ from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.ops import Number, both, larger, somewhere, where
 from trnspec.perf.work.layout import RECOMPUTE, Layout
 from trnspec.perf.work.reach import mean
-from trnspec.perf.work.stages import Layers, in_flight, stage_layers
+from trnspec.perf.work.stages import Layers, in_flight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,26 +204,17 @@ def _feed_forward(d: Dimensions, layout: Layout, runtime: Runtime, tokens: Numbe
     return dense * (1.0 - expert) + (routed + shared + exchanged + router) * expert
 
 
-def activations(d: Dimensions, layout: Layout, stage: Number = 0.0, runtime: Runtime = ALLOCATED) -> Activations:
-    """Activation memory of one rank of a stage at the peak [B].
+def stage_activations(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Number, Layers], Activations]:
+    """Activation memory of one rank at the peak [B], as a function of a stage and of its dense and MoE layers.
 
     Outside the layers, following Korthikanti et al. 2022, section 4.3, and Megatron-LM's estimator: token ids of 8 bytes
     and the mask of the embedding's dropout for every microbatch in flight; on the last stage the inputs of final norm and
-    output, and logits (see :func:`logit_bytes`), for one microbatch.
+    output, and logits (see :func:`logit_bytes`), for one microbatch.  What is the same on all stages is computed once.
 
     Args:
         d: The transformer.
         layout: The layout.
-        stage: The pipeline stage, from 0.
         runtime: What software needs besides.
-    """
-    return stage_activations(d, layout, runtime)(stage, stage_layers(d, layout, stage))
-
-
-def stage_activations(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Number, Layers], Activations]:
-    """Activation memory as a function of a stage and of its dense and MoE layers; see :func:`activations`.
-
-    What is the same on all stages is computed once.
     """
     layer = _Layer.of(d, layout, runtime)
     # Models without experts, or without other layers than those with experts, have one kind of layer.

@@ -98,23 +98,10 @@ def scores_flops(d: Dimensions, context: Number) -> Number:
     return 2.0 * d.heads * (d.qk_size + d.v_size) * context
 
 
-def attention_flops(d: Dimensions, seq: Number, convention: AttentionConvention) -> Number:
-    """FLOP of scores and values per token, all layers, forward and backward.
-
-    ``12 L h s`` (full) or ``6 L h s`` (causal) where heads times size is ``h`` and no layer is windowed.
-
-    Args:
-        d: The transformer.
-        seq: Tokens of the sequence.
-        convention: ``full`` or ``causal``.
-    """
-    return 3.0 * _scores_all(d, seq, convention)
-
-
-def _scores_all(d: Dimensions, seq: Number, convention: AttentionConvention) -> Number:
+def all_scores(d: Dimensions, seq: Number, convention: AttentionConvention) -> Number:
     """FLOP of scores and values per token, all layers, forward; those of multi-token prediction are not windowed.
 
-    Those of indexers and recurrences count as well: an indexer scores all keys, and a recurrence does not depend on them.
+    ``4 L h s`` (full) or ``2 L h s`` (causal) where heads times size is ``h`` and no layer is windowed.  Those of indexers and recurrences count as well: an indexer scores all keys, and a recurrence does not depend on them.
     """
     everywhere = span(seq, 0.0, d.causal, convention)
     total = d.mtp_layers * scores_flops(d, everywhere)
@@ -266,7 +253,7 @@ def model_flops_per_token(
     """
     if convention not in CONVENTIONS:
         raise UsageError(f"{convention!r} is not a FLOP convention; expected one of {', '.join(CONVENTIONS)}")
-    scores = _scores_all(d, seq, "causal" if convention == "megatron" else "full")
+    scores = all_scores(d, seq, "causal" if convention == "megatron" else "full")
     if convention in _PASSES:
         layers, router = _multiplied(d)
         through, again = _PASSES[convention]
@@ -322,6 +309,6 @@ def recomputed_flops_per_token(
         convention: ``full`` or ``causal``.
     """
     layers, router = _multiplied(d)
-    scores = _scores_all(d, seq, convention)
+    scores = all_scores(d, seq, convention)
     partial = where(recompute >= 1.5, layers + router, where(recompute >= 1.0, scores, 0.0))
     return where(recompute >= 2.0, 2.0 * (layers + router) + scores, partial)

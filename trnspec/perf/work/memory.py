@@ -186,7 +186,7 @@ class Memory:
         activations: Activations of the layers: stored for the backward pass; in inference, in use.
         embeddings_and_logits: Activations of embedding, final norm and output; logits.
         recomputed: Held temporarily during recompute.
-        transient: Gradients before they are accumulated, see :func:`transient_gradients`.
+        transient: Gradients before they are accumulated, see :func:`stage_gradients`.
         cache: KV cache.
         buffers: Communication buffers, and weights gathered for the current layer.
         reserve: Memory kept for the runtime, communication and fragmentation.
@@ -229,7 +229,7 @@ def _of_stages(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Num
     """Memory as a function of a stage; see :func:`training_memory`.  What is the same on all stages is computed once."""
     layers_of, parameters = layers_of_stages(d, layout), stage_parameters(d, layout)
     activations_ = stage_activations(d, layout, runtime)
-    transient = _stage_gradients(d, layout, runtime)
+    transient = stage_gradients(d, layout, runtime)
     buffers = _pipeline_buffers(d, layout, runtime) + _gathered_weights(d, layout)
 
     def of_stage(stage: Number) -> Memory:
@@ -252,23 +252,12 @@ def _of_stages(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Num
     return of_stage
 
 
-def transient_gradients(d: Dimensions, layout: Layout, stage: Number = 0.0, runtime: Runtime = ALLOCATED) -> Number:
-    """Gradients that the backward pass has computed and not yet accumulated, on a rank of a stage [B].
+def stage_gradients(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Number, Layers], Number]:
+    """Gradients that the backward pass has computed and not yet accumulated [B], as a function of a stage and of its layers.
 
     They are as wide as activations.  At the peak there are those of the widest matrix of a layer, gate and up together, and
     of the embedding or the output.  With a loss that is not fused, the logits are larger and are freed before.
-
-    Args:
-        d: The transformer.
-        layout: The layout.
-        stage: The pipeline stage, from 0.
-        runtime: What software needs besides.
     """
-    return _stage_gradients(d, layout, runtime)(stage, stage_layers(d, layout, stage))
-
-
-def _stage_gradients(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Number, Layers], Number]:
-    """The same as a function of a stage and of its dense and MoE layers."""
     fused = where(layout.fused_loss > 0, 1.0, 0.0)
     routed = where(d.experts > 0.0, d.expert_width / layout.expert_split, 0.0)
     projected = 0.0

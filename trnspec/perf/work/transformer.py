@@ -214,12 +214,6 @@ def transformer(d: Dimensions) -> Transformer:
     )
 
 
-def parameters(model: Transformer) -> Number:
-    """All parameters: layers, embedding, and the output matrix unless it is tied."""
-    layers = model.layers * (model.whole + model.routed + model.small)
-    return layers + model.embedding + model.output * (1.0 - model.tied) + model.outer
-
-
 def attended_keys(model: Transformer, seq: Number, written_half: Number, flash: Number = 1.0) -> Number:
     """Keys that a query attends to in an average layer with attention, forward, over a sequence of ``seq`` tokens.
 

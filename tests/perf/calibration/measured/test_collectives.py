@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tests.perf.collectives.made_systems import timings
 from tests.support.engine import everything
 from trnspec.loading.files import shipped as folder
 from trnspec.perf.calibration.fits.collectives import LIBRARIES
@@ -13,7 +14,7 @@ from trnspec.perf.calibration.measured.case import Skipped
 from trnspec.perf.calibration.measured.collectives import CollectiveCase, collective_cases
 from trnspec.perf.calibration.measured.tables import records
 from trnspec.perf.collectives import closed_forms
-from trnspec.perf.collectives.timing import group, timings
+from trnspec.perf.collectives.groups import group
 from trnspec.perf.lowering.lower import lower
 
 DATA = folder() / "measured"
