@@ -324,9 +324,10 @@ def trace(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> dict[s
         UsageError: As for :func:`evaluate`, or the evaluator has no timeline.
         RefusalError: There is no answer, or no exact timeline of the schedule.
     """
-    from trnspec.evaluation.runner import timeline
+    from trnspec.evaluation.runner import traced
 
-    return timeline(*evaluator(name), _loaded(catalog), inputs)
+    found: dict[str, Any] = traced(*evaluator(name), _loaded(catalog), inputs, "timeline")
+    return found
 
 
 def _loaded(catalog: Catalog | None) -> Catalog:

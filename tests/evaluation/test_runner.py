@@ -14,7 +14,7 @@ from tests.support.evaluations import RAISED, UNSOUND, install
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.evaluation.inputs import Docstring, Input, docstring, inputs
 from trnspec.evaluation.result import Answer, Evaluation
-from trnspec.evaluation.runner import timeline
+from trnspec.evaluation.runner import traced
 from trnspec.plugins.api import Evaluator
 
 CATALOG = trnspec.load()
@@ -262,9 +262,15 @@ def test_a_timeline_that_raises_is_one_message() -> None:
     def bare(catalog, *, chip: str) -> Evaluation: ...
 
     with pytest.raises(UsageError, match="the timeline of drawn of the plugin acme failed: KeyError"):
-        timeline(Evaluator("drawn", "It draws.", bare, trace=broken), "the plugin acme", CATALOG, {"chip": "trainium2"})
+        traced(
+            Evaluator("drawn", "It draws.", bare, trace=broken),
+            "the plugin acme",
+            CATALOG,
+            {"chip": "trainium2"},
+            "timeline",
+        )
     with pytest.raises(UsageError, match="has no timeline"):
-        timeline(Evaluator("drawn", "It draws.", bare), "the plugin acme", CATALOG, {"chip": "trainium2"})
+        traced(Evaluator("drawn", "It draws.", bare), "the plugin acme", CATALOG, {"chip": "trainium2"}, "timeline")
 
 
 @pytest.mark.parametrize("name", ["assume", "use_claims", "sensitivity", "target", "vary", "trace"])

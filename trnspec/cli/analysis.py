@@ -159,7 +159,7 @@ class Analysis:
         combination: Mapping[str, Any],
     ) -> Evaluation:
         """Runs an evaluator for one combination of a sweep, and the requested analysis."""
-        from trnspec.evaluation.runner import execution, run, timeline
+        from trnspec.evaluation.runner import run, traced
         from trnspec.evaluation.sweeps.axes import with_figures
 
         inputs = with_figures({**given, **self.inputs}, combination)
@@ -175,10 +175,10 @@ class Analysis:
         else:
             result = run(evaluator, provider, catalog, inputs)
         if self.trace is not None and self.trace.endswith(".et"):
-            files = execution(evaluator, provider, catalog, inputs)
+            files = traced(evaluator, provider, catalog, inputs, "execution trace")
             _write({f"{self.trace.removesuffix('et')}{name}": content for name, content in files.items()})
         elif self.trace is not None:
-            _write({self.trace: _as_json(timeline(evaluator, provider, catalog, inputs))})
+            _write({self.trace: _as_json(traced(evaluator, provider, catalog, inputs, "timeline"))})
         return result
 
 

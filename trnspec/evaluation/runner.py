@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from trnspec.evaluation.figure_path import Documents
-    from trnspec.plugins.api import Evaluator, Function
+    from trnspec.plugins.api import Evaluator
 
 CLOSE = 1e-9
 """Relative tolerance of the sum of the parts of an answer."""
@@ -69,56 +69,28 @@ def _run(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping
     )
 
 
-def timeline(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The timeline of an evaluation in the Chrome trace event format, as plain data.
+def traced(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any], what: str) -> Any:
+    """The trace of an evaluation.
 
     Args:
         evaluator: The evaluator.
         provider: The plugin that provides it.
         catalog: The catalog.
         given: Inputs by name, and assumptions.
+        what: ``timeline``, plain data in the Chrome trace event format; or ``execution trace``, the content of each file by what
+            follows the stem of its name.
 
     Raises:
-        UsageError: The evaluator has no timeline, or an input is wrong.
-        RefusalError: There is no answer, or no exact timeline.
+        UsageError: The evaluator has no such trace, or an input is wrong.
+        RefusalError: There is no answer, or no exact timeline, or its schedule has no order of passes.
     """
-    result: dict[str, Any] = _traced("timeline", evaluator.trace, evaluator, provider, catalog, given)
-    return result
-
-
-def execution(evaluator: Evaluator, provider: str, catalog: Documents, given: Mapping[str, Any]) -> dict[str, bytes]:
-    """The files of the execution trace of an evaluation, the content of each by what follows the stem of its name.
-
-    Args:
-        evaluator: The evaluator.
-        provider: The plugin that provides it.
-        catalog: The catalog.
-        given: Inputs by name, and assumptions.
-
-    Raises:
-        UsageError: The evaluator has no execution trace, or an input is wrong.
-        RefusalError: There is no answer, or its schedule has no order of passes.
-    """
-    result: dict[str, bytes] = _traced("execution trace", evaluator.execution, evaluator, provider, catalog, given)
-    return result
-
-
-def _traced(
-    what: str,
-    function: Function | None,
-    evaluator: Evaluator,
-    provider: str,
-    catalog: Documents,
-    given: Mapping[str, Any],
-) -> Any:
-    """What a function with the parameters of the evaluator returns."""
+    function = evaluator.trace if what == "timeline" else evaluator.execution
     if function is None:
         raise UsageError(f"the evaluator {evaluator.name} has no {what}")
     used, rest = applied(catalog, given)
     if rest.pop("use_claims", False):
         raise UsageError(f"the {what} is that of one value of each figure; give assume instead of use_claims")
-    inputs_ = resolved(evaluator, provider)[1]
-    values = bound(inputs_, rest, evaluator.name)
+    values = bound(resolved(evaluator, provider)[1], rest, evaluator.name)
     with guarded(f"the {what} of {evaluator.name}", provider):
         return call(loaded(evaluator.name, function), used, values)
 

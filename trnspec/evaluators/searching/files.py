@@ -149,22 +149,9 @@ def load(search: Search, header: FilePath) -> Result:
 
 
 _KEYS = frozenset(
-    {
-        "format",
-        "engine",
-        "edition",
-        "inputs",
-        "size",
-        "key",
-        "catalog",
-        "first",
-        "last",
-        "counts",
-        "ranges",
-        "rows",
-        "sha256",
-    }
+    "format engine edition inputs size key catalog first last counts ranges rows sha256".split()  # noqa: SIM905
 )
+"""The keys of a header."""
 
 
 def read_header(header: FilePath) -> dict[str, Any]:

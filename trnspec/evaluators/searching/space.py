@@ -6,15 +6,16 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from attrs import field, frozen
 
 from trnspec._version import __version__
+from trnspec.errors import UsageError
 from trnspec.evaluators.searching.measures import MEASURES, condition, goal
 from trnspec.evaluators.searching.question import SearchQuestion
-from trnspec.evaluators.searching.serving import serving_pieces
+from trnspec.evaluators.searching.serving import ServingPiece, serving_pieces
 from trnspec.evaluators.searching.training import training_pieces
 from trnspec.perf.sweep.pieces import TIMED, TrainingPiece
 from trnspec.perf.sweep.reductions import BOUND, Limit, Selected, Selection
@@ -25,23 +26,6 @@ if TYPE_CHECKING:
 
 FORMAT = "trnspec-search/1"
 """The format of results, in their headers."""
-SLICE = 1 << 20
-"""The most configurations between two reports of progress."""
-
-
-class Piece(Protocol):
-    """Configurations with consecutive numbers, on one system."""
-
-    @property
-    def offset(self) -> int:
-        """The number of the first."""
-
-    @property
-    def size(self) -> int:
-        """How many."""
-
-    def search(self, first: int, last: int, take: Callable[[Candidates], None]) -> None:
-        """Evaluate those with some numbers, from ``first`` to before ``last``."""
 
 
 @frozen
@@ -57,7 +41,7 @@ class Search:
 
     question: SearchQuestion
     edition: str
-    pieces: tuple[Any, ...] = field(repr=False)
+    pieces: tuple[TrainingPiece | ServingPiece, ...] = field(repr=False)
     selection: Selection
 
     @property
@@ -164,8 +148,6 @@ def _worded(name: str, mode: Any) -> bool:
 
 
 def _fronts(names: tuple[str, ...] | None) -> None:
-    from trnspec.errors import UsageError
-
     if names is not None and not 2 <= len(set(names)) == len(names) <= 3:
         raise UsageError(
             f"pareto: two or three different measures are expected, such as time,cost; not {','.join(names)}"

@@ -17,10 +17,9 @@ from trnspec.perf.collectives.groups import NETWORK, Rates
 from trnspec.perf.collectives.routes import INSIDE
 
 if TYPE_CHECKING:
-    from trnspec.perf.collectives.algorithms import Plan
     from collections.abc import Sequence
 
-    from trnspec.perf.collectives.algorithms import Stage
+    from trnspec.perf.collectives.algorithms import Plan, Stage
 
 NEURON_NAMES = {"mesh": "direct", "rdh": "recursive", "kangaring": "rings-both-ways"}
 """Neuron's names of algorithms: for small, medium and large sizes within a server."""

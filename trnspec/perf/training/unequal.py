@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from attrs import define
+from attrs import astuple, define
 
 from trnspec.perf.convex import least
 from trnspec.perf.ops import Number, all_floats, both, either, everywhere, floor, larger, smaller, somewhere, where
@@ -304,18 +304,7 @@ def executed(pipeline: Pipeline, times: Times, *, equal: bool = False) -> Number
         times: The times.
         equal: Whether it is instead that of V-shaped schedules with equal stages, and 0 for all others.
     """
-    of_pipeline = (pipeline.v_shape, pipeline.deferred, pipeline.stages, pipeline.chunks)
-    of_layers = (pipeline.layers, pipeline.mtp, pipeline.microbatches)
-    of_times = (
-        times.forward,
-        times.inputs,
-        times.weights,
-        times.movable,
-        times.send,
-        times.output,
-        times.output_inputs,
-    )
-    operands = (*of_pipeline, *of_layers, *of_times)
+    operands = (*astuple(pipeline, recurse=False)[:-1], *astuple(times, recurse=False))
     if all_floats(*operands):
         return _executed_once(_SEARCHED.get(), equal, *operands)
     return _executed(equal, *operands)
@@ -332,7 +321,7 @@ def _executed(equal: bool, *operands: Any) -> Any:  # noqa: FBT001  # as above
     columns = [x.reshape(-1) for x in np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in operands))]
     shape = np.broadcast_shapes(*map(np.shape, operands))
     found = np.zeros(len(columns[0]))
-    v_shape, deferred, p, v, layers, mtp, microbatches = columns[:7]
+    p, v, v_shape, deferred, layers, mtp, microbatches = columns[:7]
     is_v_shaped = v_shape > 0.0
     model_chunks = p * np.where(is_v_shaped, 2.0, v)
     whole = np.maximum(np.floor(microbatches), 1.0)
