@@ -9,6 +9,8 @@ import re
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve, frozen
+
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.measures import common, edge, mark, measure, multiples, scale
 from trnspec.evaluation.result import Evaluation
@@ -56,8 +58,6 @@ def chart(evaluations: Sequence[Evaluation], kind: str | None = None, labels: Se
 
 def sweep_chart(rows: Sequence[Row], kind: str | None = None) -> Chart:
     """The chart of a sweep: a bar, or a series, for each combination that has an answer."""
-    from attrs import evolve
-
     answered = [(given, result) for given, result in rows if isinstance(result, Evaluation)]
     labels = [", ".join(f"{label(n)} {measure(v)}" for n, v in given.items()) for given, _ in answered]
     drawn = chart([result for _, result in answered], kind, labels)
@@ -177,6 +177,41 @@ def _title(evaluations: Sequence[Evaluation]) -> str:
 # Plans.
 
 
+@frozen
+class _Scaled:
+    """A column of records in one unit.
+
+    Attributes:
+        name: Its name.
+        size: Base units of the unit.
+        symbol: The symbol of the unit.
+    """
+
+    name: str
+    size: float
+    symbol: str
+
+    @classmethod
+    def of(cls, name: str, rows: Iterable[Mapping[str, Any]], unit: str) -> _Scaled:
+        """The column of some records in the unit that fits best."""
+        return cls(name, *scale([r[name] for r in rows], unit))
+
+    def values(self, rows: Iterable[Mapping[str, Any]]) -> tuple[float, ...]:
+        """Its values."""
+        return tuple(r[self.name] / self.size for r in rows)
+
+    def ends(self, rows: Iterable[Mapping[str, Any]], of: str = "") -> tuple[Ends, ...]:
+        """The ends of the intervals, whose columns begin with a name, by default its own."""
+        columns = [f"{of or self.name}_{end}" for end in ("low", "high")]
+        ends = ([r.get(name) for name in columns] for r in rows)
+        return tuple((low and low / self.size, high and high / self.size) for low, high in ends)
+
+    def axis(self, rows: Iterable[Mapping[str, Any]]) -> Axis:
+        """The axis; logarithmic where values are far apart."""
+        text = f"{label(self.name)} [{self.symbol}]" if self.symbol else label(self.name)
+        return Axis(text, log=_wide(r[self.name] for r in rows), zero=True)
+
+
 def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  # noqa: ARG001  # each plan has a label
     """Time against cost of the plans of a training run, with the plans that none beats in both; the front of a search.
 
@@ -185,100 +220,68 @@ def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  
     """
     if evaluations[0].evaluator == "search":
         return _search_front(evaluations)
-    rows = [row for e in evaluations for row in _table(e, "Plans", "pareto").records()]
+    tables = [_table(e, "Plans", "pareto").records() for e in evaluations]
+    rows = [row for table in tables for row in table]
     priced: list[dict[str, Any]] = [r for r in rows if r.get("run_cost") is not None and r.get("run_time") is not None]
     if not priced:
         raise UsageError("no plan has a time and a price; --price gives one")
     # The first row of the plans is the best one.
-    best = [_table(e, "Plans", "pareto").records()[0] for e in evaluations]
-    seconds, hours = scale([r["run_time"] for r in priced], "s")
-    dollars, currency = scale([r["run_cost"] for r in priced], "USD")
+    best = [table[0] for table in tables]
+    time, cost = _Scaled.of("run_time", priced, "s"), _Scaled.of("run_cost", priced, "USD")
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in priced:
         groups.setdefault(str(row["system"]).partition("*")[0], []).append(row)
     marks: list[Mark] = [
         Points(
             name,
-            tuple(r["run_time"] / seconds for r in some),
-            tuple(r["run_cost"] / dollars for r in some),
-            tuple(_ends(r, "time", seconds) for r in some),
-            tuple(_ends(r, "cost", dollars) for r in some),
+            time.values(some),
+            cost.values(some),
+            time.ends(some, "time"),
+            cost.ends(some, "cost"),
             tuple(f"{'best plan: ' if r in best else ''}*{str(r['system']).partition('*')[2] or 1}" for r in some),
         )
         for name, some in groups.items()
     ]
     front = _front(priced)
-    marks.append(
-        Line(
-            "Pareto front",
-            tuple(r["run_time"] / seconds for r in front),
-            tuple(r["run_cost"] / dollars for r in front),
-            dashed=True,
-        )
-    )
+    marks.append(Line("Pareto front", time.values(front), cost.values(front), dashed=True))
     deadline = _seconds(evaluations[0].inputs.get("deadline"))
     if deadline is not None:
-        marks.append(Limit(deadline / seconds, f"deadline, {evaluations[0].inputs['deadline']}", vertical=True))
+        marks.append(Limit(deadline / time.size, f"deadline, {evaluations[0].inputs['deadline']}", vertical=True))
     omitted = len(rows) - len(priced)
     notes = (
         "Labels: number of systems. Whiskers: intervals of time and cost",
         f"{omitted} plans have no price" if omitted else "",
         f"Prices: {'; '.join(dict.fromkeys(str(r['price']) for r in priced if r.get('price')))}",
     )
-    times, costs = ([r[n] for r in priced] for n in ("run_time", "run_cost"))
-    return Chart(
-        "pareto",
-        f"{evaluations[0].evaluator}: {evaluations[0].title}",
-        (
-            Panel(
-                Axis(f"run time [{hours}]", log=_wide(times), zero=True),
-                Axis(f"run cost [{currency}]", log=_wide(costs), zero=True),
-                tuple(marks),
-            ),
-        ),
-        caption(evaluations, *notes),
-    )
+    panel = Panel(time.axis(priced), cost.axis(priced), tuple(marks))
+    title = f"{evaluations[0].evaluator}: {evaluations[0].title}"
+    return Chart("pareto", title, (panel,), caption(evaluations, *notes))
 
 
 def _search_front(evaluations: Sequence[Evaluation]) -> Chart:
     """The Pareto front of a search in its first two measures; a series for each evaluation."""
     tables = [_table(e, "Pareto front", "pareto") for e in evaluations]
-    x, y = tables[0].columns[:2]
-    has_ends = {name: any(f"{name}_low" in t.columns for t in tables) for name in (x, y)}
     units = dict(zip(tables[0].columns, tables[0].units, strict=True))
+    names = tables[0].columns[:2]
     fronts: list[list[dict[str, Any]]] = [
-        sorted((r for r in t.records() if r[x] is not None and r[y] is not None), key=lambda r: float(r[x]))
+        sorted((r for r in t.records() if None not in (r[names[0]], r[names[1]])), key=lambda r: float(r[names[0]]))
         for t in tables
     ]
-    if not any(fronts):
+    rows = [r for front in fronts for r in front]
+    if not rows:
         raise UsageError("no layout has both measures")
-    sizes = {name: scale([r[name] for front in fronts for r in front], units[name]) for name in (x, y)}
-
-    def axis(name: str) -> Axis:
-        symbol = sizes[name][1]
-        log = _wide(r[name] for front in fronts for r in front)
-        return Axis(f"{label(name)} [{symbol}]" if symbol else label(name), log=log, zero=True)
-
-    def ends(front: Sequence[Mapping[str, Any]], name: str) -> tuple[Ends, ...]:
-        return tuple(_ends(r, name, sizes[name][0]) for r in front) if has_ends[name] else ()
-
+    x, y = (_Scaled.of(name, rows, units[name]) for name in names)
+    has_ends = {name: any(f"{name}_low" in t.columns for t in tables) for name in names}
     marks: list[Mark] = []
     for number, front in enumerate(fronts, 1):
         series = "Pareto front" if len(fronts) == 1 else f"Pareto front {number}"
-        at_x = tuple(r[x] / sizes[x][0] for r in front)
-        at_y = tuple(r[y] / sizes[y][0] for r in front)
-        marks.append(Line("", at_x, at_y, dashed=True, like=series))
-        marks.append(Points(series, at_x, at_y, ends(front, x), ends(front, y)))
-    names = " and ".join(label(n) for n in (x, y))
-    note = (
-        "No layout is better in both. Whiskers: intervals" if any(has_ends.values()) else "No layout is better in both"
-    )
-    return Chart(
-        "pareto",
-        f"search: {names}, {evaluations[0].title}",
-        (Panel(axis(x), axis(y), tuple(marks)),),
-        caption(evaluations, note),
-    )
+        ends_x, ends_y = (one.ends(front) if has_ends[one.name] else () for one in (x, y))
+        marks.append(Line("", x.values(front), y.values(front), dashed=True, like=series))
+        marks.append(Points(series, x.values(front), y.values(front), ends_x, ends_y))
+    note = "No layout is better in both" + (". Whiskers: intervals" if any(has_ends.values()) else "")
+    title = f"search: {' and '.join(map(label, names))}, {evaluations[0].title}"
+    panel = Panel(x.axis(rows), y.axis(rows), tuple(marks))
+    return Chart("pareto", title, (panel,), caption(evaluations, note))
 
 
 def _front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -288,11 +291,6 @@ def _front(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         if not front or row["run_cost"] < front[-1]["run_cost"]:
             front.append(row)
     return front
-
-
-def _ends(row: Mapping[str, Any], of: str, size: float) -> Ends:
-    low, high = row.get(f"{of}_low"), row.get(f"{of}_high")
-    return (None if low is None else low / size, None if high is None else high / size)
 
 
 def _wide(values: Iterable[float]) -> bool:
@@ -336,23 +334,16 @@ def serving(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
 def _latency(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
     """Throughput per chip against TPOT of some deployments, a point for each batch size."""
     tables: list[list[dict[str, Any]]] = [_table(e, "Latency and throughput", "serving").records() for e in evaluations]
-    size, symbol = scale([r["time_per_output_token"] for rows in tables for r in rows], "s")
+    every = [r for rows in tables for r in rows]
+    time = _Scaled.of("time_per_output_token", every, "s")
     marks: list[Mark] = []
     for name, rows in zip(labels, tables, strict=True):
-        x = tuple(r["time_per_output_token"] / size for r in rows)
-        y = tuple(r["throughput_per_chip"] for r in rows)
+        x, y = time.values(rows), tuple(r["throughput_per_chip"] for r in rows)
         marks.append(Line("", x, y, like=name))
         marks.append(Points(name, x, y, labels=tuple(f"{r['batch']:,}" for r in rows)))
-    log = _wide(r["time_per_output_token"] for rows in tables for r in rows)
-    horizontal = Axis(f"{label('time_per_output_token')} [{symbol}]", log=log, zero=True)
-    vertical = Axis("throughput per chip [tokens/s]", zero=True)
     title = evaluations[0].title if len(evaluations) == 1 else _title(evaluations)
-    return Chart(
-        "serving",
-        f"inference: {title}",
-        (Panel(horizontal, vertical, tuple(marks)),),
-        caption(evaluations, "Labels: batch size"),
-    )
+    panel = Panel(time.axis(every), Axis("throughput per chip [tokens/s]", zero=True), tuple(marks))
+    return Chart("serving", f"inference: {title}", (panel,), caption(evaluations, "Labels: batch size"))
 
 
 def _seconds(value: object) -> float | None:
