@@ -409,9 +409,20 @@ def lines(table: Table, width: int, style: Style = _PLAIN) -> list[str]:
             cells = [_wrapped(c, w) for c, w in zip(row, layout.widths, strict=True)]
             output += _side_by_side(cells, layout, [style.cells.get(c.strip(), "") for c in row], style)
     if layout.hidden:
-        note = f"hidden columns: {', '.join(layout.hidden)} (use {table.hint} or a wider terminal)"
-        output += ["", *_wrapped(note, width)]
+        output += ["", *_hidden(layout.hidden, table.hint, width)]
     return output
+
+
+def _hidden(names: Sequence[str], hint: str, width: int) -> list[str]:
+    """The names of hidden columns; the shortest where two lines cannot hold all."""
+    ordered = sorted(names, key=len)
+    for shown in range(len(names), 0, -1):
+        more = f", ... {len(names) - shown} more" if shown < len(names) else ""
+        note = f"hidden columns: {', '.join(ordered[:shown] if more else names)}{more} (use {hint} or a wider terminal)"
+        lines = _wrapped(note, width)
+        if len(lines) <= 2:
+            break
+    return lines
 
 
 def _side_by_side(cells: Sequence[Sequence[str]], layout: Layout, parameters: Sequence[str], style: Style) -> list[str]:

@@ -63,7 +63,7 @@ def test_target(here) -> None:
     found = here(
         *TRAINING, "--target", "step_time=2 s", "--vary", "trainium2.tensor_peak.dense.bf16", "--format", "json"
     )
-    brief = here(*TRAINING, "--target", "step_time=2 s", "--vary", "trainium2.tensor_peak.dense.bf16", "--brief").out
+    brief = here(*TRAINING, "--target", "step_time=2 s", "--vary", "trainium2.tensor_peak.dense.bf16").out
     answers = {a["name"]: a["value"] for a in json.loads(found.out)["answers"]}
 
     assert {"needed", "present", "ratio", "step_time"} <= set(answers)
@@ -144,7 +144,7 @@ def test_trace(here) -> None:
 def test_execution_traces(here) -> None:
     """A file per rank, and what a simulator needs besides."""
     pytest.importorskip("google.protobuf", reason="protobuf is not installed")
-    done = here(*TRAINING, "--trace", "out.et", "--brief")
+    done = here(*TRAINING, "--trace", "out.et")
     written = {file.name.removeprefix("out.") for file in here.folder.iterdir()}
 
     assert 0 == done.status

@@ -1,4 +1,4 @@
-"""``trnspec completion``: the scripts, and what they are answered."""
+"""Shell completion by click: the scripts, and what they are answered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.programs import ROOT, Here, command, environment
 from trnspec.api import graph
-from trnspec.plugins.builtin_commands import LISTED
+from trnspec.plugins.builtin_commands import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,22 +40,24 @@ def completed(monkeypatch, capsys) -> Callable[..., list[str]]:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_script(shell) -> None:
     """The shell itself accepts it, where it is installed."""
-    text = subprocess.run(command("completion", shell), cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    asked = environment(_TRNSPEC_COMPLETE=f"{shell}_source")
+    text = subprocess.run(command(), cwd=ROOT, env=asked, capture_output=True, check=True, text=True).stdout
 
     assert f"_TRNSPEC_COMPLETE={shell}_complete" in text
     if shutil.which(shell):
         subprocess.run([shell, "-n"], input=text, text=True, check=True, capture_output=True)
 
 
-def test_unknown_shell() -> None:
-    done = subprocess.run(command("completion", "cmd"), cwd=ROOT, capture_output=True, check=False, text=True)
+def test_former_command(monkeypatch, capsys) -> None:
+    """It prints the script of click, with a hint."""
+    done = Here(ROOT, monkeypatch, capsys)("completion", "bash")
 
-    assert done.returncode == 2
-    assert "'bash', 'zsh', 'fish'" in done.stderr
+    assert (0, True) == (done.status, "_TRNSPEC_COMPLETE=bash_complete" in done.out)
+    assert done.err == "trnspec completion is now _TRNSPEC_COMPLETE=bash_source trnspec\n"
 
 
 def test_commands(completed) -> None:
-    assert set(completed("")) == set(LISTED)
+    assert set(completed("")) == set(COMMANDS)
     assert completed("sho") == ["show"]
 
 

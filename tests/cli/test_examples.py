@@ -15,8 +15,8 @@ from tests.support.programs import DATA, ROOT, Here
 from trnspec.cli import COMMANDS, calibrate_import
 from trnspec.cli.help import GroupedCommand
 
-OTHERS = ("eval", "migrate")
-"""Commands whose help is tested elsewhere, or which print a hint at their present name."""
+OTHERS = ("eval",)
+"""Commands whose help is tested elsewhere."""
 
 
 def commands() -> dict[str, click.Command]:

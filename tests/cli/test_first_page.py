@@ -22,7 +22,7 @@ def examples() -> list[str]:
     """The commands of the manual that print the page of an evaluation."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     found = (m.replace("\\\n", " ") for p in pages for m in _COMMAND.findall(p.read_text(encoding="utf-8")))
-    return list(dict.fromkeys(" ".join(c.replace("--brief", "").split()) for c in found if not _OTHER.search(c)))
+    return list(dict.fromkeys(" ".join(c.split()) for c in found if not _OTHER.search(c)))
 
 
 def test_examples_are_found() -> None:

@@ -106,7 +106,7 @@ def test_heatmap_and_timeline(here) -> None:
     (here.folder / "sweep.json").write_text(
         here("eval", "training", *given, "--tp", "8,16", "--pp", "1,2", "--format", "json").out
     )
-    assert 0 == here("eval", "training", *given, "--tp", "8", "--pp", "4", "--trace", "step.json", "--brief").status
+    assert 0 == here("eval", "training", *given, "--tp", "8", "--pp", "4", "--trace", "step.json").status
 
     assert 0 == here("plot", "heatmap", "sweep.json", "--answer", "mfu", "--output", "mfu.svg").status
     assert 0 == here("plot", "timeline", "step.json", "--output", "step.png", "--dark").status

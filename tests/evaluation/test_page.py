@@ -51,7 +51,7 @@ def test_summary() -> None:
         "  throughput  371 k tokens/s",
         "  fits        yes, 2.5 GiB of 16 GiB per rank",
         "  bottleneck  compute-bound: matrix multiplication (66% of the step)",
-    ] == rendered(page(FOUND, brief=True), 80).splitlines()
+    ] == rendered(page(FOUND)[:1], 80).splitlines()
 
 
 def test_a_summary_has_six_lines() -> None:
@@ -63,7 +63,7 @@ def test_a_summary_has_six_lines() -> None:
         bottleneck="word " * 60,
         assumptions=(Assumption("calibration", "neuron", "why " * 60),),
     )
-    summary = rendered(page(long, brief=True), 80).splitlines()[1:]
+    summary = rendered(page(long)[:1], 80).splitlines()[1:]
 
     assert [True] * 6 == [line[2] != " " for line in summary]
     assert max(map(len, summary)) <= 80
@@ -96,8 +96,9 @@ _8B = {"model": "llama-3.1-8b", "seq": 8192}
 )
 def test_summaries_have_six_lines(evaluator, inputs) -> None:
     evaluation = evaluate(evaluator, Catalog(everything()), **inputs)
-    head = page(Evaluation(evaluator=evaluation.evaluator, title=evaluation.title), brief=True)
-    summary = rendered(page(evaluation, brief=True), 80).splitlines()[len(rendered(head, 80).splitlines()) :]
+    head = page(Evaluation(evaluator=evaluation.evaluator, title=evaluation.title))[:1]
+    text = rendered(page(evaluation)[:1], 80).partition("\n  layout ")[0]  # of a search, after the summary
+    summary = text.splitlines()[len(rendered(head, 80).splitlines()) :]
 
     assert 1 <= len(summary) <= 6
     assert max(map(len, summary)) <= 80

@@ -30,7 +30,6 @@ from trnspec.cli import group
 from trnspec.errors import TrnspecError
 from trnspec.graph.graph import Graph, references
 from trnspec.loading.files import shipped
-from trnspec.loading.migration import migrated
 from trnspec.loading.pipeline import LoadResult, link, load_document
 from trnspec.loading.settings import Settings
 from trnspec.output.reporters import render
@@ -247,9 +246,6 @@ def exercise(text: str, commands: tuple[str, ...] = ()) -> None:
     """Read and check a document among those it refers to, report, and run commands on the result."""
     with stage("read"):
         reading = load_document(read_text(text, "fuzzed.yaml"), KNOWN)
-    with stage("migrate"):
-        fresh, _ = migrated(text, KNOWN.kinds)
-        assert migrated(fresh, KNOWN.kinds)[0] == fresh
     with stage("fix"):
         fixed = fix([reading, *context()], KNOWN, Settings())
         assert len(fixed.texts) <= 1

@@ -1,4 +1,4 @@
-"""trnspec.loading.migration: documents of an older format become present ones, and lose neither values nor comments."""
+"""Fixes of documents of an older format: they become present ones, and lose neither values nor comments."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from ruamel.yaml import YAML
 
 from tests.support.programs import ROOT, Here
 from trnspec.api import registry
-from trnspec.loading.migration import migrated
+from trnspec.checks.fixes import fix
 from trnspec.loading.pipeline import load_document
+from trnspec.loading.settings import Settings
 from trnspec.loading.structure import plain
 from trnspec.model.document import API_VERSION
 from trnspec.yaml import read_text
@@ -22,8 +23,11 @@ HEAD = "api_version: trnspec/v1alpha1\nkind: Server\nmetadata: {name: box, title
 SPEC = "spec:\n  chips: {chip: trainium1, count: 16}\n"
 
 
-def left(text: str) -> list[tuple[str, int]]:
-    return [(p.code, p.place.line) for p in migrated(text, KNOWN.kinds)[1] if p.place is not None]
+def fixed(text: str) -> tuple[str, list[tuple[str, int]]]:
+    """The text after the fixes, and the findings of the format that are left, with their lines."""
+    done = fix([load_document(read_text(text, "<box>"), KNOWN)], KNOWN, Settings())
+    left = [d for d in done.checked.report.diagnostics if d.code in {"TRN004", "TRN057", "TRN058", "TRN109"}]
+    return done.texts.get("<box>", text), [(d.code, d.where.place.line) for d in left if d.where.place is not None]
 
 
 # The change from the first format: `efa` became `network`, its `cards` `nics`, and a bandwidth of a fabric a group.
@@ -69,8 +73,8 @@ def test_changes_of_paths(before, after, line_end) -> None:
     after = after.replace("v1alpha1", "v1")
     nodes = [load_document(read_text(t, "box.yaml"), KNOWN).node for t in (before, after)]
 
-    assert (after, ()) == migrated(before, KNOWN.kinds)
-    assert (after, ()) == migrated(after, KNOWN.kinds)
+    assert (after, []) == fixed(before)
+    assert (after, []) == fixed(after)
     assert None not in nodes
     assert plain(nodes[0]) == plain(nodes[1])
 
@@ -88,8 +92,7 @@ def test_what_is_left_to_its_author(text, expected) -> None:
     """Nothing is guessed, and no comment is lost."""
     text = HEAD.replace("v1alpha1", "v1") + SPEC + text
 
-    assert expected == left(text)
-    assert text == migrated(text, KNOWN.kinds)[0]
+    assert (text, expected) == fixed(text)
 
 
 def test_the_documents_of_the_first_edition() -> None:
@@ -107,11 +110,11 @@ def test_the_documents_of_the_first_edition() -> None:
         yaml.dump(data, stream)
         for text in (stream.getvalue(), json.dumps(data, ensure_ascii=False)):
             before = load_document(read_text(text), KNOWN)
-            fresh, problems = migrated(text, KNOWN.kinds)
+            fresh, left = fixed(text)
             after = load_document(read_text(fresh), KNOWN)
             former += any(p.code == "TRN057" for p in before.problems)
 
-            assert () == problems
+            assert [] == left
             assert not [p for p in after.problems if p.code == "TRN057"]
             assert plain(before.node) == plain(after.node)
     assert 2 * 11 == former
@@ -123,7 +126,7 @@ def test_an_older_version_is_read_with_a_notice() -> None:
 
     assert [("TRN058", 1, 14)] == [(p.code, p.place.line, p.place.column) for p in reading.problems]
     assert API_VERSION == plain(reading.node)["api_version"]
-    assert text.replace("v1alpha1", "v1") == migrated(text, KNOWN.kinds)[0]
+    assert text.replace("v1alpha1", "v1") == fixed(text)[0]
 
 
 def test_the_command(tmp_path, monkeypatch, capsys) -> None:
@@ -131,30 +134,16 @@ def test_the_command(tmp_path, monkeypatch, capsys) -> None:
     (tmp_path / "servers").mkdir()
     file = tmp_path / "servers" / "box.yaml"
     file.write_bytes((HEAD + SPEC + "  efa: {cards: 8}  # a\n").replace("\n", "\r\n").encode())
-    (tmp_path / "other.yaml").write_text("version: 1\n")
     before = file.read_bytes()
 
-    check, diff = here("migrate", "--check", "."), here("migrate", "--diff", ".")
+    check, diff = here("fix", "--check", "."), here("fix", "--diff", ".")
 
-    assert (1, "would migrate servers/box.yaml\n") == (check.status, check.out)
+    assert (1, "would fix servers/box.yaml\n") == (check.status, check.out)
     assert (1, "+  network: {nics: 8}  # a\r") == (diff.status, next(x for x in diff.out.split("\n") if "nics" in x))
     assert before == file.read_bytes()
 
     done = here("migrate", "servers")
 
-    assert (0, "migrated servers/box.yaml\n") == (done.status, done.out)
+    assert (0, "trnspec migrate is now trnspec fix") == (done.status, done.err.splitlines()[0])
     assert before.replace(b"v1alpha1", b"v1").replace(b"efa: {cards", b"network: {nics") == file.read_bytes()
-    assert (0, "") == ((again := here("migrate", "--check", ".")).status, again.out)
-
-
-def test_what_the_command_cannot_change(tmp_path, monkeypatch, capsys) -> None:
-    here = Here(tmp_path, monkeypatch, capsys)
-    (tmp_path / "box.yaml").write_text(
-        HEAD.replace("v1alpha1", "v1") + SPEC + "  efa: {cards: 8}\n  network: {nics: 4}\n"
-    )
-
-    done = here("migrate", "box.yaml")
-
-    assert (1, "") == (done.status, done.out)
-    assert done.err.splitlines()[0] == "trnspec migrate is now trnspec fix"
-    assert done.err.splitlines()[1].startswith("box.yaml:6:9: TRN109: spec.network.nics is given twice")
+    assert (0, "") == ((again := here("fix", "--check", ".")).status, again.out)

@@ -1,4 +1,4 @@
-"""Order of systems in lists: Trainium first, the newest generation first."""
+"""Order of systems in lists: Trainium first, the newest generation first, the largest systems first."""
 
 from __future__ import annotations
 
@@ -23,22 +23,25 @@ def documents_in_order(graph: Graph) -> list[Node[Any]]:
 
 
 def newest_first(graph: Graph, nodes: Iterable[Node[Any]]) -> list[Node[Any]]:
-    """Systems by generation of their chip, the newest first, and by size; documents without chips last, by name.
+    """Systems by generation of their chip, the newest first, and by size, the largest first.
 
+    Trainium systems of which only the driver has the name come after the others; documents without chips are last.
     Other families than Trainium follow. Few of their chips have a generation or a date, so these are ordered by dense
     bf16 rate, the highest first.
     """
     return sorted(nodes, key=lambda node: _key(graph, node))
 
 
-def _key(graph: Graph, node: Node[Any]) -> tuple[int, float, str, int, str]:
+def _key(graph: Graph, node: Node[Any]) -> tuple[int, bool, float, str, float, str]:
     count = chips(graph, node)
     if count is None:
-        return (2, 0, "", 0, node.name)
+        return (2, False, 0, "", 0, node.name)
     number, chip = count
+    source = None if node.metadata.source is None else graph.find(node.metadata.source)
+    unpublished = source is not None and source.spec.rank == "vendor-driver"
     if chip.name.startswith(_FAMILY):
         generation = chip.spec.generation
         age = 0 if generation is None else -int(generation.accelerator or 0)
-        return (0, age, chip.name, number, node.name)
+        return (0, unpublished, age, chip.name, -float(number), node.name)
     rate = total(graph, chip, ("spec", "peak", "dense", "bf16"))
-    return (1, 0 if rate is None else -float(rate.value), chip.name, number, node.name)
+    return (1, False, 0 if rate is None else -float(rate.value), chip.name, -float(number), node.name)

@@ -45,7 +45,7 @@ def contents(graph: Graph) -> list[Block]:
 def systems(graph: Graph, nodes: Iterable[Node[Any]]) -> list[Node[Any]]:
     """The chips and the systems of known size among some documents, by kind; of each kind the newest first."""
     ordered = newest_first(graph, nodes)
-    known: tuple[type[Any], ...] = (Chip, Server, UltraServer)
+    known: tuple[type[Any], ...] = (Chip, UltraServer, Server)
     composed = [type(n.spec) for n in ordered if has_parts(type(n.spec)) and not isinstance(n.spec, (*known, Cluster))]
     return [n for spec in (*known, *dict.fromkeys(composed)) for n in ordered if isinstance(n.spec, spec)]
 

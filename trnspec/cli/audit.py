@@ -17,8 +17,8 @@ from trnspec.checks.reconcile.hypotheses import extra_hypotheses, shown
 from trnspec.checks.reconcile.overview import Overview, is_at, overview, paths_of
 from trnspec.checks.reconcile.proportions import Proportion, proportions
 from trnspec.checks.reconcile.relations import claimed_paths
-from trnspec.cli import complete
-from trnspec.cli.complete import document_then_path
+from trnspec.cli.complete import document_then_path, offering
+from trnspec.cli.complete import paths as figure_paths
 from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.render import SCREEN, colored, is_colored, width
 from trnspec.diagnostics import did_you_mean
@@ -55,7 +55,7 @@ _LABEL = max(map(len, _VERDICTS))
     group="Output",
     multiple=True,
     metavar="VERDICT",
-    shell_complete=lambda ctx, param, incomplete: [v for v in _VERDICTS if v.startswith(incomplete)],  # noqa: ARG005
+    shell_complete=offering(lambda _, __: _VERDICTS),
     help=f"Only disagreements with this verdict: {', '.join(_VERDICTS)}. May be repeated.",
 )
 @option(
@@ -184,7 +184,7 @@ def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[
     documents: set[str] = set()
     paths: list[str] = []
     claimed = {dotted(path[1:]) for node in known for claim in node.claims for path in claimed_paths(claim.at)}
-    every = sorted({*complete.paths(), *claimed})
+    every = sorted({*figure_paths(), *claimed})
     for name in names:
         path = name.removeprefix("spec.")
         if name in known.aliases or name in known:

@@ -1,7 +1,7 @@
 """Shell completion of names: kinds, documents, figure paths, codes, evaluators' inputs.
 
-A file has the name of its document, so that no document is read. Catalogs of plugins are found where their packages lie:
-no plugin is imported, so completion is quick and prints no warnings.
+A file has the name of its document, so that no document is read. Catalogs of plugins are found where their packages are
+installed: no plugin is imported, so completion is quick and prints no warnings.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import click
-    from click.shell_completion import CompletionItem
 
     from trnspec.plugins.api import Registry
 
-    Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+    Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 _FOLDER = "catalog"
 """The folder of a plugin's package that holds its documents."""
@@ -36,11 +35,26 @@ _INPUTS = {
 """The folders whose documents an input of an evaluator may name."""
 
 
-def roots(catalog: str | None) -> list[FilePath]:
-    """The catalogs that may hold a name: that of ``--catalog``, the shipped one, those of plugins."""
-    if catalog is not None:
-        return [FilePath(catalog)]
-    return [shipped(), *_of_plugins()]
+def offering(candidates: Callable[[click.Context, str], Iterable[str]], *, listed: bool = False) -> Completer:
+    """A completer that offers those candidates that begin with the text.
+
+    Args:
+        candidates: All candidates, of the context and the text.
+        listed: Whether the text is a list, whose last item after a comma is completed.
+    """
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001  # click passes it
+        before, comma, last = incomplete.rpartition(",") if listed else ("", "", incomplete)
+        return [f"{before}{comma}{name}" for name in candidates(ctx, last) if name.startswith(last)]
+
+    return complete
+
+
+def names(ctx: click.Context, folders: Iterable[str] = ("",)) -> list[str]:
+    """The names of the documents in some folders of the catalogs in use, sorted."""
+    catalog = ctx.params.get("catalog")
+    roots = [FilePath(catalog)] if isinstance(catalog, str) else [shipped(), *_of_plugins()]
+    return sorted({file.stem for root in roots for folder in folders for file in documents_in(root / folder)})
 
 
 def _of_plugins() -> Iterator[FilePath]:
@@ -61,43 +75,20 @@ def _of_plugins() -> Iterator[FilePath]:
             yield FilePath(place) / _FOLDER
 
 
-def names(catalog: str | None, folders: Iterable[str] = ("",)) -> list[str]:
-    """The names of the documents in some folders of the catalogs, sorted."""
-    stems = {file.stem for root in roots(catalog) for folder in folders for file in documents_in(root / folder)}
-    return sorted(stems)
-
-
 def documents(*folders: str) -> Completer:
     """Completes names of documents in some folders of a catalog, such as ``sources``; in all of them for none."""
-
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-        return _items(names(_catalog(ctx), folders or ("",)), incomplete)
-
-    return complete
+    return offering(lambda ctx, _: names(ctx, folders or ("",)))
 
 
-def document_then_path(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes the name of a document, and figure paths after a document."""
-    known = names(_catalog(ctx))
-    given = ctx.params.get(param.name or "") or ()
-    if any(name in known for name in given):
-        return _items([*known, *paths()], incomplete)
-    return _items(known, incomplete)
+def _document_then_path(ctx: click.Context, _: str) -> list[str]:
+    known = names(ctx)
+    return [*known, *paths()] if any(name in known for name in ctx.params.get("names") or ()) else known
 
 
-def path_list(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-    """Completes figure paths that are separated by commas."""
-    before, comma, _ = incomplete.rpartition(",")
-    return _items([f"{before}{comma}{path}" for path in ["name", *paths()]], incomplete)
-
-
-def figure_of_document(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-    """Completes the name of a document that has figures, then a path of its kind: ``trainium2.memory.bandwidth``."""
-    items: list[str] = []
+def _figures_of_documents(ctx: click.Context, incomplete: str) -> Iterator[str]:
     for folder in _FIGURES:
-        for name in names(_catalog(ctx), [folder]):
-            items += [f"{name}.{path}" for path in paths((folder,))] if incomplete.startswith(f"{name}.") else [name]
-    return _items(items, incomplete)
+        for name in names(ctx, [folder]):
+            yield from (f"{name}.{path}" for path in paths((folder,))) if incomplete.startswith(f"{name}.") else (name,)
 
 
 def paths(folders: Iterable[str] = _PARTS) -> list[str]:
@@ -126,28 +117,37 @@ def _paths_of(specs: Iterable[type]) -> list[str]:
     return sorted(dotted_paths)
 
 
-def kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-    """Completes kinds by the names of their folders."""
+def _folders(_: click.Context, __: str) -> list[str]:
     from trnspec.model.kinds import BUILTIN
 
-    return _items([folder for folder, _ in BUILTIN.values()], incomplete.lower())
+    return [folder for folder, _ in BUILTIN.values()]
 
 
-def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-    """Completes codes and names of findings, those of plugins included: ``TRN402``, ``aggregate-mismatch``."""
+def _codes(_: click.Context, __: str) -> list[str]:
     known = _registry().codes.values()
-    return _items([*(c.id for c in known), *(c.name for c in known)], incomplete)
+    return [*(c.id for c in known), *(c.name for c in known)]
 
 
-def topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes what ``explain`` takes: codes, kinds in lower case, and fields of a kind after a dot."""
+def _topics(ctx: click.Context, incomplete: str) -> list[str]:
+    """What ``explain`` takes: codes, kinds in lower case, and fields of a kind after a dot."""
     kind, dot, _ = incomplete.partition(".")
     known = {k.name.lower(): k for k in _registry().kinds.values()}
     if not dot:
-        return codes(ctx, param, incomplete) + _items(sorted(known), incomplete.lower())
-    if kind.lower() not in known:
-        return []
-    return _items([f"{kind}.{path}" for path in _paths_of([known[kind.lower()].spec])], incomplete)
+        return [*_codes(ctx, incomplete), *sorted(known)]
+    return [f"{kind}.{path}" for path in _paths_of([known[kind].spec])] if kind in known else []
+
+
+document_then_path = offering(_document_then_path)
+"""Completes the name of a document, and figure paths after a document."""
+figure_of_document = offering(_figures_of_documents)
+"""Completes the name of a document that has figures, then a path of its kind: ``trainium2.memory.bandwidth``."""
+path_list = offering(lambda _, __: ["name", *paths()], listed=True)
+"""Completes figure paths that are separated by commas."""
+kinds = offering(_folders)
+"""Completes kinds by the names of their folders."""
+codes = offering(_codes)
+"""Completes codes and names of findings, those of plugins included: ``TRN402``, ``aggregate-mismatch``."""
+topics = offering(_topics)
 
 
 def _registry() -> Registry:
@@ -166,28 +166,12 @@ def _registry() -> Registry:
         return registry()
 
 
-def of_input(name: str) -> Completer | None:
-    """What completes an input of an evaluator, by its name: ``model``, ``on``, ``calibration``; values between commas too."""
+def of_input(name: str, choices: Iterable[object] = ()) -> Completer | None:
+    """What completes an input of an evaluator: its choices, or documents by its name, values between commas too."""
+    if choices:
+        return offering(lambda _, __: map(str, choices))
     folders = _INPUTS.get(name)
     if folders is None:
         return None
-
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-        before, comma, last = incomplete.rpartition(",")
-        known = names(_catalog(ctx), folders)
-        if name == "calibration":
-            known = ["auto", "none", *known]
-        return _items([f"{before}{comma}{each}" for each in known if each.startswith(last)], incomplete)
-
-    return complete
-
-
-def _catalog(ctx: click.Context) -> str | None:
-    given = ctx.params.get("catalog")
-    return given if isinstance(given, str) else None
-
-
-def _items(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(name) for name in known if name.startswith(incomplete)]
+    more = ("auto", "none") if name == "calibration" else ()
+    return offering(lambda ctx, _: [*more, *names(ctx, folders)], listed=True)

@@ -16,13 +16,16 @@ from trnspec._version import __version__
 from trnspec.cli import prepare
 from trnspec.cli.suggest import Group, renamed
 from trnspec.errors import TrnspecError, UsageError
-from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS, LISTED
+from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS
 
 if TYPE_CHECKING:
     from trnspec.plugins.api import Command
 
 _PROVIDER = "trnspec.cli.provider"
 """Key of the context for the command of a plugin that runs, and the plugin."""
+
+_COMPLETE = "_TRNSPEC_COMPLETE"
+"""The variable with which a shell requests completions from click."""
 
 _INTERRUPTED = 130
 """128 plus the number of SIGINT."""
@@ -41,19 +44,23 @@ class LazyGroup(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the commands."""
         if ctx.resilient_parsing:
-            return [*LISTED]  # completion does not import plugins
-        return [*LISTED, *_of_plugins(ctx)]
+            return [*COMMANDS]  # completion does not import plugins
+        return [*COMMANDS, *_of_plugins(ctx)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the arguments name; by a former name, with a hint on standard error."""
         name, *rest = args
-        if name in FORMER:
-            if not ctx.resilient_parsing:
-                renamed(name, FORMER[name])
-            if name not in COMMANDS:
-                args = [*FORMER[name].split(), *rest]
+        if name in FORMER and not ctx.resilient_parsing:
+            if name == "completion":
+                from click.shell_completion import shell_complete
+
+                instruction = f"{''.join(rest[:1]) or 'bash'}_source"
+                click.echo(f"trnspec completion is now {_COMPLETE}={instruction} trnspec", err=True)
+                ctx.exit(shell_complete(self, {}, "trnspec", _COMPLETE, instruction))
+            renamed(name, FORMER[name])
+            args = [*FORMER[name].split(), *rest]
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -201,7 +208,7 @@ def main() -> None:
         sys.stdout = _Closed()
     prepare()
     try:
-        group(standalone_mode=True, complete_var="_TRNSPEC_COMPLETE")
+        group(standalone_mode=True, complete_var=_COMPLETE)
     except TrnspecError as error:
         from trnspec.text_table import visible
 

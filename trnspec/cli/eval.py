@@ -17,7 +17,7 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.cli.analysis import Analysis, analysis_options
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import BRIEF, GroupedCommand, GroupedOption, former_option
 from trnspec.cli.render import emit, format_option, show, table_options, width
 from trnspec.cli.suggest import renamed
 from trnspec.errors import RefusalError, UsageError
@@ -30,8 +30,6 @@ from trnspec.text_table import Column, csv, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from click.shell_completion import CompletionItem
 
 
 MOST = 10_000
@@ -138,7 +136,6 @@ def evaluator_command(
         columns: str | None,
         sort: str | None,
         *,
-        brief: bool,
         full: bool,
         plot: str | None,
         **options: Any,
@@ -169,7 +166,6 @@ def evaluator_command(
             table,
             columns,
             sort,
-            brief,
             full,
             analysis,
             plot,
@@ -191,7 +187,7 @@ def evaluator_command(
     function_: Callable[..., Any] = catalog_options(table_options(format_option(run)))
     shared = list(reversed(function_.__click_params__))  # type: ignore[attr-defined]  # where click keeps them
     shared.append(click.Option(["--full"], is_flag=True, help="Print the page in full, not its first 40 lines."))
-    shared.append(click.Option(["--brief"], is_flag=True, help="Print only the summary."))
+    shared.append(former_option("--brief", BRIEF))
     shared.append(
         click.Option(["--plot"], metavar="FILE", help="Also draw a chart: .svg, .png or .pdf; see trnspec plot.")
     )
@@ -304,7 +300,7 @@ def _option(given: Input) -> click.Option:
         required=given.required,
         metavar=f"{metavar},..." if given.many else metavar,
         help=help,
-        shell_complete=_completer(given.choices) or of_input(given.name),
+        shell_complete=of_input(given.name, given.choices),
         group=group,
     )
 
@@ -313,20 +309,6 @@ _LONGEST = 60
 """The most characters of a metavar in a line of help."""
 
 _METAVARS = {str: "TEXT", int: "INTEGER", float: "NUMBER", bool: "true|false"}
-
-
-def _completer(
-    choices: Sequence[Any],
-) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]] | None:
-    if not choices:
-        return None
-
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(str(c)) for c in choices if str(c).startswith(incomplete)]
-
-    return complete
 
 
 def _given(inputs_: Sequence[Input], options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
@@ -385,7 +367,6 @@ class EvalRequest:
         table: The title of the table for CSV, or a part of it; nothing for the default.
         columns: The columns to print; nothing for all of them.
         sort: The column of a sweep to sort by.
-        brief: Only the summary.
         full: The page in full.
         analysis: Assumptions, sensitivities, a target, a trace.
         plot: The file of the chart; nothing for none.
@@ -400,7 +381,6 @@ class EvalRequest:
     table: str | None = None
     columns: str | None = None
     sort: str | None = None
-    brief: bool = False
     full: bool = False
     analysis: Analysis = field(factory=Analysis)
     plot: str | None = None
@@ -465,19 +445,13 @@ def _one(request: EvalRequest, format_: str) -> None:
         from trnspec.evaluation.page import markdown_page, page
 
         if format_ == "markdown":
-            click.echo(
-                markdown_page(
-                    evaluation, request.catalog_note, request.context, brief=request.brief, full=request.full
-                ),
-                nl=False,
-            )
+            click.echo(markdown_page(evaluation, request.catalog_note, request.context, full=request.full), nl=False)
         else:
             blocks = page(
                 evaluation,
                 width(),
                 request.catalog_note,
                 request.context,
-                brief=request.brief,
                 full=request.full,
                 columns=request.columns,
             )

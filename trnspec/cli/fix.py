@@ -7,6 +7,7 @@ from pathlib import Path as FilePath
 
 import click
 
+from trnspec.cli.common import check_options, here
 from trnspec.cli.help import GroupedCommand, option
 from trnspec.diagnostics import Severity
 
@@ -16,16 +17,12 @@ from trnspec.diagnostics import Severity
     cls=GroupedCommand,
     examples=(
         ("trnspec fix --diff my-catalog", "Show what would change in a folder:"),
+        ("trnspec fix --check my-catalog", "List the files that would change, with exit status 1:"),
         ("trnspec fix chips/acme-1.yaml", "Fix one file:"),
     ),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
-@option(
-    "--diff",
-    is_flag=True,
-    group="Output",
-    help="Write nothing; print what would change, with exit status 1.",
-)
+@check_options
 @option(
     "--catalog",
     "catalogs",
@@ -34,18 +31,17 @@ from trnspec.diagnostics import Severity
     metavar="DIR",
     help="Also resolve names in this catalog; may be repeated.",
 )
-def command(paths: tuple[str, ...], diff: bool, catalogs: tuple[str, ...]) -> None:  # noqa: FBT001  # click passes it by name
+def command(paths: tuple[str, ...], check: bool, diff: bool, catalogs: tuple[str, ...]) -> None:  # noqa: FBT001  # click passes them by name
     """Apply the safe hints of findings, and check again.
 
     Fixed are: a misspelt key and a misspelt unit if one correction is possible, a number such as 4,800 Gbps without
-    quotes in a flow mapping, the former path of an attribute, and a waiver that suppresses nothing. All other text stays as
-    it is. For a source that is named and does not exist, a document is written whose fields are empty: it is invalid until
+    quotes in a flow mapping, an older api_version, the former path of an attribute, and a waiver that suppresses nothing. All
+    other text stays as it is. For a source that is named and does not exist, a document is written whose fields are empty: it is invalid until
     they are filled in, so nothing unknown becomes known. Exit status: 0 no findings are left, 1 findings are left, or
-    --diff prints a change.
+    --check or --diff finds a change.
     """
     from trnspec.api import load_documents, registry, select
     from trnspec.checks.fixes import fix
-    from trnspec.cli.common import here
     from trnspec.loading.rewriting import TextFile, read_as_text, write_texts
     from trnspec.loading.settings import Settings
 
@@ -56,9 +52,9 @@ def command(paths: tuple[str, ...], diff: bool, catalogs: tuple[str, ...]) -> No
     changes = [(file, fixed.texts[str(file.file)]) for file in map(read_as_text, map(FilePath, fixed.texts))]
     changes += [(TextFile(_named(file), ""), text) for file, text in fixed.stubs.items()]
     left = sum(d.severity > Severity.INFO for d in fixed.checked.report.diagnostics)
-    if diff:
+    if diff or check:
         for file, text in changes:
-            click.echo(file.diff(text), nl=False)
+            click.echo(file.diff(text) if diff else f"would fix {file.file}", nl=not diff)
         sys.exit(1 if changes or left else 0)
     write_texts(changes)
     for finding in fixed.applied:

@@ -50,6 +50,19 @@ class GroupedOption(click.Option):
 option = functools.partial(click.option, cls=GroupedOption)
 """Decorator of an option with ``group``; otherwise as :func:`click.option`."""
 
+BRIEF = "the page fits a screen; --full prints all of it"
+"""Why ``--brief`` has no effect."""
+
+
+def former_option(name: str, hint: str = "", **more: Any) -> GroupedOption:
+    """A hidden flag of an earlier release that is accepted without effect; the hint goes to standard error."""
+
+    def report(ctx: click.Context, _: click.Parameter, value: object) -> None:
+        if value and hint and not ctx.resilient_parsing:
+            click.echo(f"trnspec: {name} has no effect: {hint}", err=True)
+
+    return GroupedOption([name], hidden=True, expose_value=False, callback=report, **({"is_flag": True} | more))
+
 
 class GroupedCommand(click.Command):
     """A command whose help lists its options by group, and ends with examples.

@@ -41,6 +41,7 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     examples=(
         ("trnspec measure --out mine --name lab-h200", "Measure the GPU, and write a measurement set into a catalog:"),
         ("trnspec measure --device cpu --ranks 2", "Try it on a processor, in seconds:"),
+        ("trnspec measure --device cpu --only gemm --format json", "One kind of measurement, for programs:"),
     ),
 )
 @_option("--device", group="Measurements", type=click.Choice(["cuda", "cpu"]), help="What to measure; a GPU if any.")

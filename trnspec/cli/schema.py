@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trnspec.cli.complete import offering
 from trnspec.cli.help import GroupedCommand, NamedPath, option
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
@@ -14,18 +15,13 @@ from trnspec.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
-    from click.shell_completion import CompletionItem
-
     from trnspec.plugins.api import Kind, Registry
 
 
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
-    from click.shell_completion import CompletionItem
-
+def _kinds(ctx: click.Context, _: str) -> list[str]:
     from trnspec.cli.formats import known
 
-    kinds = known(ctx).kinds
-    return [CompletionItem(k) for k in kinds if k.lower().startswith(incomplete.lower())]
+    return list(known(ctx).kinds)
 
 
 @click.command(
@@ -37,7 +33,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
         ("trnspec schema --all schemas", "The schemas of all kinds, as files:"),
     ),
 )
-@click.argument("kind", required=False, shell_complete=_complete)
+@click.argument("kind", required=False, shell_complete=offering(_kinds))
 @option(
     "--all",
     "folder",

@@ -14,7 +14,7 @@ from attrs import evolve
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval import evaluator_command
-from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+from trnspec.cli.help import BRIEF, GroupedCommand, GroupedOption, NamedPath, former_option
 from trnspec.cli.render import format_option, show, width
 from trnspec.errors import RefusalError, UsageError
 
@@ -196,7 +196,8 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
 @command.command(
     "merge",
     cls=GroupedCommand,
-    examples=(("trnspec search merge results --brief", "The result of the parts in a folder:"),),
+    params=[former_option("--brief", BRIEF)],
+    examples=(("trnspec search merge results", "The result of the parts in a folder:"),),
 )
 @click.argument("files", nargs=-1, required=True, type=NamedPath())
 @click.option(
@@ -217,7 +218,6 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
 @click.option(
     "--full", is_flag=True, cls=GroupedOption, group="Output", help="Print the page in full, not its first 40 lines."
 )
-@click.option("--brief", is_flag=True, cls=GroupedOption, group="Output", help="Print only the summary.")
 @format_option
 @catalog_options
 def merge(
@@ -225,7 +225,6 @@ def merge(
     *,
     redo: bool,
     results: FilePath | None,
-    brief: bool,
     full: bool,
     format_: str,
     **catalog: str | None,
@@ -251,7 +250,7 @@ def merge(
     kept = merged(search, _completed(search, parts) if redo else parts)
     if results is not None:
         save(search, kept, 0, search.size, results, about["catalog"])
-    _print(loaded, assumptions, lambda used: report(used, search, kept), format_, brief=brief, full=full)
+    _print(loaded, assumptions, lambda used: report(used, search, kept), format_, full=full)
 
 
 def _first_header(files: list[FilePath], read: Callable[[FilePath], dict[str, Any]]) -> dict[str, Any]:
@@ -304,7 +303,6 @@ def _print(
     evaluate: Callable[[Any], Evaluation],
     format_: str,
     *,
-    brief: bool,
     full: bool,
 ) -> None:
     """Prints the result as the evaluator does."""
@@ -331,6 +329,6 @@ def _print(
     elif format_ == "csv":
         click.echo(csv(table_of(evaluation)), nl=False)
     elif format_ == "markdown":
-        click.echo(markdown_page(evaluation, brief=brief, full=full), nl=False)
+        click.echo(markdown_page(evaluation, full=full), nl=False)
     else:
-        show(page(evaluation, width(), brief=brief, full=full))
+        show(page(evaluation, width(), full=full))

@@ -23,7 +23,13 @@ def command() -> None:
 
 
 @command.command(
-    "build", cls=GroupedCommand, examples=(("trnspec site build catalog-site", "Write the pages of the catalog:"),)
+    "build",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec site build catalog-site", "Write the pages of the catalog:"),
+        ("trnspec site build catalog-site --no-plans", "The same without the page of plans, which is quicker:"),
+        ("trnspec site build acme-site --catalog my-catalog", "With your own documents:"),
+    ),
 )
 @click.argument("folder", metavar="DIR", type=NamedPath(file_okay=False))
 @option(

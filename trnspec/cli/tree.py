@@ -51,7 +51,11 @@ class Part:
 @click.command(
     "tree",
     cls=GroupedCommand,
-    examples=(("trnspec tree trn2-ultraserver", "The parts of an UltraServer:"),),
+    examples=(
+        ("trnspec tree trn2-ultraserver", "The parts of an UltraServer:"),
+        ("trnspec tree trainium2", "The engines of a chip:"),
+        ("trnspec tree trn2.48xlarge --format csv", "A row for each part, for programs:"),
+    ),
 )
 @click.argument("name", shell_complete=documents())
 @format_option

@@ -8,6 +8,7 @@ at 80 columns.
 from __future__ import annotations
 
 import re
+from math import isclose
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -83,7 +84,6 @@ def page(
     catalog: str = "",
     options: Mapping[str, str] = {},
     *,
-    brief: bool = False,
     full: bool = False,
     columns: str | None = None,
 ) -> list[Block]:
@@ -94,7 +94,6 @@ def page(
         width: The width of the page.
         catalog: What follows the edition of the catalog, such as `` in DIR``.
         options: The options that chose the catalog, for the commands of suggestions.
-        brief: Only the summary.
         full: All sections.
         columns: The columns to print of the tables that have them, separated by commas; all of them when left out.
 
@@ -103,8 +102,6 @@ def page(
     """
     head = wrapped("", escape(f"{evaluation.evaluator}: {evaluation.title}"), width)
     blocks: list[Block] = ["\n".join([head, *summary_lines(evaluation, width)])]
-    if brief:
-        return blocks
     for heading, block in _sections(evaluation, width, options):
         if heading:
             blocks.append(Heading(wrapped("", heading, width)))
@@ -125,14 +122,11 @@ def markdown_page(
     catalog: str = "",
     options: Mapping[str, str] = {},
     *,
-    brief: bool = False,
     full: bool = False,
 ) -> str:
     """The same page in Markdown, whose first page has no limit of lines."""
     lines = [f"## {escape(f'{evaluation.evaluator}: {evaluation.title}')}\n"]
     lines += [*(f"- {name}: {text}" for name, text, *_ in summary_items(evaluation)), ""]
-    if brief:
-        return "\n".join(lines)
     if full:
         sections = list(_sections(evaluation, None, options))
     else:
@@ -191,7 +185,7 @@ def _only(blocks: Sequence[Block], columns: str) -> list[Block]:
 
 def _first_page(evaluation: Evaluation, head: str, width: int, catalog: str, options: Mapping[str, str]) -> list[Block]:
     """The summary, what could change the answer, and as many of the first sections as fit in :data:`LINES` lines."""
-    blocks: list[Block] = ["\n".join([head, *summary_lines(evaluation, width)])]
+    blocks: list[Block] = ["\n".join([head, *summary_lines(evaluation, width), *_layout_lines(evaluation, width)])]
     if notes := [*evidence_lines(evaluation), *uncertain(evaluation)]:
         size = max(columns_of(name) for name, _ in notes)
         lines = [line for name, text in notes for line in hanging(f"  {padded(name, size)}  ", text, width)]
@@ -223,8 +217,11 @@ def _first_sections(
 ) -> Iterator[tuple[str, Block, int]]:
     """The sections of a first page, the most important first: heading, block, and the most rows to show."""
     for each in sorted(evaluation.tables, key=lambda table: -table.first_rows):
-        if each.first_rows and each.rows:
-            yield escape(each.title[:1].upper() + each.title[1:]), table_of(evaluation, each), each.first_rows
+        begins_with_best = _is_best(evaluation, each)
+        rest = evolve(each, rows=each.rows[1:]) if begins_with_best else each
+        if rest.first_rows and rest.rows:
+            title = f"{each.title[:1].upper()}{each.title[1:]}{', after the best' if begins_with_best else ''}"
+            yield escape(title), table_of(evaluation, rest), each.first_rows
     for heading, text in _commands(evaluation, options):
         yield heading, f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width)), 1
     for name in list(dict.fromkeys(p.of for p in evaluation.parts))[:1]:
@@ -250,6 +247,33 @@ def _rest(evaluation: Evaluation) -> str:
     }
     named = (f"{n} {name if n > 1 else name.removesuffix('s')}" for name, n in counts.items() if n)
     return f"--full: {', '.join(named)}, inputs"
+
+
+def _is_best(evaluation: Evaluation, rows: Rows) -> bool:
+    """Whether the first row of a table is the plan that the answers are about."""
+    values = {a.name: a.value for a in evaluation.answers}
+    row = dict(zip(rows.columns, rows.rows[0], strict=True)) if rows.rows else {}
+    pairs = [(value, values.get(_SHORT.get(name, name))) for name, value in row.items()]
+    same = [a is None or isclose(a, b) for a, b in pairs if is_number(b)]  # type: ignore[arg-type]  # numbers
+    return rows.first_rows > 0 and bool(same) and all(same)
+
+
+_LAYOUT = (
+    *("pools", "tp", "pp", "dp", "cp", "ep", "replicas", "prefill_tp", "prefill_replicas", "chunk"),
+    *("microbatch", "schedule", "interleave", "uneven", "zero", "recompute", "sequence_parallel"),
+)
+"""The columns of a table of plans that are the layout."""
+
+
+def _layout_lines(evaluation: Evaluation, width: int) -> list[str]:
+    """The layout of the best plan, where the first row of a table has it and no answer."""
+    best = next((t for t in evaluation.tables if _is_best(evaluation, t)), None)
+    if best is None or any(a.name == "layout" for a in evaluation.answers):
+        return []
+    row = dict(zip(best.columns, best.rows[0], strict=True))
+    text = ", ".join(f"{label(n)} {measure(row[n])}" for n in _LAYOUT if row.get(n) not in (None, ""))
+    size = max(columns_of(name) for name, *_ in summary_items(evaluation))
+    return hanging(f"  {padded('layout', size)}  ", escape(text), width) if text else []
 
 
 # The details.

@@ -44,14 +44,13 @@ GROUPS = {
 }
 """Summaries by group and name, as ``--help`` lists them without an import of a command."""
 
-LISTED = {name: summary for group in GROUPS.values() for name, summary in group.items()}
-"""Summaries by name of the commands that ``--help`` lists."""
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+"""Summaries by name."""
 
-COMMANDS = LISTED | {
-    "migrate": "Write documents of an older api_version, or with former paths, in the present format.",
-    "completion": "Print the completion script of a shell.",
+FORMER = {
+    "watch": "validate --watch",
+    "migrate": "fix",
+    "measurements": "calibrate",
+    "completion": "",  # by a variable of click
 }
-"""Summaries by name, also of commands that work and are not listed."""
-
-FORMER = {"watch": "validate --watch", "migrate": "fix", "measurements": "calibrate"}
-"""Present names of renamed commands; the former names work for one release."""
+"""Present forms of former commands; the former names work for one release."""

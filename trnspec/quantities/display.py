@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from math import floor, log10
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -87,9 +88,15 @@ def _family(unit: Unit) -> tuple[object, str, bool]:
 
 
 def interval_text(bounds: Interval, unit: Unit, digits: int) -> str:
-    """An interval without its unit: ``[2.85, 2.95)``; one without an upper end ends in ``...``."""
+    """An interval without its unit: ``[2.85, 2.95)``; one without an upper end ends in ``...``.
+
+    Ends are rounded to a hundredth of the order of magnitude of its width: ``[154, 160.6)``, not ``[154.0096, 160.5632)``.
+    """
+    width = float((bounds.high - bounds.low) / unit.factor) if bounds.high is not None and bounds.low else 0.0
+    places = 1 - floor(log10(width)) if width else None
 
     def number(value: Fraction) -> str:
-        return render(value, unit, digits).removesuffix(unit.symbol).rstrip()
+        rounded = value if places is None else round(value / unit.factor, places) * unit.factor
+        return render(rounded, unit, digits).removesuffix(unit.symbol).rstrip()
 
     return f"[{number(bounds.low)}, {'...' if bounds.high is None else number(bounds.high)})"

@@ -319,7 +319,7 @@ def serving(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
         size, symbol = common([r[c] for r in rows for c in columns], "s") or (1.0, "s")
         marks: list[Mark] = [
             Line(text, tuple(r["rate"] for r in rows), tuple(r[c] / size for r in rows), dots=True)
-            for c, text in zip(columns, (percentile, "median"), strict=True)
+            for c, text in zip(columns, (f"best plan, {percentile}", "best plan, median"), strict=True)
         ]
         limit = _seconds(inputs.get(name))
         if limit is not None:
