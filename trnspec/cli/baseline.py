@@ -14,7 +14,10 @@ from trnspec.cli.help import GroupedCommand, NamedPath, option
     cls=GroupedCommand,
     examples=(
         ("trnspec baseline trnspec-baseline.json my-catalog", "Accept the present findings of a folder:"),
-        ("trnspec baseline acme.json chips/acme-1.yaml --catalog my-catalog", "Those of one file, with another catalog:"),
+        (
+            "trnspec baseline acme.json chips/acme-1.yaml --catalog my-catalog",
+            "Those of one file, with another catalog:",
+        ),
         ("trnspec validate --baseline trnspec-baseline.json my-catalog", "Report what is new since then:"),
     ),
 )
