@@ -25,6 +25,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathm
 suppress_warnings = ["misc.highlighting_failure"]
 
 myst_heading_anchors = 4
+myst_enable_extensions = ["dollarmath"]
 
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
