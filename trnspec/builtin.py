@@ -110,7 +110,7 @@ plugin = Plugin(
         Evaluator(
             "search",
             "Best layouts of training, or deployments for serving, that fit in memory.",
-            "trnspec.evaluators.search:run",
+            "trnspec.evaluators.searching.report:run",
             rows=True,
         ),
         Evaluator(

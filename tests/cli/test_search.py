@@ -157,7 +157,7 @@ def test_merge_of_nothing(here) -> None:
 
 def test_an_interrupted_search_prints_what_was_found(here, monkeypatch) -> None:
     """Ctrl-C in the middle, which the progress bar simulates."""
-    from trnspec.evaluators.searching import reduction
+    from trnspec.evaluators.searching import space as reduction
 
     def interrupt(done: int, total: int) -> None:
         if 0 < done < total:

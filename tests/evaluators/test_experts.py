@@ -8,7 +8,7 @@ import pytest
 
 import trnspec
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluators.search import LAYOUT
+from trnspec.evaluators.searching.training import LAYOUT
 from trnspec.evaluators.training import EXPERT_INPUTS
 
 CAT = trnspec.load()

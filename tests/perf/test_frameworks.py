@@ -17,7 +17,7 @@ from trnspec.evaluation.questions import FrameworkName
 from trnspec.evaluators.collective import CollectiveQuestion
 from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.memory import MemoryQuestion
-from trnspec.evaluators.search import SearchQuestion
+from trnspec.evaluators.searching.question import SearchQuestion
 from trnspec.evaluators.training import TrainingQuestion
 from trnspec.perf.frameworks import FRAMEWORKS, Phase, known
 from trnspec.perf.lowering.calibrated import Calibration

@@ -103,7 +103,7 @@ def _executor(workers: int | None, dask: str | None) -> Iterator[tuple[Executor 
     if workers is not None and dask is not None:
         raise UsageError("--workers and --dask exclude each other")
     if dask is not None:
-        from trnspec.evaluators.searching.reduction import executor
+        from trnspec.evaluators.searching.space import executor
 
         with executor(dask) as (pool, count):
             yield pool, max(_LEAST_PARTS, _PARTS_PER_WORKER * count)
@@ -137,7 +137,7 @@ def _write_part(request: EvalRequest, options: Mapping[str, Any]) -> None:
     from trnspec.cli.progress import bar
     from trnspec.evaluation.progress import Distribution, distributed, reported
     from trnspec.evaluators.searching.files import load, name_of, save
-    from trnspec.evaluators.searching.reduction import reduced
+    from trnspec.evaluators.searching.space import reduced
 
     if (
         request.swept

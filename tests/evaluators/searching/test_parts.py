@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 import trnspec
 from trnspec.errors import UsageError
 from trnspec.evaluation.progress import Distribution, distributed, reported
-from trnspec.evaluators.search import run
 from trnspec.evaluators.searching.files import Result, headers, load, merged, name_of, save
 from trnspec.evaluators.searching.question import SearchQuestion
-from trnspec.evaluators.searching.reduction import reduced
-from trnspec.evaluators.searching.space import Search, search_of
+from trnspec.evaluators.searching.report import run
+from trnspec.evaluators.searching.space import Search, reduced, search_of
 
 CAT = trnspec.load()
 QUESTIONS = {
@@ -116,7 +115,7 @@ def test_two_processes(mode, bytes_of_whole, tmp_path) -> None:
 def test_dask_with_a_worker_killed_midway(mode, bytes_of_whole, tmp_path) -> None:
     from distributed import Client, LocalCluster
 
-    from trnspec.evaluators.searching.reduction import executor
+    from trnspec.evaluators.searching.space import executor
 
     killed = []
 
@@ -141,7 +140,7 @@ def test_the_workers_of_a_scheduler_are_counted(workers, parts) -> None:
     """Workers may join a scheduler that has none yet."""
     from distributed import LocalCluster
 
-    from trnspec.evaluators.searching.reduction import executor
+    from trnspec.evaluators.searching.space import executor
 
     with (
         LocalCluster(n_workers=workers, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
@@ -151,7 +150,7 @@ def test_the_workers_of_a_scheduler_are_counted(workers, parts) -> None:
 
 
 def test_no_scheduler(monkeypatch) -> None:
-    from trnspec.evaluators.searching import reduction
+    from trnspec.evaluators.searching import space as reduction
 
     monkeypatch.setattr(reduction, "TIMEOUT", "1s")
     with pytest.raises(UsageError, match="no Dask scheduler at nonsense"), reduction.executor("nonsense://a:1"):

@@ -11,7 +11,7 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent, supported
 from trnspec.evaluators.planning.run import HOUR
 from trnspec.evaluators.planning.system_cost import purchases
-from trnspec.evaluators.search import LAYOUT, training_question
+from trnspec.evaluators.searching.training import LAYOUT, training_question
 from trnspec.perf.goodput import CHECKPOINT_STALL, FAILURE_RATES, MEASURED_CHIP, PRODUCTION
 
 if TYPE_CHECKING:

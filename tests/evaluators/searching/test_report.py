@@ -10,8 +10,8 @@ import trnspec
 from tests.support.evaluations import keywords
 from trnspec.builtin import plugin as builtin
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluators.search import LAYOUT
-from trnspec.evaluators.search import run as search_
+from trnspec.evaluators.searching.report import run as search_
+from trnspec.evaluators.searching.training import LAYOUT
 from trnspec.evaluators.training import run as training_
 from trnspec.testing import EvaluatorConformance
 
