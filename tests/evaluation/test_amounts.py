@@ -7,7 +7,9 @@ from datetime import date
 import pytest
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.amounts import amount, duration, length, rate, share, suffixed, until
+from trnspec.evaluation.amounts import amount, duration, in_unit, suffixed, until
+
+length, rate, share = in_unit(int, "TOKENS"), in_unit(float, "REQUESTS/S"), in_unit(float, "SHARE")
 
 
 @pytest.mark.parametrize(

@@ -123,16 +123,8 @@ def suffixed(value: float) -> str:
 _SHORT = 6
 
 
-def length(text: str, name: str) -> int:
-    """A whole number of tokens or sequences: ``4096``, ``8k`` for 8,192, ``1M`` for 1,048,576.
-
-    Args:
-        text: The text.
-        name: The input, for messages.
-
-    Raises:
-        UsageError: The text is not one.
-    """
+def _length(text: str, name: str) -> int:
+    """A whole number of tokens or sequences: ``4096``, ``8k`` for 8,192, ``1M`` for 1,048,576."""
     match = _LENGTH.fullmatch(text.strip())
     value = float(match["number"]) * LENGTHS[match["unit"].upper()] if match else 0.5
     if value != int(value):
@@ -140,16 +132,8 @@ def length(text: str, name: str) -> int:
     return int(value)
 
 
-def rate(text: str, name: str) -> float:
-    """A number per second: ``20``, ``20/s``, ``20 requests/s``, ``1.2k/min``.
-
-    Args:
-        text: The text.
-        name: The input, for messages.
-
-    Raises:
-        UsageError: The text is not one.
-    """
+def _rate(text: str, name: str) -> float:
+    """A number per second: ``20``, ``20/s``, ``20 requests/s``, ``1.2k/min``."""
     match = _RATE.fullmatch(text.strip())
     second = _second(match["per"] or "s") if match else None
     if match is None or second is None:
@@ -157,16 +141,8 @@ def rate(text: str, name: str) -> float:
     return float(match["number"]) * MULTIPLES[match["unit"].upper()] / second
 
 
-def share(text: str, name: str) -> float:
-    """A share: ``0.5`` or ``50%``.
-
-    Args:
-        text: The text.
-        name: The input, for messages.
-
-    Raises:
-        UsageError: The text is not one.
-    """
+def _share(text: str, name: str) -> float:
+    """A share: ``0.5`` or ``50%``."""
     match = _SHARE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"{name}: a share is expected, such as 0.5 or 50%, not {text!r}")
@@ -174,13 +150,13 @@ def share(text: str, name: str) -> float:
 
 
 _OF_UNIT: dict[tuple[type, str], Callable[[str, str], float]] = {
-    (int, "TOKENS"): length,
-    (int, "SEQUENCES"): length,
+    (int, "TOKENS"): _length,
+    (int, "SEQUENCES"): _length,
     (float, "TOKENS"): lambda text, name: amount(text, name, "tokens"),
-    (float, "REQUESTS/S"): rate,
+    (float, "REQUESTS/S"): _rate,
     (float, "HOURS"): lambda text, name: duration(text, name) / SECONDS["h"],
     (float, "SECONDS"): duration,
-    (float, "SHARE"): share,
+    (float, "SHARE"): _share,
 }
 
 

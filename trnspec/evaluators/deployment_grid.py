@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -27,7 +26,7 @@ from trnspec.perf.roofline import ELEMENT_BYTES
 from trnspec.perf.serving.memory import invalid_layouts
 from trnspec.perf.serving.static_graphs import powers_of_two
 from trnspec.perf.sweep.blocks import axes_of, blocks, combination
-from trnspec.perf.sweep.reductions import Block
+from trnspec.perf.sweep.reductions import Block, reduced
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work.validity import longest
 from trnspec.short_repr import short_repr
@@ -231,17 +230,16 @@ def sweep(
     """
     if goal not in GOALS:
         raise UsageError(f"{goal!r} is not a goal; expected one of {', '.join(GOALS)}")
-    rejected: Counter[str] = Counter()
-    for which, grid in enumerate(grids):
-        of = grid.formulas
-        names = (goal, *(("memory",) if memory else ()))
-        for start, code, columns in blocks(of, of.axes, *(numbers or (0, grid.size)), names):
-            rejected.update(dict(zip(of.reasons, np.bincount(code, minlength=len(of.reasons)).tolist(), strict=True)))
-            needs = columns.get("memory", np.zeros(0))
-            keep.take(Block(which, start, GOALS[goal] * columns[goal], code, needs, reasons=of.reasons))
-    evaluated = sum(rejected.values())
-    rejected.pop("", None)
-    return GridResult(tuple(grids), goal, keep.result(), evaluated, {r: n for r, n in rejected.items() if n})
+
+    def every() -> Iterator[Block]:
+        for which, grid in enumerate(grids):
+            of = grid.formulas
+            names = (goal, *(("memory",) if memory else ()))
+            for start, code, columns in blocks(of, of.axes, *(numbers or (0, grid.size)), names):
+                needs = columns.get("memory", np.zeros(0))
+                yield Block(which, start, GOALS[goal] * columns[goal], code, needs, reasons=of.reasons)
+
+    return GridResult(tuple(grids), goal, *reduced(every(), keep))
 
 
 class DeploymentFormulas:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-import numpy as np
-
 from trnspec.perf.sweep import grid
 from trnspec.perf.sweep.grid import SweepResult
 from trnspec.perf.sweep.layouts import OPTIMIZER_NAMES, RECOMPUTES, SCHEDULES, LayoutFormulas
-from trnspec.perf.sweep.reductions import Best, Block, Each, Everything, Kept, Pareto, Reduction, Top
+from trnspec.perf.sweep.reductions import Best, Block, Each, Everything, Kept, Pareto, Reduction, Top, reduced
 from trnspec.perf.sweep.rows import rows
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.work.layout import DISPATCHES
@@ -156,11 +154,11 @@ def sweep(  # the inputs of a sweep
     axes_ = grid.grid(grid.framework_defaults(all_prepared), **axes)
     grid.check_parts(parts, block)
     reduction: Any = Everything() if keep is None else keep if hasattr(keep, "take") else Each(keep)
-    counts = np.zeros(len(REASONS), dtype=np.int64)
-    for which, one in enumerate(all_prepared):
-        formulas = LayoutFormulas(one, memory)
-        for each in grid.layout_blocks(formulas, axes_, which=which, parts=parts, block=block, numbers=numbers):
-            counts += np.bincount(each.code, minlength=len(REASONS))
-            reduction.take(each)
-    rejected = {reason: int(number) for reason, number in zip(REASONS, counts, strict=True) if reason and number}
-    return SweepResult(all_prepared, axes_, reduction.result(), int(counts.sum()), rejected)
+    blocks = (
+        each
+        for which, one in enumerate(all_prepared)
+        for each in grid.layout_blocks(
+            LayoutFormulas(one, memory), axes_, which=which, parts=parts, block=block, numbers=numbers
+        )
+    )
+    return SweepResult(all_prepared, axes_, *reduced(blocks, reduction))

@@ -8,7 +8,7 @@ and of equal ones the first is kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -386,6 +386,16 @@ class Reduction(Protocol[R_co]):
 
     def result(self) -> R_co:
         """The result."""
+
+
+def reduced(blocks: Iterable[Block], keep: Reduction[R]) -> tuple[R, int, dict[str, int]]:
+    """The result of a reduction of some blocks, the number of their configurations, and those without a time by reason."""
+    counts: Counter[str] = Counter()
+    for block in blocks:
+        numbers = np.bincount(block.code, minlength=len(block.reasons)).tolist()
+        counts.update(dict(zip(block.reasons, numbers, strict=True)))
+        keep.take(block)
+    return keep.result(), counts.total(), {reason: n for reason, n in counts.items() if reason and n}
 
 
 _TIME = Selection(Goal("time"), 1, more=("memory",))
