@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 
 from trnspec.errors import RefusalError
 from trnspec.evaluators.deployment import InferenceQuestion, Setup, max_batch, on_gpu, prepare
+from trnspec.evidence import IDEAL
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
@@ -37,6 +38,8 @@ PASS_TOKENS = 8192
 """Prompt tokens that share a pass where no chunk is given: the default of vLLM, TensorRT-LLM and SGLang on large GPUs."""
 Reason = tuple[str, str]
 """A deployment that is invalid, and why."""
+WIDEST = 8.0
+"""The factor between the ends of an interval of the time per output token above which there is only a bound."""
 UNFIT = "does not fit in memory"
 """Why a deployment is invalid that is too large."""
 _FEWER = (4, 16)
@@ -145,6 +148,14 @@ def deployed(
                 fit_inputs(setup, most, part), dtype, scale=scale_of(where, setup.pool.ranks),
                 experts=setup.dims.experts > 0,
             )  # fmt: skip
+            if (factor := at.high / at.low) > WIDEST:
+                why = (
+                    f"no estimate: the interval of TPOT spans a factor of {factor:.2g}; no losses: lower bound on time"
+                )
+                at = Calibrated(evidence=evolve(IDEAL, reason=why))
+                setup = prepare(graph, evolve(inputs, calibration="none"), at, at).with_batch(
+                    int(setup.pool.plan.batch)
+                )
             replica = _replica(setup, at, most, lengths, part)
         except RefusalError as error:
             reasons.append((name, str(error)))

@@ -13,7 +13,7 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent, supported
 from trnspec.evaluators.planning.deployments import NORMAL_90
 from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
-from trnspec.evaluators.planning.sizes import chips_interval, resized
+from trnspec.evaluators.planning.sizes import chips_interval, resized, sized
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.lookup import model_named
@@ -300,7 +300,8 @@ def _errors(
         if factor >= NOTABLE:
             note = f"{which:g}th percentile; half of the measured {what} took more than {factor:.2g} times the computed time"
             yield Answer(f"likely_{name}", value, "s", note=note, kind=best.evidence.kind)
-    computed = resized(catalog, q, best, limits, lengths)
+    first = resized(catalog, q, best, limits, lengths)
+    computed = None if first is None else sized(catalog, q, first, limits, lengths)
     if computed is None or computed.chips >= best.chips:
         return
     cost = computed.million_tokens(lengths.osl)
