@@ -49,7 +49,7 @@ def test_groups_have_at_most_ten_commands() -> None:
     assert max(map(len, GROUPS.values())) <= 10
 
 
-@pytest.mark.parametrize("former", set(FORMER) - {"completion"})
+@pytest.mark.parametrize("former", sorted(set(FORMER) - {"completion"}))
 def test_former_names_work_with_a_hint(here, former) -> None:
     old, present = here(former, "--nope"), here(*FORMER[former].split(), "--nope")
 
