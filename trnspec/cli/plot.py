@@ -12,7 +12,7 @@ import click
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import documents, figure_of_document
-from trnspec.cli.help import GroupedCommand, GroupedOption, NamedPath
+from trnspec.cli.help import GroupedCommand, NamedPath, option
 from trnspec.cli.names import graph_for
 from trnspec.cli.suggest import Group
 from trnspec.errors import UsageError
@@ -37,20 +37,12 @@ def command() -> None:
 
 
 def _output(function: F) -> F:
-    for option in (
-        click.option("--dark", is_flag=True, cls=GroupedOption, group="Output", help="Light on dark."),
-        click.option(
-            "--output",
-            "-o",
-            cls=GroupedOption,
-            group="Output",
-            type=NamedPath(dir_okay=False),
-            required=True,
-            metavar="FILE",
-            help="Write to FILE: .svg, .png or .pdf.",
-        ),
-    ):
-        function = option(function)
+    for added in (
+        option("--dark", is_flag=True, group="Output", help="Light on dark."),
+        option("--output", "-o", group="Output", type=NamedPath(dir_okay=False), required=True, metavar="FILE",
+               help="Write to FILE: .svg, .png or .pdf."),
+    ):  # fmt: skip
+        function = added(function)
     return function
 
 
@@ -65,10 +57,36 @@ def _write(make: Callable[[], Chart], output: FilePath, *, dark: bool) -> None:
 # Charts of evaluations.
 
 
-def _of_evaluations(kind: str, evaluator: str, summary: str, text: str, example: str) -> None:
-    """Adds the command of a chart of evaluations."""
+_CHARTS = {
+    "breakdown": (
+        "eval training",
+        "training",
+        "Time by part: stacked bars of one or several evaluations, or of a sweep.",
+    ),
+    "memory": ("eval training", "training", "Memory of a rank by part, and its capacity."),
+    "pareto": ("plan train", "plans", "Plans of a training run: time against cost."),
+    "serving": (
+        "plan serve",
+        "fleet",
+        "Percentiles of TTFT and TPOT of a plan against the request rate; of inference, throughput against TPOT.",
+    ),
+    "accuracy": ("eval accuracy", "errors", "Computed over measured values, by set of measurements."),
+}
+"""The charts of evaluations: the command whose JSON they read, the name of the file in examples, and the summary."""
 
-    @command.command(kind, cls=GroupedCommand, help=text, short_help=summary, examples=((example, "From a file:"),))
+
+def _of_evaluations(kind: str, evaluator: str, file: str, summary: str) -> None:
+    """Adds the command of a chart of evaluations."""
+    examples = (
+        (
+            f"trnspec plot {kind} {file}.json --output {kind}.svg",
+            f"From what trnspec {evaluator} --format json printed:",
+        ),
+        (f"trnspec plot {kind} {file}.json --output {kind}.png --dark", "Light on dark:"),
+    )
+    text = f"{summary}\n\nFILE is what trnspec {evaluator} --format json printed; - is standard input."
+
+    @command.command(kind, cls=GroupedCommand, help=text, short_help=summary, examples=examples)
     @click.argument("files", nargs=-1, required=True, metavar="FILE...")
     @_output
     def plot(files: tuple[str, ...], output: FilePath, *, dark: bool) -> None:
@@ -82,41 +100,8 @@ def _of_evaluations(kind: str, evaluator: str, summary: str, text: str, example:
         _write(make, output, dark=dark)
 
 
-_FILES = "FILE is what trnspec {evaluator} --format json printed; - is standard input."
-
-for _kind, _evaluator, _summary, _example in (
-    (
-        "breakdown",
-        "eval training",
-        "Time by part: stacked bars of one or several evaluations, or of a sweep.",
-        "trnspec plot breakdown training.json --output step.svg",
-    ),
-    (
-        "memory",
-        "eval training",
-        "Memory of a rank by part, and its capacity.",
-        "trnspec plot memory training.json --output memory.svg --dark",
-    ),
-    (
-        "pareto",
-        "plan train",
-        "Plans of a training run: time against cost.",
-        "trnspec plot pareto plans.json --output plans.svg",
-    ),
-    (
-        "serving",
-        "plan serve",
-        "Percentiles of TTFT and TPOT of a plan against the request rate; of inference, throughput against TPOT.",
-        "trnspec plot serving fleet.json --output fleet.svg",
-    ),
-    (
-        "accuracy",
-        "eval accuracy",
-        "Computed over measured values, by set of measurements.",
-        "trnspec plot accuracy errors.json --output errors.svg",
-    ),
-):
-    _of_evaluations(_kind, _evaluator, _summary, f"{_summary}\n\n{_FILES.format(evaluator=_evaluator)}", _example)
+for _kind, _about in _CHARTS.items():
+    _of_evaluations(_kind, *_about)
 
 
 def _read(file: str, evaluator: str) -> list[Row]:
@@ -163,26 +148,22 @@ def _read(file: str, evaluator: str) -> list[Row]:
     ),
 )
 @click.argument("chips", nargs=-1, required=True, metavar="CHIP...", shell_complete=documents())
-@click.option("--model", cls=GroupedOption, group="Workload", metavar="MODEL", help="Draw the parts of this model.")
-@click.option(
+@option("--model", group="Workload", metavar="MODEL", help="Draw the parts of this model.")
+@option(
     "--phase",
-    cls=GroupedOption,
     group="Workload",
     type=click.Choice(["train", "prefill", "decode"]),
     default="prefill",
     show_default=True,
     help="Phase of the model.",
 )
-@click.option(
-    "--batch", cls=GroupedOption, group="Workload", metavar="SEQUENCES", type=click.IntRange(1), default=1,
+@option("--batch", group="Workload", metavar="SEQUENCES", type=click.IntRange(1), default=1,
     show_default=True, help="Batch size.",
 )  # fmt: skip
-@click.option(
-    "--seq", cls=GroupedOption, group="Workload", metavar="TOKENS", type=click.IntRange(1), default=4096,
+@option("--seq", group="Workload", metavar="TOKENS", type=click.IntRange(1), default=4096,
     show_default=True, help="Sequence length.",
 )  # fmt: skip
-@click.option(
-    "--dtype", cls=GroupedOption, group="Workload", metavar="DTYPE", default="bf16", show_default=True,
+@option("--dtype", group="Workload", metavar="DTYPE", default="bf16", show_default=True,
     help="Compute dtype.",
 )  # fmt: skip
 @_output
@@ -223,9 +204,9 @@ def roofline(
     examples=(("trnspec plot heatmap sweep.json --answer mfu --output mfu.svg", "From a sweep over two inputs:"),),
 )
 @click.argument("file")
-@click.option("--answer", cls=GroupedOption, group="Chart", metavar="NAME", help="The answer; by default the first.")
-@click.option("--x", cls=GroupedOption, group="Chart", metavar="INPUT", help="The input of the columns.")
-@click.option("--y", cls=GroupedOption, group="Chart", metavar="INPUT", help="The input of the rows.")
+@option("--answer", group="Chart", metavar="NAME", help="The answer; by default the first.")
+@option("--x", group="Chart", metavar="INPUT", help="The input of the columns.")
+@option("--y", group="Chart", metavar="INPUT", help="The input of the rows.")
 @_output
 def heatmap(file: str, answer: str | None, x: str | None, y: str | None, output: FilePath, *, dark: bool) -> None:
     """An answer of a sweep over two inputs, as a grid of cells.
@@ -304,13 +285,10 @@ _MOST = 10
     ),
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=documents())
-@click.option(
-    "--baseline", cls=GroupedOption, group="Output", metavar="NAME", help="The document that ratios refer to."
-)
+@option("--baseline", group="Output", metavar="NAME", help="The document that ratios refer to.")
 @click.option(
     "--full",
     is_flag=True,
-    cls=GroupedOption,
     group="Output",
     help=f"Draw every figure; by default the {_MOST} most important that differ.",
 )
@@ -379,15 +357,13 @@ def _sources(graph: Graph, nodes: Sequence[Node[Any]]) -> list[str]:
     ),
 )
 @click.argument("name", shell_complete=documents())
-@click.option(
+@option(
     "--highlight",
-    cls=GroupedOption,
     group="Output",
     metavar="tp=RANKS",
     help="Draw the chips of each tensor-parallel group in one colour; consecutive ranks are a group.",
 )
-@click.option(
-    "--output", "-o", cls=GroupedOption, group="Output", type=NamedPath(dir_okay=False), required=True, metavar="FILE",
+@option("--output", "-o", group="Output", type=NamedPath(dir_okay=False), required=True, metavar="FILE",
     help="Write to FILE: .svg.",
 )  # fmt: skip
 @catalog_options
