@@ -129,7 +129,7 @@ try:
     main()
 except SystemExit:
     heavy = ("trnspec.cli.", "trnspec.api", "trnspec.plugins.api", "cattrs", "ruamel")
-    print([m for m in sys.modules if m.startswith(heavy) and m not in ("trnspec.cli.dispatch", "trnspec.cli.suggest")])
+    print([m for m in sys.modules if m.startswith(heavy) and m not in ("trnspec.cli.dispatch", "trnspec.cli.help")])
 """
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
 

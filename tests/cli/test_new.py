@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tests.support.programs import Here
 from trnspec.api import registry, validate
 from trnspec.cli import group
-from trnspec.cli.new_document import Draft, kind_command
+from trnspec.cli.new import Draft, kind_command
 from trnspec.model.reflection import dotted
 from trnspec.yaml import read_text
 
@@ -211,7 +211,7 @@ def test_a_price(here) -> None:
 def test_prompts(tmp_path, monkeypatch) -> None:
     """Only for what is required and missing, on a terminal; a wrong answer is asked for again."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("trnspec.cli.new_document.on_terminal", lambda: True)
+    monkeypatch.setattr("trnspec.cli.new.on_terminal", lambda: True)
     answers = "acme-1\nneuron-trn2-2026-08\nneuroncore-v3\n32\n64 GiB\n"
     done = CliRunner().invoke(group, ["new", "chip", "--set", "cores.count=2"], input=answers)
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.programs import ROOT, Here
 from trnspec.api import registry
-from trnspec.cli import watch
+from trnspec.cli import validate as watch
 from trnspec.loading.settings import Settings
 from trnspec.loading.store import DocumentStore
 
@@ -144,7 +144,7 @@ def test_a_change_is_awaited(folder) -> None:
 def report(folder, monkeypatch, capsys):
     """The lines that are printed of a document, after those of the earlier ones."""
     monkeypatch.chdir(folder)
-    seen = watch.Counter()
+    seen = Counter()
     store = DocumentStore(registry())
 
     def run(text: str) -> list[str]:

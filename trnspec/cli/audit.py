@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from datetime import date
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +21,21 @@ from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.cli.complete import document_then_path, offering
 from trnspec.cli.complete import paths as figure_paths
 from trnspec.cli.help import GroupedCommand, option
-from trnspec.cli.render import SCREEN, colored, is_colored, width
+from trnspec.cli.render import SCREEN, colored, emit, formats, is_colored, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.loading import settings as settings_
 from trnspec.model.reflection import dotted
-from trnspec.text_table import Column, markdown, table, wrapped
+from trnspec.text_table import Column, Table, escape, markdown, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from trnspec.checks.reconcile.machines import Comparison
+    from trnspec.graph.currency import Age
     from trnspec.graph.graph import Graph
+    from trnspec.loading.host.machine import Machine
+    from trnspec.text_table import Block, Cell
 
 _VERDICTS = ("found", "unresolved", "rejected", "superseded", "rounded", "other-scope", "coarse", "word")
 _LABEL = max(map(len, _VERDICTS))
@@ -65,15 +70,7 @@ _LABEL = max(map(len, _VERDICTS))
     is_flag=True,
     help=f"Print every disagreement in full; by default the page has about {SCREEN} lines at 80 columns.",
 )
-@option(
-    "--format",
-    "format_",
-    group="Output",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+@formats("text", "json", "markdown")
 @option(
     "--host",
     group="Machine",
@@ -155,24 +152,20 @@ def command(
 
 
 def _host(file: str, names: tuple[str, ...], format_: str, catalog: str | None, *, narrowed: bool) -> None:
-    from trnspec.cli.audit_host import report
-
     if narrowed or len(names) > 1:
         raise UsageError(
             "--host compares a machine with one server; it goes with one NAME, without --verdict and --full"
         )
     known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
-    sys.exit(1 if report(known, file, names[0] if names else None, format_) else 0)
+    sys.exit(1 if _compare(known, file, names[0] if names else None, format_) else 0)
 
 
 def _stale(names: tuple[str, ...], format_: str, catalog: str | None, older_than: str | None, *, allowed: bool) -> None:
-    from trnspec.cli.audit_stale import report
-
     if not allowed:
         raise UsageError("--stale and --older-than go together, without --verdict, --full and --host")
     known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
     documents, paths = _split(known, names)
-    report(known, documents, paths, older_than or "12mo", format_)
+    _list_stale(known, documents, paths, older_than or "12mo", format_)
 
 
 def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -207,8 +200,8 @@ def _gap(value: float | None) -> str:
 
 
 def _side(side: Side) -> str:
-    date = f", {side.as_of}" if side.as_of else ""
-    return f"{side.source}{date}"
+    dated = f", {side.as_of}" if side.as_of else ""
+    return f"{side.source}{dated}"
 
 
 def _screen(result: Audit, summary: Overview) -> list[str]:
@@ -404,3 +397,163 @@ def _markdown(result: Audit, ratios: list[Proportion], summary: Overview) -> str
     return "\n".join(
         markdown(each) for number, each in enumerate(tables) if number < 2 or each.rows
     ).rstrip()  # the first two are always there
+
+
+# Machines.
+
+
+def machine(file: str) -> Machine:
+    """The machine that a file describes; ``-`` is standard input.
+
+    Raises:
+        UsageError: It cannot be read, or is not the output of neuron-ls or nvidia-smi.
+    """
+    from trnspec.loading.host import neuron_ls, nvidia_smi
+    from trnspec.loading.host.machine import Input
+
+    if file == "-":
+        if sys.stdin is None:
+            raise UsageError("there is no standard input to read")
+        source = Input.read("<stdin>", sys.stdin.buffer)
+    else:
+        source = Input.read(file)
+    # XML begins with "<"; both may begin with a byte-order mark.
+    first = source.text().lstrip()[:1]
+    return nvidia_smi.read(source) if first == "<" else neuron_ls.read(source)
+
+
+def _compare(graph: Graph, file: str, name: str | None, format_: str) -> bool:
+    """Print how a machine compares with a catalog; true if something differs.
+
+    Args:
+        graph: The catalog.
+        file: The description of the machine.
+        name: The server to compare with; by default the one that the machine is.
+        format_: One of the formats of :func:`~trnspec.cli.render.emit`.
+
+    Raises:
+        UsageError: The description cannot be read, or the document is not a server.
+    """
+    from trnspec.checks.reconcile.machines import compare
+
+    result = compare(graph, machine(file), name)
+    emit(format_, lambda: _machine_page(result), lambda: _machine_rows(result), lambda: _about_machine(result))
+    return result.differs
+
+
+def _machine_page(result: Comparison) -> Sequence[Block]:
+    described = result.machine
+    differing = sum(row.outcome == "differs" for row in result.rows)
+    compared = sum(row.outcome in ("agrees", "differs") for row in result.rows)
+    count = len(described.devices)
+    head = f"{escape(described.file)}: {count} device{'' if count == 1 else 's'}, as {described.tool} lists them"
+    target = result.server or " or ".join(result.candidates)
+    target = target or (f"chip {result.chip}, no server" if result.chip else "nothing")
+    lines = [
+        wrapped("", head, width()),
+        wrapped("compared with  ", f"{target} ({escape(result.reason)})", width()),
+        f"result         {compared} compared, {differing} differ{'s' if differing == 1 else ''}",
+    ]
+    if result.candidates:
+        lines.append("               trnspec audit NAME --host FILE compares with one of them")
+    if described.driver:
+        lines.append(wrapped("driver         ", f"{escape(described.driver)}, which no catalog lists", width()))
+    if described.unknown:
+        listed = ", ".join(f"{escape(key)} (line {line})" for key, line in described.unknown.items())
+        lines.append(wrapped("unknown fields ", listed, width()))
+    blocks: list[Block] = ["\n".join(lines)]
+    if result.rows:
+        columns = [
+            Column("property", keep=True),
+            Column("machine", wrap=True, keep=True),
+            Column("catalog", wrap=True, keep=True),
+            Column("outcome", keep=True),
+            Column("source", wrap=True),
+        ]
+        rows: list[tuple[Cell, ...]] = [
+            (r.property, _shown(r.machine), _shown(r.catalog), r.outcome, r.source or None) for r in result.rows
+        ]
+        blocks.append(table(columns, rows, "--format json"))
+    notes = [f"{row.property}: {row.note}" for row in result.rows if row.note]
+    if notes:
+        blocks.append("\n".join(wrapped("note: ", escape(note), width()) for note in notes))
+    return blocks
+
+
+def _shown(text: str | None) -> str | None:
+    return None if text is None else escape(text)
+
+
+_PROPERTIES = ("property", "machine", "catalog", "outcome", "name", "at", "source", "note")
+
+
+def _machine_rows(result: Comparison) -> Table:
+    return table(list(_PROPERTIES), [tuple(getattr(row, c) for c in _PROPERTIES) for row in result.rows])
+
+
+def _about_machine(result: Comparison) -> dict[str, Any]:
+    described = result.machine
+    return {
+        "tool": described.tool,
+        "file": described.file,
+        "devices": len(described.devices),
+        "server": result.server or None,
+        "chip": result.chip or None,
+        "reason": result.reason,
+        "candidates": list(result.candidates),
+        "driver": described.driver or None,
+        "unknown": [{"name": key, "line": line} for key, line in described.unknown.items()],
+    }
+
+
+# Ages.
+
+_AGE_COLUMNS = (
+    Column("document", keep=True),
+    Column("figure", keep=True),
+    Column("value", wrap=True),
+    Column("source"),
+    Column("date", keep=True),
+    Column("months", right=True, keep=True),
+    Column("sources", right=True, importance=-2),
+)
+
+
+def _list_stale(graph: Graph, documents: Iterable[str], paths: Iterable[str], older_than: str, format_: str) -> None:
+    """Print the values whose newest source is older than a limit, oldest first.
+
+    Args:
+        graph: The catalog.
+        documents: Only these documents; all if empty.
+        paths: Only these paths below ``spec`` and those below them; all if empty.
+        older_than: The limit, such as ``12mo``.
+        format_: One of the formats of :func:`~trnspec.cli.render.emit`.
+
+    Raises:
+        UsageError: The limit is not one.
+    """
+    from trnspec.graph.currency import ages, limit
+
+    most, today = limit(older_than), date.today().isoformat()  # noqa: DTZ011  # pages are dated without a time zone
+    known = [age for age in ages(graph, today, documents) if is_at(age.at, paths)]
+    stale = sorted((age for age in known if age.months > most), key=lambda age: (-age.months, age.name, age.at))
+    emit(
+        format_,
+        lambda: _stale_page(stale, len(known), most),
+        lambda: _stale_table(stale),
+        lambda: _about_ages(today, most, known),
+    )
+
+
+def _stale_page(stale: Sequence[Age], known: int, most: int) -> Sequence[Block]:
+    summary = f"{len(stale):,} of {known:,} values have no source of the last {most} months."
+    return [_stale_table(stale), summary] if stale else [summary]
+
+
+def _stale_table(stale: Sequence[Age]) -> Table:
+    rows = tuple((a.name, a.at, a.value, a.source, a.as_of, a.months, a.sources) for a in stale)
+    return Table(_AGE_COLUMNS, rows, hint="--format json")
+
+
+def _about_ages(today: str, most: int, known: Sequence[Age]) -> Mapping[str, Any]:
+    return {"as_of": today, "older_than_months": most, "values": len(known)}

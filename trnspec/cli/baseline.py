@@ -6,7 +6,8 @@ from pathlib import Path as FilePath
 
 import click
 
-from trnspec.cli.help import GroupedCommand, NamedPath, option
+from trnspec.cli.common import catalogs_option, here
+from trnspec.cli.help import GroupedCommand, NamedPath
 
 
 @click.command(
@@ -23,14 +24,7 @@ from trnspec.cli.help import GroupedCommand, NamedPath, option
 )
 @click.argument("file", metavar="FILE", type=NamedPath(dir_okay=False))
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(readable=False))
-@option(
-    "--catalog",
-    "catalogs",
-    multiple=True,
-    group="Catalog",
-    metavar="DIR",
-    help="Also resolve names in this catalog; may be repeated.",
-)
+@catalogs_option()
 def command(file: FilePath, paths: tuple[str, ...], catalogs: tuple[str, ...]) -> None:
     """Write the present findings to FILE, for trnspec validate --baseline FILE.
 
@@ -41,7 +35,6 @@ def command(file: FilePath, paths: tuple[str, ...], catalogs: tuple[str, ...]) -
     from trnspec.api import validate
     from trnspec.atomic_write import write
     from trnspec.checks.baseline import accepting
-    from trnspec.cli.common import here
     from trnspec.loading.settings import Settings
 
     settings = here().merged(Settings(catalogs=tuple(FilePath(c) for c in catalogs)))

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trnspec.cli.common import catalog_options
+from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents, path_list
 from trnspec.cli.help import GroupedCommand
-from trnspec.cli.names import graph_for
 from trnspec.cli.render import colored, emit, format_option, width
 from trnspec.text_table import Column, Table, table, wrapped
 

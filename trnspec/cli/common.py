@@ -1,4 +1,4 @@
-"""The options that choose a catalog, which most commands share."""
+"""Options that several commands share, the catalog or graph that they choose, and changes of files."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
+
 from trnspec.cli.help import option
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trnspec.catalog.catalog import Catalog
+    from trnspec.graph.graph import Graph
+    from trnspec.loading.rewriting import TextFile
     from trnspec.loading.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,6 +27,7 @@ _OPTIONS = (
     ("--as-of", "DATE", "Use only what was published by this date: a day, a month or a year."),
     ("--overlay", "FILE", "Apply the changes in this YAML file to the catalog."),
 )
+ALSO = "Also resolve names in this catalog; may be repeated."
 
 
 def catalog_options(command: F) -> F:
@@ -30,6 +37,11 @@ def catalog_options(command: F) -> F:
     return command
 
 
+def catalogs_option(text: str = ALSO) -> Callable[[F], F]:
+    """The repeated ``--catalog`` of commands that check documents; the function gets ``catalogs``."""
+    return option("--catalog", "catalogs", multiple=True, group="Catalog", metavar="DIR", help=text)
+
+
 def check_options(command: F) -> F:
     """The options of commands that rewrite documents: ``--check`` and ``--diff``, which write nothing."""
     shown = {"--check": "list the files that would change", "--diff": "print what would change"}
@@ -37,6 +49,36 @@ def check_options(command: F) -> F:
         text = f"Write nothing; {effect}, with exit status 1."
         command = option(name, is_flag=True, group="Output", help=text)(command)
     return command
+
+
+def rewrite(changes: Sequence[tuple[TextFile, str]], verb: str, *, check: bool, diff: bool) -> bool:
+    """Write new texts of files, or only show what would change as :func:`check_options` say; true if written."""
+    from trnspec.loading.rewriting import write_texts
+
+    for file, text in changes if diff or check else ():
+        click.echo(file.diff(text) if diff else f"would {verb} {file.file}", nl=not diff)
+    if diff or check:
+        return False
+    write_texts(changes)
+    return True
+
+
+def write_new(file: str | None, make: Callable[[], str]) -> None:
+    """Write a new document to a file, or print it without one.
+
+    Raises:
+        UsageError: The file exists.
+    """
+    from trnspec.atomic_write import write
+
+    if file is not None and FilePath(file).exists():
+        raise UsageError(f"{file} exists; remove it, or name another file")
+    text = make()
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    write({FilePath(file): text.encode()})
+    click.echo(f"{file}: written. Next: trnspec validate {file}")
 
 
 def load_catalog(
@@ -52,6 +94,45 @@ def load_catalog(
     # An edition is complete: the catalogs that settings name are not added to it.
     settings = here() if edition is None else None
     return load([catalog] if catalog else [], edition=edition, as_of=as_of, overlay=overlay, settings=settings)
+
+
+def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
+    """The graph of the catalog that the options choose; only the files that are needed are read.
+
+    Args:
+        names: Documents that must be in it.
+        catalog: What ``--catalog`` says.
+        others: The other options that choose a catalog; any of them makes it necessary to read all of it.
+
+    Raises:
+        UnknownNameError: One of the documents is not there; the message says why, or lists the nearest names.
+    """
+    if any(others.values()):
+        loaded = load_catalog(catalog=catalog, **others)
+        for name in names:
+            loaded[name]  # a catalog of another date has the reason why it lacks a document
+        return loaded.graph
+    from trnspec.plugins.entry_points import installed
+    from trnspec.plugins.selection import chosen
+
+    paths, settings = [catalog] if catalog else [], here()
+
+    def load_all() -> Graph:
+        # Imported here, for the API imports what checking needs.
+        from trnspec.api import graph
+
+        return graph(paths, settings=settings)
+
+    only = chosen().only
+    if paths or settings.catalogs or not (only == () or (only is None and not installed())):
+        known = load_all()
+    else:
+        from trnspec.loading.index import shipped_graph
+
+        known = shipped_graph(load_all)
+    for name in names:
+        known.named(name)
+    return known
 
 
 def here() -> Settings:

@@ -9,10 +9,9 @@ import click
 from attrs import evolve, frozen
 
 from trnspec.catalog.figure_column import displayed_total
-from trnspec.cli.common import catalog_options
+from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, option
-from trnspec.cli.names import graph_for
 from trnspec.cli.render import SCREEN, emit, format_option, lines_of, table_options, width
 from trnspec.cli.show_screen import importance
 from trnspec.errors import UsageError

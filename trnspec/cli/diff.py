@@ -14,7 +14,7 @@ from trnspec.catalog.versions.diff import Change, Differences, Side, ratio_text
 from trnspec.cli.catalogs import label, open_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, option
-from trnspec.cli.render import VERDICTS, colored, is_colored
+from trnspec.cli.render import VERDICTS, colored, formats, is_colored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,15 +40,7 @@ if TYPE_CHECKING:
     shell_complete=documents(),
     help="Only this document; may be repeated.",
 )
-@option(
-    "--format",
-    "format_",
-    group="Output",
-    type=click.Choice(["text", "json", "markdown"]),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+@formats("text", "json", "markdown")
 def command(old: str, new: str, names: tuple[str, ...], format_: str) -> None:
     """Print the differences between the catalogs A and B: documents, figures, counts and texts, with reasons.
 

@@ -14,7 +14,7 @@ import click
 
 from trnspec._version import __version__
 from trnspec.cli import prepare
-from trnspec.cli.suggest import Group, renamed
+from trnspec.cli.help import Group, renamed
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS
 
@@ -166,7 +166,7 @@ def group(ctx: click.Context, only: tuple[str, ...], *, none: bool, traceback: b
     """
     if only and none:
         raise click.UsageError("--no-plugins and --plugin exclude each other")
-    from trnspec.cli.session import plugins
+    from trnspec.cli.formats import plugins
 
     ctx.with_resource(plugins(None if not (only or none) else only, traceback=traceback or None))
 

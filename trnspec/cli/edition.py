@@ -9,8 +9,8 @@ from pathlib import Path as FilePath
 import click
 
 from trnspec.catalog.versions import editions
-from trnspec.cli.help import GroupedCommand, option
-from trnspec.cli.suggest import Group
+from trnspec.cli.help import Group, GroupedCommand, option
+from trnspec.cli.render import formats
 from trnspec.errors import EditionError
 from trnspec.loading.files import shipped
 
@@ -35,15 +35,7 @@ def command() -> None:
     "list", cls=GroupedCommand, examples=(("trnspec edition list", "The editions of the shipped catalog:"),)
 )
 @_CATALOG
-@option(
-    "--format",
-    "format_",
-    group="Output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+@formats("text", "json")
 def list_(root: str | None, format_: str) -> None:
     """List the editions of the catalog, oldest first, without verifying them."""
     folder = _folder(root)

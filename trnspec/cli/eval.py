@@ -17,16 +17,15 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.cli.analysis import Analysis, analysis_options
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
-from trnspec.cli.help import BRIEF, GroupedCommand, GroupedOption, former_option
+from trnspec.cli.help import BRIEF, GroupedCommand, GroupedOption, former_option, renamed
 from trnspec.cli.render import emit, format_option, show, table_options, width
-from trnspec.cli.suggest import renamed
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.result import COMMANDS, Evaluation, Suggestion, plain
 from trnspec.evaluation.result import command as suggested
 from trnspec.evaluation.sweeps.axes import expanded
 from trnspec.plugins.api import Evaluator
-from trnspec.text_table import Column, csv, table
+from trnspec.text_table import Column, Table, csv, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -407,55 +406,81 @@ class EvalRequest:
         with redirect_stdout(sys.stderr), bar() as advance, reported(advance):
             return self.analysis.run(self.evaluator, self.provider, self.catalog, self.given, more)
 
-    def data(self, evaluation: Evaluation) -> dict[str, Any]:
-        """An evaluation as plain data; each suggestion with its command."""
-        return {**evaluation.to_dict(), "suggestions": self.suggested(evaluation.suggestions)}
-
-    def suggested(self, suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:
-        """Suggestions as plain data, each with its command."""
-        return [{**asdict(s), "command": suggested(s, self.context)} for s in suggestions]
-
 
 def _one(request: EvalRequest, format_: str) -> None:
+    from trnspec.cli.eval_csv import one
+
+    def evaluation() -> Evaluation:
+        found = request.evaluation()
+        if request.plot is not None:
+            from trnspec.evaluation.charts.evaluations import chart
+
+            chart([found]).save(request.plot)
+        return found
+
+    print_evaluation(
+        request.evaluator.name,
+        evaluation,
+        format_,
+        csv_of=lambda found: one(request, found).selected(request.columns),
+        about={"catalog": request.options},
+        columns=request.columns,
+        catalog=request.catalog_note,
+        options=request.context,
+        full=request.full,
+    )
+
+
+def print_evaluation(
+    name: str,
+    evaluate: Callable[[], Evaluation],
+    format_: str,
+    *,
+    csv_of: Callable[[Evaluation], Table],
+    about: Mapping[str, Any] = {},
+    columns: str | None = None,
+    **shown: Any,
+) -> None:
+    """Print an evaluation, or why there is none, which ends the command with exit status 1.
+
+    Args:
+        name: The evaluator.
+        evaluate: Makes the evaluation.
+        format_: ``text``, ``json``, ``csv`` or ``markdown``.
+        csv_of: The table of the evaluation for CSV.
+        about: What JSON has in addition.
+        columns: The columns of the page.
+        shown: Other arguments of :func:`~trnspec.evaluation.page.page`: ``catalog``, ``options``, ``full``.
+    """
+    from trnspec.evaluation.page import markdown_page, page
     from trnspec.output.reporters.evaluation import refusal, sentence
 
+    context = shown.get("options", {})
     try:
-        evaluation = request.evaluation()
+        evaluation = evaluate()
     except RefusalError as error:
         if format_ == "json":
-            suggestions = {"suggestions": request.suggested(error.suggestions)} if error.suggestions else {}
-            data = {"evaluator": request.evaluator.name, "refusal": {**refusal(error), **suggestions}}
-            click.echo(_json(data))
+            suggestions = {"suggestions": with_commands(error.suggestions, context)} if error.suggestions else {}
+            click.echo(_json({"evaluator": name, "refusal": {**refusal(error), **suggestions}}))
         else:
-            click.echo(sentence(request.evaluator.name, error), err=True)
+            click.echo(sentence(name, error), err=True)
             for suggestion in error.suggestions:
-                click.echo(f"  {suggestion.note or 'try'}: {suggested(suggestion, request.context)}", err=True)
+                click.echo(f"  {suggestion.note or 'try'}: {suggested(suggestion, context)}", err=True)
         click.get_current_context().exit(_REFUSED)
-    if request.plot is not None:
-        from trnspec.evaluation.charts.evaluations import chart
-
-        chart([evaluation]).save(request.plot)
     if format_ == "json":
-        click.echo(_json({**request.data(evaluation), "catalog": request.options}))
+        suggestions = {"suggestions": with_commands(evaluation.suggestions, context)}
+        click.echo(_json({**evaluation.to_dict(), **suggestions, **about}))
     elif format_ == "csv":
-        from trnspec.cli.eval_csv import one
-
-        click.echo(csv(one(request, evaluation).selected(request.columns)), nl=False)
+        click.echo(csv(csv_of(evaluation)), nl=False)
+    elif format_ == "markdown":
+        click.echo(markdown_page(evaluation, **shown), nl=False)
     else:
-        from trnspec.evaluation.page import markdown_page, page
+        show(page(evaluation, width(), columns=columns, **shown))
 
-        if format_ == "markdown":
-            click.echo(markdown_page(evaluation, request.catalog_note, request.context, full=request.full), nl=False)
-        else:
-            blocks = page(
-                evaluation,
-                width(),
-                request.catalog_note,
-                request.context,
-                full=request.full,
-                columns=request.columns,
-            )
-            show(blocks)
+
+def with_commands(suggestions: Sequence[Suggestion], context: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Suggestions as plain data, each with its command."""
+    return [{**asdict(s), "command": suggested(s, context)} for s in suggestions]
 
 
 def _json(data: Mapping[str, Any]) -> str:
@@ -486,7 +511,7 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
         rows_ = [
             {"combination": c, "refusal": refusal(f)}
             if isinstance(f, RefusalError)
-            else {"combination": c, **request.data(f)}
+            else {"combination": c, **f.to_dict(), "suggestions": with_commands(f.suggestions, request.context)}
             for c, f in rows
         ]
         about = {"evaluator": evaluator.name, "catalog": request.options, "given": given, "swept": list(varied)}

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trnspec.cli.common import catalog_options, load_catalog
+from trnspec.cli.common import catalog_options, graph_for, load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.formats import Format
 from trnspec.cli.help import GroupedCommand, NamedPath, option
-from trnspec.cli.names import graph_for
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:

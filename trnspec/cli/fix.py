@@ -7,8 +7,8 @@ from pathlib import Path as FilePath
 
 import click
 
-from trnspec.cli.common import check_options, here
-from trnspec.cli.help import GroupedCommand, option
+from trnspec.cli.common import catalogs_option, check_options, here, rewrite
+from trnspec.cli.help import GroupedCommand
 from trnspec.diagnostics import Severity
 
 
@@ -23,14 +23,7 @@ from trnspec.diagnostics import Severity
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
 @check_options
-@option(
-    "--catalog",
-    "catalogs",
-    multiple=True,
-    group="Catalog",
-    metavar="DIR",
-    help="Also resolve names in this catalog; may be repeated.",
-)
+@catalogs_option()
 def command(paths: tuple[str, ...], check: bool, diff: bool, catalogs: tuple[str, ...]) -> None:  # noqa: FBT001  # click passes them by name
     """Apply the safe hints of findings, and check again.
 
@@ -42,7 +35,7 @@ def command(paths: tuple[str, ...], check: bool, diff: bool, catalogs: tuple[str
     """
     from trnspec.api import load_documents, registry, select
     from trnspec.checks.fixes import fix
-    from trnspec.loading.rewriting import TextFile, read_as_text, write_texts
+    from trnspec.loading.rewriting import TextFile, read_as_text
     from trnspec.loading.settings import Settings
 
     known = registry()
@@ -52,11 +45,8 @@ def command(paths: tuple[str, ...], check: bool, diff: bool, catalogs: tuple[str
     changes = [(file, fixed.texts[str(file.file)]) for file in map(read_as_text, map(FilePath, fixed.texts))]
     changes += [(TextFile(_named(file), ""), text) for file, text in fixed.stubs.items()]
     left = sum(d.severity > Severity.INFO for d in fixed.checked.report.diagnostics)
-    if diff or check:
-        for file, text in changes:
-            click.echo(file.diff(text) if diff else f"would fix {file.file}", nl=not diff)
+    if not rewrite(changes, "fix", check=check, diff=diff):
         sys.exit(1 if changes or left else 0)
-    write_texts(changes)
     for finding in fixed.applied:
         click.echo(f"{finding.where}: fixed {finding.code} {finding.name}: {finding.message}")
     for stub in fixed.stubs:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trnspec.cli.common import check_options, here
+from trnspec.cli.common import check_options, here, rewrite
 from trnspec.cli.help import GroupedCommand
 from trnspec.errors import UsageError
 from trnspec.yaml import Limits, read_text
@@ -39,7 +39,7 @@ def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: F
     --diff finds a file to change, or if a file cannot be formatted.
     """
     from trnspec.api import registry
-    from trnspec.loading.rewriting import documents_of, formatted, write_texts
+    from trnspec.loading.rewriting import documents_of, formatted
 
     kinds = registry().kinds
     if "-" in paths:
@@ -58,14 +58,7 @@ def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: F
             continue
         if text != file.text:
             changed.append((file, text))
-    if diff:
-        for file, text in changed:
-            click.echo(file.diff(text), nl=False)
-    elif check:
-        for file, _ in changed:
-            click.echo(f"would reformat {file.file}")
-    else:
-        write_texts(changed)
+    if rewrite(changed, "reformat", check=check, diff=diff):
         for file, _ in changed:
             click.echo(f"reformatted {file.file}")
     sys.exit(1 if failed or ((check or diff) and changed) else 0)

@@ -1,17 +1,40 @@
-"""Names from the registry as arguments: the formats of ``export`` and ``validate``, plugins included."""
+"""The plugins in use by a command, and names from their registry as arguments: the formats of ``export`` and ``validate``."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from trnspec.plugins.selection import ONLY, REPORT, TRACEBACK
+from trnspec.text_table import visible
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from click.shell_completion import CompletionItem
 
     from trnspec.plugins.api import Exporter, Registry, Reporter
+
+
+@contextmanager
+def plugins(only: tuple[str, ...] | None, *, traceback: bool | None = None) -> Iterator[None]:
+    """Use only these plugins, or those of the environment; warnings go to standard error, one line each.
+
+    Args:
+        only: Names of plugins, empty for no plugin; ``None`` leaves the choice to the environment.
+        traceback: Print the tracebacks of errors in plugins; ``None`` leaves the choice to the environment.
+    """
+    wanted = ONLY.set(only)
+    traced = TRACEBACK.set(TRACEBACK.get() if traceback is None else traceback)
+    token = REPORT.set(lambda text: click.echo(f"trnspec: warning: {visible(text)}", err=True))
+    try:
+        yield
+    finally:
+        ONLY.reset(wanted)
+        TRACEBACK.reset(traced)
+        REPORT.reset(token)
 
 
 def known(ctx: click.Context | None) -> Registry:
@@ -20,8 +43,6 @@ def known(ctx: click.Context | None) -> Registry:
     Click completes and prints help before these options take effect, so they are read here.
     """
     from trnspec.api import registry
-    from trnspec.cli.session import plugins
-    from trnspec.plugins.selection import ONLY
 
     given = {} if ctx is None else ctx.find_root().params
     only = () if given.get("none") else given.get("only") or None

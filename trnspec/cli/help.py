@@ -1,4 +1,4 @@
-"""Help texts with groups of options and examples, for any command."""
+"""Help texts with groups of options and examples, for any command, and groups of commands."""
 
 from __future__ import annotations
 
@@ -107,3 +107,37 @@ class GroupedCommand(click.Command):
                     indent = " " * (formatter.current_indent + _INDENT)
                     for line in folded(command, formatter.width - len(indent)):
                         formatter.write(f"{indent}{line}\n")
+
+
+_WHOLE = 1000
+"""More characters than the first sentence of any command has."""
+
+
+class Group(click.Group):
+    """A group whose error for an unknown command has the nearest names of all, and whose summaries are not cut."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name; a usage error with a suggestion for an unknown one."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None and not ctx.resilient_parsing:
+            from trnspec.diagnostics import did_you_mean
+
+            known = self.list_commands(ctx)
+            hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+            raise click.UsageError(f"No such command {name!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands in ``--help``, each with its whole first sentence: long ones are wrapped and not cut."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, one.get_short_help_str(_WHOLE)) for name, one in commands if one is not None and not one.hidden]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+def renamed(former: str, present: str) -> None:
+    """Print the present name of a command that was called by its former name."""
+    click.echo(f"trnspec {former} is now trnspec {present}", err=True)

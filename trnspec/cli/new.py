@@ -1,18 +1,48 @@
-"""``trnspec new``: documents from values by path and prompts, and from files of other programs."""
+"""``trnspec new``: documents of any kind from values by path, prompts, or as a stub; models from their config.json."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from attrs import evolve
 
-from trnspec.cli.formats import known
-from trnspec.cli.help import GroupedCommand, option
-from trnspec.cli.suggest import Group
+from trnspec.cli.common import write_new
+from trnspec.cli.formats import known as registry_of
+from trnspec.cli.help import Group, GroupedCommand, GroupedOption, option
+from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
+from trnspec.model.figure import Figure
+from trnspec.model.reflection import (
+    ChoiceShape,
+    Field,
+    FigureShape,
+    ListShape,
+    ObjectShape,
+    RefShape,
+    Shape,
+    TextShape,
+    dotted,
+    field_at,
+    fields_below,
+    fields_of,
+    shape_in_document,
+    spread,
+    summary,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from click.shell_completion import CompletionItem
+
+    from trnspec.diagnostics import Diagnostic
+    from trnspec.plugins.api import Kind, Registry
+    from trnspec.yaml import Path
 
 
 class Kinds(Group):
@@ -20,19 +50,17 @@ class Kinds(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the kinds in lower case, in the order of the catalog."""
-        return list(dict.fromkeys([name.lower() for name in known(ctx).kinds] + super().list_commands(ctx)))
+        return list(dict.fromkeys([name.lower() for name in registry_of(ctx).kinds] + super().list_commands(ctx)))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a kind; one of this module takes precedence."""
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
-        registry = known(ctx)
+        registry = registry_of(ctx)
         kind = next((k for name, k in registry.kinds.items() if name.lower() == cmd_name), None)
         if kind is None:
             return None
-        from trnspec.cli.new_document import kind_command
-
         return kind_command(kind, registry)
 
 
@@ -93,23 +121,17 @@ def model_(  # the options above
     The language model of a multimodal model is imported alone. Keys that are missing take the default of their class, and
     the note of the document says so. A key that may matter and is not known is an error.
     """
-    from trnspec.atomic_write import write
     from trnspec.model.transformers.document import model_document
     from trnspec.model.transformers.huggingface.config import read_config
     from trnspec.model.transformers.huggingface.registry import imported
 
-    text = sys.stdin.read() if file == "-" else None
-    config = read_config(file, text)
-    model = imported(config)
-    name, title = _named(config, name or named, title)
-    document = model_document(model.model, name=name, title=title, source=source, notes=model.notes)
-    if out is None:
-        sys.stdout.write(document)
-        return
-    if FilePath(out).exists():
-        raise UsageError(f"{out} exists; remove it, or name another file")
-    write({FilePath(out): document.encode()})
-    click.echo(f"{out}: written. Next: trnspec validate {out}")
+    def document() -> str:
+        config = read_config(file, sys.stdin.read() if file == "-" else None)
+        model = imported(config)
+        called, known_as = _named(config, name or named, title)
+        return model_document(model.model, name=called, title=known_as, source=source, notes=model.notes)
+
+    write_new(out, document)
 
 
 def _named(config: dict[str, Any], name: str | None, title: str | None) -> tuple[str, str]:
@@ -125,3 +147,299 @@ def _named(config: dict[str, Any], name: str | None, title: str | None) -> tuple
         name = re.sub(r"[^a-z0-9.]+", "-", stated.lower()).strip("-.")
         title = title or stated
     return name, title or name
+
+
+_MOST_REQUIRED = 3
+"""The most values of the example in ``--help``."""
+
+
+class KindCommand(GroupedCommand):
+    """The command of one kind; an option that is a field of the kind is answered with ``--set``."""
+
+    def __init__(self, kind: Kind, **more: Any) -> None:
+        super().__init__(kind.name.lower(), **more)
+        self.kind = kind
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; the hint for an option that does not exist shows ``--set``."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            flat = error.option_name.lstrip("-").replace("-", "_").replace(".", "_")
+            paths = (dotted(path) for path, _ in fields_below(self.kind.spec))
+            path = next((p for p in paths if p.replace(".", "_") == flat), "PATH")
+            hint = f"values are given by path: --set {path}=VALUE; trnspec explain {self.name} lists the paths"
+            raise UsageError(f"no such option: {error.option_name}", hint=hint) from None
+
+
+def kind_command(kind: Kind, known: Registry) -> click.Command:
+    """The command that writes a document of a kind."""
+    sourced = _is_sourced(kind)
+    params: list[click.Parameter] = [
+        click.Argument(["name"], required=False),
+        # Its former form.
+        GroupedOption(["--name", "named"], metavar="NAME", hidden=True),
+        _option("--title", "Its title; by default the name.", group="Document", metavar="TEXT"),
+    ]
+    if sourced:
+        params += [
+            _option("--source", "The source document that states the figures.", group="Document", metavar="NAME"),
+            _option("--where", "The place in the source.", group="Document", metavar="TEXT"),
+        ]
+    params += [
+        GroupedOption(
+            ["--set", "values"],
+            help="A value, by its path below spec: --set memory.capacity='96 GiB'; may be repeated.",
+            group="Document",
+            metavar="PATH=VALUE",
+            multiple=True,
+            shell_complete=_completed_paths,
+        ),
+        GroupedOption(["--stub"], help="Write all fields as comments, to be filled in.", group="Output", is_flag=True),
+        _option("--output", "Write to this file; it must not exist.", "--out", group="Output", metavar="FILE"),
+        _option("--catalog", "Also resolve names in this catalog.", group="Output", metavar="DIR"),
+    ]
+
+    def callback(  # the parameters above
+        name: str | None,
+        named: str | None,
+        values: tuple[str, ...],
+        output: str | None,
+        catalog: str | None,
+        *,
+        stub: bool,
+        **metadata: str | None,
+    ) -> None:
+        if output is not None and FilePath(output).exists():
+            raise UsageError(f"{output} exists; remove it, or name another file")
+        name = name or named or (None if output is None else FilePath(output).stem)
+        given = {"name": name, "title": metadata.pop("title") or name, **metadata}
+        draft = Draft(kind, known, {key: text for key, text in given.items() if text})
+        for text in values:
+            draft.set(text)
+        if not stub and draft.missing() and on_terminal():
+            draft.prompt()
+        missing = draft.missing()
+        if stub or missing:
+            text, failed = draft.stub(), not stub
+        else:
+            text = draft.text()
+            file = output or f"{kind.folder}/{draft.data['metadata']['name']}.yaml"
+            failed = _has_errors(text, file, kind, known, catalog)
+        if missing and not stub:
+            lacking = ", ".join(_described(kind, path) for path in missing)
+            click.echo(f"a {kind.name} requires {lacking}: a stub to be filled in", err=True)
+            if ("metadata", "source") in missing:
+                click.echo("hint: trnspec source lists the sources, trnspec new source writes one", err=True)
+        if output is not None and failed and not missing:
+            click.echo("nothing was written", err=True)
+        else:
+            write_new(output, lambda: text)
+        if failed:
+            raise click.exceptions.Exit(1)
+
+    required = [(path, field_at(kind.spec, path[1:])) for path in Draft(kind, known, {}).missing() if path[0] == "spec"]
+    example = [f"trnspec new {kind.name.lower()} NAME", *(["--source NAME"] if sourced else [])]
+    example += [f"--set {dotted(p[1:])}='{_example(f)}'" for p, f in required[:_MOST_REQUIRED] if f is not None]
+    return KindCommand(
+        kind,
+        params=params,
+        callback=callback,
+        help=(
+            f"Write the document NAME of the kind {kind.name}.\n\n{summary(kind.spec)} trnspec explain {kind.name.lower()} "
+            "lists the paths of its values. On a terminal, what is missing is prompted for; elsewhere a stub is written. "
+            "Values that are not known are left out."
+        ),
+        short_help=summary(kind.spec),
+        examples=((" ".join(example), "With required fields:"),),
+    )
+
+
+def _option(flag: str, text: str, *other: str, group: str, metavar: str) -> GroupedOption:
+    return GroupedOption([flag, *other], help=text, group=group, metavar=metavar)
+
+
+def _is_sourced(kind: Kind) -> bool:
+    """Whether figures of this kind have a source: those of a source itself have none."""
+    return bool(getattr(kind.spec, "SOURCED", True))
+
+
+def _completed_paths(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001  # click passes it
+    from click.shell_completion import CompletionItem
+
+    assert isinstance(ctx.command, KindCommand)
+    fields = ((dotted(path), field) for path, field in fields_below(ctx.command.kind.spec))
+    return [CompletionItem(f"{p}=", help=f.description) for p, f in fields if p.startswith(incomplete) and not f.cls]
+
+
+class Draft:
+    """A document that is being put together.
+
+    Attributes:
+        kind: Its kind.
+        known: Kinds and units.
+        data: The values by part of the document: ``metadata`` and ``spec``.
+    """
+
+    def __init__(self, kind: Kind, known: Registry, metadata: dict[str, str]) -> None:
+        self.kind = kind
+        self.known = known
+        self.data: dict[Any, Any] = {"metadata": dict(metadata), "spec": {}}
+
+    def set(self, text: str) -> None:
+        """Set the value of ``PATH=VALUE``.
+
+        Raises:
+            UsageError: It has another form, or the kind has no such path.
+        """
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise UsageError(f"--set {text}: expected PATH=VALUE")
+        try:
+            paths = spread(name)
+        except ValueError as error:
+            raise UsageError(f"--set {text}: {error}") from None
+        for path in paths:
+            full = path if path[0] in self.data else ("spec", *path)
+            shape = shape_in_document(self.kind.spec, full)
+            if shape is None:
+                names = [dotted(p) for p, _ in fields_below(self.kind.spec)]
+                hint = did_you_mean(name, names) or f"trnspec explain {self.kind.name.lower()} lists the paths"
+                raise UsageError(f"{self.kind.name} has no field {dotted(path)!r}", hint=hint)
+            self.put(full, _value(value, shape))
+
+    def put(self, path: Path, value: Any) -> None:
+        """Set the value at a path; a value that has a note or a source becomes a mapping."""
+        *above, last = path
+        branch = self.data
+        for step in above:
+            inner = branch.setdefault(step, {})
+            if not isinstance(inner, dict):
+                inner = branch[step] = {"value": inner}
+            branch = inner
+        present = branch.get(last)
+        branch[last] = (
+            {"value": value, **present} if isinstance(present, dict) and not isinstance(value, dict) else value
+        )
+
+    def missing(self) -> list[Path]:
+        """The paths of required values that were not given."""
+        metadata = ("name", *(("source",) if _is_sourced(self.kind) else ()))
+        missing = [("metadata", key) for key in metadata if key not in self.data["metadata"]]
+        return [*missing, *_missing(self.kind.spec, self.data["spec"], ("spec",))]
+
+    def prompt(self) -> None:
+        """Prompt for what is missing, each until it is valid; answers may begin parts with required fields."""
+        while missing := self.missing():
+            for path in missing:
+                self._prompt(path)
+
+    def _prompt(self, path: Path) -> None:
+        from trnspec.loading.pipeline import load_document
+        from trnspec.yaml import read_text
+
+        shape = shape_in_document(self.kind.spec, path)
+        assert shape is not None
+        while True:
+            self.put(path, _value(click.prompt(_described(self.kind, path), err=True), shape))
+            problems = load_document(read_text(self.text()), self.known).problems
+            found = next((p for p in problems if p.path[: len(path)] == path), None)
+            if found is None:
+                return
+            click.echo(found.message + (f"; {found.hint}" if found.hint else ""), err=True)
+
+    def text(self) -> str:
+        """The text of the document."""
+        from trnspec.model.document_text import document_text
+
+        metadata = self.data["metadata"]
+        data = self._ordered({**self.data, "metadata": {"title": metadata.get("name", ""), **metadata}}, ())
+        return document_text(self.kind.name, data["metadata"], data["spec"])
+
+    def stub(self) -> str:
+        """The text of the document, with what is missing as comments."""
+        from trnspec.model.document_text import stub_text
+
+        data = self._ordered(self.data, ())
+        required = ("name", "title", *(("source",) if _is_sourced(self.kind) else ()))
+        metadata = {**dict.fromkeys(required), **data["metadata"]}
+        return stub_text(self.kind.name, self.kind.spec, metadata, data["spec"])
+
+    def _ordered(self, value: Any, path: Path) -> Any:
+        """Values in the order of the classes, those with numbers as keys as lists."""
+        from trnspec.model.key_order import key_order
+
+        if not isinstance(value, dict):
+            return value
+        inner = {key: self._ordered(each, (*path, key)) for key, each in value.items()}
+        if inner and all(isinstance(key, int) for key in inner):
+            return [inner[key] for key in sorted(inner)]
+        ranks = dict(zip(inner, key_order(self.kind.spec)(path, [*inner]), strict=True))
+        return {key: inner[key] for key in sorted(inner, key=ranks.__getitem__)}
+
+
+def _missing(cls: type, given: Any, path: Path) -> Iterator[Path]:
+    """The required fields; those of a part only where the part is required, or where another field of it is given."""
+    for name, field in fields_of(cls).items():
+        value = given.get(name) if isinstance(given, dict) else None
+        if isinstance(field.shape, ObjectShape) and field.shape.cls is not Figure:
+            if field.required or isinstance(value, dict):
+                yield from _missing(field.shape.cls, value, (*path, name))
+        elif field.required and value is None:
+            yield (*path, name)
+
+
+def _value(text: str, shape: Shape) -> Any:
+    """The value of a text as YAML; words, figures and dates are texts, and a list needs no brackets."""
+    from trnspec.yaml import read_text
+
+    is_mapping = text.startswith("{")
+    if isinstance(shape, (TextShape, ChoiceShape, RefShape, FigureShape)) and not is_mapping:
+        return text
+    bare = isinstance(shape, ListShape) and not text.startswith("[")
+    document = read_text(f"value: [{text}]\n" if bare else f"value: {text}\n")
+    return text if document.data is None or document.problems else document.data.get("value")
+
+
+def _described(kind: Kind, path: Path) -> str:
+    """A value that is missing, with its type."""
+    if path[0] == "metadata":
+        return "NAME" if path[1] == "name" else f"--{path[1]}"
+    field = field_at(kind.spec, path[1:])
+    return dotted(path[1:]) + ("" if field is None else f" ({field.expected})")
+
+
+def _example(field: Field) -> str:
+    return field.example or (field.shape.words[0] if isinstance(field.shape, ChoiceShape) else field.type_words)
+
+
+def on_terminal() -> bool:
+    """Whether prompts can be answered."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _has_errors(text: str, file: str, kind: Kind, known: Registry, catalog: str | None) -> bool:
+    """Check the document among those of the catalogs, and print what is found; true if that includes errors."""
+    from trnspec.api import load_documents, select
+    from trnspec.checks.runner import check
+    from trnspec.cli.common import here
+    from trnspec.diagnostics import Severity
+    from trnspec.loading.pipeline import load_document
+    from trnspec.output.reporters import render, use_color
+    from trnspec.yaml import read_text
+
+    folder = FilePath(file).parent
+    roots = [FilePath(catalog)] if catalog else []
+    # The catalog that the file is written into: the folder above that of its kind.
+    if folder.name == kind.folder and folder.parent.is_dir() and any(folder.parent.glob("*/*.yaml")):
+        roots.append(folder.parent)
+    settings = here()
+    settings = evolve(settings, catalogs=(*roots, *settings.catalogs))
+    selection = evolve(select(["-"], known, settings), stdin=False)
+    loaded = [load_document(read_text(text.encode(), file), known), *load_documents(selection, known)]
+    checked = check(loaded, known, settings)
+    found: tuple[Diagnostic, ...] = tuple(checked.report.diagnostics)
+    if found:
+        report = render(checked.report, "text", color=use_color(sys.stderr, os.environ), texts=checked.texts)
+        click.echo(report, err=True)
+    return any(d.severity is Severity.ERROR for d in found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from trnspec.cli.eval import evaluator_command
-from trnspec.cli.suggest import Group
+from trnspec.cli.help import Group
 from trnspec.evaluation.result import COMMANDS
 
 PLANS = {words[1]: evaluator for evaluator, words in COMMANDS.items() if words[0] == "plan"}

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from trnspec.cli.common import catalog_options, load_catalog
+from trnspec.cli.common import catalog_options, graph_for, load_catalog
 from trnspec.cli.complete import documents, figure_of_document
-from trnspec.cli.help import GroupedCommand, NamedPath, option
-from trnspec.cli.names import graph_for
-from trnspec.cli.suggest import Group
+from trnspec.cli.help import Group, GroupedCommand, NamedPath, option
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
@@ -286,7 +284,7 @@ _MOST = 10
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=documents())
 @option("--baseline", group="Output", metavar="NAME", help="The document that ratios refer to.")
-@click.option(
+@option(
     "--full",
     is_flag=True,
     group="Output",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trnspec.cli.help import GroupedCommand, option
-from trnspec.cli.suggest import Group
+from trnspec.cli.help import Group, GroupedCommand, option
+from trnspec.cli.render import formats
 from trnspec.plugins.scaffold.writer import KINDS
 
 if TYPE_CHECKING:
@@ -33,15 +33,7 @@ def command() -> None:
         ("trnspec plugin list --format json", "For programs:"),
     ),
 )
-@option(
-    "--format",
-    "format_",
-    group="Output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Output format.",
-)
+@formats("text", "json")
 def list_(format_: str) -> None:
     """List the installed plugins with their status, and why those that are not used are left out.
 

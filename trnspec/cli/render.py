@@ -37,17 +37,14 @@ _MIN_WIDTH = 20
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def format_option(command: F) -> F:
-    """Adds ``--format`` to a command; the function gets ``format_``."""
-    return option(
-        "--format",
-        "format_",
-        group="Output",
-        type=click.Choice(FORMATS),
-        default="text",
-        show_default=True,
-        help="Output format.",
-    )(command)
+def formats(*names: str) -> Callable[[F], F]:
+    """The option ``--format`` of a command that has these formats; the function gets ``format_``."""
+    return option("--format", "format_", group="Output", type=click.Choice(names), default="text", show_default=True,
+                  help="Output format.")  # fmt: skip
+
+
+format_option = formats(*FORMATS)
+"""The option ``--format`` of a command that prints a table."""
 
 
 def full_option(command: F) -> F:

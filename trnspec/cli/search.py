@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 from contextlib import contextmanager
@@ -13,10 +12,10 @@ import click
 from attrs import evolve
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.eval import evaluator_command
+from trnspec.cli.eval import evaluator_command, print_evaluation
 from trnspec.cli.help import BRIEF, GroupedCommand, GroupedOption, NamedPath, former_option
-from trnspec.cli.render import format_option, show, width
-from trnspec.errors import RefusalError, UsageError
+from trnspec.cli.render import format_option
+from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -234,6 +233,9 @@ def merge(
     FILES are results that trnspec search --part wrote, or folders of them. The catalog is that of the parts, unless options
     choose another. A result that is truncated, or missing, is an error; --redo evaluates it again.
     """
+    from trnspec.cli.eval_csv import table_of
+    from trnspec.evaluation.assumptions import as_mapping
+    from trnspec.evaluation.assumptions import evaluate as under_assumptions
     from trnspec.evaluators.searching.files import headers, merged, read_header, save
     from trnspec.evaluators.searching.report import report
 
@@ -241,16 +243,20 @@ def merge(
     about = _first_header(found, read_header)
     options = {**about["catalog"], **{name: value for name, value in catalog.items() if value is not None}}
     assume = options.pop("assume", ())
-    from trnspec.evaluation.assumptions import as_mapping
-
-    assumptions = {"assume": as_mapping(assume)} if assume else {}
+    assumptions: dict[str, Any] = {"assume": as_mapping(assume)} if assume else {}
+    repeated = {**options, **({"assume": tuple(assume)} if assume else {})}
     loaded = load_catalog(**options)
     search = _search_of(loaded, _tuples(about["inputs"]), assumptions)
     parts = list(_loaded(search, found, redo=redo))
     kept = merged(search, _completed(search, parts) if redo else parts)
     if results is not None:
         save(search, kept, 0, search.size, results, about["catalog"])
-    _print(loaded, assumptions, lambda used: report(used, search, kept), format_, full=full)
+
+    def evaluation() -> Evaluation:
+        found = under_assumptions(loaded, lambda used: report(used, search, kept), **assumptions)
+        return evolve(found, edition=loaded.edition or "", as_of=loaded.as_of or "")
+
+    print_evaluation("search", evaluation, format_, csv_of=table_of, full=full, options=repeated)
 
 
 def _first_header(files: list[FilePath], read: Callable[[FilePath], dict[str, Any]]) -> dict[str, Any]:
@@ -295,40 +301,3 @@ def _completed(search: Search, parts: list[Result]) -> list[Result]:
             done.append(one)
             end = one.last
     return done
-
-
-def _print(
-    catalog: Catalog,
-    assumptions: Mapping[str, Any],
-    evaluate: Callable[[Any], Evaluation],
-    format_: str,
-    *,
-    full: bool,
-) -> None:
-    """Prints the result as the evaluator does."""
-    from trnspec.cli.eval_csv import table_of
-    from trnspec.evaluation.assumptions import evaluate as under_assumptions
-    from trnspec.evaluation.page import markdown_page, page
-    from trnspec.evaluation.result import command as suggested
-    from trnspec.output.reporters.evaluation import refusal, sentence
-    from trnspec.text_table import csv
-
-    try:
-        evaluation = under_assumptions(catalog, evaluate, **assumptions)
-    except RefusalError as error:
-        if format_ == "json":
-            click.echo(json.dumps({"version": 1, "evaluator": "search", "refusal": refusal(error)}, indent=2))
-        else:
-            click.echo(sentence("search", error), err=True)
-            for suggestion in error.suggestions:
-                click.echo(f"  {suggestion.note}: {suggested(suggestion, {})}", err=True)
-        click.get_current_context().exit(_REFUSED)
-    evaluation = evolve(evaluation, edition=catalog.edition or "", as_of=catalog.as_of or "")
-    if format_ == "json":
-        click.echo(json.dumps({"version": 1, **evaluation.to_dict()}, indent=2, ensure_ascii=False))
-    elif format_ == "csv":
-        click.echo(csv(table_of(evaluation)), nl=False)
-    elif format_ == "markdown":
-        click.echo(markdown_page(evaluation, full=full), nl=False)
-    else:
-        show(page(evaluation, width(), full=full))

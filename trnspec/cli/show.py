@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trnspec.cli.common import catalog_options
+from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, option
-from trnspec.cli.names import graph_for
 from trnspec.cli.quotes import quoted, quoted_tables
 from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, width
 from trnspec.graph.facts import Fact, facts, group

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.help import GroupedCommand, NamedPath, option
-from trnspec.cli.suggest import Group
+from trnspec.cli.help import Group, GroupedCommand, NamedPath, option
 
 if TYPE_CHECKING:
     from pathlib import Path as FilePath

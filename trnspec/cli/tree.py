@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import frozen
 
-from trnspec.cli.common import catalog_options
+from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand
-from trnspec.cli.names import graph_for
 from trnspec.cli.render import emit, format_option, width
 from trnspec.errors import UsageError
 from trnspec.graph import composition
