@@ -17,7 +17,7 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.cli.analysis import Analysis, analysis_options
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
-from trnspec.cli.help import BRIEF, GroupedCommand, GroupedOption, former_option, renamed
+from trnspec.cli.help import BRIEF, Group, GroupedCommand, GroupedOption, former_option, renamed
 from trnspec.cli.render import emit, format_option, show, table_options, width
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
@@ -37,24 +37,39 @@ MOST = 10_000
 _REFUSED = 1
 
 
-class Evaluators(click.Group):
-    """The installed evaluators; each is imported when it is called."""
+class Evaluators(Group):
+    """Evaluators as commands; each is imported when it is called.
+
+    Args:
+        title: The heading of the evaluators in ``--help``.
+        names: The evaluator of each command; by default all without a command of their own.
+    """
+
+    def __init__(
+        self, *args: Any, title: str = "Evaluators", names: Mapping[str, str] | None = None, **more: Any
+    ) -> None:
+        super().__init__(*args, **more)
+        self.title, self.names = title, names
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it
-        """The names of the evaluators without a command of their own."""
-        return list(_listed())
+        """The names of the commands."""
+        return list(_listed() if self.names is None else self.names)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The evaluator that the arguments name; of one that has a command of its own, with a hint at it."""
-        if args[0] in COMMANDS and not ctx.resilient_parsing:
+        if self.names is None and args[0] in COMMANDS and not ctx.resilient_parsing:
             renamed(f"eval {args[0]}", " ".join(COMMANDS[args[0]]))
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of an evaluator."""
-        if ctx.resilient_parsing and cmd_name not in _known():
+        if self.names is not None:
+            if cmd_name not in self.names:
+                return None
+            cmd_name = self.names[cmd_name]
+        elif ctx.resilient_parsing and cmd_name not in _known():
             return None
         if cmd_name == "search":
             from trnspec.cli.search import evaluator_search
@@ -66,10 +81,10 @@ class Evaluators(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click passes it
         """Lists the evaluators in ``--help`` without importing any."""
-        listed = _listed()
+        listed = {name: name for name in _listed()} if self.names is None else self.names
         if listed:
-            with formatter.section("Evaluators"):
-                formatter.write_dl([(e.name, e.summary) for e in listed.values()])
+            with formatter.section(self.title):
+                formatter.write_dl([(name, _known()[of].summary) for name, of in listed.items()])
 
 
 def _known() -> Mapping[str, Evaluator]:

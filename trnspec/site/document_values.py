@@ -7,13 +7,14 @@ from fractions import Fraction
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from trnspec.graph.facts import Fact, facts
 from trnspec.graph.power import Draw, draws
 from trnspec.graph.prices import Quote, chosen, quotes
 from trnspec.graph.totals import Sum, Total, sums
 from trnspec.model.document import Node
+from trnspec.model.figure import ConflictingValue
 from trnspec.model.reflection import dotted, spread
 from trnspec.quantities.display import interval_text
 
@@ -27,26 +28,10 @@ if TYPE_CHECKING:
 
 
 @frozen(kw_only=True)
-class Other:
-    """The value of another source.
+class Other(ConflictingValue):
+    """The value of another source, with the line of the claim in the file; 0 if it is not known."""
 
-    Attributes:
-        says: The value as printed.
-        verdict: The decision.
-        source: The name of the source.
-        as_of: Its date.
-        where: The place in the source.
-        reason: The reason for the verdict.
-        line: The line of the claim in the file; 0 if it is not known.
-    """
-
-    says: str
-    verdict: str
-    source: str
-    as_of: str
-    where: str
-    reason: str
-    line: int
+    line: int = 0
 
 
 @frozen(kw_only=True)
@@ -178,45 +163,40 @@ def _claim_lines(node: Node[Any]) -> dict[str, list[int]]:
     return lines
 
 
+def _of_figure(figure: Stated) -> dict[str, Any]:
+    """The fields of a value that is a figure."""
+    value = figure.value
+    return {
+        "numbers": (value.value, figure.interval.low, figure.interval.high),
+        "unit": value.unit.symbol,
+        "base": value.dimension.base,
+        "interval": interval_text(figure.interval, value.unit, value.digits + 3),
+        "scope": figure.scope,
+    }
+
+
 def _of_fact(node: Node[Any], fact: Fact, lines: dict[str, list[int]]) -> Value:
-    figure = fact.figure
-    numbers: tuple[Fraction | int, Fraction | int, Fraction | int | None] | None = None
-    if figure is not None:
-        numbers = (figure.value.value, figure.interval.low, figure.interval.high)
+    fields: dict[str, Any] = {"interval": fact.interval_text}
+    if fact.figure is not None:
+        fields |= _of_figure(fact.figure)
     elif isinstance(fact.value, int) and not isinstance(fact.value, bool):
-        numbers = (fact.value, fact.value, fact.value)
-    derived = fact.verdict == "derived"
-    others = tuple(
-        Other(
-            says=c.says,
-            verdict=c.verdict,
-            source=c.source,
-            as_of=c.as_of,
-            where=c.where,
-            reason=c.reason,
-            line=line,
-        )
-        for c, line in zip(fact.conflicting, lines.get(fact.at, [0] * len(fact.conflicting)), strict=True)
-    )
+        fields["numbers"] = (fact.value, fact.value, fact.value)
+    fields["formula" if fact.verdict == "derived" else "reason"] = fact.reason
+    places = lines.get(fact.at, [0] * len(fact.conflicting))
+    others = zip(fact.conflicting, places, strict=True)
     return Value(
         at=fact.at,
         label=fact.label,
         text=fact.text or "",
-        numbers=numbers,
-        unit="" if figure is None else figure.value.unit.symbol,
-        base="" if figure is None else figure.value.dimension.base,
-        interval=fact.interval_text,
         verdict=fact.verdict,
-        formula=fact.reason if derived else "",
-        scope="" if figure is None else figure.scope,
         source=fact.source,
         as_of=fact.as_of,
         where=fact.where,
-        reason="" if derived else fact.reason,
         note=fact.note,
         document=node.name,
         line=0 if fact.value is None else line_of(node, _path_of(node, fact.at)),
-        others=others,
+        others=tuple(Other(**asdict(claim, recurse=False), line=line) for claim, line in others),
+        **fields,
     )
 
 
@@ -262,17 +242,12 @@ def _of_document(figure: Stated, at: str, scope: str, document: Node[Any], path:
         at=at,
         label=at,
         text=figure.value.text,
-        numbers=(figure.value.value, figure.interval.low, figure.interval.high),
-        unit=figure.value.unit.symbol,
-        base=figure.value.dimension.base,
-        interval=interval_text(figure.interval, figure.value.unit, figure.value.digits + 3),
         verdict="adopted",
-        scope=f"{figure.scope}, {scope}",
         source=figure.source_name,
         as_of=figure.as_of,
         where=figure.where or "",
         note=figure.note or "",
         document=document.name,
         line=line_of(document, path),
-        others=(),
+        **(_of_figure(figure) | {"scope": f"{figure.scope}, {scope}"}),
     )

@@ -15,7 +15,7 @@ import trnspec
 from tests.support.outputs import TOPOLOGIES, with_topology
 from trnspec.graph.graph import Graph
 from trnspec.output.exporters import export
-from trnspec.output.exporters.drawing.canvas import STYLE
+from trnspec.output.exporters.drawing import STYLE
 from trnspec.output.exporters.exported import ExportError
 
 CAT = trnspec.load()

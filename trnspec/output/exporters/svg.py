@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.output.exporters.drawing import grid
-from trnspec.output.exporters.drawing.canvas import COLORS, TIMES, Key, Picture, framed
-from trnspec.output.exporters.drawing.switched import levels
+from trnspec.output.exporters import drawing
+from trnspec.output.exporters.drawing import COLORS, TIMES, Key, Picture, framed
 from trnspec.output.exporters.export_log import ExportLog
 from trnspec.output.exporters.link_table import BETWEEN, DIRECT, WITHIN, LinkClass, LinkTable, link_table
 from trnspec.topology.shapes import GridShape, Hypercube
@@ -83,17 +82,17 @@ _NUMBER = re.compile(r">([0-9]+)</text>")
 def _drawn(network: LinkTable, classes: dict[str, str]) -> Picture:
     shape = network.shape
     if isinstance(shape, Switched):
-        return levels(shape, classes, network)
+        return drawing.levels(shape, classes, network)
     if isinstance(shape, Hypercube) and shape.d == 4:
-        return grid.four(shape, classes)
+        return drawing.four(shape, classes)
     if isinstance(shape, GridShape) and len(shape.axes) == 2:
-        return grid.plane(shape, classes)
+        return drawing.plane(shape, classes)
     if isinstance(shape, GridShape) and len(shape.axes) == 3:
-        return grid.planes(shape, classes, network)
+        return drawing.planes(shape, classes, network)
     fabric = shape.build()
     if isinstance(shape, GridShape) and len(shape.axes) == 1 and not shape.axes[0].wrap:
-        return grid.row(fabric, classes)
-    return grid.circle(fabric, classes)
+        return drawing.row(fabric, classes)
+    return drawing.circle(fabric, classes)
 
 
 def _words(network: LinkTable) -> str:
