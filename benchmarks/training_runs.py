@@ -187,14 +187,60 @@ def planned(catalog: Any, row: dict[str, str], folder: Path, *, fixed: bool) -> 
     )  # fmt: skip
 
 
-def summary(plans: list[Planned]) -> str:
-    """The line of a table: rows, median and 90th percentile of the error, share inside the interval, its median width."""
-    errors = sorted(max(p.ratio, 1.0 / p.ratio) for p in plans)
-    ninth = statistics.quantiles(errors, n=10, method="inclusive")[-1]
+def errors(plans: list[Planned]) -> tuple[float, float]:
+    """Median and 90th percentile of the error."""
+    each = sorted(max(p.ratio, 1.0 / p.ratio) for p in plans)
+    return statistics.median(each), statistics.quantiles(each, n=10, method="inclusive")[-1]
+
+
+def intervals(plans: list[Planned]) -> tuple[int, float] | None:
+    """How many are inside the interval, and its median width; ``None`` without intervals."""
     widths = [p.high / p.low for p in plans if p.high is not None]
     inside = sum(p.high is not None and p.low <= p.published <= p.high for p in plans)
-    text = f"{len(plans):4} {statistics.median(errors):8.2f} {ninth:8.2f}"
-    return text + (f" {inside:4} {statistics.median(widths):6.2f}" if widths else "")
+    return (inside, statistics.median(widths)) if widths else None
+
+
+def summary(plans: list[Planned]) -> str:
+    """The line of a table."""
+    median, ninth = errors(plans)
+    text = f"{len(plans):4} {median:8.2f} {ninth:8.2f}"
+    return text + ("" if (known := intervals(plans)) is None else f" {known[0]:4} {known[1]:6.2f}")
+
+
+@frozen
+class Scored:
+    """The plans of runs of one kind: planned with production factors that were fitted without the family of each, and without.
+
+    Attributes:
+        title: ``layout free``, or ``TP, PP published``.
+        runs: The runs, with plans of benchmark steps.
+        plans: The plans with a production factor.
+        factors: The factors that are fitted to all runs, by the chip or what they are of.
+    """
+
+    title: str
+    runs: Runs
+    plans: list[Planned]
+    factors: dict[str, ProductionFactor]
+
+    @property
+    def lines(self) -> list[tuple[str, list[Planned]]]:
+        """What a table compares."""
+        six = [Planned(p.published, six_nd(row), 0.0, None) for row, p in self.runs]
+        return [(self.title, self.plans), ("without factor", [plan for _, plan in self.runs]), ("6ND", six)]
+
+
+def scored(catalog: Any) -> list[Scored]:
+    """The plans of all published runs with ``use`` score."""
+    with RUNS.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["use"] == "score"]
+    found = []
+    with tempfile.TemporaryDirectory() as name:
+        for title, fixed in (("layout free", False), ("TP, PP published", True)):
+            runs = [(row, plan) for row in rows if (plan := planned(catalog, row, Path(name), fixed=fixed))]
+            fitted = {"given layouts": factor_given(runs)} if fixed else factors(runs)
+            found.append(Scored(title, runs, left_out(runs, given=fixed), fitted))
+    return found
 
 
 def main() -> None:
@@ -202,25 +248,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Score plans of published training runs.")
     parser.add_argument("--rows", action="store_true", help="Print every row.")
     shown = parser.parse_args().rows
-    with RUNS.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["use"] == "score"]
-    catalog = trnspec.load([str(NVIDIA)])
-    print(f"{'':16} runs   median      p90   in  width")
-    with tempfile.TemporaryDirectory() as name:
-        fitted: dict[str, ProductionFactor] = {}
-        for title, fixed in (("layout free", False), ("TP, PP published", True)):
-            runs = [(row, plan) for row in rows if (plan := planned(catalog, row, Path(name), fixed=fixed))]
-            plans = left_out(runs, given=fixed)
-            fitted |= {"given layouts": factor_given(runs)} if fixed else factors(runs)
-            print(f"{title:16} {summary(plans)}")
-            for (row, _), plan in zip(runs, plans, strict=True) if shown else ():
-                inside = plan.high is not None and plan.low <= plan.published <= plan.high
-                line = f"{plan.ratio:5.2f} {six_nd(row) / plan.published:5.2f} {inside:2d} {plan.kind:12} {plan.layout}"
-                print(f"  {row['id']:22} {line}")
-            print(f"{'  without factor':16} {summary([plan for _, plan in runs])}")
-            print(f"{'  6ND':16} {summary([Planned(p.published, six_nd(row), 0.0, None) for row, p in runs])}")
-    for of, factor in fitted.items():
-        print(f"production factor, {of or 'other chips'}: {factor.value:.2f}, deviation {factor.deviation:.2f}")
+    every = scored(trnspec.load([str(NVIDIA)]))
+    print(f"{'':18} runs   median      p90   in  width")
+    for one in every:
+        for title, plans in one.lines:
+            print(f"{title:18} {summary(plans)}")
+        for (row, _), plan in zip(one.runs, one.plans, strict=True) if shown else ():
+            inside = plan.high is not None and plan.low <= plan.published <= plan.high
+            line = f"{plan.ratio:5.2f} {six_nd(row) / plan.published:5.2f} {inside:2d} {plan.kind:12} {plan.layout}"
+            print(f"  {row['id']:22} {line}")
+    for one in every:
+        for of, factor in one.factors.items():
+            print(f"production factor, {of or 'other chips'}: {factor.value:.2f}, deviation {factor.deviation:.2f}")
 
 
 if __name__ == "__main__":

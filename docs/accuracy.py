@@ -19,7 +19,8 @@ from attrs import frozen
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
-import plots  # noqa: E402  # docs is a folder of scripts
+import baselines  # noqa: E402  # docs is a folder of scripts
+import plots  # noqa: E402
 
 import trnspec  # noqa: E402
 from trnspec.model.calibration import Calibration  # noqa: E402
@@ -409,6 +410,37 @@ def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row]) -> str:
         "## Targets",
         "",
         *targets(every),
+        "",
+        "## Plans",
+        "",
+        "`plan train` on published runs (`python benchmarks/training_runs.py`) and `plan serve` on published fleets",
+        "(`python -m tests.evaluators.planning.test_published_fleets`): the factor between planned and published chip hours, or chips. Production",
+        "factors are fitted without the family of each run. 6ND is one line of arithmetic: 40 % MFU, 20 % with experts. A fleet is of whole",
+        "servers, most of the published ones of one; these engines are tuned, and run at their limit.",
+        "",
+        *table(["plans", "number", "median", "90th percentile", "inside", "median width"], baselines.plans(cat), 1),
+        "",
+        "## Trivial baselines",
+        "",
+        "Mean and median error of serving times of models that are left out, by the fits and by two baselines: a constant share of the ideal",
+        "time, the median of other models of the table; and the nearest row of another model (ideal time, lengths, requests in flight, tensor-parallel degree),",
+        "times the ratio of the ideal times. `models` are the clusters that a table has: with two of one family, as on one H100, the",
+        "nearest row is the other one, which a fit across chips and frameworks does not follow as closely.",
+        "",
+        *table(
+            [
+                "set",
+                "phase",
+                "rows",
+                "models",
+                "trnspec",
+                "constant share",
+                "nearest row",
+                "baselines with less mean error",
+            ],
+            baselines.baselines(every),
+            2,
+        ),
         "",
         "## From a data sheet alone",
         "",

@@ -1,0 +1,107 @@
+"""Tables of docs/explanation/accuracy.md: plans against published runs and fleets, and trivial baselines of serving times."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from math import log
+from pathlib import Path
+from statistics import mean, median
+from typing import TYPE_CHECKING, Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+import training_runs  # noqa: E402  # benchmarks is a folder of scripts
+
+from tests.evaluators.planning import test_published_fleets as fleets  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Row = dict[str, Any]
+
+CONDITIONS = ("isl", "osl", "batch_conc", "tp")
+"""The conditions by which a row is near to another one, next to its ideal time."""
+
+SETS = ("inference_neuron", "inference_neuron_2026", "inference_h100_reference", "serving_gpu")
+
+
+def plans(catalog: Any) -> list[list[str]]:
+    """A line for published training runs with and without the production factor, for 6ND, and for published fleets."""
+    lines = []
+    for one in training_runs.scored(catalog):
+        for title, some in one.lines:
+            known = training_runs.intervals(some)
+            ends = ["", ""] if known is None else [f"{known[0]} of {len(some)}", f"{known[1]:.2f}"]
+            name = title if title == one.title else f"{one.title}: {title}"
+            lines.append(
+                [f"training, {name}", str(len(some)), *(f"{x:.2f}x" for x in training_runs.errors(some)), *ends]
+            )
+    scores = fleets.scored(fleets.FLEETS)
+    off = sorted(max(one.ratio, 1.0 / one.ratio) for one in scores if one.planned)
+    widths = [one.high / one.low for one in scores if one.high and one.low]
+    ends = [f"{sum(one.inside for one in scores)} of {len(scores)}", f"{median(widths):.2f}"]
+    ninth = off[round(0.9 * (len(off) - 1))]
+    lines.append(["serving, chips of a fleet", str(len(off)), f"{median(off):.2f}x", f"{ninth:.2f}x", *ends])
+    return lines
+
+
+def conditions() -> dict[tuple[str, str], Row]:
+    """The cells of each row of serving, by its table and name."""
+    found = {}
+    for name in SETS:
+        with (ROOT / "catalog" / "measured" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+            found |= {(name, row["id"]): row for row in csv.DictReader(file)}
+    return found
+
+
+def constant_share(row: Row, others: Sequence[Row]) -> float:
+    """The time as a constant share of the roofline: the median of measured over ideal times of other models."""
+    return row["ideal"] * median(r["measured"] / r["ideal"] for r in others)
+
+
+def nearest(row: Row, others: Sequence[Row], cells: dict[tuple[str, str], Row]) -> float:
+    """The time as that of the nearest row of another model, by the ratios of its conditions, times the ratio of ideal times."""
+
+    def at(one: Row) -> list[float]:
+        stated = cells[one["set"], one["id"]]
+        return [log(one["ideal"]), *(log(float(stated.get(n) or 1.0)) for n in CONDITIONS)]
+
+    here = at(row)
+    best = min(others, key=lambda r: sum(abs(a - b) for a, b in zip(here, at(r), strict=True)))
+    return row["ideal"] * best["measured"] / best["ideal"]
+
+
+def baselines(rows: Iterable[Row]) -> list[list[str]]:
+    """A line for each table of serving and phase: errors by fits without the model of a row, and of both baselines.
+
+    Args:
+        rows: Rows with ``held_out``, or ``computed`` where no fit has seen them.
+    """
+    cells, groups = conditions(), {}
+    for row in rows:
+        own = row["held_out"] if row["seen"] else row["computed"]
+        if not row["skipped"] and (row["set"], row["id"]) in cells and own and row["part"] in ("tpot", "ttft"):
+            groups.setdefault((row["set"], row["part"]), []).append(row | {"own": own})
+    lines = []
+    for (name, part), some in sorted(groups.items()):
+        model = {id(row): cells[row["set"], row["id"]]["model"] for row in some}
+        errors: dict[str, list[float]] = {"own": [], "share": [], "nearest": []}
+        for row in some:
+            others = [r for r in some if model[id(r)] != model[id(row)]]
+            if not others:
+                continue
+            times = {"own": row["own"], "share": constant_share(row, others), "nearest": nearest(row, others, cells)}
+            for key, time in times.items():
+                errors[key].append(abs(time / row["measured"] - 1.0))
+        if not errors["own"]:
+            continue
+        means = {key: mean(each) for key, each in errors.items()}
+        texts = [f"{100 * means[key]:.0f} %, {100 * median(each):.0f} %" for key, each in errors.items()]
+        better = [
+            text for key, text in (("share", "constant share"), ("nearest", "nearest row")) if means[key] < means["own"]
+        ]
+        count = [f"{len(errors['own']):,}", str(len(set(model.values())))]
+        lines.append([f"`{name}`", part.upper(), *count, *texts, " and ".join(better)])
+    return lines
