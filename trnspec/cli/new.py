@@ -354,7 +354,7 @@ class Draft:
 
         metadata = self.data["metadata"]
         data = self._ordered({**self.data, "metadata": {"title": metadata.get("name", ""), **metadata}}, ())
-        return document_text(self.kind.name, data["metadata"], data["spec"])
+        return document_text(self.kind.name, data["metadata"], data["spec"], api_version=self.kind.api_version)
 
     def stub(self) -> str:
         """The text of the document, with what is missing as comments."""
@@ -363,7 +363,8 @@ class Draft:
         data = self._ordered(self.data, ())
         required = ("name", "title", *(("source",) if _is_sourced(self.kind) else ()))
         metadata = {**dict.fromkeys(required), **data["metadata"]}
-        return stub_text(self.kind.name, self.kind.spec, metadata, data["spec"])
+        kind = self.kind
+        return stub_text(kind.name, kind.spec, metadata, data["spec"], kind.api_version)
 
     def _ordered(self, value: Any, path: Path) -> Any:
         """Values in the order of the classes, those with numbers as keys as lists."""

@@ -69,7 +69,7 @@ def command(kind: str | None, folder: FilePath | None, *, modeline: bool, combin
             raise UsageError("--combined is for all kinds; leave out KIND, --all and --modeline")
         from trnspec.model.json_schema import combined_schema
 
-        specs = {name: each.spec for name, each in known.kinds.items()}
+        specs = {name: (each.spec, each.api_versions) for name, each in known.kinds.items()}
         click.echo(_json(combined_schema(specs, known.units)), nl=False)
     elif modeline:
         if kind is None or folder is not None:
@@ -98,7 +98,7 @@ def _kind(known: Registry, name: str) -> Kind:
 def _text(kind: Kind, known: Registry) -> str:
     from trnspec.model.json_schema import document_schema
 
-    return _json(document_schema(kind.name, kind.spec, known.units))
+    return _json(document_schema(kind.name, kind.spec, known.units, kind.api_versions))
 
 
 def _json(schema: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from trnspec.diagnostics import Diagnostic, Location, Severity, did_you_mean
 from trnspec.graph.graph import Graph, NodeProblem, at, build
 from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, structure
-from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Node
+from trnspec.model.document import API_VERSIONS, Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.parts import has_parts, parts_fault
 from trnspec.model.reflection import dotted
@@ -82,16 +82,18 @@ def _load(document: Document, registry: Registry, *, target: bool) -> LoadResult
             problems.append(problem)
         return LoadResult(document, None, tuple(problems), name, target)
     node: Node[Any] | None
-    document = upgrade(document, kind.spec)
-    data = document.data or {}
+    document = upgrade(document, kind.spec, kind)
     problems = list(document.problems)
+    if document.data is None:
+        return LoadResult(document, None, tuple(problems), name, target)
+    data = document.data
     if unsafe := _unsafe(document, data):
         problems += unsafe
         paths = frozenset(p.path for p in unsafe)
         data = _without(data, paths)
         document = evolve(document, data=data, rejected=document.rejected | paths)
     try:
-        node = structure(kind.name, kind.spec, document, data, registry.units)
+        node = structure(kind.name, kind.spec, document, data, registry.units, kind.api_versions)
     except StructureError as error:
         node, more = _valid_part(kind, document, data, error, registry.units)
         problems += more
@@ -155,28 +157,38 @@ def _kind(document: Document, data: Mapping[str, Any], registry: Registry) -> tu
     A missing version is not reported here: the schema reports it together with the other errors of the document.
     """
     kinds = list(registry.kinds)
-    for key, code, known in (("api_version", "TRN108", [API_VERSION, *OLDER_VERSIONS]), ("kind", "TRN107", kinds)):
+    # The value may be a mapping, which no dictionary can look up.
+    kind = registry.kinds[str(data["kind"])] if data.get("kind") in kinds else None
+    versions = API_VERSIONS if kind is None else kind.api_versions
+    for key, code, known in (("api_version", "TRN108", versions), ("kind", "TRN107", kinds)):
         value = data.get(key)
-        # The value may be a mapping, which no dictionary can look up.
-        if value in known or (key == "api_version" and key not in data and data.get("kind") in kinds):
+        if value in known or (key == "api_version" and key not in data and kind is not None):
             continue
         if (key,) in document.rejected:
             return None, None
         # An older version is read, but not recommended.
-        expected = API_VERSION if key == "api_version" else "one of " + ", ".join(known)
+        expected = versions[0] if key == "api_version" else "one of " + ", ".join(known)
         if key not in data:
             place = document.place(())
             return None, Problem("TRN102", f"the document has no {key!r}", place, f"add {key}: {expected}", ())
-        newer = re.fullmatch(r"trnspec/v([0-9]{1,4})\w*", str(value)) if key == "api_version" else None
-        if newer is not None and int(newer[1]) > 1:
-            message = f"{value!r} at api_version is newer than {API_VERSION}, the format of this trnspec"
-            hint = f"it needs a newer trnspec than {__version__}: pip install --upgrade trnspec"
-            return None, Problem(code, message, document.place((key,)), hint, (key,))
         hint = did_you_mean(value, known) if key == "kind" and isinstance(value, str) else ""
         hint += foreign(str(value)) if hint else ""
         hint = hint or (f"known: {expected.removeprefix('one of ')}" if key == "kind" else f"write {expected}")
-        return None, Problem(code, f"{value!r} at {key} is not {expected}", document.place((key,)), hint, (key,))
-    return registry.kinds[str(data["kind"])], None
+        message = f"{value!r} at {key} is not {expected}"
+        if key == "api_version" and _is_newer(str(value), expected):
+            of_plugin = kind is not None and kind.name not in BUILTIN
+            reader = registry.provider(kind) if of_plugin else "this trnspec"
+            message = f"{value!r} at api_version is newer than {expected}, the format of {reader}"
+            newer = "version of the plugin" if of_plugin else f"trnspec than {__version__}"
+            hint = f"it needs a newer {newer}: pip install --upgrade {'NAME' if of_plugin else 'trnspec'}"
+        return None, Problem(code, message, document.place((key,)), hint, (key,))
+    return kind, None
+
+
+def _is_newer(version: str, present: str) -> bool:
+    """Whether a version such as ``acme/v3`` is of the same format as the present one, and has a higher number."""
+    one, other = (re.fullmatch(r"(.+/v)([0-9]{1,4})\w*", each) for each in (version, present))
+    return one is not None and other is not None and one[1] == other[1] and int(one[2]) > int(other[2])
 
 
 def _valid_part(
@@ -187,7 +199,7 @@ def _valid_part(
     from trnspec.loading.schema.check import check
     from trnspec.loading.schema.prune import prune
 
-    unsound = check(kind.name, kind.spec, document, data, units)
+    unsound = check(kind.name, kind.spec, document, data, units, kind.api_versions)
     if not unsound and not document.rejected:
         return None, [
             Problem("TRN190", f"{r.message} (at {dotted(r.path) or 'the top'})", document.place(r.path), "", r.path)
@@ -195,7 +207,7 @@ def _valid_part(
         ]
     # These values can be assumed, so that an error in them does not hide errors that only a node can have.
     assumed: dict[str, dict[str, Any]] = {
-        "": {"api_version": API_VERSION},
+        "": {"api_version": kind.api_version},
         "metadata": {"name": _name(document), "title": _name(document)},
     }
     data = {**assumed[""], **data}
@@ -208,7 +220,7 @@ def _valid_part(
     if rest is None:
         return None, problems
     try:
-        node: Node[Any] = structure(kind.name, kind.spec, document, rest, units)
+        node: Node[Any] = structure(kind.name, kind.spec, document, rest, units, kind.api_versions)
     except StructureError:
         return None, problems
     return evolve(node, positions=positions), problems

@@ -1,12 +1,14 @@
-"""Former paths of renamed attributes, read as the present ones."""
+"""Documents of former versions, read as the present one: former paths of attributes, and conversions of a kind."""
 
 from __future__ import annotations
 
+import copy
 import functools
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
+from trnspec.loading.converted import conversion
 from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata, PathText
 from trnspec.model.reflection import (
     ListShape,
@@ -25,6 +27,7 @@ from trnspec.yaml.edits import joined, moving, renaming, replacement, wrapping
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from trnspec.plugins.api import Kind
     from trnspec.yaml import Path
     from trnspec.yaml.document import Edit
 
@@ -33,8 +36,8 @@ OLDER_VERSION = "TRN058"
 CONFLICT = "TRN109"
 
 
-def upgrade(document: Document, spec: type) -> Document:
-    """The document with present paths only; the same document where it uses no former one.
+def upgrade(document: Document, spec: type, kind: Kind | None = None) -> Document:
+    """The document with present values and paths only; the same document where it uses no former one.
 
     Positions stay those of the lines that the author wrote.  Each former path adds a problem of information level,
     each attribute that is given by both paths an error; the present path then takes precedence.
@@ -42,10 +45,11 @@ def upgrade(document: Document, spec: type) -> Document:
     Args:
         document: A document of the kind.
         spec: The class of the kind.
+        kind: The kind, for its conversions.
     """
     if document.data is None:
         return document
-    document = _of_version(document)
+    document = _of_version(document, kind)
     if document.data is None or not has_renames(spec):
         return document
     upgraded = _Upgrade(spec, document)
@@ -67,15 +71,32 @@ def upgrade(document: Document, spec: type) -> Document:
     )
 
 
-def _of_version(document: Document) -> Document:
-    """The document, with a notice if its format is an older one."""
-    version = (document.data or {}).get("api_version")
-    if version not in OLDER_VERSIONS:
-        return document
+def _of_version(document: Document, kind: Kind | None) -> Document:
+    """The document in the present version of its kind, with a notice if it is written in an older one."""
+    data = dict(document.data or {})
+    version, present = data.get("api_version"), API_VERSION if kind is None else kind.api_version
     path = ("api_version",)
-    edit = replacement(document, path, str(version), API_VERSION)
-    message = f"{version} is an older version; the document is read as {API_VERSION}"
-    notice = Problem(OLDER_VERSION, message, document.place(path), "trnspec fix writes it", path, edit=edit)
+    if kind is not None and isinstance(version, str) and version in kind.upgrade:
+        versions = list(kind.upgrade)
+        try:
+            converted = copy.deepcopy(data)
+            for each in versions[versions.index(version) :]:
+                converted = kind.upgrade[each](converted)
+            converted = {**converted, "api_version": present}
+        except Exception as error:  # noqa: BLE001  # the code of a plugin
+            message = f"the conversion of {kind.name} from {each} to {present} raised {type(error).__name__}: {error}"
+            problem = Problem("TRN190", message, document.place(path), "report this to the author of the kind", path)
+            # Where a value was rejected, that is the cause.
+            return evolve(document, data=None, problems=document.problems + (() if document.rejected else (problem,)))
+        edit = conversion(document, converted) if document.places else None
+        document = evolve(document, data=converted)
+    elif present == API_VERSION and version in OLDER_VERSIONS:
+        edit = replacement(document, path, str(version), API_VERSION)
+    else:
+        return document
+    message = f"{version} is an older version; the document is read as {present}"
+    hint = "trnspec fix writes it" if edit is not None else "convert it by hand: a comment would be lost"
+    notice = Problem(OLDER_VERSION, message, document.place(path), hint, path, edit=edit)
     return evolve(document, problems=(*document.problems, notice))
 
 

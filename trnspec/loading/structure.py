@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from trnspec.loading.conversion import converter, rejections_of
-from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata, Node
+from trnspec.model.document import API_VERSIONS, Claim, Metadata, Node
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from trnspec.yaml import Document, Json
 
@@ -28,9 +28,14 @@ class Rejection:
 
 
 def structure(
-    kind: str, spec: type[T], document: Document, data: Mapping[str, Json], units: UnitTable = UNITS
+    kind: str,
+    spec: type[T],
+    document: Document,
+    data: Mapping[str, Json],
+    units: UnitTable = UNITS,
+    api_versions: Sequence[str] = API_VERSIONS,
 ) -> Node[T]:
-    """The node that ``data`` describes, with figures in the units of a table.
+    """The node that ``data`` describes, with figures in the units of a table; of the versions the first is the present one.
 
     Raises:
         StructureError: With every rejected value and its path.
@@ -48,12 +53,12 @@ def structure(
         except Exception as error:  # noqa: BLE001  # every error of a hook arrives here, alone or in a group
             rejections += [Rejection((key, *path), message) for path, message in rejections_of(error)]
     rejections += [Rejection((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
-    for key, values in (("api_version", (API_VERSION, *OLDER_VERSIONS)), ("kind", (kind,))):
+    for key, values in (("api_version", api_versions), ("kind", (kind,))):
         if data.get(key) not in values:
             rejections.append(Rejection((key,), f"{key} is not {values[0]}"))
     if rejections:
         raise StructureError(rejections)
-    return Node(kind=kind, document=document, units=units, **parts)
+    return Node(kind=kind, document=document, units=units, api_version=api_versions[0], **parts)
 
 
 _ENVELOPE = ("api_version", "kind", "metadata", "spec", "claims")
@@ -69,7 +74,7 @@ class StructureError(Exception):
 
 def plain(node: Node[Any]) -> dict[str, Json]:
     """The document of a node as plain data; structuring it again gives an equal node."""
-    data: dict[str, Json] = {"api_version": API_VERSION, "kind": node.kind}
+    data: dict[str, Json] = {"api_version": node.api_version, "kind": node.kind}
     data["metadata"] = converter().unstructure(node.metadata)
     data["spec"] = converter().unstructure(node.spec)
     if node.claims:

@@ -10,7 +10,7 @@ from attrs import frozen
 from trnspec.lsp.cursor import Cursor, cursor_at, keys_of
 from trnspec.lsp.documents import kind_in
 from trnspec.lsp.fields import TOP, described, field_at, fields_at
-from trnspec.model.document import API_VERSION, CodeText, PathText
+from trnspec.model.document import CodeText, PathText
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     ChoiceShape,
@@ -119,7 +119,7 @@ def _units(cursor: Cursor, spec: type | None, units: UnitTable) -> Iterator[Item
 
 def _values(path: Path, spec: type | None, graph: Graph, known: Registry) -> Iterator[Item]:
     if path == ("api_version",):
-        yield Item(API_VERSION, "word")
+        yield from (Item(version, "word") for version in dict.fromkeys(k.api_version for k in known.kinds.values()))
     elif path == ("kind",):
         yield from (Item(name, "word") for name in known.kinds)
     elif spec is not None and (shape := shape_in_document(spec, path)) is not None:

@@ -16,6 +16,7 @@ from trnspec.yaml import Document, Path
 API_VERSION = "trnspec/v1"
 OLDER_VERSIONS = ("trnspec/v1alpha1",)
 """The formats whose attributes may have other paths, ``RENAMED`` of their classes; they are read as the present one."""
+API_VERSIONS = (API_VERSION, *OLDER_VERSIONS)
 
 PathText = Annotated[
     str,
@@ -128,6 +129,7 @@ class Node(ShortRepr, Generic[T_co]):
         target: True for a document to check; others are context, to resolve names against.
         folder: The folder of a catalog for its kind, where a plugin brings the kind; empty for those of trnspec.
         units: The units that its figures and claims may be written in.
+        api_version: The version of the documents of its kind.
     """
 
     kind: str
@@ -139,6 +141,7 @@ class Node(ShortRepr, Generic[T_co]):
     target: bool = True
     folder: str = ""
     units: UnitTable = field(default=UNITS, repr=False)
+    api_version: str = API_VERSION
 
     @property
     def name(self) -> str:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _WIDTH = 120
 
 
-def document_text(kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any], schema: str = "") -> str:
+def document_text(
+    kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any], schema: str = "", *, api_version: str = API_VERSION
+) -> str:
     """The text of a document.
 
     Args:
@@ -23,14 +25,17 @@ def document_text(kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any
         metadata: Its metadata; values are texts, numbers, flags, and lists and mappings of these.
         spec: Its specification, likewise.
         schema: The path of its JSON Schema, for editors.
+        api_version: Its version.
     """
     lines = [f"# yaml-language-server: $schema={schema}"] if schema else []
-    lines += [f"api_version: {API_VERSION}", f"kind: {kind}"]
-    lines += ["metadata:", *_block(metadata, "  "), "spec:", *_block(spec, "  ")]
+    lines += [f"api_version: {api_version}", f"kind: {kind}"]
+    lines += ["metadata:", *entry_text(metadata, "  "), "spec:", *entry_text(spec, "  ")]
     return "\n".join(lines) + "\n"
 
 
-def stub_text(kind: str, cls: type, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+def stub_text(
+    kind: str, cls: type, metadata: Mapping[str, Any], spec: Mapping[str, Any], api_version: str = API_VERSION
+) -> str:
     """The text of a document to be filled in: required fields without a value, the others as comments.
 
     Args:
@@ -38,9 +43,12 @@ def stub_text(kind: str, cls: type, metadata: Mapping[str, Any], spec: Mapping[s
         cls: The class of the kind.
         metadata: Its metadata; ``None`` for a value that is missing.
         spec: The values that are known.
+        api_version: Its version.
     """
-    lines = [f"api_version: {API_VERSION}", f"kind: {kind}", "metadata:"]
-    lines += [f"  {key}:{'  # REQUIRED' if value is None else f' {_flow(value)}'}" for key, value in metadata.items()]
+    lines = [f"api_version: {api_version}", f"kind: {kind}", "metadata:"]
+    lines += [
+        f"  {key}:{'  # REQUIRED' if value is None else f' {flow_text(value)}'}" for key, value in metadata.items()
+    ]
     return "\n".join([*lines, "spec:", *_stub(cls, spec, "  ")]) + "\n"
 
 
@@ -52,30 +60,32 @@ def _stub(cls: type, given: Mapping[str, Any], indent: str) -> Iterator[str]:
             yield f"{indent}{name}:"
             yield from _stub(part, value or {}, indent + "  ")
         elif value is not None:
-            yield f"{indent}{name}: {_flow(value)}"
+            yield f"{indent}{name}: {flow_text(value)}"
         elif field.required:
             yield f"{indent}{name}:  # REQUIRED: {field.expected}. {field.description}"
         else:
             yield f"{indent}# {name}:  # {field.expected}. {field.description}"
 
 
-def _block(fields: Mapping[str, Any], indent: str) -> Iterator[str]:
+def entry_text(fields: Mapping[str, Any], indent: str) -> Iterator[str]:
+    """The lines of the entries of a mapping, small mappings on one line."""
     for key, value in fields.items():
-        flow = f"{indent}{key}: {_flow(value)}"
+        flow = f"{indent}{key}: {flow_text(value)}"
         if isinstance(value, dict) and len(flow) > _WIDTH:
             yield f"{indent}{key}:"
-            yield from _block(value, indent + "  ")
+            yield from entry_text(value, indent + "  ")
         else:
             yield flow
 
 
-def _flow(value: Any) -> str:
+def flow_text(value: Any) -> str:
+    """A value on one line."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {flow_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, Ref):
         return value.name
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
+        return "[" + ", ".join(flow_text(item) for item in value) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, (int, float)) else _scalar(str(value))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from trnspec.model.annotations import NAME_PATTERN, Pattern
-from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata
+from trnspec.model.document import API_VERSIONS, Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
@@ -41,7 +41,7 @@ from trnspec.quantities.quantity import pattern
 from trnspec.quantities.units import UNITS, Dimension, UnitTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -51,34 +51,37 @@ MESSAGE = "errorMessage"
 """The keyword of editors for what they show in place of a regular expression; validators ignore it."""
 
 
-def document_schema(kind: str, spec: type, table: UnitTable = UNITS) -> Schema:
+def document_schema(
+    kind: str, spec: type, table: UnitTable = UNITS, api_versions: Sequence[str] = API_VERSIONS
+) -> Schema:
     """The schema of the documents of one kind.
 
     Args:
         kind: The name of the kind, ``Chip``.
         spec: The class of its specs.
         table: The units that figures may be written in.
+        api_versions: The versions of the documents.
     """
     definitions = _Definitions(table)
     return {
         "$schema": DIALECT,
         "$id": f"urn:trnspec:schema:v1:{kind.lower()}",
-        **_document(kind, spec, definitions),
+        **_document(kind, spec, definitions, api_versions),
         "$defs": dict(sorted(definitions.schemas.items())),
     }
 
 
-def combined_schema(kinds: Mapping[str, type], table: UnitTable = UNITS) -> Schema:
+def combined_schema(kinds: Mapping[str, tuple[type, Sequence[str]]], table: UnitTable = UNITS) -> Schema:
     """One schema of the documents of several kinds, which ``kind`` distinguishes.
 
     Args:
-        kinds: The classes of the specs by the names of the kinds.
+        kinds: The classes of the specs and the versions of the documents, by the names of the kinds.
         table: The units that figures may be written in.
     """
     definitions = _Definitions(table)
     branches = []
-    for kind, spec in kinds.items():
-        build = functools.partial(_document, kind, spec, definitions)
+    for kind, (spec, api_versions) in kinds.items():
+        build = functools.partial(_document, kind, spec, definitions, api_versions)
         document = definitions.refer((kind, "document"), f"{kind}Document", build)
         branches.append({"if": {"required": ["kind"], "properties": {"kind": {"const": kind}}}, "then": document})
     return {
@@ -94,9 +97,9 @@ def combined_schema(kinds: Mapping[str, type], table: UnitTable = UNITS) -> Sche
     }
 
 
-def _document(kind: str, spec: type, definitions: _Definitions) -> Schema:
+def _document(kind: str, spec: type, definitions: _Definitions, api_versions: Sequence[str]) -> Schema:
     properties: Schema = {
-        "api_version": {"enum": [API_VERSION, *OLDER_VERSIONS], "description": "The version of the document format."},
+        "api_version": {"enum": list(api_versions), "description": "The version of the document format."},
         "kind": {"const": kind, "description": summary(spec)},
         "metadata": _schema(shape_of(Metadata), definitions),
         "spec": _spec(spec, definitions),

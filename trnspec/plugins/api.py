@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import Code, Location, Severity, did_you_mean, present_id
 from trnspec.errors import UsageError
-from trnspec.model.document import Node
+from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Node
 from trnspec.plugins.selection import CORE
 from trnspec.quantities.units import UNITS, Unit, UnitTable, extended
 from trnspec.short_repr import ShortRepr
@@ -33,11 +33,22 @@ class Kind(ShortRepr):
         name: The value of ``kind:`` in documents, such as ``Chip``.
         folder: The catalog folder of its files, such as ``chips``.
         spec: The frozen attrs class of ``spec:``.
+        api_version: The value of ``api_version:`` in its documents, such as ``acme/v2``; that of trnspec by default.
+        upgrade: Conversions of documents in former versions, the oldest first: by a former ``api_version``, the function
+            from the plain data of a document in it to those of the next version. It may change what it gets. Attributes
+            that were only renamed need none: see ``RENAMED`` in ``docs/explanation/plugins.md``.
     """
 
     name: str
     folder: str
     spec: type
+    api_version: str = field(default=API_VERSION, kw_only=True)
+    upgrade: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = field(factory=dict, kw_only=True, repr=False)
+
+    @property
+    def api_versions(self) -> tuple[str, ...]:
+        """The versions in which its documents are read, the present one first."""
+        return (self.api_version, *(OLDER_VERSIONS if self.api_version == API_VERSION else ()), *self.upgrade)
 
 
 @frozen(repr=False)

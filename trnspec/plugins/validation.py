@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
+_VERSION = re.compile(r"[a-z][a-z0-9.-]*/v[0-9]+[a-z0-9]*")
 _CODE = re.compile(r"[A-Z]{2,8}[0-9]{2,4}")
 
 FIELD_TYPES = (
@@ -78,6 +79,11 @@ def _invalid_kind(kind: Any) -> Iterator[str]:
         yield f"the kind {kind.name!r}: the name is a capital letter, then letters and digits, such as Rack"
     if not isinstance(kind.folder, str) or (kind.folder and not _WORD.fullmatch(kind.folder)):
         yield f"the kind {kind.name}: the folder {kind.folder!r} is not the name of a folder, such as racks"
+    for version in (kind.api_version, *kind.upgrade):
+        if not isinstance(version, str) or not _VERSION.fullmatch(version):
+            yield f"the kind {kind.name}: the version {version!r} is not one such as acme/v2"
+    if kind.api_version in kind.upgrade or not all(map(callable, kind.upgrade.values())):
+        yield f"the kind {kind.name}: upgrade is not a mapping from former versions to functions"
 
 
 def _invalid_rule(rule: Any) -> Iterator[str]:

@@ -210,9 +210,10 @@ def read(text: str | bytes, registry: Registry) -> Graph:
                 f"edition {edition.name} has documents of the kind {data['kind']}, which is not installed"
             )
         file = f"edition {edition.name}: {kind.folder}/{_label(data).partition(' ')[2]}"
-        document = upgrade(Document(file, dict(data), {}, (), ""), kind.spec)
+        document = upgrade(Document(file, dict(data), {}, (), ""), kind.spec, kind)
+        present = document.data or {}
         try:
-            node: Node[Any] = structure(kind.name, kind.spec, document, document.data or {}, registry.units)
+            node: Node[Any] = structure(kind.name, kind.spec, document, present, registry.units, kind.api_versions)
             nodes.append(node if kind.name in BUILTIN else evolve(node, folder=kind.folder))
         except StructureError as error:
             raise EditionError(f"{file} cannot be read by this version of trnspec: {error}") from error

@@ -20,7 +20,7 @@ from jsonschema.validators import extend
 from trnspec.diagnostics import did_you_mean, nearest
 from trnspec.errors import QuantityError
 from trnspec.model.annotations import NAME_PATTERN, Date
-from trnspec.model.document import API_VERSION
+from trnspec.model.document import API_VERSIONS
 from trnspec.model.json_schema import document_schema
 from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
@@ -70,7 +70,12 @@ class Unsound:
 
 
 def check(
-    kind: str, spec: type, document: Document, data: Mapping[str, Any], units: UnitTable = UNITS
+    kind: str,
+    spec: type,
+    document: Document,
+    data: Mapping[str, Any],
+    units: UnitTable = UNITS,
+    api_versions: tuple[str, ...] = API_VERSIONS,
 ) -> list[Unsound]:
     """The violations of the schema of a kind, in the order of the document.
 
@@ -80,8 +85,9 @@ def check(
         document: The document, for positions.
         data: The plain data to check.
         units: The allowed units of figures.
+        api_versions: The allowed versions.
     """
-    schema = validator(kind, spec, units)
+    schema = validator(kind, spec, units, api_versions)
     errors = (e for e in schema.iter_errors(data) if tuple(e.absolute_path) not in document.rejected)
     unsound = (u for error in errors for u in _translate(error, spec, document, units))
     found = list(islice(unsound, _MOST))
@@ -156,9 +162,9 @@ _VALIDATOR = _extend(
 
 
 @functools.cache
-def validator(kind: str, spec: type, units: UnitTable = UNITS) -> Any:
+def validator(kind: str, spec: type, units: UnitTable = UNITS, api_versions: tuple[str, ...] = API_VERSIONS) -> Any:
     """The JSON Schema validator of a kind, with the stricter rules of trnspec for patterns and integers."""
-    return _VALIDATOR(document_schema(kind, spec, units))
+    return _VALIDATOR(document_schema(kind, spec, units, api_versions))
 
 
 def _translate(error: ValidationError, spec: type, document: Document, units: UnitTable) -> Iterator[Unsound]:
@@ -265,7 +271,9 @@ def _missing(
             continue
         rule = schema["properties"][key]
         message = f"{_name(path)} has no {key!r}"
-        value = API_VERSION if (*path, key) == ("api_version",) else rule.get("const") or rule.get("description", "")
+        value = (
+            rule["enum"][0] if (*path, key) == ("api_version",) else rule.get("const") or rule.get("description", "")
+        )
         hint = f"add {key}: {value}" if value else f"add {key}"
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
         if key not in misspelt:

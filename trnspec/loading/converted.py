@@ -1,0 +1,150 @@
+"""The edit of a document whose data were converted: what stays keeps its text, and every comment is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trnspec.model.document_text import entry_text, flow_text
+from trnspec.yaml import Edit, read_text
+from trnspec.yaml.document import Lines
+from trnspec.yaml.edits import apply, joined, removal
+from trnspec.yaml.layout import LayoutError, comments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trnspec.yaml import Document, Path
+
+
+def conversion(document: Document, data: Mapping[str, Any]) -> Edit | None:
+    """The edit after which a document has other data; ``None`` where it cannot be written, or a comment would be lost."""
+    try:
+        edit = joined(document, _Conversion(document).mapping((), document.data or {}, data))
+        if edit is None:
+            return None
+        text, _ = apply(document.text, [edit])
+        is_kept = sorted(comments(text)) == sorted(comments(document.text))
+    except (LayoutError, _UnwritableError):
+        return None
+    return edit if is_kept and read_text(text).data == data else None
+
+
+class _UnwritableError(Exception):
+    """A value that only a change of the collection around it can change."""
+
+
+class _Conversion:
+    """The edits of the parts of a document that differ."""
+
+    def __init__(self, document: Document) -> None:
+        self._document, self._text, self._lines = document, document.text, Lines(document.text)
+
+    def _span(self, path: Path) -> tuple[int, int, int]:
+        """The offsets of the key or the item, of the value, and of the end."""
+        span = self._document.places[path]
+        start, end = self._lines.offset(span.value), self._lines.offset(span.end)
+        return (start if span.key is None else self._lines.offset(span.key)), start, end
+
+    def mapping(self, path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Edit]:
+        """The edits of a mapping.
+
+        Raises:
+            _UnwritableError: It is in braces and its keys change, or its first key has a dash before it.
+        """
+        added = [key for key in new if key not in old]
+        removed = [key for key in old if key not in new]
+        if (added or removed) and self._text.startswith("{", self._span(path)[1]):
+            raise _UnwritableError
+        edits = [edit for key in removed for edit in self._entry((*path, key), None)]
+        edits += [edit for key in old if key in new for edit in self._value((*path, key), old[key], new[key])]
+        groups: list[tuple[int, list[str]]] = [(-1, [])]  # the position of a key that stays, and the entries below it
+        keys = list(old)
+        for key in new:
+            if key in old:
+                groups.append((keys.index(key), []))
+            else:
+                groups[-1][1].extend(entry_text({key: new[key]}, self._margin((*path, keys[0]))))
+        for above, lines in groups:
+            while lines and keys[above + 1 : above + 2] and keys[above + 1] in removed:
+                above += 1  # noqa: PLW2901  # in the place of what is removed, below its comments
+            edits += self._insertion((*path, keys[max(above, 0)]), lines, below=above >= 0)
+        return edits
+
+    def _value(self, path: Path, old: Any, new: Any) -> list[Edit]:
+        if old == new and type(old) is type(new):
+            return []
+        try:
+            if old and new and isinstance(old, dict) and isinstance(new, dict):
+                return self.mapping(path, old, new)
+            if isinstance(old, list) and isinstance(new, list) and len(old) >= len(new) > 0:
+                return list(self._sequence(path, old, new))
+        except _UnwritableError:
+            pass
+        return self._entry(path, new)
+
+    def _sequence(self, path: Path, old: list[Any], new: list[Any]) -> Iterator[Edit]:
+        """Changes of items of a list, or removals of items."""
+        if len(old) == len(new):
+            for index, (one, other) in enumerate(zip(old, new, strict=True)):
+                yield from self._value((*path, index), one, other)
+            return
+        if self._text.startswith("[", self._span(path)[1]):
+            raise _UnwritableError
+        rest = list(new)
+        for index, item in enumerate(old):
+            if rest and item == rest[0]:
+                rest.pop(0)
+            elif (edit := removal(self._document, (*path, index))) is not None:
+                yield edit
+            else:
+                raise _UnwritableError
+        if rest:
+            raise _UnwritableError
+
+    def _margin(self, path: Path) -> str:
+        """The indentation of a key that begins its line."""
+        start = self._span(path)[0]
+        margin = self._text[self._line(start) : start]
+        if margin.strip(" "):
+            raise _UnwritableError
+        return margin
+
+    def _line(self, offset: int) -> int:
+        return offset - self._lines.place(offset).column + 1
+
+    def _entry(self, path: Path, new: Any) -> list[Edit]:
+        """The replacement of an entry, or its removal for ``None``; comments in it go above it."""
+        start, value, end = self._span(path)
+        raw = self._text[start:end]
+        kept = comments(raw) if "#" in raw and "\n" in raw else []
+        if not kept and new is not None and "\n" not in raw:
+            return [Edit(self._lines.place(value), self._lines.place(end), flow_text(new))]
+        if isinstance(path[-1], int):
+            raise _UnwritableError  # an item of several lines
+        margin = self._margin(path)
+        last = end if self._lines.place(end).column == 1 else self._next_line(end)
+        rest = self._text[end:last].rstrip("\r\n")
+        kept += [rest.strip()] if new is None and rest.strip() else []
+        lines = [f"{margin}{comment}" for comment in kept]
+        lines += [] if new is None else entry_text({str(path[-1]): new}, margin)
+        if new is not None:
+            lines[-1] += rest
+        text = "".join(f"{line}\n" for line in lines)
+        return [Edit(self._lines.place(start - len(margin)), self._lines.place(last), text)]
+
+    def _next_line(self, offset: int) -> int:
+        at = self._text.find("\n", offset)
+        return len(self._text) if at < 0 else at + 1
+
+    def _insertion(self, path: Path, lines: list[str], *, below: bool) -> list[Edit]:
+        """New entries below one, or above it."""
+        if not lines:
+            return []
+        if not below:
+            at = self._line(self._span(path)[0])
+        else:
+            end = self._span(path)[2]
+            at = end if self._lines.place(end).column == 1 else self._next_line(end)
+        lead = "\n" if at and self._text[at - 1] != "\n" else ""
+        place = self._lines.place(at)
+        return [Edit(place, place, lead + "".join(f"{line}\n" for line in lines))]
