@@ -37,6 +37,7 @@ def test_figure_and_source(scratch) -> None:
     """A figure with a source of its own in a document of the catalog."""
     chip = "catalog/chips/trainium1.yaml"
     source = next(text for name, text in files("acme-blog", "generation").items() if "/sources/" in name)
+    source = source.replace("rank: vendor-chip-page", "rank: third-party")
     scratch.add("catalog/sources/acme-blog-data-sheet.yaml", source)
     scratch.insert(chip, "  features:\n", "  power: {value: 400 W, source: acme-blog-data-sheet}\n")
     made_as_stated(scratch, "figure, claim or source")

@@ -61,10 +61,18 @@ def by_name(rows: Iterable[tuple[str, float]]) -> str:
 
 
 def timeline(**inputs: Any) -> str:
-    """The events of the timeline of a training step, by name, with their durations and the sum of their starts."""
-    events = [event for event in trace("training", catalog(plugins=False), **inputs)["traceEvents"] if "dur" in event]
-    durations = by_name((f"{event['tid']} {event['name']}", event["dur"]) for event in events)
-    return f"{durations}; starts {sums(event['ts'] for event in events)}"
+    """The events of the timeline of a training step, by name: their durations, their starts, and what counters show."""
+    events = trace("training", catalog(plugins=False), **inputs)["traceEvents"]
+    timed = [(f"{event['tid']} {event['name']}", event) for event in events if "dur" in event]
+    counted = [event for event in events if event["ph"] == "C"]
+    shown = [value for event in counted for value in event["args"].values()]
+    return "; ".join(
+        (
+            by_name((name, event["dur"]) for name, event in timed),
+            f"starts {sums(event['ts'] for _, event in timed)}",
+            f"counters {sums(shown)} at {sums(event['ts'] for event in counted)}",
+        )
+    )
 
 
 def executed(**inputs: Any) -> str:

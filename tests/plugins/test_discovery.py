@@ -229,7 +229,7 @@ def test_the_choice_ends_with_its_context() -> None:
 # What is not asked.
 
 
-@pytest.mark.parametrize("args", [["--version"], ["completion", "bash"], ["explain", "TRN402"]])
+@pytest.mark.parametrize("args", [["--version"], ["explain", "TRN402"]])
 def test_some_commands_import_no_plugin(site, args) -> None:
     site.add("bad", "raise ValueError")
     done = site.run(*args)

@@ -182,7 +182,7 @@ def test_a_broken_plugin_is_named_where_its_command_is_missed(site) -> None:
     assert "No such command 'hello'" in done.err
 
 
-@pytest.mark.parametrize("args", [["--version"], ["audit", "--help"], ["explain", "TRN402"], ["completion", "bash"]])
+@pytest.mark.parametrize("args", [["--version"], ["audit", "--help"], ["explain", "TRN402"]])
 def test_what_needs_no_plugin_looks_for_none(site, args) -> None:
     """A plugin whose import fails would be reported."""
     site.add("bad", "raise ValueError")

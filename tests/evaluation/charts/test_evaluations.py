@@ -112,7 +112,7 @@ def test_serving() -> None:
         assert [r["rate"] for r in rows] == list(high.x) == list(middle.x)
         assert [r[name] / size for r in rows] == list(high.y)
         assert [r[f"median_{name}"] / size for r in rows] == list(middle.y)
-        assert "p95" == high.name
+        assert "best plan, p95" == high.name
     limits = [m.value for p in chart([fleet]).panels for m in p.marks if isinstance(m, Limit) and not m.vertical]
     assert [1000.0, 30.0] == pytest.approx(limits)
 

@@ -588,9 +588,10 @@ def sentence(explanations: Sequence[Explanation]) -> str:
 
 
 def shown(explanations: Sequence[Explanation]) -> list[str]:
-    """The sentences to print: the first three, and the number of the others."""
-    sentences = [e.sentence for e in explanations[:MOST_SHOWN]]
-    more = len(explanations) - MOST_SHOWN
+    """The sentences to print: the first three, every hypothesis that failed, and the number of the others."""
+    kept = [e for n, e in enumerate(explanations) if n < MOST_SHOWN or e.id == "failed"]
+    sentences = [e.sentence for e in kept]
+    more = len(explanations) - len(kept)
     return [*sentences, f"{more} more"] if more > 0 else sentences
 
 
