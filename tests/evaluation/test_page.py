@@ -43,15 +43,18 @@ def headings(found: Evaluation) -> list[str]:
 
 
 def test_summary() -> None:
-    assert [
-        "training: a model on some chips",
-        "  evidence    neuron: 7 rows",
-        "  step time   23 s [16, 30] s (80% of measurements)",
-        "  MFU         20 % [15, 29] %",
-        "  throughput  371 k tokens/s",
-        "  fits        yes, 2.5 GiB of 16 GiB per rank",
-        "  bottleneck  compute-bound: matrix multiplication (66% of the step)",
-    ] == rendered(page(FOUND)[:1], 80).splitlines()
+    assert (
+        [
+            "training: a model on some chips",
+            "  evidence    neuron: 7 rows",
+            "  step time   23 s [16, 30] s (80% of measurements)",
+            "  MFU         20 % [15, 29] %",
+            "  throughput  371 k tokens/s",
+            "  fits        yes, 2.5 GiB of 16 GiB per rank",
+            "  bottleneck  compute-bound: matrix multiplication",  # the breakdown has its share
+        ]
+        == rendered(page(FOUND)[:1], 80).splitlines()
+    )
 
 
 def test_a_summary_has_six_lines() -> None:

@@ -68,6 +68,8 @@ BOUNDS = ">= and <= mark bounds: at least, at most; the other end is not known."
 IDEAL = "Without a calibration the result is ideal (no losses): lower bounds on time, upper bounds on throughput."
 
 _AGREES = re.compile(r", agrees\b")
+_SHARE = re.compile(r"^(  (?:bottleneck|largest part) .*) \(\d[^()]*%[^()]*\)$", re.MULTILINE)
+"""The share of the bottleneck in a summary."""
 _JSON = "--format json"
 _SHORT = {
     "ttft": "time_to_first_token",
@@ -202,6 +204,8 @@ def _first_page(evaluation: Evaluation, head: str, width: int, catalog: str, opt
             if len(rendered([*added, end], width).splitlines()) <= LINES:
                 blocks = added
                 break
+    if any(isinstance(b, Table) and [c.name for c in b.columns][2:3] == ["share"] for b in blocks):
+        blocks[0] = _SHARE.sub(r"\1", str(blocks[0]))  # the breakdown has it
     return [*blocks, end]
 
 
