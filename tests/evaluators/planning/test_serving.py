@@ -456,17 +456,19 @@ def test_unknown_links_are_not_computed_with() -> None:
         plan(CAT, **{**QUESTION, "on": ("trn3-gen2-server",), "tp": (16,)})
 
 
-@settings(max_examples=4, deadline=None)
-@given(st.floats(1.1, 4.0), st.sampled_from(["ttft", "tpot"]), st.floats(5.0, 500.0))
-def test_a_looser_limit_never_costs_more(factor: float, name: str, rate: float) -> None:
-    limits = {"ttft": 0.6, "tpot": 0.03}
-    question = {**QUESTION, "tp": (8,), "rate": rate, "calibration": "none"}
+@settings(max_examples=6, deadline=None)
+@given(st.floats(1.1, 4.0), st.sampled_from(["ttft", "tpot", "rate", "confidence"]), st.floats(5.0, 200.0))
+def test_a_looser_goal_never_needs_more(factor: float, name: str, rate: float) -> None:
+    """A longer limit, fewer requests, less confidence: no more chips and no higher cost of all systems."""
+    strict = {"ttft": 0.6, "tpot": 0.03, "rate": rate, "confidence": 0.8}
+    loose = strict | {name: strict[name] * factor if name in ("ttft", "tpot") else strict[name] / factor}
 
-    def cost(limits: dict[str, float]) -> float:
-        texts = {key: f"{value:.4f}s" for key, value in limits.items()}
-        return plan(CAT, **question | texts).number("million_tokens")
+    def needed(goals: dict[str, float]) -> tuple[float, float]:
+        texts = {key: f"{goals[key]:.4f}s" for key in ("ttft", "tpot")}
+        question = {**QUESTION, "tp": (8,), **texts, "rate": goals["rate"], "confidence": goals["confidence"]}
+        return plan(CAT, **question, objective="chips").number("chips"), plan(CAT, **question).number("hourly")
 
-    assert cost(limits | {name: factor * limits[name]}) <= cost(limits)
+    assert all(more >= less for more, less in zip(needed(strict), needed(loose), strict=True))
 
 
 def test_no_plan() -> None:
