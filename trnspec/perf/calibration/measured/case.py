@@ -133,8 +133,9 @@ class ModelCase(Case):
 
     @property
     def chosen_by(self) -> tuple[str, str, str, bool | None]:
-        """Chip, framework, era, and whether the model has experts."""
-        return self.chip, self.software, self.era, self.models == "experts"
+        """Chip, framework, era, and whether the model has experts; software that is not known is none that was fitted."""
+        software = self.software or self.row.get("software", "").strip().lower()
+        return self.chip, software, self.era, self.models == "experts"
 
     @property
     def cluster(self) -> str:
