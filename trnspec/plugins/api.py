@@ -43,7 +43,9 @@ class Kind(ShortRepr):
     folder: str
     spec: type
     api_version: str = field(default=API_VERSION, kw_only=True)
-    upgrade: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = field(factory=dict, kw_only=True, repr=False)
+    upgrade: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = field(
+        factory=dict, kw_only=True, repr=False, hash=False
+    )
 
     @property
     def api_versions(self) -> tuple[str, ...]:
