@@ -37,7 +37,7 @@ def test_arrow() -> None:
 
 def test_metadata() -> None:
     chips = ARROW["chips"]
-    reported = chips.schema.field("links.bandwidth").metadata
+    reported = chips.schema.field("links.bandwidth.both").metadata
 
     assert (b"B/s", b"bandwidth", {"full": "old"}) == (
         reported[b"unit"],
@@ -76,7 +76,7 @@ def test_pandas() -> None:
     assert pd.isna(chips.loc["bare", "dies"])
     assert str(chips["dies"].dtype) == "Int64"
     assert (chips["memory.capacity"] / 2**30).to_dict() == {"bare": 50.0, "full": 100.0}
-    reported = frames["chips"].attrs["columns"]["links.bandwidth"]
+    reported = frames["chips"].attrs["columns"]["links.bandwidth.both"]
     assert ("B/s", {"full": "old"}, "chips") == (reported["unit"], reported["sources"], frames["chips"].attrs["table"])
 
 
@@ -110,7 +110,7 @@ def test_parquet(tmp_path) -> None:
         ('SELECT name FROM chips WHERE "memory.capacity" > 60 * 1024^3', [{"name": "full"}]),
         (
             "SELECT f.path FROM figures f JOIN sources s ON f.source = s.name WHERE s.rank = 'third-party'",
-            [{"path": "links.bandwidth"}],
+            [{"path": "links.bandwidth.both"}],
         ),
         ("SELECT count(*) AS n FROM claims WHERE verdict <> 'agrees'", [{"n": 3}]),
         ('SELECT "fabric.topology.dimensions"[1] AS d FROM servers ORDER BY name', [{"d": 2}, {"d": None}]),

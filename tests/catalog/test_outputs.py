@@ -111,7 +111,7 @@ ERRORS = [
     'chip where dies = "2"', "chip where dies ~ 2", "chip where launched > 2022", 'chip where launched = "soon"', 'chip where name > "a"', "chip where name = full", "chip where name = 5", 'chip where name = "ful"',
     'link where connects = "chip"', 'link where connects = "everything"', "link where other.odd > 1 GB", "chip where 1 = 1", "chip where 5 GiB < 6 GiB", "chip where memory.capacity / name > 1", "chip where dies / memory.capacity > 1",
     "chip where peak.dense.bf16 / memory.capacity > 1", "chip where memory.capacity = dies", "chip where (dies = 2", "chip where dies = 2)", "chip where dies = 2 and", "chip where not", "chip where known", "chip where known 5",
-    'chip where name = "full', "chip where dies ? 2", "chip where dies = 2 dies = 3", "server where links.bandwidth > 1 GB/s", "ultraserver where network.peak > 1 Gbps", "chip where memory.capacity > 1,0 GiB", "chip where memory.capacity > 1 GB1",
+    'chip where name = "full', "chip where dies ? 2", "chip where dies = 2 dies = 3", "server where links.bandwidth.both > 1 GB/s", "ultraserver where network.peak > 1 Gbps", "chip where memory.capacity > 1,0 GiB", "chip where memory.capacity > 1 GB1",
     "chip where dies => 2", "chip where dies = = 2", "chip where\n  dies = 2 and\n  memory.capacity > 3", 'chip where title = "\u754c\u0301" and x = 1', "chip where memory.bandwidth > 1 kB", "chip where nothing = 1", "chip where other.share > 20 GB",
     "chip where a b", "server where chip = core", "chip where efa = 1", "chip where dies < = 2", "chip where dies", "chip, server", "where dies = 2", "chip where 'a' = name", "chip where memory.capacity > 5 \u0413\u0411", "chip where memory.capacity > capcity",
     "chip where 5 GiB > capcity",

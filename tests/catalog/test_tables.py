@@ -49,7 +49,7 @@ def test_a_chip() -> None:
         "name": "full", "title": "T", "source": "page", "aliases": ("whole",), "launched": "2022-10", "dies": 2,
         "cores.core": "core", "cores.count": 8, "peak.dense.bf16": 600e12, "peak.dense.fp8": 1.2e15,
         "peak.sparse.bf16": 1.2e15, "memory.capacity": 100.0 * 1024**3, "memory.bandwidth": 3e12,
-        "memory.technology": "HBM", "links.link": "wire", "links.ports": 4, "links.bandwidth": 1e12,
+        "memory.technology": "HBM", "links.link": "wire", "links.ports": 4, "links.bandwidth.both": 1e12,
         "other.share": 30.0, "other.extra": 5e-6,
     }  # fmt: skip
 
@@ -66,7 +66,7 @@ def test_totals() -> None:
 
 
 def test_columns_tell_unit_and_sources() -> None:
-    fp8, links = column("chips", "peak.dense.fp8"), column("chips", "links.bandwidth")
+    fp8, links = column("chips", "peak.dense.fp8"), column("chips", "links.bandwidth.both")
 
     assert ("number", "FLOPS", "floating-point rate", {"full": "derived"}) == (
         fp8.type, fp8.unit, fp8.dimension, dict(fp8.sources),
@@ -110,7 +110,7 @@ def test_figures() -> None:
         "qualifier": "~", "source": "page", "as_of": "2024-02", "where": None, "derived": None, "note": None,
     }  # fmt: skip
     assert ("old", "2023", "line 3", "a note") == tuple(
-        found["full", "links.bandwidth"][k] for k in ("source", "as_of", "where", "note")
+        found["full", "links.bandwidth.both"][k] for k in ("source", "as_of", "where", "note")
     )
     assert (None, "twice the bf16") == tuple(found["full", "peak.dense.fp8"][k] for k in ("source", "derived"))
     peak = found["box", "network.peak"]

@@ -41,7 +41,7 @@ SLIPS = [
     ("trn2.48xlarge", "spec.local_storage", "7,600 GiB", "TRN611"),
     ("trainium2", "spec.dma.host_engines", 2, "TRN314"),
     ("trainium1", "spec.dma.host_engines", 4, "TRN314"),
-    ("trainium1", "spec.links.bandwidth", "768 GB/s", "TRN402"),
+    ("trainium1", "spec.links.bandwidth.both", "768 GB/s", "TRN402"),
     ("trn2-ultraserver", "spec.stated.peak.dense.fp8", "80 PFLOPS", "TRN402"),
     ("trn3-gen2-ultraserver", "spec.fabric.bandwidth.both", "1,024 GB/s", "TRN404"),
     # Dates and sources.
@@ -71,10 +71,10 @@ SLIPS = [
 ]
 
 OTHERS = [
-    ("h100-sxm", "spec.links.bandwidth", "900 TB/s", "TRN402"),
+    ("h100-sxm", "spec.links.bandwidth.both", "900 TB/s", "TRN402"),
     ("h100-sxm", "spec.links.link", "nvlink-3", "TRN504"),
     ("h200", "spec.peak.sparse.bf16", "2,500 TFLOPS", "TRN608"),
-    ("b200", "spec.links.bandwidth", "1.8 GB/s", "TRN402"),
+    ("b200", "spec.links.bandwidth.both", "1.8 GB/s", "TRN402"),
     ("nvlink-4", "spec.bandwidth.both", "25 GB/s", "TRN402"),
     ("h200", "spec.other.host_bandwidth", "64 GB/s", "TRN404"),
     ("dgx-b300", "spec.other.fabric_bandwidth", "7.2 TB/s", "TRN404"),

@@ -77,7 +77,13 @@ def verdicts() -> Iterator[Edit]:
         ("chips/trainium1.yaml", "spec.memory.bandwidth", "0.8 TB/s", "rounded", ""),
         ("chips/trainium2.yaml", "spec.peak.dense.bf16", "0.67 PFLOPS", "rounded", ""),
         ("chips/trainium2.yaml", "spec.memory.bandwidth", "2.8 TB/s", "rejected", ""),
-        ("chips/trainium1.yaml", "spec.links.bandwidth", "192 GB/s", "other-scope", "scope: spec.links.bandwidth / 2"),
+        (
+            "chips/trainium1.yaml",
+            "spec.links.bandwidth.both",
+            "192 GB/s",
+            "other-scope",
+            "scope: spec.links.bandwidth.both / 2",
+        ),
         ("chips/trainium2.yaml", "spec.cores.count", "4", "other-scope", "scope: logical cores of two physical ones"),
     ):
         claim = f"  - at: {at}\n    says: {says}\n    source: neuronstuff-48c4bc5\n    where: a table\n"

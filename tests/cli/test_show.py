@@ -78,7 +78,7 @@ def test_missing_figures(here, tmp_path) -> None:
     (tmp_path / "chips" / "trainium1.yaml").write_text("".join(text.partition("  links:")[:1]))
     out = here("show", "trainium1", "--catalog", ".").out
 
-    assert ["no", "source", "links.bandwidth"] in lines(out)
+    assert ["no", "source", "links.bandwidth.both"] in lines(out)
 
 
 def test_row_of_a_figure(here) -> None:

@@ -174,7 +174,7 @@ def test_sums(name, expected) -> None:
     assert expected == [(s.at, s.text, s.parts) for s in sums(graph, graph.named(name))]
 
 
-@pytest.mark.parametrize("path", ["clock_domains", "links.bandwidth", "nothing", "servers"])
+@pytest.mark.parametrize("path", ["clock_domains", "links.bandwidth.both", "nothing", "servers"])
 def test_what_does_not_add_up_has_no_total(path) -> None:
     graph = tile()
 

@@ -63,7 +63,7 @@ def test_place(spec, path, holds, total) -> None:
         (Chip, "other.nothing"),
         (Chip, ""),
         (Chip, "memory..capacity"),
-        (Server, "links.bandwidth"),
+        (Server, "links.bandwidth.both"),
         (Server, "memory.stacks.capacity"),
         (Server, "server.host.memory"),
         (UltraServer, "network.peak"),
@@ -77,7 +77,7 @@ def test_no_place(spec, path) -> None:
 @pytest.mark.parametrize(
     ("spec", "path", "hint"),
     [
-        (Server, "links.bandwidth", "chip.links.bandwidth"),
+        (Server, "links.bandwidth.both", "chip.links.bandwidth.both"),
         (UltraServer, "network.peak", "server.network.peak"),
         (Chip, "sbuf.banks", "core.sbuf.banks"),
         (Chip, "nothing", ""),

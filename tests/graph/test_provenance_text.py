@@ -62,14 +62,14 @@ FULL = figures(GRAPH, GRAPH.named("full"))
             "<Stated 600 TFLOPS: peak.dense.bf16 of full, page 2024-02>",
         ),
         (
-            "links.bandwidth",
+            "links.bandwidth.both",
             [
-                "1 TB/s  (links.bandwidth of full)",
+                "1 TB/s  (links.bandwidth.both of full)",
                 "  interval     [0.5, 1.5 TB/s)",
-                "  scope        per chip",
+                "  scope        per chip, both directions added",
                 "  source       The page old, 2023 (old, line 3)",
             ],
-            "<Stated 1 TB/s: links.bandwidth of full, old 2023>",
+            "<Stated 1 TB/s: links.bandwidth.both of full, old 2023>",
         ),
         (
             "peak.dense.fp8",

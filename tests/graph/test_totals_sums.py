@@ -192,4 +192,4 @@ def test_terms() -> None:
     ]
     assert terms(SYSTEMS, node, ("spec", "launched")) is None
     assert terms(SYSTEMS, SYSTEMS.named("full"), ("spec", "launched")) is None
-    assert terms(SYSTEMS, SYSTEMS.named("full"), ("spec", "links", "bandwidth")) is not None
+    assert terms(SYSTEMS, SYSTEMS.named("full"), ("spec", "links", "bandwidth", "both")) is not None

@@ -195,7 +195,7 @@ PATHS: dict[str, dict[str, tuple[str, ...]]] = {
     "host_memory": {"Server": ("spec.host.memory",), "UltraServer": ("spec.stated.host.memory",)},
     "neuronlink": {"Server": ("spec.fabric",)},
     "neuronlink_bandwidth": {
-        "Chip": ("spec.links.bandwidth",),
+        "Chip": ("spec.links.bandwidth.both",),
         "Server": ("spec.{fabric}.bandwidth.both", "spec.fabric"),
         "UltraServer": ("spec.{fabric}.bandwidth.both",),
     },

@@ -18,7 +18,7 @@ spec:
   cores: {core: core, count: 8}
   peak: {dense: {bf16: 600 TFLOPS, fp8: {value: 1.2 PFLOPS, derived: twice the bf16}}, sparse: {bf16: 1.2 PFLOPS}}
   memory: {capacity: 100 GiB, bandwidth: ~3 TB/s, technology: HBM}
-  links: {link: wire, ports: 4, bandwidth: {value: 1 TB/s, source: old, where: line 3, note: a note}}
+  links: {link: wire, ports: 4, bandwidth: {both: {value: 1 TB/s, source: old, where: line 3, note: a note}}}
   other: {share: 30x, extra: 5 us}
 claims:
   - {at: spec.peak.dense.bf16, says: 610 TFLOPS, source: old, verdict: superseded, reason: It was more.}

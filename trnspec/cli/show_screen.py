@@ -29,7 +29,7 @@ _MAIN = (
 )  # fmt: skip
 """Paths by importance; all figures at or below an earlier one come first."""
 
-_EXPECTED = ("peak.dense.bf16", "memory.capacity", "memory.bandwidth", "links.bandwidth")
+_EXPECTED = ("peak.dense.bf16", "memory.capacity", "memory.bandwidth", "links.bandwidth.both")
 """The figures of a chip that calculations need."""
 
 _AGREEING = ("agrees", "rounded", "coarse", "word")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.graph import figure_at
 from trnspec.model.figure import Figure
+from trnspec.model.renames import current
 from trnspec.model.sourced import origin_of
 from trnspec.quantities.formula import FormulaError, evaluate
 
@@ -45,7 +46,7 @@ def value_of(formula: str, node: Node[Any], graph: Graph) -> Interval:
             raise UnusableOperandError(f"{match['name']} has errors (in the formula {formula!r})")
         if holder is None:
             raise FormulaError(f"no document is named {match['name']!r} (in the formula {formula!r})")
-        value = figure_at(holder, _path(match))
+        value = figure_at(holder, _path(match, holder))
         if isinstance(value, Figure):
             return value.value.text
         if isinstance(value, int):
@@ -78,8 +79,10 @@ def _operands(formula: str, node: Node[Any], graph: Graph) -> Iterator[tuple[Nod
     for match in _OPERAND.finditer(formula):
         holder = node if match["name"] is None else graph.nodes.get(graph.aliases.get(match["name"], ""))
         if holder is not None:
-            yield holder, _path(match)
+            yield holder, _path(match, holder)
 
 
-def _path(match: re.Match[str]) -> Path:
-    return tuple(int(s) if s.isdigit() else s for s in match["path"].split("."))
+def _path(match: re.Match[str], holder: Node[Any]) -> Path:
+    """The path of a figure, a former one as the present one."""
+    path = tuple(int(s) if s.isdigit() else s for s in match["path"].split(".")[1:])
+    return ("spec", *current(holder.spec_class, path))

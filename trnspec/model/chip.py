@@ -12,7 +12,7 @@ from trnspec.model.core import Core
 from trnspec.model.document import PathText, Verdict
 from trnspec.model.feature import Feature
 from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, Peak, Power, Ratio
-from trnspec.model.link import Link
+from trnspec.model.link import Link, LinkRate
 from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
 from trnspec.model.source import Source
@@ -110,12 +110,14 @@ class ChipLinks(ShortRepr):
     Attributes:
         link: The link. Example: neuronlink-v2
         ports: Ports as counted by the publisher; a port may combine several links. Example: 4
-        bandwidth: All links of the chip, the sum of both directions. Example: 1.28 TB/s
+        bandwidth: The rate of all links of the chip; a bare figure is the sum of both directions.
     """
+
+    RENAMED: ClassVar[Mapping[str, str]] = {"bandwidth": "bandwidth.both"}
 
     link: Ref[Link]
     ports: Count | None = None
-    bandwidth: Bandwidth | None = None
+    bandwidth: LinkRate | None = None
 
 
 @frozen(kw_only=True, repr=False)

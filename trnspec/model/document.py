@@ -97,7 +97,7 @@ class Claim(ShortRepr):
         where: The place in the source. Example: line 45
         verdict: The decision; it may be left out while the claim and the adopted figure overlap.
         scope: The quantity that a claim of other scope gives: a formula of figures, which is checked, or its name in words.
-            Example: spec.links.bandwidth / 2
+            Example: spec.links.bandwidth.both / 2
         reason: The reason for the verdict. A verdict other than "agrees" needs one.
     """
 

@@ -289,7 +289,11 @@ def test_the_paths_of_the_page() -> None:
         ('chip where launched > "soon"', '"soon"', "write a date such as"),
         ("chip where launched > 2024", "2024", 'such as "2024"'),
         ("chip where 3 GB > 2 GB", "3 GB > 2 GB", "a path on at least one side"),
-        ("server where links.bandwidth > 1 TB/s", "links.bandwidth", "does not add up; write chip.links.bandwidth"),
+        (
+            "server where links.bandwidth.both > 1 TB/s",
+            "links.bandwidth.both",
+            "does not add up; write chip.links.bandwidth.both",
+        ),
         ("link where other.odd > 1 GB", "other.odd", "differs between documents"),
     ],
 )

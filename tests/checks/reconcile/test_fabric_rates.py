@@ -29,7 +29,7 @@ IN_AN_ULTRASERVER = "pod"
 
 def texts(rate: str, *, system: str = IN_AN_ULTRASERVER, chip: str = "7168 Gbps", link: str = "") -> dict[str, str]:
     fabric = FABRIC % (f", bandwidth: {rate}" if rate else "")
-    links = LINKS % chip if chip else ""
+    links = LINKS % (chip if chip.startswith("{") else f"{{both: {chip}}}") if chip else ""
     count, inner = (16, f", {fabric}") if system == IN_A_SERVER else (4, "")
     made = {
         "sources/page": source("page", "2026-01-01"),
@@ -99,9 +99,23 @@ def test_a_wrong_rate_has_one_finding(rate: str, path: str, hint: str, chip: str
 
 
 @SYSTEMS
+@pytest.mark.parametrize(
+    ("chip", "found"),
+    [
+        ("{per_direction: 3584 Gbps}", []),
+        ("{per_direction: 3584 Gbps, both: 7168 Gbps}", []),
+        ("{per_direction: 7168 Gbps}", ["links.bandwidth.per_direction"]),
+        ("{per_direction: 3584 Gbps, both: 3584 Gbps}", ["links.bandwidth.both"]),
+    ],
+)
+def test_a_chip_states_one_direction_or_both(chip: str, found: list[str], system: str) -> None:
+    assert found == [at for at, _ in findings(texts("", chip=chip, system=system))]
+
+
+@SYSTEMS
 def test_the_rate_of_the_chip_is_checked_against_links_that_are_counted(system: str) -> None:
     [(at, reported)] = findings(texts("", chip="3584 Gbps", system=system))
-    assert "links.bandwidth" == at
+    assert "links.bandwidth.both" == at
     assert "one direction instead of both: 2 x 3584 Gbps closes the gap" in reported
 
 

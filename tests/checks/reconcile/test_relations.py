@@ -36,7 +36,7 @@ def described(graph: Graph) -> set[tuple[str, str, str, str]]:
         ("trainium2", "memory.capacity", "4 x 24 GiB of trainium2", "stacks"),
         ("neuronlink-v3", "bandwidth.both", "2 x 128 GByte/s of neuronlink-v3", "directions"),
         ("neuronlink-v3", "bandwidth.per_direction", "32 x 32 Gbit/s of neuronlink-v3", "lanes"),
-        ("trainium1", "links.bandwidth", "4 x 96 GB/s of neuronlink-v2", "ports of a chip"),
+        ("trainium1", "links.bandwidth.both", "4 x 96 GB/s of neuronlink-v2", "ports of a chip"),
         ("trn1-ultracluster", "per_server", "800 Gbps of trn1.32xlarge", "one server"),
     ],
 )

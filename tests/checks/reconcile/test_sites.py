@@ -27,11 +27,11 @@ def links(inner: str, outer: str, total: str) -> Relation:
     """A sum of two terms."""
     graph = put(bare(), "trn2-ultraserver", "fabric.bandwidth.both", inner)
     graph = put(graph, "trn2-ultraserver", "between_servers.bandwidth.both", outer)
-    graph = put(graph, "trainium2", "links.bandwidth", total)
+    graph = put(graph, "trainium2", "links.bandwidth.both", total)
     terms = tuple(
         Term((), s) for s in sites(graph, "trn2-ultraserver", "fabric.bandwidth.both", "between_servers.bandwidth.both")
     )
-    return Relation(sites(graph, "trainium2", "links.bandwidth")[0], terms, "links")
+    return Relation(sites(graph, "trainium2", "links.bandwidth.both")[0], terms, "links")
 
 
 def test_a_figure_a_count_a_word_and_nothing():

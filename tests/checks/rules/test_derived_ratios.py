@@ -40,7 +40,7 @@ def said(*ratios: tuple[str, str], over: str = "trainium1", verdict: str | None 
         ("spec.memory.capacity", "3x"),
         ("spec.memory.bandwidth", "3.5x"),
         ("spec.sbuf", "4.7x"),
-        ("spec.links.bandwidth", "3.3x"),
+        ("spec.links.bandwidth.both", "3.3x"),
         ("spec.cores.count", "4x"),
         ("spec.memory_pool", "4x"),
         ("spec.peak.sparse.bf16", "17x"),  # the older chip has no sparse rate

@@ -49,7 +49,7 @@ def test_a_count_with_what_the_totals_need():
 
 
 def test_a_sum_of_two_terms():
-    shown = one(put(bare(), "trainium2", "links.bandwidth", "1.42 TB/s"))
+    shown = one(put(bare(), "trainium2", "links.bandwidth.both", "1.42 TB/s"))
 
     assert "1,024 GB/sec of trn2-ultraserver + 256 GB/sec of trn2-ultraserver = 1.28 TB/s" in shown.message
 

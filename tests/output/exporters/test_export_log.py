@@ -39,13 +39,13 @@ def test_looking_is_not_using() -> None:
 def test_what_is_uncertain_is_assumed() -> None:
     """Derived, noted and qualified figures each say so; a figure that is printed plainly says nothing."""
     account = export_log()
-    for path in ("peak.dense.fp8", "memory.bandwidth", "links.bandwidth", "memory.capacity"):
+    for path in ("peak.dense.fp8", "memory.bandwidth", "links.bandwidth.both", "memory.capacity"):
         account.need(path, FULL, path)
 
     assert {
         "peak.dense.fp8": "1.2 PFLOPS (full peak.dense.fp8) is not published; it is derived: twice the bf16",
         "memory.bandwidth": "~3 TB/s (full memory.bandwidth) is used as an exact value, without its '~'",
-        "links.bandwidth": "1 TB/s (full links.bandwidth): a note",
+        "links.bandwidth.both": "1 TB/s (full links.bandwidth.both): a note",
     } == {a.field: a.says for a in account.assumptions}
 
 

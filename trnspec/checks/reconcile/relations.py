@@ -286,6 +286,7 @@ def _link(link: Node[Link]) -> Iterator[Relation]:
 def _chip(chip: Node[Chip], graph: Graph, wanted: Wanted) -> Iterator[Relation]:
     stacks = Term((site(chip, "memory.stacks.count"),), site(chip, "memory.stacks.capacity"))
     yield from _relate(site(chip, "memory.capacity"), [stacks], "stacks")
+    yield from _both_directions(chip, "links.bandwidth")
     yield from _ports(chip, graph)
     core = _find(graph, chip.spec.cores.core if chip.spec.cores else None)
     if core is None:
@@ -314,8 +315,12 @@ def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
         for ultraserver in _ultraservers(graph).get(chip.name, ())
     ):
         return
-    term = Term((site(chip, "links.ports"),), *_directed(link, "bandwidth", "both"))
-    yield from _relate(site(chip, "links.bandwidth"), [term], "ports of a chip")
+    for direction in _DIRECTIONS:
+        term = Term((site(chip, "links.ports"),), *_directed(link, "bandwidth", direction))
+        yield from _relate(site(chip, f"links.bandwidth.{direction}"), [term], "ports of a chip")
+
+
+_DIRECTIONS = ("per_direction", "both")
 
 
 def _directed(node: Node[Any], path: str, direction: str) -> tuple[Site, Fraction]:
@@ -340,18 +345,18 @@ def _fabric(node: Node[Any], name: str, graph: Graph) -> Iterator[Relation]:
     fabric = getattr(node.spec, name)
     link = _find(graph, fabric.link if fabric else None)
     if link is not None:
-        for direction in ("per_direction", "both"):
+        for direction in _DIRECTIONS:
             term = Term((site(node, f"{name}.links_per_chip"),), *_directed(link, "bandwidth", direction))
             yield from _relate(site(node, f"{name}.bandwidth.{direction}"), [term], "links of a chip")
 
 
-def _rate_of_chip(node: Node[Any], name: str, graph: Graph) -> Term:
-    """The part of a fabric in the links of a chip, in both directions: its rate, or else its links."""
-    part, factor = _directed(node, f"{name}.bandwidth", "both")
+def _rate_of_chip(node: Node[Any], name: str, direction: str, graph: Graph) -> Term:
+    """The part of a fabric in the links of a chip, in one or in both directions: its rate, or else its links."""
+    part, factor = _directed(node, f"{name}.bandwidth", direction)
     fabric = getattr(node.spec, name)
     link = _find(graph, fabric.link if fabric else None)
     if part.value is None and link is not None and fabric.links_per_chip is not None:
-        return Term((site(node, f"{name}.links_per_chip"),), *_directed(link, "bandwidth", "both"))
+        return Term((site(node, f"{name}.links_per_chip"),), *_directed(link, "bandwidth", direction))
     return Term((), part, factor)
 
 
@@ -369,8 +374,9 @@ def _server(server: Node[Server], graph: Graph) -> Iterator[Relation]:
         and _uses_all_links(server.spec.fabric, chip)
         and not _in_ultraserver(chip, graph)
     ):
-        total = site(chip, "links.bandwidth")
-        yield from _relate(total, [_rate_of_chip(server, "fabric", graph)], "links in a server")
+        for direction in _DIRECTIONS:
+            total = site(chip, f"links.bandwidth.{direction}")
+            yield from _relate(total, [_rate_of_chip(server, "fabric", direction, graph)], "links in a server")
 
 
 def _uses_all_links(fabric: Fabric, chip: Node[Chip]) -> bool:
@@ -414,16 +420,17 @@ def _links_of_chip(
     ultraserver: Node[UltraServer], server: Node[Server], chip: Node[Chip], graph: Graph
 ) -> Iterator[Relation]:
     """The links of a chip against the fabrics that they form in an UltraServer."""
-    total, fabric = site(chip, "links.bandwidth"), ultraserver.spec.fabric
-    inner = _rate_of_chip(ultraserver, "fabric", graph)
-    if ultraserver.spec.between_servers is None:
-        # The fabric of the UltraServer is not that of its servers.
-        if fabric is not None and _uses_all_links(fabric, chip):
+    fabric = ultraserver.spec.fabric
+    for direction in _DIRECTIONS:
+        total = site(chip, f"links.bandwidth.{direction}")
+        inner = _rate_of_chip(ultraserver, "fabric", direction, graph)
+        if ultraserver.spec.between_servers is not None:
+            outer = _rate_of_chip(ultraserver, "between_servers", direction, graph)
+            yield from _relate(total, [inner, outer], "links in a server and between servers")
+        elif fabric is not None and _uses_all_links(fabric, chip):
+            # The fabric of the UltraServer is not that of its servers.
             yield from _relate(total, [inner], "links in an UltraServer")
-        return
-    outer = _rate_of_chip(ultraserver, "between_servers", graph)
-    yield from _relate(total, [inner, outer], "links in a server and between servers")
-    for direction in ("per_direction", "both"):
+    for direction in _DIRECTIONS if ultraserver.spec.between_servers is not None else ():
         term = Term((), *_directed(server, "fabric.bandwidth", direction))
         whole = site(ultraserver, f"fabric.bandwidth.{direction}")
         yield from _relate(whole, [term], "links of a chip in its server")

@@ -257,19 +257,20 @@ def network_above_links(server: Node[Server], graph: Graph) -> Iterator[Finding]
     """
     chip = graph.find(server.spec.chips.chip)
     count = int(server.spec.chips.count)
-    links = None if chip is None else rate_at(chip, ("spec", "links", "bandwidth"))
-    most = OF_A_CHIP / 8 * count if links is None else links.value / 2 * count * OF_LINKS
+    links, directions = None, 2
+    path = ("spec", "links", "bandwidth")
+    if chip is not None:
+        links = rate_at(chip, (*path, "both"))
+        if links is None:
+            links, directions = rate_at(chip, (*path, "per_direction")), 1
+    most = OF_A_CHIP / 8 * count if links is None else links.value / directions * count * OF_LINKS
     for name in ("bandwidth", "peak", "baseline"):
         own = rate_at(server, ("spec", "network", name))
         if own is not None and own.interval.low > most:
             shown = render(most, own.unit, 3)
             why = "half the links of its chips" if links is not None else f"{count} x 2 Tbps"
             message = f"the network has {own}, expected at most {shown}, {why}"
-            see = (
-                ()
-                if links is None or chip is None
-                else (at(chip, ("spec", "links", "bandwidth"), text=f"the links: {links}"),)
-            )
+            see = () if links is None or chip is None else (at(chip, path, text=f"the links: {links}"),)
             yield Finding(("spec", "network", name), message, "bytes for bits, or the total of several servers?", see)
 
 

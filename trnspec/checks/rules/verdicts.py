@@ -182,7 +182,7 @@ def scope_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             continue
         except FormulaError as error:
             if "spec." in claim.scope:
-                yield Finding((*base, "scope"), str(error), "write for instance: spec.links.bandwidth / 2")
+                yield Finding((*base, "scope"), str(error), "write for instance: spec.links.bandwidth.both / 2")
             continue  # a name in words
         for path in claimed_paths(claim.at)[:1]:
             said = Site(node, path, index)
@@ -212,7 +212,7 @@ def arithmetic_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
           peak: {dense: {bf16: 667 TFLOPS}}
           memory: {capacity: 96 GiB}
         claims:
-          - at: spec.links.bandwidth
+          - at: spec.links.bandwidth.both
             says: 640 GB/s
             source: neuron-trn2-2024-12
             verdict: other-scope
@@ -228,7 +228,7 @@ def arithmetic_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
           peak: {dense: {bf16: 667 TFLOPS}}
           memory: {capacity: 96 GiB}
         claims:
-          - at: spec.links.bandwidth
+          - at: spec.links.bandwidth.both
             says: 640 GB/s
             source: neuron-trn2-2024-12
             verdict: other-scope

@@ -6,7 +6,7 @@
   const SYSTEMS = ["Chip", "Server", "UltraServer"];
   const COLUMNS = {
     systems: ["chips", "peak.dense.bf16", "peak.dense.fp8", "memory.capacity", "memory.bandwidth", "network.bandwidth", "prices.on-demand"],
-    Chip: ["peak.dense.bf16", "peak.dense.fp8", "memory.capacity", "memory.bandwidth", "links.bandwidth", "peak.dense.bf16 / memory.bandwidth"],
+    Chip: ["peak.dense.bf16", "peak.dense.fp8", "memory.capacity", "memory.bandwidth", "links.bandwidth.both", "peak.dense.bf16 / memory.bandwidth"],
     all: ["peak.dense.bf16", "memory.capacity", "memory.bandwidth"],
   };
   COLUMNS.Server = COLUMNS.UltraServer = COLUMNS.systems;
