@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 import click
@@ -15,6 +15,7 @@ from trnspec.cli.catalogs import label, open_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.render import VERDICTS, colored, formats, is_colored
+from trnspec.text_table import markdown, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,10 +79,10 @@ def _markdown(differences: Differences) -> str:
     if not differences:
         return "\n".join([*lines, "no differences."])
     if differences.figures or differences.restated or differences.words:
-        head = ["document", "at", "old", "new", "ratio", "source", "reason"]
-        lines += [_row(head), "|" + " --- |" * len(head)]
-        lines += [_row(_cells(c)) for c in (*differences.figures, *differences.restated, *differences.words)]
-        lines.append("")
+        changes = (*differences.figures, *differences.restated, *differences.words)
+        lines.append(
+            markdown(table(["document", "at", "old", "new", "ratio", "source", "reason"], [_cells(c) for c in changes]))
+        )
     for title, present in (("Added", differences.added), ("Removed", differences.removed)):
         lines += [f"- {title}: {p.kind} {p.name}{f', {p.reason}' if p.reason else ''}" for p in present]
     lines += [
@@ -101,7 +102,3 @@ def _cells(change: Change) -> list[str]:
 
 def _says(side: Side | None) -> str:
     return "-" if side is None else side.says
-
-
-def _row(cells: list[Any]) -> str:
-    return "| " + " | ".join(c.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ") for c in cells) + " |"

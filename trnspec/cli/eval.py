@@ -218,6 +218,7 @@ def evaluator_command(
         help=f"{doc.text or evaluator.summary}\n\nProvided by {provider}.",
         short_help=evaluator.summary,
         examples=doc.examples,
+        only_with={_FRAMEWORK: "--framework"},
     )
 
 

@@ -30,19 +30,13 @@ class _Command(GroupedCommand):
             formatter.write_dl([(f.name, f.summary) for f in _FORMAT.formats(ctx).values()])
 
 
-class _Use(click.ParamType[tuple[str, str]]):
-    """A field of an export and the path of a figure: ``vector.tflops=peak.dense.fp32``."""
-
-    name = "field=path"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Split the text at the first equals sign."""
-        if isinstance(value, tuple):
-            return value
-        field, _, path = str(value).partition("=")
-        if not field.strip() or not path.strip():
-            self.fail(f"{value!r} is not FIELD=PATH, such as vector.tflops=peak.dense.fp32", param, ctx)
-        return field.strip(), path.strip()
+def _pairs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    """The path of a figure by field of the export: ``vector.tflops=peak.dense.fp32``."""
+    pairs = {text: text.partition("=")[::2] for text in texts}
+    for text, pair in pairs.items():
+        if not all(part.strip() for part in pair):
+            raise click.BadParameter(f"{text!r} is not FIELD=PATH, such as vector.tflops=peak.dense.fp32", ctx, param)
+    return {field.strip(): path.strip() for field, path in pairs.values()}
 
 
 @click.command(
@@ -70,15 +64,13 @@ class _Use(click.ParamType[tuple[str, str]]):
 @option(
     "--use",
     group="Figures",
-    type=_Use(),
+    callback=_pairs,
     multiple=True,
     metavar="FIELD=PATH",
     help="Where FIELD lacks its figure, use the published figure at PATH of the same document.",
 )
 @catalog_options
-def command(
-    format_: str, name: str | None, output: FilePath | None, use: tuple[tuple[str, str], ...], **options: Any
-) -> None:
+def command(format_: str, name: str | None, output: FilePath | None, use: dict[str, str], **options: Any) -> None:
     """Print the document NAME in another format; without NAME, the whole catalog (json).
 
     Where a format needs a value that the catalog does not have, an assumption is made and reported: in the file if the
@@ -94,7 +86,7 @@ def command(
         result = export_all(format_, load_catalog(**options).graph)
     else:
         graph = graph_for(name, **options)
-        result = export(format_, graph.named(name), graph, use=dict(use))
+        result = export(format_, graph.named(name), graph, use=use)
     page = "" if exporter(format_).inline else _page(result, format_, name or "catalog")
     _write(output, result.text, {f"{name or 'catalog'}.assumptions.md": page} if page else {})
     if page and output is None:

@@ -11,7 +11,7 @@ import click
 from trnspec.text_table import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 OTHER = "Options"
 """The group of options that name none."""
@@ -32,6 +32,8 @@ class NamedPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+_GIVEN = "trnspec.cli.given"
+"""Key of the context for the options that were given."""
 _NO_NAME = "the name of a file or a folder is empty"
 
 
@@ -71,14 +73,23 @@ class GroupedCommand(click.Command):
 
     Args:
         examples: Command and explanation of each example.
+        only_with: Groups that are listed only in the help with another option: ``--framework NAME --help``.
     """
 
-    def __init__(self, *args: Any, examples: Sequence[tuple[str, str]] = (), **more: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        examples: Sequence[tuple[str, str]] = (),
+        only_with: Mapping[str, str] = {},
+        **more: Any,
+    ) -> None:
         super().__init__(*args, **more)
         self.examples = tuple(examples)
+        self.only_with = only_with
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; a file or a folder with an empty name is an error, and not the current folder."""
+        ctx.meta[_GIVEN] = {arg.partition("=")[0] for arg in args}
         rest = super().parse_args(ctx, args)
         for param in self.params:
             value = ctx.params.get(param.name or "")
@@ -96,7 +107,11 @@ class GroupedCommand(click.Command):
                 groups.setdefault(getattr(param, "group", OTHER), []).append(record)
         for group in sorted(groups, key=OTHER.__eq__):
             with formatter.section(group):
-                formatter.write_dl(groups[group])
+                flag = self.only_with.get(group)
+                if flag is None or flag in ctx.meta.get(_GIVEN, ()):
+                    formatter.write_dl(groups[group])
+                else:
+                    formatter.write_text(f"{len(groups[group])} options; {flag} NAME --help lists them.")
         if self.examples:
             with formatter.section("Examples"):
                 for number, (command, explanation) in enumerate(self.examples):

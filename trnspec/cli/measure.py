@@ -16,7 +16,7 @@ from trnspec.cli.help import GroupedCommand, option
 from trnspec.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.measure.comparison import Compared
@@ -31,10 +31,6 @@ KINDS = {"gemm": "matmul", "copy": "op", "attention": "attention", "layer": "op"
 """The kind of the rows of each."""
 
 
-def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
-    return option(*names, group=group, **more)
-
-
 @click.command(
     "measure",
     cls=GroupedCommand,
@@ -44,52 +40,52 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
         ("trnspec measure --device cpu --only gemm --format json", "One kind of measurement, for programs:"),
     ),
 )
-@_option("--device", group="Measurements", type=click.Choice(["cuda", "cpu"]), help="What to measure; a GPU if any.")
-@_option(
+@option("--device", group="Measurements", type=click.Choice(["cuda", "cpu"]), help="What to measure; a GPU if any.")
+@option(
     "--only",
     group="Measurements",
     multiple=True,
     type=click.Choice(PARTS),
     help="Measure only this; may be repeated.",
 )
-@_option(
+@option(
     "--small",
     group="Measurements",
     is_flag=True,
     help="Small shapes and few repetitions: seconds, not minutes; always so on a processor.",
 )
-@_option(
+@option(
     "--ranks",
     group="Measurements",
     type=click.IntRange(min=1),
     metavar="N",
     help="Ranks of collectives; below 2 there are none.  [default: the GPUs of the machine]",
 )
-@_option(
+@option(
     "--chip",
     group="Hardware",
     metavar="NAME",
     shell_complete=documents("chips"),
     help="The chip of the catalog that the device is; by the name of the device when left out.",
 )
-@_option(
+@option(
     "--server",
     group="Hardware",
     metavar="NAME",
     shell_complete=documents("servers"),
     help="The server of the catalog, for collectives: dgx-h200.",
 )
-@_option(
+@option(
     "--calibration",
     group="Hardware",
     metavar="NAME",
     default="auto",
     help="The calibration to compare with; none for the published figures alone.  [default: auto]",
 )
-@_option("--out", group="Output", metavar="DIR", help="Write tables and documents into this catalog folder.")
-@_option("--name", group="Output", metavar="NAME", default="measured", help="Names begin with it.  [default: measured]")
-@_option("--force", group="Output", is_flag=True, help="Overwrite existing files.")
-@_option(
+@option("--out", group="Output", metavar="DIR", help="Write tables and documents into this catalog folder.")
+@option("--name", group="Output", metavar="NAME", default="measured", help="Names begin with it.  [default: measured]")
+@option("--force", group="Output", is_flag=True, help="Overwrite existing files.")
+@option(
     "--format",
     "form",
     group="Output",
@@ -97,7 +93,7 @@ def _option(*names: str, group: str, **more: Any) -> Callable[[Any], Any]:
     default="text",
     help="How the comparison is printed.  [default: text]",
 )
-@_option("--catalog", group="Catalog", metavar="DIR", help="Also resolve names in this catalog.")
+@option("--catalog", group="Catalog", metavar="DIR", help="Also resolve names in this catalog.")
 def command(**options: Any) -> None:
     """Measure kernels, a layer and collectives on an accelerator with PyTorch.
 

@@ -12,7 +12,7 @@ from attrs import asdict
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval_csv import REFUSED, column, ranked
-from trnspec.cli.help import GroupedCommand, GroupedOption
+from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.render import format_option, show, table_options, width
 from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.text_table import Table, csv, markdown, table, wrapped
@@ -44,18 +44,16 @@ def _two_names(ctx: click.Context, param: click.Parameter, value: tuple[str, str
     ),
 )
 @click.argument("file", type=click.Path())
-@click.option(
+@option(
     "--only",
     multiple=True,
-    cls=GroupedOption,
     group="Scenarios",
     metavar="NAME,...",
     help="Evaluate only these scenarios; may be repeated.",
 )
-@click.option(
+@option(
     "--diff",
     nargs=2,
-    cls=GroupedOption,
     group="Scenarios",
     callback=_two_names,
     metavar="A B",

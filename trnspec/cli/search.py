@@ -13,7 +13,7 @@ from attrs import evolve
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval import evaluator_command, print_evaluation
-from trnspec.cli.help import BRIEF, GroupedCommand, GroupedOption, NamedPath, former_option
+from trnspec.cli.help import BRIEF, GroupedCommand, GroupedOption, NamedPath, former_option, option
 from trnspec.cli.render import format_option
 from trnspec.errors import UsageError
 
@@ -38,17 +38,17 @@ _GROUP = "Many machines"
 def _options() -> list[click.Option]:
     """The options that do not change the answer."""
 
-    def option(name: str, metavar: str, text: str, **more: Any) -> click.Option:
+    def added(name: str, metavar: str, text: str, **more: Any) -> click.Option:
         return GroupedOption([name], metavar=metavar, help=text, group=_GROUP, **more)
 
     return [
-        option("--part", "I/N", "Evaluate only the I-th of N parts, and write its result to the folder --results; see "
+        added("--part", "I/N", "Evaluate only the I-th of N parts, and write its result to the folder --results; see "
                "trnspec search merge."),
-        option("--results", "DIR", "Write the result of the part, or without --part of the whole search, to this folder "
+        added("--results", "DIR", "Write the result of the part, or without --part of the whole search, to this folder "
                "instead of printing it.",
                type=NamedPath(file_okay=False)),
-        option("--workers", "N", "Evaluate in N processes.", type=click.IntRange(1, 4096)),
-        option("--dask", "ADDRESS", "Evaluate on the workers of a Dask scheduler, such as tcp://host:8786; needs trnspec[dask]."),
+        added("--workers", "N", "Evaluate in N processes.", type=click.IntRange(1, 4096)),
+        added("--dask", "ADDRESS", "Evaluate on the workers of a Dask scheduler, such as tcp://host:8786; needs trnspec[dask]."),
     ]  # fmt: skip
 
 
@@ -199,24 +199,20 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
     examples=(("trnspec search merge results", "The result of the parts in a folder:"),),
 )
 @click.argument("files", nargs=-1, required=True, type=NamedPath())
-@click.option(
+@option(
     "--redo",
     is_flag=True,
-    cls=GroupedOption,
     group="Input",
     help="Evaluate parts that are missing, truncated or altered, here.",
 )
-@click.option(
+@option(
     "--results",
     type=NamedPath(file_okay=False),
     metavar="DIR",
-    cls=GroupedOption,
     group="Output",
     help="Also write the merged result to this folder.",
 )
-@click.option(
-    "--full", is_flag=True, cls=GroupedOption, group="Output", help="Print the page in full, not its first 40 lines."
-)
+@option("--full", is_flag=True, group="Output", help="Print the page in full, not its first 40 lines.")
 @format_option
 @catalog_options
 def merge(

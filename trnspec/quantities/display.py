@@ -90,10 +90,10 @@ def _family(unit: Unit) -> tuple[object, str, bool]:
 def interval_text(bounds: Interval, unit: Unit, digits: int) -> str:
     """An interval without its unit: ``[2.85, 2.95)``; one without an upper end ends in ``...``.
 
-    Ends are rounded to a hundredth of the order of magnitude of its width: ``[154, 160.6)``, not ``[154.0096, 160.5632)``.
+    Ends are rounded to a hundredth of the order of magnitude of its width: ``[154.01, 160.56)``, not ``[154.0096, 160.5632)``.
     """
     width = float((bounds.high - bounds.low) / unit.factor) if bounds.high is not None and bounds.low else 0.0
-    places = 1 - floor(log10(width)) if width else None
+    places = 2 - floor(log10(width)) if width else None
 
     def number(value: Fraction) -> str:
         rounded = value if places is None else round(value / unit.factor, places) * unit.factor
