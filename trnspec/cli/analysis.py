@@ -25,15 +25,13 @@ _NAMES = ("assume", "use_claims", "sensitivity", "target", "vary", "trace")
 
 def analysis_options(*, traced: bool) -> list[click.Option]:
     """The options; ``--trace`` only for an evaluator that has a trace."""
-    assumptions = (
+    added = [
         _option("--assume", "PATH=VALUE", "Assume a figure, such as 'trainium2.memory.bandwidth=3 TB/s'; repeatable.",
                 "--set", multiple=True, shell_complete=figure_of_document),
         GroupedOption(
             ["--use-claims"], is_flag=True, group="Assumptions",
             help="Evaluate a figure that is not published at every value that a source claims for it.",
         ),
-    )  # fmt: skip
-    analyses = (
         _option("--sensitivity", "[ANSWER]", "Add a table of elasticities of an answer, by default the first: its change "
                 "in percent when a figure or a calibrated parameter grows by 1 %.",
                 is_flag=False, flag_value="", group="Analysis"),
@@ -42,12 +40,10 @@ def analysis_options(*, traced: bool) -> list[click.Option]:
         _option("--vary", "PATH[=VALUE,...]", "A figure that has several values, each of which makes rows of a sweep: "
                 "trainium2.memory.bandwidth=2..4TB/s:+1; without values, the figure or calibrated parameter that --target "
                 "changes. Repeatable.", multiple=True, group="Analysis", shell_complete=figure_of_document),
-    )  # fmt: skip
-    trace = (
         _option("--trace", "FILE", "Also write a timeline in the Chrome trace event format, for Perfetto; as FILE.et execution "
                 "traces by Chakra of every rank, with groups, network and system for astra-sim.", group="Analysis"),
-    )  # fmt: skip
-    return [*assumptions, *analyses, *(trace if traced else ())]
+    ]  # fmt: skip
+    return added if traced else added[:-1]
 
 
 def _option(name: str, metavar: str, text: str, *aliases: str, group: str = "Assumptions", **more: Any) -> click.Option:

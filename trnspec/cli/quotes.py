@@ -49,6 +49,13 @@ class Quoted:
     condition: str = ""
     reason: str = ""
 
+    @classmethod
+    def of(cls, figure: Stated | None, **fields: Any) -> Quoted:
+        """The row of an adopted figure, or of one that has no source."""
+        if figure is None:
+            return cls(text="unknown", **fields)
+        return cls(text=figure.value.text, source=figure.source_name, date=figure.as_of, figure=figure, **fields)
+
     @property
     def heading(self) -> str:
         """Type and condition: ``capacity-block, up to 182 days``."""
@@ -74,18 +81,10 @@ def _prices(graph: Graph, node: Node[Any]) -> Iterator[Quoted]:
             name, date = ("", "") if source is None else (source.name, source.spec.as_of)
             yield Quoted(kind="price", type=document.spec.type, text="unlisted", source=name, date=date)
     for quote in quotes(graph, node):
-        figure = quote.figure
-        yield Quoted(
-            kind="price",
-            type=quote.type,
-            text=figure.value.text,
-            place=quote.place,
-            detail=render(figure.value.value / node.spec.chips.count, figure.value.unit, figure.value.digits),
-            source=figure.source_name,
-            date=figure.as_of,
-            figure=figure,
-            condition=quote.document.spec.term or "",
-        )
+        value = quote.figure.value
+        per_chip = render(value.value / node.spec.chips.count, value.unit, value.digits)
+        term = quote.document.spec.term or ""
+        yield Quoted.of(quote.figure, kind="price", type=quote.type, place=quote.place, detail=per_chip, condition=term)
 
 
 def _power(graph: Graph, node: Node[Any]) -> Iterator[Quoted]:
@@ -95,30 +94,11 @@ def _power(graph: Graph, node: Node[Any]) -> Iterator[Quoted]:
     for document in power_documents(graph, node):
         spec = document.spec
         figure = figures(graph, document).get("power")
-        text, source, date = ("unknown", "", "")
-        if figure is not None:
-            text, source, date = figure.value.text, figure.source_name, figure.as_of
-        yield Quoted(
-            kind="power",
-            type=spec.type,
-            text=text,
-            detail=spec.scope or "",
-            source=source,
-            date=date,
-            figure=figure,
-            condition=spec.load or "",
-        )
+        yield Quoted.of(figure, kind="power", type=spec.type, detail=spec.scope or "", condition=spec.load or "")
         for claim in conflicting(graph, document).get(("spec", "power"), ()):
             if claim.verdict != "agrees":
-                yield Quoted(
-                    kind="power",
-                    type=spec.type,
-                    text=claim.says,
-                    source=claim.source,
-                    date=claim.as_of,
-                    verdict=claim.verdict,
-                    reason=claim.reason,
-                )
+                given: dict[str, Any] = {"text": claim.says, "source": claim.source, "date": claim.as_of}
+                yield Quoted(kind="power", type=spec.type, verdict=claim.verdict, reason=claim.reason, **given)
 
 
 def quoted_tables(rows: Sequence[Quoted], numbers: Mapping[str, int]) -> list[Table]:
