@@ -1,4 +1,4 @@
-"""trnspec.cli.catalogs: the catalogs that trnspec diff compares."""
+"""trnspec.cli.diff: the catalogs that trnspec diff compares."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.support.programs import git
 from tests.support.rules import document, graph, source
 from trnspec.catalog.versions.editions import FOLDER, freeze, write
-from trnspec.cli.catalogs import label, of_folder, of_revision, open_catalog
+from trnspec.cli.diff import label, of_folder, of_revision, open_catalog
 from trnspec.errors import TrnspecError, UsageError
 
 PAGE = source("page", "2024-01-01")
