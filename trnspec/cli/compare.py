@@ -13,7 +13,7 @@ from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.render import SCREEN, emit, format_option, lines_of, table_options, width
-from trnspec.cli.show_screen import importance
+from trnspec.cli.show import importance
 from trnspec.errors import UsageError
 from trnspec.graph.facts import facts, group, in_groups, words
 from trnspec.graph.provenance import Stated

@@ -316,7 +316,7 @@ def compare(
 def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[Any]:
     from trnspec.catalog.charts import Compared
     from trnspec.cli.compare import in_one_unit, ratio_of, rows
-    from trnspec.cli.show_screen import importance
+    from trnspec.cli.show import importance
     from trnspec.text_table import Number
 
     result = []
