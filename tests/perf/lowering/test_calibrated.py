@@ -41,6 +41,18 @@ def test_a_chip_without_one_has_that_of_the_nearest():
     assert ("gb200", "transferred") == (serving.evidence.chip, serving.evidence.kind)
 
 
+def test_a_fit_of_experts_does_not_answer_for_dense_models():
+    """In serving, while there is one of such models: of the chip with another framework, else of another chip."""
+    for chip, experts, own in (
+        ("h200", False, "h200-sglang"),
+        ("b200", False, "h200-sglang"),
+        ("b200", True, "b200-trtllm"),
+    ):
+        found = calibrated(everything(), chip, "inference", framework="trtllm", experts=experts)
+        assert found.name.startswith(own)
+        assert (found.evidence.kind == "estimate") == experts
+
+
 def test_the_nearest_chip():
     """Itself, then by generation, then by peak rate."""
     graph = everything()

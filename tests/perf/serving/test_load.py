@@ -8,6 +8,7 @@ from collections import deque
 
 import numpy as np
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -113,3 +114,26 @@ def test_more_requests_take_longer(first: float, second: float, which: float, sh
 
     assert less.ttft(which) <= more.ttft(which) * (1 + 1e-9)
     assert less.tpot(which) <= more.tpot(which) * (1 + 1e-9)
+
+
+@given(st.integers(1, 32), st.floats(0.0, 0.05), st.sampled_from([0.0, 1.0]))
+def test_full_passes_saturate_a_replica(packed: int, fixed: float, shared: float) -> None:
+    """A request takes its prompt, its share of the fixed time of a pass, and its share of decode steps."""
+    made = evolve(replica(shared=shared), packed=packed, fixed=fixed)
+    each = 0.08 + fixed / packed
+    numbers = range(1, made.most + 1)
+    best = min(max(each + 199 * made.steps[n - 1] / n, each + shared / packed * made.steps[n - 1]) for n in numbers)
+
+    assert made.each == pytest.approx(each)
+    assert made.saturation == pytest.approx(1.0 / best)
+
+
+@given(st.floats(0.5, 2.0), st.floats(0.5, 2.0), st.sampled_from([0.0, 1.0]))
+def test_factors_of_times(prompts: float, steps: float, shared: float) -> None:
+    """TTFT without load has the factor of prompts; where prompts share steps, the server is busy by that of steps."""
+    made = evolve(replica(shared=shared), first=0.5, fixed=0.01)
+    slow = made.slower(prompts, steps)
+
+    assert slow.prompt == pytest.approx(0.08 * (steps if shared else prompts))
+    assert slow.prompt + slow.fixed + slow.first == pytest.approx(prompts * 0.59)
+    assert slow.steps.tolist() == pytest.approx((steps * made.steps).tolist())

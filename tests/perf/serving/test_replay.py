@@ -131,3 +131,28 @@ def test_prompts_of_different_lengths(shared: float) -> None:
     assert (state.ttft(50), state.ttft(95)) == pytest.approx(ttft, rel=0.15)
     assert (state.tpot(50), state.tpot(95)) == pytest.approx(tpot, rel=0.15)
     assert state.ttft(95) > 1.5 * one.prompt + one.first
+
+
+@pytest.mark.parametrize("shared", [0.0, 1.0])
+def test_prompts_that_wait_share_a_pass(shared: float) -> None:
+    """As many as fit in it; its fixed time counts once, and a decode step that it shares too."""
+    one = evolve(replica(shared=shared), packed=2, fixed=0.02)
+    requests = Requests(arrivals=np.zeros(4), prompts=np.ones(4), outputs=np.array([1.0, 9.0, 1.0, 1.0]))
+    found = serve_all(one, requests, requests.arrivals)
+    first = 2 * 0.08 + 0.02
+    second = 2 * first + (float(one.steps[0]) if shared else 0.0)
+    assert found.ttft.tolist() == pytest.approx([first, first, second, second])
+
+    fleet = Fleet(replica=replica(prompt=0.0), replicas=1, prefill=one, prefills=1)
+    pool = replay(fleet, evolve(requests, outputs=np.ones(4)), most=1)
+    assert pool.ttft.tolist() == pytest.approx([first, first, 2 * first, 2 * first])
+
+
+def test_equal_prompts_on_several_servers_are_those_of_single_events() -> None:
+    """The closed form of a pool with equal times against the queue of events, which prompts of two lengths take."""
+    fleet = Fleet(replica=replica(prompt=0.0), replicas=1, prefill=evolve(replica(prompt=0.1), fixed=0.01), prefills=3)
+    equal = poisson(25.0, 500, output=1.0)
+    nearly = evolve(equal, prompts=np.where(np.arange(500) == 499, 1.0 + 1e-9, 1.0))
+
+    times = [replay(fleet, requests, most=1).ttft.tolist() for requests in (equal, nearly)]
+    assert times[0] == pytest.approx(times[1])
