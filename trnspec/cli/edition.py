@@ -32,7 +32,12 @@ def command() -> None:
 
 
 @command.command(
-    "list", cls=GroupedCommand, examples=(("trnspec edition list", "The editions of the shipped catalog:"),)
+    "list",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec edition list", "The editions of the shipped catalog:"),
+        ("trnspec edition list --format json", "For programs:"),
+    ),
 )
 @_CATALOG
 @formats("text", "json")
@@ -82,7 +87,12 @@ def freeze(name: str, root: str | None) -> None:
 
 
 @command.command(
-    "verify", cls=GroupedCommand, examples=(("trnspec edition verify", "All editions of the shipped catalog:"),)
+    "verify",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec edition verify", "All editions of the shipped catalog:"),
+        ("trnspec edition verify 2026.11", "One of them:"),
+    ),
 )
 @click.argument("name", required=False)
 @_CATALOG

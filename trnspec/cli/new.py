@@ -251,7 +251,14 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
             "Values that are not known are left out."
         ),
         short_help=summary(kind.spec),
-        examples=((" ".join(example), "With required fields:"),),
+        examples=(
+            (" ".join(example), "With required fields:"),
+            (f"trnspec new {kind.name.lower()} NAME --stub", "All fields as comments, to be filled in:"),
+            (
+                f"trnspec new {kind.name.lower()} --stub --output NAME.yaml",
+                "The same as a file, which names the document:",
+            ),
+        ),
     )
 
 

@@ -199,7 +199,10 @@ def roofline(
 @command.command(
     "heatmap",
     cls=GroupedCommand,
-    examples=(("trnspec plot heatmap sweep.json --answer mfu --output mfu.svg", "From a sweep over two inputs:"),),
+    examples=(
+        ("trnspec plot heatmap sweep.json --answer mfu --output mfu.svg", "From a sweep over two inputs:"),
+        ("trnspec plot heatmap sweep.json --x pp --y zero --output times.png", "The first answer, with chosen axes:"),
+    ),
 )
 @click.argument("file")
 @option("--answer", group="Chart", metavar="NAME", help="The answer; by default the first.")
@@ -219,7 +222,10 @@ def heatmap(file: str, answer: str | None, x: str | None, y: str | None, output:
 @command.command(
     "timeline",
     cls=GroupedCommand,
-    examples=(("trnspec plot timeline step.json --output step.svg", "From a trace:"),),
+    examples=(
+        ("trnspec plot timeline step.json --output step.svg", "From a trace:"),
+        ("trnspec plot timeline step.json --output step.png --dark", "Light on dark:"),
+    ),
 )
 @click.argument("file")
 @_output
@@ -245,6 +251,7 @@ def timeline(file: str, output: FilePath, *, dark: bool) -> None:
     cls=GroupedCommand,
     examples=(
         ("trnspec plot history trainium1.memory.bandwidth --output bandwidth.svg", "What sources state, by date:"),
+        ("trnspec plot history trainium1 peak.dense.bf16 --output bf16.pdf", "Document and path as two arguments:"),
     ),
 )
 @click.argument("figure", shell_complete=figure_of_document)
@@ -280,6 +287,7 @@ _MOST = 10
             "trnspec plot compare trainium1 trainium2 trainium3 --output chips.svg",
             "Three chips, relative to the first:",
         ),
+        ("trnspec plot compare trainium1 trainium2 --full --output all.png", "Every figure that differs:"),
     ),
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=documents())
