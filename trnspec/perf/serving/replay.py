@@ -165,9 +165,9 @@ def serve_all(replica: Replica, requests: Requests, arrivals: Any) -> Replayed:
             length = lengths[following]
             shared = replica.shared * length if running else 0.0
             # The prompts that wait share a pass as far as they have a place in it.
-            end = following + 1
-            while end < min(total, following + min(packed, most - len(running))) and times[end] <= clock:
-                length, end = length + lengths[end], end + 1
+            places = following + min(packed, most - len(running))
+            end = following + 1 if packed == 1 else min(bisect_right(times, clock), places)
+            length = length if packed == 1 else sum(lengths[following:end])
             ended = left <= 0.0
             if not ended and shared > 0.0:
                 # Steps that the prompt shares, until it ends or a running request does.
