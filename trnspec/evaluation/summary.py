@@ -212,8 +212,12 @@ def not_summarized(evaluation: Evaluation) -> list[Answer]:
 
 
 def evidence_lines(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """The nearest measured row, and the mean error of the calibration."""
-    details = dict(evidence_details(evaluation.evidence)) if evaluation.evidence is not None else {}
+    """The nearest measured row, without the difference that the evidence states, and the mean error of the calibration."""
+    evidence = evaluation.evidence
+    details = dict(evidence_details(evidence)) if evidence is not None else {}
+    if evidence is not None and "nearest row" in details:
+        first = evidence.reason.partition("; ")[0]  # the summary has it, and the others where they fit
+        details["nearest row"] = details["nearest row"].replace(f"; {first};", ";").removesuffix(f"; {first}")
     return [(name, escape(details[name])) for name in ("nearest row", "mean error") if name in details]
 
 
