@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 
 import pytest
 
 from tests.support.programs import ROOT, Here, Site, apart, command, environment
 from trnspec.api import registry
+from trnspec.model.figure import Figure
 from trnspec.model.reflection import ObjectShape
 
 KNOWN = registry()
@@ -149,3 +151,10 @@ def test_built_in_kinds_are_explained_without_plugins(tmp_path) -> None:
     site.add("bad", "raise ValueError")
 
     assert (0, "") == ((done := site.run("explain", "chip.peak")).status, done.err)
+
+
+def test_long_form_of_a_figure(here) -> None:
+    out = here("explain", "figure").out
+
+    assert "{value: 820 GB/s, where: line 24}" in out
+    assert [*ObjectShape(Figure).fields] == re.findall(r"^  (\w+)\*?  ", out, re.MULTILINE)

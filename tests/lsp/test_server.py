@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
-from tests.support.programs import ROOT, completed
+from tests.support.programs import ROOT, command, completed
 from trnspec.api import registry
 from trnspec.loading.rewriting import formatted
 
@@ -159,3 +160,16 @@ async def _session(root: Path) -> None:
     editor.write("models/schema", "version: 2\nmodels: [{name: a}]\n")
     assert [] == await editor.until("models/schema", set())
     assert 0 == await editor.stop()
+
+
+def test_a_message_that_is_too_large_ends_the_server_with_one_line() -> None:
+    done = subprocess.run(
+        command("lsp"),
+        input=b"Content-Length: 999999999999\r\n\r\n{}",
+        capture_output=True,
+        check=False,
+        timeout=SECONDS,
+    )
+
+    assert 2 == done.returncode
+    assert b"trnspec: a message of 999,999,999,999 bytes is announced; at most 100,000,000 are read\n" == done.stderr

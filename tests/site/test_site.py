@@ -290,3 +290,19 @@ def test_server_on_loopback(tmp_path) -> None:
     assert "127.0.0.1" == listening.server_address[0]
     with pytest.raises(UsageError, match="is not a site"):
         server(tmp_path / "none", 0)
+
+
+def test_one_bad_document_costs_only_itself(here, tmp_path) -> None:
+    for name, text in {
+        "chips/odd": "kind: Chip\nmetadata: {name: odd, title: Odd, source: page}\nspec: {memory: {capacity: 1 GiB}}\n",
+        "sources/page": "kind: Source\nmetadata: {name: page, title: Page}\nspec: {publisher: 3}\n",
+    }.items():
+        file = tmp_path / "own" / f"{name}.yaml"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"api_version: trnspec/v1\n{text}")
+
+    done = here("site", "build", "out", "--catalog", "own", "--no-plans")
+
+    assert 0 == done.status
+    assert "sources/page.yaml:4:1: TRN102" in done.err
+    assert '["page","page",""]' in (tmp_path / "out" / "data.js").read_text()

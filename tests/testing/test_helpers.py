@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from attrs import evolve
+from attrs import evolve, frozen
 
 from trnspec.api import registry
 from trnspec.builtin import plugin as builtin
+from trnspec.catalog.catalog import Catalog
 from trnspec.diagnostics import Code, Severity
 from trnspec.errors import UsageError
+from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.loading.settings import Settings
 from trnspec.model.link import Link
-from trnspec.plugins.api import API, Evaluator, Finding, Kind, Plugin, Registry, rule
+from trnspec.model.parts import Parts
+from trnspec.model.ref import Ref
+from trnspec.plugins.api import API, Command, Evaluator, Exporter, Finding, Kind, Plugin, Registry, Reporter, rule
 from trnspec.testing import PluginConformance, check_code, check_rule, diagnose, examples, expected, report, split
 
 if TYPE_CHECKING:
@@ -258,10 +262,58 @@ def test_plugin_that_conforms(tmp_path: Path) -> None:
         api=API,
         rules=(stated(unlit, f"{UNLIT}  #! ABC01\n"),),
         catalogs=(tmp_path,),
-        evaluators=(Evaluator("size", "The size.", "operator:length_hint"),),
+        evaluators=(Evaluator("size", "The size.", "tests.testing.test_helpers:size"),),
     )
 
     assert {INSTALLED} == failing(plugin)
+
+
+def size(catalog: Catalog, *, of: str = "chips") -> Evaluation:
+    """The size of a folder.
+
+    Args:
+        catalog: The catalog.
+        of: The folder.
+    """
+    return Evaluation(
+        evaluator="size", title=f"Size of {of}", inputs={"of": of}, answers=(Answer("count", len(catalog.graph)),)
+    )
+
+
+def number(catalog, *, of: str = "chips"):
+    """The size of a folder.
+
+    Args:
+        catalog: The catalog.
+        of: The folder.
+    """
+    return len(catalog.graph)
+
+
+def annotated(catalog: Catalog, *, of: str) -> int:
+    """The size of a folder.
+
+    Args:
+        catalog: The catalog.
+        of: The folder.
+    """
+    return len(of)
+
+
+@frozen(kw_only=True)
+class Pile:
+    """A pile of links.
+
+    Attributes:
+        link: The link. Example: efa-v3
+        count: How many.
+    """
+
+    link: Ref[Link]
+    count: int
+
+    def parts(self) -> Parts[Link]:
+        return ((self.link, self.count),)  # type: ignore[return-value]  # swapped
 
 
 @rule("ABC02", "complaint")
@@ -278,8 +330,23 @@ def complaint(graph: Graph) -> Iterator[Finding]:
             {"rules": (complaint,)},
             {"test_explanations_tell_the_truth", "test_trnspec_has_no_findings_beside_it"},
         ),
-        ({"evaluators": (Evaluator("size", "The size.", "operator:no_such"),)}, {"test_functions_can_be_imported"}),
-        ({"evaluators": (Evaluator("size", "", len),)}, {"test_fits_beside_trnspec"}),
+        (
+            {"evaluators": (Evaluator("size", "The size.", "operator:no_such"),)},
+            {"test_functions_return_what_is_expected"},
+        ),
+        ({"evaluators": (Evaluator("size", "", size),)}, {"test_fits_beside_trnspec"}),
+        *(
+            (more, {"test_functions_return_what_is_expected"})
+            for more in (
+                {"evaluators": (Evaluator("size", "The size.", number),)},
+                {"evaluators": (Evaluator("size", "The size.", annotated),)},
+                {"exporters": (Exporter("text", ".txt", "Text.", one=lambda node, graph: "text"),)},
+                {"exporters": (Exporter("text", ".txt", "Text.", all=lambda graph: "text"),)},
+                {"reporters": (Reporter("count", "A count.", lambda report, **_: 1),)},
+                {"commands": (Command("say", "Say it.", size),)},
+            )
+        ),
+        ({"kinds": (Kind("Pile", "piles", Pile),)}, {"test_fits_beside_trnspec"}),
     ],
 )
 def test_plugin_that_does_not_conform(more: dict[str, Any], failed: set[str]) -> None:

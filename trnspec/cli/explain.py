@@ -39,10 +39,11 @@ _FIXED = re.compile(r"\s*([-*|>#`]|\d+\. |\w+:$)")
         ("trnspec explain TRN402", "One code:"),
         ("trnspec explain aggregate-mismatch", "The same by its name:"),
         ("trnspec explain chip.memory", "The fields of a part of a kind:"),
+        ("trnspec explain figure", "The keys of a figure with a source, a note or a formula:"),
         ("trnspec explain --format json", "All codes, for programs:"),
     ),
 )
-@click.argument("topic", required=False, metavar="[CODE|KIND|KIND.FIELD]", shell_complete=topics)
+@click.argument("topic", required=False, metavar="[CODE|KIND|KIND.FIELD|figure]", shell_complete=topics)
 @format_option
 def command(topic: str | None, format_: str) -> None:
     """Explain a code, or list the fields of a kind of document. Without argument, list all codes.
@@ -68,12 +69,20 @@ def _page(known: Registry, topic: str, format_: str) -> str | None:
         if present_id(topic).upper() == code.id or topic == code.name:
             return _code_page(code, format_)
     name, _, path = topic.partition(".")
-    kind = _kind(known, name)
+    kind = _figure() if name.lower() == "figure" else _kind(known, name)
     if kind is None:
         return None
     if format_ != "text":
         raise UsageError(f"the fields of a kind are text; trnspec schema {kind.name} prints its JSON Schema")
     return "\n".join(_fields_page(kind, path, known))
+
+
+def _figure() -> Kind:
+    """The long form of a figure, as if it was a kind."""
+    from trnspec.model.figure import Figure
+    from trnspec.plugins.api import Kind
+
+    return Kind("Figure", "", Figure)
 
 
 def _code_page(code: Code, format_: str) -> str:
@@ -135,7 +144,13 @@ def _fields_page(kind: Kind, path: str, known: Registry) -> Iterator[str]:
         yield from _field_lines(field, path, known.units, "", most=sys.maxsize)
     else:
         yield from textwrap.wrap(f"{kind.name}: {summary(kind.spec)}", width())
-        yield f"Documents: {kind.folder}/*.yaml" if kind.folder else "Documents: any folder"
+        if kind.name == "Figure":
+            yield from (
+                "A figure is written as a text, 820 GB/s, or as a mapping:",
+                "{value: 820 GB/s, where: line 24}",
+            )
+        else:
+            yield f"Documents: {kind.folder}/*.yaml" if kind.folder else "Documents: any folder"
     if cls is None:
         return
     start = f"{path}." if path else ""

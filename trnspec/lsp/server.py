@@ -46,6 +46,9 @@ IDLE = 0.25
 _LONG = 200_000
 """The characters of a document that is checked only when typing pauses."""
 
+_MOST_BYTES = 100_000_000
+"""The size of a message from the editor; a document has at most 1 MB."""
+
 _SWITCH = 0.0005
 """Thread switch interval [s]; with the default of 5 ms, rules in a thread double the time of a keystroke."""
 
@@ -490,4 +493,22 @@ def run(stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
     sys.setswitchinterval(_SWITCH)
     source, sink = stdin or sys.stdin.buffer, stdout or sys.stdout.buffer
     sys.stdout = sys.stderr
-    create().start_io(source, sink)
+    create().start_io(_Input(source), sink)  # type: ignore[arg-type]  # pygls only calls these two methods
+
+
+class _Input:
+    """Standard input with a limit of the size of a message."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.readline = stream.readline
+        self._stream = stream
+
+    def read(self, count: int) -> bytes:
+        """The next bytes.
+
+        Raises:
+            UsageError: The header of the message states more than :data:`_MOST_BYTES`.
+        """
+        if count > _MOST_BYTES:
+            raise UsageError(f"a message of {count:,} bytes is announced; at most {_MOST_BYTES:,} are read")
+        return self._stream.read(count)

@@ -62,8 +62,9 @@ def _sources(value: Value) -> set[str]:
 
 
 def _source(graph: Graph, name: str) -> list[str]:
-    node = graph.named(name)
-    return [node.name, node.metadata.title, node.spec.as_of]
+    node = graph.nodes.get(name)
+    # A source that was left out for its errors has a name only.
+    return [name, name, ""] if node is None else [node.name, node.metadata.title, node.spec.as_of]
 
 
 def _row(entry: Entry, value: Value, index: dict[str, int]) -> list[Any]:

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import re
 import tempfile
 from importlib.metadata import EntryPoint
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from trnspec.api import plugins, validate
+import click
+
+from trnspec.api import graph, plugins, validate
 from trnspec.api import registry as installed
 from trnspec.builtin import plugin as builtin
+from trnspec.catalog.catalog import Catalog
 from trnspec.checks.runner import check
-from trnspec.errors import UsageError
+from trnspec.diagnostics import Report
+from trnspec.errors import RefusalError, UsageError
+from trnspec.evaluation.inputs import inputs
+from trnspec.evaluation.result import Evaluation
+from trnspec.evaluation.runner import run
 from trnspec.loading.files import SUFFIXES, documents_in, shipped
 from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.loading.settings import Settings
+from trnspec.output.exporters.exported import Export, ExportError
 from trnspec.plugins.api import API, Plugin, Registry, Rule, loaded
+from trnspec.plugins.failures import called
 from trnspec.plugins.selection import GROUP
 from trnspec.plugins.validation import invalid_kinds, invalid_values
 from trnspec.yaml import read_file, read_text
@@ -26,7 +36,7 @@ from trnspec.yaml import read_file, read_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from trnspec.diagnostics import Code, Report
+    from trnspec.diagnostics import Code
 
 Marks = set[tuple[str, str, int]]
 """Expected or reported findings: (file, code, line)."""
@@ -225,10 +235,40 @@ class PluginConformance:
         for code in (*self.plugin.codes, *(r.code for r in self.plugin.rules)):
             check_code(code, registry=self.registry)
 
-    def test_functions_can_be_imported(self) -> None:
-        """Every function that the plugin names can be imported."""
-        plugin = self.plugin
-        for values in (plugin.evaluators, plugin.exporters, plugin.reporters, plugin.commands):
-            for each in values:
-                for function in each.functions.values():
-                    assert callable(loaded(each.name, function)), each.name
+    def test_functions_return_what_is_expected(self) -> None:
+        """Its functions can be imported, commands are click commands, and what can be called returns the right class.
+
+        An evaluator whose inputs all have defaults is called; of others the return annotation counts, and
+        :class:`~trnspec.testing.conformance.EvaluatorConformance` calls them. An exporter is called for each
+        document of the plugin, or of the shipped catalog where it has none, until one can be exported.
+        """
+        plugin, registry = self.plugin, self.registry
+        for reporter in plugin.reporters:
+            text = called(reporter.name, plugin.name, reporter.load(), str, Report((), {}, 0), **_REPORT_OPTIONS)
+            assert not text.endswith("\n"), f"{reporter.name}: the text ends in a newline, which trnspec adds"
+        for command in plugin.commands:
+            of = type(command.load()).__name__
+            assert isinstance(command.load(), click.Command), (
+                f"{command.name} is of type {of}; a click.Command is expected"
+            )
+        for evaluator in plugin.evaluators:
+            function = evaluator.load()
+            returns = inspect.signature(function).return_annotation
+            expected = (inspect.Signature.empty, Evaluation, Evaluation.__name__)
+            assert returns in expected, f"{evaluator.name} returns {returns}; an Evaluation is expected"
+            if not any(each.required for each in inputs(function, evaluator.name)):
+                with contextlib.suppress(RefusalError):
+                    run(evaluator, plugin.name, Catalog(graph(registry=registry)), {})
+        for exporter in plugin.exporters:
+            documents = graph(registry=registry)
+            one, all_ = (exporter.functions.get(name) for name in ("one", "all"))
+            if all_ is not None:
+                called(exporter.name, plugin.name, loaded(exporter.name, all_), Export, documents)
+            own = [n for n in documents if any(n.is_of(kind.spec) for kind in plugin.kinds)]
+            for node in own or documents if one is not None else ():
+                with contextlib.suppress(ExportError):
+                    called(exporter.name, plugin.name, loaded(exporter.name, one), Export, node, documents)
+                    break
+
+
+_REPORT_OPTIONS: dict[str, Any] = {"color": False, "width": 80, "texts": {}, "docs": "", "when": None}
