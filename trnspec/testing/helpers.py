@@ -261,14 +261,12 @@ class PluginConformance:
                     run(evaluator, plugin.name, Catalog(graph(registry=registry)), {})
         for exporter in plugin.exporters:
             documents = graph(registry=registry)
-            one, all_ = (exporter.functions.get(name) for name in ("one", "all"))
-            if all_ is not None:
-                called(exporter.name, plugin.name, loaded(exporter.name, all_), Export, documents)
             own = [n for n in documents if any(n.is_of(kind.spec) for kind in plugin.kinds)]
-            for node in own or documents if one is not None else ():
-                with contextlib.suppress(ExportError):
-                    called(exporter.name, plugin.name, loaded(exporter.name, one), Export, node, documents)
-                    break
+            for name, export in exporter.functions.items():
+                for arguments in [(documents,)] if name == "all" else [(node, documents) for node in own or documents]:
+                    with contextlib.suppress(ExportError):
+                        called(exporter.name, plugin.name, loaded(exporter.name, export), Export, *arguments)
+                        break
 
 
 _REPORT_OPTIONS: dict[str, Any] = {"color": False, "width": 80, "texts": {}, "docs": "", "when": None}

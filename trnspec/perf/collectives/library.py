@@ -154,7 +154,7 @@ def shape(machine: Machine, kind: Kind, algorithm: Algorithm, n: Number, stride:
         )
     if kind == "all-to-all":
         # Of the blocks of a rank, those to the ranks of its unit of level i less those to its unit inside.
-        within = [inverse / share for share in (inverse, *shares[1:])]
+        within = [inverse / share for share in shares]
         blocks = [far - near for near, far in itertools.pairwise(within)]
         loads = [
             part
