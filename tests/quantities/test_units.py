@@ -263,3 +263,8 @@ def test_a_factor_is_above_zero(factor: int) -> None:
     """A unit of no size or of a negative size is refused."""
     with pytest.raises(UsageError):
         Unit("zero", Dimension.RATIO, Fraction(factor))
+
+
+def test_a_spelling_near_to_a_unit_of_another_dimension_is_not_that_unit() -> None:
+    assert 'did you mean "s"?' == UNITS.suggest("parsec")
+    assert UNITS.choices(Dimension.INFORMATION) == UNITS.suggest("parsec", Dimension.INFORMATION)

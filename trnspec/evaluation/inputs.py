@@ -120,6 +120,8 @@ class Input:
         if not of_type or not self._in_range(value):
             near = did_you_mean(value, map(str, self.choices)) if self.choices and isinstance(value, str) else ""
             message = f"{self.name}: {self._one} is expected, not {_shown(value)}"
+            if isinstance(value, (list, tuple, range)):
+                near = "trnspec.sweep() and --" + self.name.replace("_", "-") + " evaluate several values"
             raise UsageError(f"{message}; {near}" if near else message)
         return value
 

@@ -207,12 +207,13 @@ class UnitTable:
         """A hint for an unknown spelling: the usual mistakes first, then the nearest spellings."""
         if scope := self._scope(spelling):
             return scope
-        symbols = self._ambiguous(spelling, dimension) or self._near(spelling)
-        # A unit of the expected dimension is the better guess, but another guess is better than none.
+        ambiguous = self._ambiguous(spelling, dimension)
+        symbols = ambiguous or self._near(spelling)
         fitting = [symbol for symbol in symbols if dimension is None or self._index[symbol].dimension is dimension]
-        if not symbols:
+        # A word for units of another dimension is explained; a spelling that is only near to one is not.
+        if not (guesses := fitting or ambiguous):
             return self.choices(dimension)
-        return f"did you mean {_alternatives([self._explained(symbol) for symbol in (fitting or symbols)[:3]])}?"
+        return f"did you mean {_alternatives([self._explained(symbol) for symbol in guesses[:3]])}?"
 
     def correction(self, spelling: str, dimension: Dimension | None) -> str:
         """The one unit that an unknown spelling can mean; empty if there are several, or if it is a guess.
