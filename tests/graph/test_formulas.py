@@ -40,6 +40,8 @@ GB, GIB = 10**9, 2**30
         # Approximate to one unit of the last digit; a count is exact.
         ("spec.network.bandwidth", Fraction(799, 8) * GB, Fraction(801, 8) * GB),
         ("spec.network.bandwidth / 8 nics", Fraction(799, 64) * GB, Fraction(801, 64) * GB),
+        # The former path of an attribute is read as the present one.
+        ("spec.network.bandwidth / spec.efa.cards", Fraction(799, 64) * GB, Fraction(801, 64) * GB),
         # An item of a list has its place in it.
         ("spec.fabric.topology.dimensions.0 x 10 GB", 19 * GB, 21 * GB),
         ("spec.fabric.topology.dimensions.1 x 10 GB", Fraction(57, 2) * GB, Fraction(63, 2) * GB),
