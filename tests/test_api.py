@@ -176,7 +176,9 @@ def test_nothing_means_the_shipped_catalog() -> None:
 def test_paths_stay_as_given(copy: Path) -> None:
     found = chosen("copy/chips", str(copy / "links" / "efa.yaml"))
 
-    assert {f"copy/chips/trainium{n}.yaml" for n in (1, 2, 3)} | {str(copy / "links" / "efa.yaml")} == {*found.targets}
+    assert {f"copy/chips/trainium{n}.yaml" for n in (1, 2, 3, 4)} | {str(copy / "links" / "efa.yaml")} == {
+        *found.targets
+    }
     assert copy / "servers" / "trn1.32xlarge.yaml" in map(Path, found.context)
 
 

@@ -307,10 +307,15 @@ def test_where() -> None:
 
 
 def test_result_as_a_frame() -> None:
-    frame = CAT.query("chip", columns=["name", "memory.capacity", "dies"], sort="name").to_pandas()
+    frame = CAT.query(
+        "chip where known memory.capacity", columns=["name", "memory.capacity", "dies"], sort="name"
+    ).to_pandas()
 
-    assert list(frame["memory.capacity"]) == [c.memory.capacity.value.value for c in CAT.chips.values()]
-    assert (list(frame["name"]), frame.attrs["units"]) == (list(CAT.chips), {"memory.capacity": "B"})
+    assert list(frame["memory.capacity"]) == [CAT.chips[n].memory.capacity.value.value for n in frame["name"]]
+    assert (list(frame["name"]), frame.attrs["units"]) == (
+        ["trainium1", "trainium2", "trainium3"],
+        {"memory.capacity": "B"},
+    )
 
 
 def test_sweep_as_records() -> None:

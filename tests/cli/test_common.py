@@ -77,6 +77,6 @@ def test_a_catalog_is_asked_beside_the_others(here) -> None:
     (here.folder / "mine" / "chips" / "trainium1.yaml").write_text(text.replace("bf16: 190 TFLOPS", "bf16: 210 TFLOPS"))
     rows = {line.split()[0]: line for line in here("list", "chips", "--catalog", "mine").out.splitlines()[2:]}
 
-    assert {"trainium1", "trainium2", "trainium3"} == set(rows)
+    assert {"trainium1", "trainium2", "trainium3", "trainium4"} == set(rows)
     assert (rows["trainium1"].split()[1], rows["trainium2"].split()[1]) == ("210", "667")
     assert "Also read the documents in this folder" in here("list", "--help").out

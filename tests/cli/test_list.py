@@ -88,7 +88,9 @@ def test_columns_and_order(here) -> None:
     done = here("list", "chips", "--columns", "memory,name", "--sort", "-memory", "--format", "csv")
 
     assert ["memory [B]", "name"] == done.out.splitlines()[0].split(",")
-    assert ["trainium3", "trainium2", "trainium1"] == [line.split(",")[1] for line in done.out.splitlines()[1:]]
+    assert ["trainium3", "trainium2", "trainium1", "trainium4"] == [
+        line.split(",")[1] for line in done.out.splitlines()[1:]
+    ]
 
 
 def test_unknown_column(here) -> None:

@@ -35,6 +35,7 @@ def test_text(here) -> None:
         "trainium1                     32                                          232",
         "trainium2                     96                                          230",
         "trainium3                    144                                          137",
+        "trainium4                      -                                            -",
     ]
 
 
@@ -54,7 +55,7 @@ def test_json(here) -> None:
 
     assert {"memory.capacity": "B"} == found["units"]
     assert [{"name": "trainium2", "memory.capacity": 96 * 1024**3, "dies": 2}] == found["rows"]
-    assert ["trainium1", "trainium3"] == found["undecided"]
+    assert ["trainium1", "trainium3", "trainium4"] == found["undecided"]
 
 
 def test_csv(here) -> None:
@@ -88,7 +89,7 @@ def test_sort(here) -> None:
         "query", "server", "--columns", "name,chips.count", "--sort", "-chips.count,name", "--format", "json"
     )
 
-    assert ["trainium3", "trainium2", "trainium1"] == [r["name"] for r in rows(result.out)]
+    assert ["trainium3", "trainium2", "trainium1", "trainium4"] == [r["name"] for r in rows(result.out)]
     counts = [(-int(str(r["chips.count"])), str(r["name"])) for r in rows(several.out)]
     assert sorted(counts) == counts
 
@@ -97,7 +98,7 @@ def test_nothing_found(here) -> None:
     """That is not an error; documents without the figure are listed."""
     result = here("query", "chip where peak.sparse.fp8 > 9 PFLOPS")
 
-    assert (0, "No document satisfies the condition.\n\nunknown for: trainium1, trainium3\n") == (
+    assert (0, "No document satisfies the condition.\n\nunknown for: trainium1, trainium3, trainium4\n") == (
         result.status,
         result.out,
     )

@@ -164,8 +164,9 @@ class _Made:
                 "properties": properties,
                 "required": required,
                 **rest,
-            } if not rest:
-                return self._object(properties, required)
+            } if set(rest) <= {"if", "else"}:
+                # What is required unless a product is announced is drawn always.
+                return self._object(properties, rest.get("else", {"required": required})["required"])
         raise AssertionError(f"no strategy for {sorted(said)}: teach this module what the generator has learnt")
 
     def _named(self, name: str) -> st.SearchStrategy[Any]:

@@ -22,7 +22,7 @@ from trnspec.model.reflection import FigureShape, NumberShape, shape_at, spread
 from trnspec.quantities.quantity import Quantity, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from trnspec.evaluation.figure_path import Documents
     from trnspec.graph.graph import Graph
@@ -58,10 +58,20 @@ class Assumed:
     value: str
     why: str
 
-    def applied(self, catalog: Documents) -> Documents:
-        """The catalog with this value."""
-        value: Any = int(self.value.replace(",", "")) if isinstance(self.path.shape, NumberShape) else self.value
-        return catalog.replace(self.path.node.name, {self.path.at: value})
+    @property
+    def written(self) -> Any:
+        """The value as a document has it."""
+        return int(self.value.replace(",", "")) if isinstance(self.path.shape, NumberShape) else self.value
+
+
+def _with(catalog: Documents, given: Iterable[Assumed]) -> Documents:
+    """The catalog with some values, those of a document together: a part may need several."""
+    changes: dict[str, dict[str, Any]] = {}
+    for one in given:
+        changes.setdefault(one.path.node.name, {})[one.path.at] = one.written
+    for name, values in changes.items():
+        catalog = catalog.replace(name, values)
+    return catalog
 
 
 def assumed(graph: Graph, values: Mapping[str, str], name: str = "assume") -> tuple[Assumed, ...]:
@@ -136,8 +146,7 @@ def applied(catalog: Documents, given: Mapping[str, Any]) -> tuple[Documents, di
     Raises:
         UsageError: An assumption is invalid.
     """
-    for one in assumed(catalog.graph, given.get("assume", {})):
-        catalog = one.applied(catalog)
+    catalog = _with(catalog, assumed(catalog.graph, given.get("assume", {})))
     return catalog, {name: value for name, value in given.items() if name != "assume"}
 
 
@@ -160,9 +169,7 @@ def evaluate(
     if not isinstance(use_claims, bool):
         raise UsageError(f"use_claims: true or false is expected, not {use_claims!r}")
     given = assumed(catalog.graph, assume)
-    used = catalog
-    for one in given:
-        used = one.applied(used)
+    used = _with(catalog, given)
     evaluation = _over_claims(used, evaluate_) if use_claims else _with_hint(used, evaluate_)
     listed = tuple(_listed(one, evaluation) for one in given)
     inputs = dict(evaluation.inputs)
@@ -304,7 +311,7 @@ def _combinations(catalog: Documents, evaluate_: Evaluate) -> Iterator[tuple[tup
             known = claims(used.graph, refusal.place) if refusal.reason == "unknown-figure" else ()
             if not known or count > _MOST:
                 continue
-            open_ += [(one.applied(used), (*combination, one)) for one in known]
+            open_ += [(_with(used, [one]), (*combination, one)) for one in known]
             continue
         answered += 1
         yield combination, evaluation

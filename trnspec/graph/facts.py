@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from trnspec.graph.graph import figure_at
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
@@ -19,6 +20,7 @@ from trnspec.model.reflection import (
     dotted,
     leaves,
     shape_in_document,
+    spread,
     value_at,
 )
 from trnspec.model.rounded import RoundedCount
@@ -208,6 +210,8 @@ def _ratio(graph: Graph, node: Node[Any], path: Path, stated: Any) -> Fact | Non
         return None
     printed = value_at(node.spec, path[:-1])
     source = graph.find(printed.source)
+    terms = (node, graph.find(printed.over))
+    compared = all(t is not None and any(figure_at(t, of) is not None for of in spread(printed.of)) for t in terms)
     return Fact(
         of=node.name,
         at=dotted(path),
@@ -216,6 +220,6 @@ def _ratio(graph: Graph, node: Node[Any], path: Path, stated: Any) -> Fact | Non
         source=printed.source.name,
         as_of="" if source is None else source.spec.as_of,
         where=printed.where or "",
-        verdict=printed.verdict or "agrees",
+        verdict=printed.verdict or ("agrees" if compared else "adopted"),
         reason=printed.reason or "",
     )

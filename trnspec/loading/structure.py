@@ -8,6 +8,7 @@ import attrs
 
 from trnspec.loading.conversion import converter, rejections_of
 from trnspec.model.document import API_VERSIONS, Claim, Metadata, Node
+from trnspec.model.reflection import unless_announced
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Path
 
@@ -52,6 +53,9 @@ def structure(
             parts[key] = converter(units).structure(data[key], cls)
         except Exception as error:  # noqa: BLE001  # every error of a hook arrives here, alone or in a group
             rejections += [Rejection((key, *path), message) for path, message in rejections_of(error)]
+    if (found := parts.get("spec")) is not None and getattr(found, "status", None) is None:
+        missing = (name for name in unless_announced(type(found)) if getattr(found, name) is None)
+        rejections += [Rejection(("spec",), f"{name} is missing") for name in missing]
     rejections += [Rejection((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
     for key, values in (("api_version", api_versions), ("kind", (kind,))):
         if data.get(key) not in values:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from attrs import field, frozen
 
@@ -149,7 +149,10 @@ class PrintedRatio(ShortRepr):
 class Chip(ShortRepr):
     """An accelerator chip.
 
+    Of a chip that is announced only what is published is stated, such as ratios to an older chip.
+
     Attributes:
+        status: What there is of the chip; nothing for a chip that is sold.
         generation: Its generation, in each series that publishers count.
         launched: The date it was first available. Example: 2022-10
         dies: Compute dies in one package. Example: 2
@@ -170,14 +173,17 @@ class Chip(ShortRepr):
     """
 
     KIND: ClassVar[str] = "Chip"
+    UNLESS_ANNOUNCED: ClassVar[tuple[str, ...]] = ("memory",)
 
+    status: Literal["announced"] | None = None
     generation: Generation | None = None
     launched: Date | None = None
     dies: Annotated[Count, Extensive()] | None = None
     cores: CoreCount | None = None
     peak: Annotated[Peak, Extensive()] = field(factory=Peak)
     tensor_peak: Annotated[Peak, Extensive()] | None = None
-    memory: Memory
+    memory: Memory = field(default=None)
+    """``None`` of an announced chip alone: a program that reads a figure of one fails in either case."""
     sbuf: Annotated[Capacity, Extensive()] | None = None
     dma: Annotated[Dma, Extensive()] | None = None
     cc_cores: Annotated[CcCores, Extensive()] | None = None

@@ -33,6 +33,7 @@ from trnspec.model.reflection import (
     shape_at,
     shape_of,
     summary,
+    unless_announced,
 )
 from trnspec.model.renames import is_group, renames
 from trnspec.model.rounded import PATTERN as ROUNDED
@@ -231,11 +232,24 @@ def _object(cls: type, definitions: _Definitions) -> Schema:
     fields = fields_of(cls).values()
     properties = {field.name: _property(field, definitions) for field in fields}
     _add_former_paths(properties, cls, definitions)
+    required = [field.name for field in fields if field.required]
+    always = [name for name in required if name not in unless_announced(cls)]
+    plain = {"const": "announced"}
+    announced = {"anyOf": [plain, {"type": "object", "required": ["value"], "properties": {"value": plain}}]}
+    conditional = {
+        "if": {"required": ["status"], "properties": {"status": announced}},
+        "else": {
+            "required": required,
+            # Findings take the names and texts of fields from here.
+            "properties": {f.name: {"description": f.description} if f.name not in always else {} for f in fields},
+        },
+    }
     return {
         "type": "object",
         "title": re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cls.__name__),
         "description": summary(cls),
-        "required": [field.name for field in fields if field.required],
+        "required": always,
+        **({} if always == required else conditional),
         "additionalProperties": False,
         "properties": properties,
     }

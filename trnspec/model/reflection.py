@@ -226,9 +226,16 @@ def fields_of(cls: type) -> Mapping[str, Field]:
             # Counts, words and dates; figures have sources anyway.
             plain = isinstance(shape, (ChoiceShape, TextShape)) or (isinstance(shape, NumberShape) and shape.whole)
             sourced = getattr(cls, "SOURCED", True) and a.name != "note" and plain
-            required, extensive = a.default is attrs.NOTHING, _marked_extensive(hints[a.name])
+            required = a.default is attrs.NOTHING or a.name in unless_announced(cls)
+            extensive = _marked_extensive(hints[a.name])
             fields[a.name] = Field(a.name, shape, required, text, example or "", extensive, sourced)
     return fields
+
+
+def unless_announced(cls: type) -> tuple[str, ...]:
+    """The fields that a document must have, unless its ``status`` is ``announced``: those in ``UNLESS_ANNOUNCED``."""
+    names: tuple[str, ...] = getattr(cls, "UNLESS_ANNOUNCED", ())
+    return names
 
 
 def _marked_extensive(annotation: Any) -> bool:

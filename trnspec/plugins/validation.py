@@ -216,7 +216,7 @@ def _shape(cls: type, attribute: attrs.Attribute[Any]) -> Shape:
             another type.
     """
     from trnspec.model.json_schema import example_of
-    from trnspec.model.reflection import field_docs, shape_of
+    from trnspec.model.reflection import field_docs, shape_of, unless_announced
     from trnspec.model.samples import has_shape
 
     name, annotation = attribute.name, attribute.type
@@ -238,7 +238,8 @@ def _shape(cls: type, attribute: attrs.Attribute[Any]) -> Shape:
     default: Any = attribute.default
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a class
         default = attrs.NOTHING if default.takes_self else default.factory()
-    may_be = default is attrs.NOTHING or (default is None and type(None) in get_args(hint)) or has_shape(default, shape)
+    may_lack = type(None) in get_args(hint) or name in unless_announced(cls)
+    may_be = default is attrs.NOTHING or (default is None and may_lack) or has_shape(default, shape)
     if not may_be:
         raise ValueError(f"the default {default!r} is not of its type; use None, or a value that a document gets")
     return shape

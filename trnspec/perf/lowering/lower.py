@@ -187,6 +187,13 @@ class _Lowering:
         """The scale-up domain: a server, or a document such as an UltraServer with a fabric among its servers."""
         self.server = self._server(count)
         self.in_server, self.chip = self._chips(self.server)
+        if self.chip.spec.memory is None:
+            raise RefusalError(
+                "announced",
+                f"{self.chip.name} is announced, not published: its memory and peak rates are not known",
+                place=f"{self.chip.name} spec.memory",
+                hint=f"give its memory.capacity, memory.bandwidth and peak.dense with --assume {self.chip.name}.PATH=VALUE",
+            )
 
     def _server(self, count: int | None) -> Node[Any] | None:
         """The server that the system is built of; ``None`` for a chip alone. It sets the unit and the counts."""
