@@ -216,10 +216,9 @@ def test_evaluator_option(scratch) -> None:
     questions, layout = "trnspec/evaluation/questions.py", "trnspec/perf/work/layout.py"
     scratch.insert(
         questions,
-        "    host_link: str | None = field(\n",
-        "    bubble_fill: float = field(\n"
-        "        default=0.0,\n"
-        '        metadata=_schedule("Share of the pipeline bubble that is used.", "SHARE", minimum=0, maximum=1),\n'
+        "    host_link: str | None = _schedule(\n",
+        "    bubble_fill: float = _schedule(\n"
+        '        "Share of the pipeline bubble that is used.", "SHARE", minimum=0, maximum=1, default=0.0\n'
         "    )\n",
     )
     scratch.insert(layout, "    uneven: Number = False\n", "    bubble_fill: Number = 0.0\n")
@@ -227,9 +226,9 @@ def test_evaluator_option(scratch) -> None:
         layout, "        uneven: Whether stages", "        bubble_fill: Share of the pipeline bubble that is used.\n"
     )
     scratch.replace(
-        layout,
-        '"bubble") / self.interleave\n',
-        '"bubble") / self.interleave * (1.0 - self.bubble_fill)\n',
+        "trnspec/perf/training/costs.py",
+        "(layout.pipeline.bubble / layout.interleave) * others",
+        "(layout.pipeline.bubble / layout.interleave) * (1.0 - layout.bubble_fill) * others",
     )
     made_as_stated(scratch, "evaluator option")
     inputs = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*4", "seq": 2048, "global_batch": 64, "tp": 8, "pp": 4}

@@ -28,7 +28,7 @@ def downloaded(page, button: str):
     yield waiting.value
 
 
-NEWEST = ["trn3-gen1-ultraserver", "trn3-gen2-ultraserver", "trn2-ultraserver"]
+NEWEST = ["trn3-gen2-ultraserver", "trn3-gen1-ultraserver", "trn2-ultraserver"]
 CHIPS = ["trainium3", "trainium2", "trainium1"]
 
 
@@ -119,10 +119,10 @@ def test_sort_both_ways_with_unknown_values_last(opened) -> None:
 @pytest.mark.parametrize(
     ("formula", "unit", "expected"),
     [
-        ("peak.dense.bf16 / memory.bandwidth", "TFLOPS per TB/s", ["136.9", "230", "231.7"]),
-        ("memory.capacity / cores.count", "GiB", ["18", "12", "16"]),
-        ("2 * (memory.capacity - memory.capacity / 2)", "GiB", ["144", "96", "32"]),
-        ("memory.bandwidth / memory.bandwidth", "", ["1", "1", "1"]),
+        ("peak.dense.bf16 / memory.bandwidth", "TFLOPS per TB/s", ["136.9", "230", "231.7", "-"]),
+        ("memory.capacity / cores.count", "GiB", ["18", "12", "16", "-"]),
+        ("2 * (memory.capacity - memory.capacity / 2)", "GiB", ["144", "96", "32", "-"]),
+        ("memory.bandwidth / memory.bandwidth", "", ["1", "1", "1", "-"]),
     ],
 )
 def test_formula_as_a_column(opened, formula, unit, expected) -> None:
@@ -161,7 +161,7 @@ def test_chart_of_a_column(opened) -> None:
     page.select_option("#chart", "memory.bandwidth")
     assert "chart=memory.bandwidth" in page.url
     assert CHIPS == page.locator("#figure a").all_inner_texts()
-    assert column(page, "memory.bandwidth") == page.locator("#figure .num").all_inner_texts()
+    assert column(page, "memory.bandwidth")[:3] == page.locator("#figure .num").all_inner_texts()
 
     widths = [
         float(w.rstrip("%"))
@@ -180,7 +180,7 @@ def test_chart_of_a_column(opened) -> None:
 def test_chart_of_a_formula(opened) -> None:
     formula = "peak.dense.bf16 / memory.bandwidth"
     page = opened(f"index.html#kind=Chip&chart={formula}")
-    assert column(page, formula) == page.locator("#figure .num").all_inner_texts()
+    assert column(page, formula)[:3] == page.locator("#figure .num").all_inner_texts()
 
 
 def test_removing_a_column(opened) -> None:
@@ -204,7 +204,7 @@ def test_units(opened, units, expected) -> None:
     page = opened("index.html#kind=Chip")
     page.select_option("#units", units)
 
-    assert expected == column(page, "memory.capacity")
+    assert [*expected, "-"] == column(page, "memory.capacity")
 
 
 def test_comparison(opened) -> None:
