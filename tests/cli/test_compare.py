@@ -232,3 +232,10 @@ def test_nothing_in_common(here) -> None:
 
     assert (0, "") == (done.status, done.err)
     assert "--full" in done.out
+
+
+def test_announced_chip_has_ratios_in_place_of_figures(here) -> None:
+    done = here("compare", "trainium3", "trainium4", "--format", "csv")
+    says = {r["at"]: r["says"] for r in csv.DictReader(done.out.splitlines()) if r["document"] == "trainium4"}
+
+    assert (">= 6x of trainium3", ">= 4x of trainium3") == (says["peak.dense.mxfp4"], says["memory.bandwidth"])

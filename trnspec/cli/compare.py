@@ -19,7 +19,7 @@ from trnspec.graph.facts import facts, group, in_groups, words
 from trnspec.graph.provenance import Stated
 from trnspec.graph.totals import Total, chips, sums
 from trnspec.model.chip import Chip
-from trnspec.model.reflection import is_extensive
+from trnspec.model.reflection import dotted, is_extensive, spread
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import Displayed, common_unit
 from trnspec.quantities.quantity import Interval, render
@@ -278,6 +278,10 @@ def _values(graph: Graph, node: Node[Any]) -> Mapping[str, Value]:
         formula = fact.reason if fact.verdict == "derived" else ""
         adds_up = is_extensive(type(node.spec), tuple(fact.at.split(".")))
         values[at] = Value(words(fact.value), _of(fact.value), shown, fact.source, fact.as_of, formula, adds_up)
+    # Of an announced chip a ratio stands for the figure that is not published.
+    for ratio in node.spec.ratios if isinstance(node.spec, Chip) and node.spec.status is not None else ():
+        for at in (dotted(path[1:]) for path in spread(ratio.of)):
+            values.setdefault(at, Value(f"{ratio.says} of {ratio.over}", source=ratio.source.name))
     return values
 
 
