@@ -403,7 +403,13 @@ def test_a_cluster_needs_a_number_of_servers_for_evaluators() -> None:
 
 @pytest.mark.parametrize(
     ("text_", "count"),
-    [("over 100,000", CountRange(100_000)), ("up to 30,000", CountRange(0, 30_000)), ("512", 512)],
+    [
+        ("~500,000", CountRange(450_000, 550_000)),
+        ("~512", CountRange(512, 512)),
+        ("over 100,000", CountRange(100_000)),
+        ("up to 30,000", CountRange(0, 30_000)),
+        ("512", 512),
+    ],
 )
 def test_counts_as_printed(text_, count) -> None:
     assert count == CountRange.parse(text_)

@@ -17,8 +17,8 @@ from trnspec.short_repr import ShortRepr
 CountBound = Annotated[
     str,
     Pattern(
-        r"^(over |up to )?[0-9]{1,3}(,?[0-9]{3})*$",
-        "a count that may be a bound, such as 'over 30,000'",
+        r"^(over |up to |~)?[0-9]{1,3}(,?[0-9]{3})*$",
+        "a count that may be a bound, such as 'over 30,000', or '~30,000'",
         numbers=(1, 2**53),
     ),
 ]

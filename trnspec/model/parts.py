@@ -36,8 +36,14 @@ class CountRange:
 
     @classmethod
     def parse(cls, text: str) -> int | CountRange:
-        """The count in a text such as ``over 100,000``, ``up to 30,000`` or ``512``; the last one is exact."""
-        number = int(text.rsplit(maxsplit=1)[-1].replace(",", ""))
+        """The count in a text such as ``over 100,000``, ``up to 30,000``, ``~500,000`` or ``512``; the last one is exact.
+
+        An approximate count is within half a unit of its last digit that is not 0.
+        """
+        number = int(text.lstrip("~").rsplit(maxsplit=1)[-1].replace(",", ""))
+        if text.startswith("~"):
+            half = 10 ** (len(str(number)) - len(str(number).rstrip("0"))) // 2
+            return cls(number - half, number + half)
         if text.startswith("over "):
             return cls(number)
         return cls(0, number) if text.startswith("up to ") else number

@@ -263,3 +263,11 @@ def test_how_far_a_count_may_be_from_the_size_in_a_name(monkeypatch, name, least
         return [*transformers.name_size_mismatch.check(other, bare())] != []
 
     assert [reported(n) for n in (least - 1, least, most, most + 1)] == [True, False, False, True]
+
+
+@pytest.mark.parametrize(("name", "is_reported"), [("llama-3.1-8b-1m", False), ("llama-3.1-8m", True)])
+def test_context_length_in_a_name_is_no_size(name, is_reported):
+    node = bare().named("llama-3-8b")
+    other = evolve(node, spec=evolve(node.spec, parameters=None), metadata=evolve(node.metadata, name=name, aliases=()))
+
+    assert is_reported == ([*transformers.name_size_mismatch.check(other, bare())] != [])

@@ -344,7 +344,11 @@ def name_size_mismatch(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         return
     counted = sizes(model.spec)
     for name in (model.name, *model.metadata.aliases):
-        for match in _SIZE.finditer(name):
+        found = [*_SIZE.finditer(name)]
+        for match in found:
+            # The tokens of a context, as in llama-3.1-8b-1m.
+            if match["unit"] == "m" and any(other["unit"] != "m" for other in found):
+                continue
             active = bool(match["active"] or match["experts"])
             count = int(active_parameters(counted) if active else parameters(counted))
             printed = float(match["number"]) * {"m": 1e6, "b": 1e9, "t": 1e12}[match["unit"]]
