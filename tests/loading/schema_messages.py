@@ -240,13 +240,13 @@ TABLE: list[tuple[str, str, list[Found]]] = [
     ),
     (
         "unknown unit",
-        "spec: {connects: chips, bandwidth: {both: 256 GBps}}",
+        "spec: {connects: chips, bandwidth: {both: 256 GBPs}}",
         [
             (
                 "TRN111",
                 4,
                 43,
-                '"256 GBps": unknown unit "GBps" (at spec.bandwidth.both)',
+                '"256 GBPs": unknown unit "GBPs" (at spec.bandwidth.both)',
                 'did you mean "GB/s" (1,000,000,000 B/s) or "GiB/s" (1,073,741,824 B/s)?',
             )
         ],

@@ -122,7 +122,7 @@ def test_units_print_and_pickle() -> None:
         ),
         ("Mib", Dimension.INFORMATION, 'did you mean "MiB" (1,048,576 B) or "Mibit" (131,072 B)?'),
         (
-            "GBps",
+            "GBPs",
             Dimension.BANDWIDTH,
             'did you mean "GB/s" (1,000,000,000 B/s) or "GiB/s" (1,073,741,824 B/s)?',
         ),
