@@ -6,6 +6,8 @@ import pytest
 
 import trnspec
 from trnspec.errors import RefusalError
+from trnspec.model.chip import Chip
+from trnspec.plugins.api import Finding, rule
 
 CHIP = """\
 api_version: trnspec/v1
@@ -57,3 +59,15 @@ def test_engine_refuses_an_announced_chip_without_assumptions() -> None:
 
     assert ("announced", "trainium4 spec.memory") == (refused.value.reason, refused.value.place)
     assert found["ridge_point"] == pytest.approx(4e15 / 20e12)
+
+
+def test_rules_of_plugins_are_not_over_announced_chips() -> None:
+    def tiny(node, graph):
+        """A chip with little memory."""
+        yield Finding(("spec", "memory"), str(node.spec.memory.capacity.to("GiB")))
+
+    catalog = trnspec.load()
+    own = rule("ACME001", "tiny-memory", over=Chip)(tiny)
+    named = {chip.name for chip in catalog.graph.of(Chip) if own.concerns(chip)}
+
+    assert {"trainium1", "trainium2", "trainium3"} == named

@@ -36,7 +36,7 @@ def chips(site: Site, *options: str) -> set[str]:
     return {row["name"] for row in json.loads(site.run("list", "chips", "--format", "json", *options).out)["rows"]}
 
 
-SHIPPED = {"trainium1", "trainium2", "trainium3"}
+SHIPPED = {"trainium1", "trainium2", "trainium3", "trainium4"}
 ASKED = [
     ("list", "chips"),
     ("show", "acme-1"),

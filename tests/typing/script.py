@@ -27,7 +27,7 @@ print(stated.of, stated.at, [at for at, figure in chip.figures.items() if figure
 # Arithmetic and comparison.
 ridge: trnspec.Amount = bf16 / bandwidth
 print(ridge, ridge.to("FLOP/B"), bandwidth > "2 TB/s", bandwidth.agrees("2.93 TB/s"))
-print(float(sum(c.memory.capacity for c in cat.chips.values())))
+print(float(sum(c.memory.capacity for c in cat.chips.values() if c.status is None)))
 print(trnspec.Quantity.parse("2.9 TB/s").dimension.word, trnspec.Amount.parse("96 GiB") <= chip.memory.capacity)
 try:
     print(chip.memory.capacity + bandwidth)
@@ -46,7 +46,11 @@ large: trnspec.Result[trnspec.DocumentView] = cat.query("server where memory.cap
 print(large, large[0].name, large[0].figure("host.memory"), [row.name for row in large.undecided])
 for server in cat.servers.where("memory.capacity > 1 TiB"):
     print(server.name, server.chips.count, server.total("memory.capacity").to("TiB"))
-print(max(cat.of(Chip).values(), key=lambda c: c.memory.capacity).memory.capacity.to("GiB"))
+print(
+    max((c for c in cat.of(Chip).values() if c.status is None), key=lambda c: c.memory.capacity).memory.capacity.to(
+        "GiB"
+    )
+)
 print(large.records()[0]["memory.capacity"], large.to_pandas().shape)
 
 # Other versions: a date, a change, an overlay; and what differs.

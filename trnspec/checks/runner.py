@@ -103,10 +103,10 @@ def _by_document(runs: Iterable[RuleRun], scope: AbstractSet[str] | None) -> Cal
 
     They are run on one document after another, so that what several rules use is still known: figures and positions.
     """
-    concerned: dict[tuple[str, bool], list[RuleRun]] = {}
+    concerned: dict[tuple[str, bool, str | None], list[RuleRun]] = {}
 
     def of(node: Node[Any]) -> list[RuleRun]:
-        key = (node.kind, scope is None or node.name in scope)
+        key = (node.kind, scope is None or node.name in scope, getattr(node.spec, "status", None))
         if key not in concerned:
             candidates = (each for each in runs if not each.rule.is_over_graph and (key[1] or not each.rule.local))
             concerned[key] = [each for each in candidates if each.rule.concerns(node)]

@@ -13,7 +13,7 @@ from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from trnspec.yaml import Document, Json
 
@@ -54,8 +54,7 @@ def structure(
         except Exception as error:  # noqa: BLE001  # every error of a hook arrives here, alone or in a group
             rejections += [Rejection((key, *path), message) for path, message in rejections_of(error)]
     if (found := parts.get("spec")) is not None and getattr(found, "status", None) is None:
-        missing = (name for name in unless_announced(type(found)) if getattr(found, name) is None)
-        rejections += [Rejection(("spec",), f"{name} is missing") for name in missing]
+        rejections += [Rejection(("spec",), f"{name} is missing") for name in _missing(found)]
     rejections += [Rejection((k,), f"{k} is not a key of a document") for k in data if k not in _ENVELOPE]
     for key, values in (("api_version", api_versions), ("kind", (kind,))):
         if data.get(key) not in values:
@@ -63,6 +62,13 @@ def structure(
     if rejections:
         raise StructureError(rejections)
     return Node(kind=kind, document=document, units=units, api_version=api_versions[0], **parts)
+
+
+def _missing(part: Any) -> Iterator[str]:
+    """The fields that only an announced product may lack, by their names from the part on."""
+    for name in unless_announced(type(part)):
+        value = getattr(part, name)
+        yield from (name,) if value is None else (f"{name}.{inner}" for inner in _missing(value))
 
 
 _ENVELOPE = ("api_version", "kind", "metadata", "spec", "claims")

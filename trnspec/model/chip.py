@@ -69,7 +69,10 @@ class Memory(ShortRepr):
         stacks: The memory stacks.
     """
 
-    capacity: Annotated[Capacity, Extensive()]
+    UNLESS_ANNOUNCED: ClassVar[tuple[str, ...]] = ("capacity",)
+
+    capacity: Annotated[Capacity, Extensive()] = field(default=None)
+    """``None`` of an announced chip alone."""
     bandwidth: Annotated[Bandwidth, Extensive()] | None = None
     technology: Text | None = None
     stacks: Stacks | None = None
@@ -182,8 +185,7 @@ class Chip(ShortRepr):
     cores: CoreCount | None = None
     peak: Annotated[Peak, Extensive()] = field(factory=Peak)
     tensor_peak: Annotated[Peak, Extensive()] | None = None
-    memory: Memory = field(default=None)
-    """``None`` of an announced chip alone: a program that reads a figure of one fails in either case."""
+    memory: Memory = field(factory=Memory)
     sbuf: Annotated[Capacity, Extensive()] | None = None
     dma: Annotated[Dma, Extensive()] | None = None
     cc_cores: Annotated[CcCores, Extensive()] | None = None

@@ -372,8 +372,8 @@ def _builtin_units() -> Iterator[Unit]:
         long = (f"{prefix}Byte/s",) if prefix in names else ()
         per_ns = ("B/ns",) if prefix == "G" else ()
         # As Google and AMD print rates of memory and links; "gbps" in lower case stays ambiguous.
-        short = (f"{prefix}Bps",) if prefix in ("M", "G", "T") else ()
-        yield Unit(f"{prefix}B/s", Dimension.BANDWIDTH, Fraction(size), (f"{prefix}B/sec", *long, *per_ns, *short))
+        printed = (f"{prefix}Bps",) if prefix in ("M", "G", "T") else ()
+        yield Unit(f"{prefix}B/s", Dimension.BANDWIDTH, Fraction(size), (f"{prefix}B/sec", *long, *per_ns, *printed))
         short = () if prefix in binary else ("bps",) if prefix == "" else (f"{prefix}bps", f"{prefix}b/s")
         kilo = ("Kbps",) if prefix == "k" else ()
         yield Unit(f"{prefix}bit/s", Dimension.BANDWIDTH, size * bit, (f"{prefix}bit/sec", *short, *kilo))

@@ -18,7 +18,7 @@ from trnspec.graph.fabrics import fabric
 from trnspec.graph.graph import figure_at
 from trnspec.graph.power import upper_power
 from trnspec.loading.host.machine import Machine
-from trnspec.model.chip import Chip, Memory
+from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
 from trnspec.model.server import Server
 from trnspec.model.sourced import origin_of
@@ -306,8 +306,8 @@ def _of_chip(graph: Graph, machine: Machine, chip: Node[Chip]) -> Iterator[Row]:
         yield Row(
             property="partitions", machine=f"MIG on {count} of {len(devices)}", catalog=None, outcome="not stated"
         )
-    if chip.spec.memory is not None:
-        yield _memory(graph, machine, chip, chip.spec.memory)
+    if chip.spec.memory.capacity is not None:
+        yield _memory(graph, machine, chip)
     if machine.tool == "nvidia-smi":
         yield _power(graph, devices, chip)
         yield _host_link(graph, devices, chip)
@@ -331,9 +331,9 @@ def _physical(device: Device) -> int | None:
     return None if device.cores is None else device.cores * (device.cores_in_one or 1)
 
 
-def _memory(graph: Graph, machine: Machine, chip: Node[Chip], memory: Memory) -> Row:
+def _memory(graph: Graph, machine: Machine, chip: Node[Chip]) -> Row:
     sizes = [d.memory for d in machine.devices if d.memory is not None]
-    figure = memory.capacity
+    figure = chip.spec.memory.capacity
     place = _place(graph, chip, "memory.capacity")
     title = "memory of a device"
     counted = _each(sizes, _mebibytes if machine.tool == "nvidia-smi" else _bytes) if sizes else None

@@ -156,7 +156,7 @@ def implausible_read_time(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         JEDEC JESD235, JESD238 and JESD270-4, for the pins and capacities of HBM to HBM4.
     """
     memory, rate = chip.spec.memory, rate_at(chip, ("spec", "memory", "bandwidth"))
-    is_stacked = memory is not None and (memory.stacks is not None or "HBM" in str(memory.technology or "").upper())
+    is_stacked = memory.stacks is not None or "HBM" in str(memory.technology or "").upper()
     capacity = rate_at(chip, ("spec", "memory", "capacity"))
     if not is_stacked or rate is None or capacity is None or rate.value == 0:
         return

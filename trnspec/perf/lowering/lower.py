@@ -187,7 +187,7 @@ class _Lowering:
         """The scale-up domain: a server, or a document such as an UltraServer with a fabric among its servers."""
         self.server = self._server(count)
         self.in_server, self.chip = self._chips(self.server)
-        if self.chip.spec.memory is None:
+        if self.chip.spec.memory.capacity is None:
             raise RefusalError(
                 "announced",
                 f"{self.chip.name} is announced, not published: its memory and peak rates are not known",
