@@ -69,7 +69,7 @@ class Memory(ShortRepr):
         stacks: The memory stacks.
     """
 
-    UNLESS_ANNOUNCED: ClassVar[tuple[str, ...]] = ("capacity",)
+    _UNLESS_ANNOUNCED: ClassVar[tuple[str, ...]] = ("capacity",)
 
     capacity: Annotated[Capacity, Extensive()] = field(default=None)
     """``None`` of an announced chip alone."""
@@ -176,7 +176,7 @@ class Chip(ShortRepr):
     """
 
     KIND: ClassVar[str] = "Chip"
-    UNLESS_ANNOUNCED: ClassVar[tuple[str, ...]] = ("memory",)
+    _UNLESS_ANNOUNCED: ClassVar[tuple[str, ...]] = ("memory",)
 
     status: Literal["announced"] | None = None
     generation: Generation | None = None

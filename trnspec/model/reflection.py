@@ -233,8 +233,8 @@ def fields_of(cls: type) -> Mapping[str, Field]:
 
 
 def unless_announced(cls: type) -> tuple[str, ...]:
-    """The fields that a document must have, unless its ``status`` is ``announced``: those in ``UNLESS_ANNOUNCED``."""
-    names: tuple[str, ...] = getattr(cls, "UNLESS_ANNOUNCED", ())
+    """The fields that a document must have, unless its ``status`` is ``announced``: those in ``_UNLESS_ANNOUNCED``."""
+    names: tuple[str, ...] = getattr(cls, "_UNLESS_ANNOUNCED", ())
     return names
 
 
