@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.quoted import Conflict, blamed, scales
+from trnspec.checks.reconcile.quoted import QuoteConflict, blamed, scales
 from trnspec.graph.composition import chips
 from trnspec.graph.graph import cached_by_graph
 from trnspec.graph.power import Draw, draws
@@ -77,7 +77,7 @@ class KnownPower:
         return f"{self.draw.figure.value} {self.draw.type} of {self.subject.name}"
 
 
-PowerConflict = Conflict[KnownPower]
+PowerConflict = QuoteConflict[KnownPower]
 
 
 @cached_by_graph

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.quoted import Conflict, blamed, scales
+from trnspec.checks.reconcile.quoted import QuoteConflict, blamed, scales
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import cached_by_graph
@@ -122,7 +122,7 @@ class Offer:
         return f"{self.site.value} {self.type} of {self.server.name} ({place}, {self.date})"
 
 
-PriceConflict = Conflict[Offer]
+PriceConflict = QuoteConflict[Offer]
 
 
 @frozen(eq=False)

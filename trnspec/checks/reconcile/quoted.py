@@ -33,7 +33,7 @@ Q = TypeVar("Q", bound=QuotedValue)
 
 
 @frozen(eq=False)
-class Conflict(Generic[Q]):
+class QuoteConflict(Generic[Q]):
     """A value that is outside the bounds that another one, or the rate of its chips, sets.
 
     Attributes:
@@ -56,7 +56,7 @@ class Conflict(Generic[Q]):
         both = (self.one,) if self.other is None else (self.one, self.other)
         return tuple(q for q in both if q.document.target) or both
 
-    def about(self, quoted: Q) -> Conflict[Q]:
+    def about(self, quoted: Q) -> QuoteConflict[Q]:
         """The same with one of the two values first."""
         if self.other is None or quoted is self.one:
             return self
@@ -75,10 +75,10 @@ class Conflict(Generic[Q]):
 
 
 def blamed(
-    conflicts: Sequence[Conflict[Q]],
+    conflicts: Sequence[QuoteConflict[Q]],
     wrong: Callable[[list[Q]], Q],
-    order: Callable[[Conflict[Q]], Any],
-) -> Iterator[Conflict[Q]]:
+    order: Callable[[QuoteConflict[Q]], Any],
+) -> Iterator[QuoteConflict[Q]]:
     """One conflict for each value to blame: first the value of most conflicts, then the next.
 
     Args:
