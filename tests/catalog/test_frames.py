@@ -241,7 +241,7 @@ def test_one_query_does_not_change_the_next() -> None:
 # Without the extra.
 
 
-def test_what_is_missing_is_named(tmp_path) -> None:
+def test_missing_library_is_named(tmp_path) -> None:
     """In a process that can import none of the libraries at first, and then all but one: the error says which and how to get it."""
     calls = [
         ("pyarrow", "cat.to_arrow()"),

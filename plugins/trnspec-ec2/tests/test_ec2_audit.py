@@ -251,7 +251,7 @@ def test_efa_that_the_catalog_does_not_know_could_be_added() -> None:
         ("local_storage", "trn1.2xlarge", "InstanceStorageInfo.TotalSizeInGB"),
     ],
 )
-def test_what_a_document_lacks_could_be_added(path, name, part) -> None:
+def test_missing_figure_is_an_addition(path, name, part) -> None:
     """A catalog without the figure: the record has it, once."""
     spec = catalog().named(name).spec
     head, _, last = path.partition(".")
@@ -371,7 +371,7 @@ def test_servers_that_are_not_instance_types_explain_nothing() -> None:
     assert [] == [c.sentence for c in found.causes if "dgx" in c.sentence or "ultraserver" in c.sentence]
 
 
-def test_verbose_lists_what_agrees() -> None:
+def test_verbose_lists_agreements() -> None:
     done = run("audit", FILE, "-v")
 
     assert "  trn1.2xlarge  host memory: 32,768 MiB  (trn1.2xlarge spec.host.memory: 32 GiB)" in done.out.splitlines()
@@ -391,6 +391,6 @@ def test_json() -> None:
     assert [] == json.loads(run("audit", FILE, "--format", "json", "--new").out)["contradictions"]
 
 
-def test_the_catalog_has_what_the_tests_rest_on() -> None:
+def test_catalog_has_documents_of_these_tests() -> None:
     assert {"trainium1", "trainium2"} <= {n.name for n in catalog().of(Chip)}
     assert {"trn1.2xlarge", "trn1.32xlarge", "trn2.48xlarge"} <= {n.name for n in catalog().of(Server)}

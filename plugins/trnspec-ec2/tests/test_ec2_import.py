@@ -136,7 +136,7 @@ def test_a_chip_that_the_catalog_lacks(tmp_path) -> None:
         ("NeuronInfo.NeuronDevices", [], "its record lists no accelerator"),
     ],
 )
-def test_what_is_not_known_is_reported_and_not_invented(path, value, reason, tmp_path) -> None:
+def test_unknown_values_are_reported(path, value, reason, tmp_path) -> None:
     one = record("trn2.48xlarge")
     put(one, "InstanceType", "trn9.48xlarge")
     put(one, "NeuronInfo.NeuronDevices[0].Name", "Trainium9")
@@ -172,7 +172,7 @@ def test_two_figures_for_one_attribute_are_neither_drafted(tmp_path) -> None:
         ("MemoryInfo.SizeInMiB", "host.memory is left out, for the record says 0 MiB at MemoryInfo.SizeInMiB"),
     ],
 )
-def test_nothing_is_no_figure(path, stated) -> None:
+def test_zero_is_not_drafted(path, stated) -> None:
     one = record("trn1.2xlarge")
     put(one, path, 0)
 
@@ -210,7 +210,7 @@ def test_sources_that_cannot_be(args, message, tmp_path) -> None:
     assert set() == files(tmp_path)
 
 
-def test_nothing_is_overwritten(tmp_path) -> None:
+def test_existing_file_is_kept(tmp_path) -> None:
     file = tmp_path / "drafts/servers/trn2.48xlarge.yaml"
     drafted(record("trn2.48xlarge"), types=["trn2.48xlarge"])
     file.write_text("mine\n")
@@ -224,7 +224,7 @@ def test_nothing_is_overwritten(tmp_path) -> None:
     assert TRN2 == file.read_text()
 
 
-def test_the_same_again_is_no_overwriting() -> None:
+def test_repeated_import_is_equal() -> None:
     first, second = (drafted(record("trn2.48xlarge"), types=["trn2.48xlarge"]) for _ in range(2))
 
     assert first == second

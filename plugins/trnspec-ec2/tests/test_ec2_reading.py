@@ -36,13 +36,13 @@ def test_other_forms(shape) -> None:
     assert (["inf1.24xlarge"] if shape == "one" else names(TEXT)) == names(made.encode())
 
 
-def test_what_is_not_read_is_ignored() -> None:
+def test_unknown_keys_are_ignored() -> None:
     one = {**record("trn1.2xlarge"), "Future": [1, {"a": None}], "PhcSupport": 7}
 
     assert records([record("trn1.2xlarge")], "f")[0].data == records([one], "f")[0].data
 
 
-def test_null_is_nothing() -> None:
+def test_null_values_are_ignored() -> None:
     """As ``--query`` prints what is not there."""
     one = {"InstanceType": "trn1.2xlarge", "NeuronInfo": None, "MemoryInfo": {"SizeInMiB": None}}
 
@@ -103,7 +103,7 @@ def test_numbers_keep_their_digits() -> None:
         ),
     ],
 )
-def test_what_it_is_not(text, message) -> None:
+def test_refuses_other_json(text, message) -> None:
     with pytest.raises(UsageError) as raised:
         parse(text, "f")
 

@@ -72,7 +72,7 @@ def test_the_plugin_is_used(site) -> None:
     assert [("ec2", "ok", "")] == [(r["name"], r["status"], r["message"]) for r in records if r["name"] == "ec2"]
 
 
-def test_a_trap_of_the_terminal_is_no_traceback(site) -> None:
+def test_unencodable_letter_is_escaped(site) -> None:
     """A letter that the terminal cannot show gets its number."""
     one = record("trn2.48xlarge")
     one["InstanceType"] = "new.xlarge"

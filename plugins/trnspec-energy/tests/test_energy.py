@@ -72,7 +72,7 @@ def test_hand_computed() -> None:
     )
 
 
-def test_three_ways_to_tell_the_time() -> None:
+def test_three_ways_to_state_the_duration() -> None:
     ways = [{"hours": 2.0}, {"chip_hours": 32.0}, {"step_time": 7.2, "steps": 1000}]
 
     assert {2 * 16 * 100 * 3600.0} == {values(on="trn1.32xlarge", power="100 W", **way)["energy"] for way in ways}
@@ -84,7 +84,7 @@ def test_share_and_building() -> None:
     assert (3 * 50 * 3600.0, 3 * 75 * 3600.0) == (found["energy"], found["facility_energy"])
 
 
-def test_what_is_printed_has_no_upper_end() -> None:
+def test_lower_bound_of_power_has_no_upper_end() -> None:
     answer = energy(CATALOG, on="trainium1", hours=1.0, power=">= 100 W").answer("energy")
 
     assert (None, True) == (answer.high, answer.low is not None)

@@ -141,7 +141,7 @@ def test_every_source_is_used():
     assert set() == names(FOLDER, "sources") - used
 
 
-def test_what_is_waived():
+def test_waived_findings():
     """Memory of which no source prints the bytes, and nothing else."""
     waived = {(n.name, w.code, w.at) for n in catalog() if n.target for w in n.metadata.allow}
 

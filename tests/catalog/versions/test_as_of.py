@@ -89,7 +89,7 @@ def test_a_month_counts_from_its_end(date, known) -> None:
 @pytest.mark.parametrize(
     "date", ["", "2023-13", "2023-3", "march", "2023-03-32", "2023-03\n", "20230301", "\uff12\uff10\uff12\uff13"]
 )
-def test_what_is_no_date(date) -> None:
+def test_refuses_invalid_date(date) -> None:
     with pytest.raises(UsageError, match="is not a date"):
         whole().then(date)
 
@@ -97,7 +97,7 @@ def test_what_is_no_date(date) -> None:
 # Who is believed.
 
 
-def test_the_adopted_figure_stays_once_it_is_published() -> None:
+def test_adopted_figure_from_its_publication_on() -> None:
     """Also against newer claims: whoever adopted it knew them."""
     assert ("9 us", "new") == at("2025", claim("old", "8 us", "superseded"), claim("late", "9.1 us", "rounded"))
 
@@ -121,7 +121,7 @@ def test_a_third_party_decides_only_where_the_publisher_said_nothing() -> None:
     assert ("7 us", "blog") == at("2023-10", claim("blog", "7 us", "superseded"))
 
 
-def test_of_those_that_say_the_same_the_best_is_cited() -> None:
+def test_cites_best_rank_of_equal_claims() -> None:
     """A coarser rendering comes last, however new."""
     claims = (claim("old", "9 us"), claim("system", "9.0 us"), claim("mid", "~9 us", "rounded"))
 
@@ -129,11 +129,11 @@ def test_of_those_that_say_the_same_the_best_is_cited() -> None:
 
 
 @pytest.mark.parametrize("verdict", ["rejected", "other-scope", "unresolved"])
-def test_what_was_never_adopted(verdict) -> None:
+def test_rejected_claim_is_not_adopted(verdict) -> None:
     assert None is at("2023-10", claim("mid", "7 us", verdict))
 
 
-def test_what_cannot_be_read_is_no_candidate() -> None:
+def test_unreadable_claim_is_ignored() -> None:
     found = graph(
         *PAGES, document("Link", "wire", "spec: {connects: chips, note: N}\nclaims: [" + claim("mid", "fast") + "]")
     )
@@ -160,7 +160,7 @@ def test_a_figure_that_was_taken_back() -> None:
     assert None is at("2024-05", claim("mid", "7 us"), **more)
 
 
-def test_no_part_is_made_that_would_lack_something() -> None:
+def test_incomplete_part_is_omitted() -> None:
     """The fabric of a server needs a link, so a rate alone makes none."""
     chip = document("Chip", "part", "spec: {peak: {}, memory: {capacity: 1 GiB}}", "source: old")
     claims = claim("mid", "7 GB/s", "superseded", "spec.fabric.bandwidth.both")
@@ -213,7 +213,7 @@ def chips(capacity: str) -> str:
 SERVER = document("Server", "box", "spec: {chips: {chip: part, count: 2}}", "source: old")
 
 
-def test_what_must_be_there_takes_its_document_along() -> None:
+def test_missing_required_figure_omits_document() -> None:
     _, unknown = as_of(graph(*PAGES, chips("1 GiB"), link(claim("old", "9 us")), SERVER), "2023-05")
 
     assert {
@@ -282,7 +282,7 @@ def test_claims() -> None:
 # The shipped catalog.
 
 
-def test_late_enough_it_is_the_whole_catalog() -> None:
+def test_future_date_gives_whole_catalog() -> None:
     """Nothing is lost and nothing is swapped for a newer claim."""
     made = whole().then("2100")
 
@@ -292,7 +292,7 @@ def test_late_enough_it_is_the_whole_catalog() -> None:
 
 @settings(max_examples=10)
 @given(DATES)
-def test_nothing_later_is_in_it(date) -> None:
+def test_excludes_later_sources(date) -> None:
     """Every source is published by then, every reference leads somewhere, every figure has a source."""
     made = whole().then(date)
 
@@ -304,7 +304,7 @@ def test_nothing_later_is_in_it(date) -> None:
 
 @settings(max_examples=10)
 @given(DATES, DATES)
-def test_what_is_known_stays_known(one, other) -> None:
+def test_later_date_keeps_earlier_documents(one, other) -> None:
     """A later date has every document of an earlier one; what is missing is said."""
     early, late = (whole().then(d) for d in sorted((one, other), key=end))
 

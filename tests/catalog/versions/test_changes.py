@@ -31,7 +31,7 @@ def test_an_assumed_figure_has_no_source(catalog) -> None:
     assert "derived" in str(figure)
 
 
-def test_what_is_not_changed_keeps_its_source(catalog) -> None:
+def test_unchanged_figure_keeps_source(catalog) -> None:
     other = catalog.replace("part", {"memory.capacity": "64 GiB"})["part"]
 
     assert "page" == other.figure("memory.bandwidth").source_name
@@ -60,7 +60,7 @@ def test_the_given_changes_stay_as_they_are(catalog) -> None:
     assert first.memory == second.memory
 
 
-def test_none_takes_away(catalog) -> None:
+def test_none_removes_figure(catalog) -> None:
     assert None is catalog.replace("part", {"memory.bandwidth": None})["part"].memory.bandwidth
 
 

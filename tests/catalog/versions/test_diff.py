@@ -135,7 +135,7 @@ def test_lines_are_short() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_what_changed_for_trn1_between_two_dates(tmp_path) -> None:
+def test_diff_of_trn1_between_two_dates(tmp_path) -> None:
     """The rates were lowered by 9.5 per cent: from what, to what, by which source, and why."""
     shutil.copytree(ROOT / "catalog", tmp_path / "copy")
     file = tmp_path / "copy" / "chips" / "trainium1.yaml"

@@ -57,7 +57,7 @@ def test_reading_gives_what_was_frozen() -> None:
 
 
 @given(st.randoms(use_true_random=False))
-def test_order_plays_no_part(chance: random.Random) -> None:
+def test_order_of_documents_is_ignored(chance: random.Random) -> None:
     """Documents in another order, with their keys in another order, give the same bytes."""
     nodes = list(read(small(), KNOWN))
     chance.shuffle(nodes)
@@ -122,7 +122,7 @@ def test_a_byte_more_or_less_is_refused(data) -> None:
         ("2026.11", "November", "its keys"),
     ],
 )
-def test_what_an_alteration_is_called(old, new, said) -> None:
+def test_error_of_altered_edition(old, new, said) -> None:
     assert old in small()
     with pytest.raises(EditionError, match=said):
         verify(small().replace(old, new))
@@ -145,7 +145,7 @@ def test_documents_are_neither_lost_nor_moved(change) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "3", '{"format": 3}', "NaN", "[" * 10_000, b"\xff\xfe", '"\\ud800"', "1" * 9999]
 )
-def test_what_is_no_edition(text) -> None:
+def test_refuses_text_that_is_not_an_edition(text) -> None:
     with pytest.raises(EditionError, match="this is not an edition"):
         verify(text)
 
@@ -343,7 +343,7 @@ def test_the_same_bytes_in_another_process() -> None:
 @pytest.mark.parametrize(
     "name", ["2026.13", "2026.00", "9999.99", "2026.1", "2026.11.", "2026.11." + "1" * 5000, "2026.11\n"]
 )
-def test_no_name_of_an_edition(name) -> None:
+def test_refuses_invalid_edition_name(name) -> None:
     with pytest.raises(UsageError, match="year and month"):
         editions.named(name)
 

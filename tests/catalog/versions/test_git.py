@@ -61,17 +61,17 @@ def test_the_working_tree_is_not_touched(repository) -> None:
         ("", "catalog", "git has no '' here"),
     ],
 )
-def test_what_git_does_not_have(repository, revision, folder, said) -> None:
+def test_missing_revision_or_folder(repository, revision, folder, said) -> None:
     with pytest.raises(UsageError, match=said):
         files(revision, folder, repository)
 
 
-def test_no_repository(tmp_path) -> None:
+def test_folder_without_repository(tmp_path) -> None:
     with pytest.raises(UsageError, match="not a git repository"):
         files("HEAD", "catalog", tmp_path)
 
 
-def test_no_git(tmp_path, monkeypatch) -> None:
+def test_git_not_installed(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="git is not installed"):
         files("HEAD", "catalog", tmp_path)

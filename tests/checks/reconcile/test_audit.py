@@ -65,7 +65,7 @@ def test_a_known_conflict_is_shown_with_its_explanation(shown: Audit, id: str) -
     assert verdict is None or verdict in {d.verdict for d in found}
 
 
-def test_known_conflicts_have_their_gap_and_what_rounding_can_do(shown: Audit) -> None:
+def test_known_conflicts_have_gap_and_rounding(shown: Audit) -> None:
     by = {(d.name, r.says): d for d in shown.disagreements for r in d.conflicting}
 
     actual = {
@@ -103,7 +103,7 @@ def test_a_known_proportion_is_shown_with_its_explanation(catalog, id: str, name
     assert cause in found[0].cause
 
 
-def test_nothing_that_holds_is_shown(shown: Audit) -> None:
+def test_closing_totals_are_not_disagreements(shown: Audit) -> None:
     """The sums that are known to close must not be among the disagreements."""
     holding = {
         ("trn3-gen1-ultraserver", "161,088 TFLOPS"),
@@ -120,7 +120,7 @@ def test_nothing_that_holds_is_shown(shown: Audit) -> None:
     assert not holding & {(d.name, r.says) for d in shown.disagreements for r in d.conflicting}
 
 
-def test_an_outdated_page_that_closes_is_distinguished_from_one_that_contradicts_itself(shown: Audit) -> None:
+def test_outdated_and_inconsistent_pages_differ(shown: Audit) -> None:
     views = {v.source: v for v in shown.views}
 
     assert views["neuron-trn1-2023-02"].closing > 0

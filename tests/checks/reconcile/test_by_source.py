@@ -41,7 +41,7 @@ def test_the_view_of_a_source(source):
     assert found[0].holds
 
 
-def test_a_view_leaves_out_what_others_say():
+def test_view_omits_figures_of_other_sources():
     part = PAGE.replace("source: SOURCE}\nspec", "source: neuron-trn1-2023-02}\nspec")
 
     assert views(beside(part.replace("SOURCE", "a-page"))).get("a-page", []) == []

@@ -272,7 +272,7 @@ def test_two_digits_are_swapped(printed, wanted, meant):
 @pytest.mark.parametrize(
     ("printed", "wanted"), [("1,635 x", "1,536 x"), ("1,653 x", "1,536 x"), ("3,410 x", "3,040 x")]
 )
-def test_digits_that_are_no_neighbours_are_not_swapped(printed, wanted):
+def test_distant_digits_are_not_swapped(printed, wanted):
     assert "swapped-digits" not in causes(printed, wanted)
 
 
@@ -331,7 +331,7 @@ def test_not_the_figure_of_a_part(printed):
     assert "part-for-whole" not in explanations
 
 
-def test_a_part_is_not_named_where_its_total_would_not_do_either():
+def test_part_is_not_named_if_its_total_disagrees():
     """A part whose total disagrees with another relation explains nothing."""
     explanations = causes("3,200 Gbps", efa().interval, "14,000 Gbps", at=ULTRA_EFA, terms=[efa()])
 
@@ -390,14 +390,14 @@ def test_a_usual_slip_of_a_count_is_named_for_coarse_totals_too(times, printed, 
     assert (f"a wrong count: {printed} is {times} x 300 GB/s, not 16 x" in found.values()) is named
 
 
-def test_a_coarse_total_is_no_multiple():
+def test_coarse_total_is_not_a_wrong_count():
     """20 PFLOPS of parts of 0.667 PFLOPS could be 30 of them, but one digit shows nothing."""
     explanations = causes("30 PFLOPS", of_ultraserver().interval, at=ULTRA_PEAK, terms=[of_ultraserver()])
 
     assert "wrong-count" not in explanations
 
 
-def test_a_slip_of_the_unit_is_no_wrong_count():
+def test_unit_slip_is_not_a_wrong_count():
     """Bytes for bits is eight times as much, and a zero too many ten times."""
     assert "wrong-count" not in causes("12,800 GB/s", efa().interval, at=ULTRA_EFA, terms=[efa()])
     assert "wrong-count" not in causes("30,400 TFLOPS", of_server().interval, at=SERVER_PEAK, terms=[of_server()])
@@ -431,12 +431,12 @@ def test_a_part_of_another_dimension_is_no_part():
 # How they are explanations.
 
 
-def test_no_gap_needs_no_explanation():
+def test_agreeing_figure_has_no_explanation():
     assert causes("190 TFLOPS", "190 TFLOPS", at=PEAK, graph=bare()) == {}
     assert causes("1 TB/s", "820 GB/s", at=("trainium1", "dma.bandwidth"), graph=bare()) == {}
 
 
-def test_nothing_is_explained_where_nothing_is_expected():
+def test_no_explanation_without_expected_value():
     assert causes("190 TFLOPS", at=PEAK, graph=bare()) == {}
 
 
@@ -445,7 +445,7 @@ def test_all_that_is_expected_must_be_met():
     assert causes("820 GiB/s", "820 GB/s", "900 GB/s") == {}
 
 
-def test_a_bound_is_a_figure_too():
+def test_bound_is_explained_as_a_figure():
     """A bound admits everything below it, but it is a copy of one part only if it prints the part's digits."""
     explanations = causes("up to 3,200 Gbps", efa().interval, at=ULTRA_EFA, terms=[efa()])
     other = causes("up to 9,000 Gbps", efa().interval, at=ULTRA_EFA, terms=[efa()])
@@ -492,7 +492,7 @@ def test_coarse_totals_leave_several_counts():
     assert [Explanation("wrong-count", expected)] == explain(counted, graph)
 
 
-def test_no_whole_number_is_no_count():
+def test_fraction_is_not_a_count():
     total = sites(put(bare(), "trn1.32xlarge", "stated.peak.dense.bf16", "3,135.0 TFLOPS"), *SERVER_PEAK)[0]
     (suspect,) = suspects([Relation(total, (of_server(),), "chips of a server")])
     counted = attrs.evolve(suspect, site=sites(bare(), "trn1.32xlarge", "chips.count")[0])

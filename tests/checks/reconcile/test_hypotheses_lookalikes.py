@@ -139,7 +139,7 @@ def test_a_claim_does_not_explain_itself():
     assert explain(suspect, graph) == []
 
 
-def test_a_claim_on_another_figure_is_no_older_claim():
+def test_claim_on_another_figure_is_not_an_older_claim():
     graph = claim(bare(), "trainium1", "spec.peak.dense.int8", "420 TOPS")
     explanations = causes("420 TFLOPS", "190 TFLOPS", at=sites(graph, *PEAK)[0], graph=graph)
 
@@ -173,7 +173,7 @@ def test_a_figure_that_many_documents_share_explains_nothing():
         assert ("neighbour" in explanations) == reported
 
 
-def test_no_neighbour_has_it():
+def test_no_neighbour_with_the_value():
     explanations = causes("200.0 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
 
     assert "neighbour" not in explanations

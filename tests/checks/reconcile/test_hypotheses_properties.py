@@ -107,7 +107,7 @@ def meet(a: Bounds, b: Bounds) -> bool:
 
 @settings(max_examples=150, deadline=None)
 @given(totals())
-def test_whatever_is_reported_closes_the_gap(drawn):
+def test_reported_causes_close_the_gap(drawn):
     """Each sentence is read again, and what it says is computed by plain arithmetic on the digits."""
     servers, chips, part, text, how = drawn
     try:
