@@ -46,7 +46,7 @@ def test_permissions(tmp_path) -> None:
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
 
 
-def test_what_is_no_file_stays_what_it_is(tmp_path) -> None:
+def test_special_files_are_kept(tmp_path) -> None:
     """A pipe gets what is written, and is not replaced by a file: root could replace a device so."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -38,7 +38,7 @@ def checked(*rules, target: bool = True):
 
 
 @pytest.mark.parametrize("error", [SystemExit(0), GeneratorExit(), Boom(), RecursionError(), MemoryError()])
-def test_what_ends_a_rule_does_not_end_the_run(error) -> None:
+def test_exit_of_a_rule_does_not_end_the_run(error) -> None:
     @rule("EVIL001", "evil-end", over=object)
     def ends(node, graph):
         """Ends."""
@@ -67,7 +67,7 @@ def test_an_interrupt_is_passed_on() -> None:
         checked(interrupts)
 
 
-def test_what_a_rule_prints_is_no_output(capsys) -> None:
+def test_output_of_a_rule_is_suppressed(capsys) -> None:
     @rule("EVIL001", "evil-print")
     def prints(graph):
         """Prints."""
@@ -119,7 +119,7 @@ def test_a_rule_with_findings_without_end() -> None:
 
 
 @pytest.mark.parametrize("value", ["a text", None, Finding("spec.memory", "a text as path")])
-def test_what_is_no_finding(value) -> None:
+def test_refuses_results_that_are_not_findings(value) -> None:
     @rule("EVIL001", "evil-value", over=object)
     def yields(node, graph):
         """Yields another value."""

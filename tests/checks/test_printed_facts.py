@@ -50,7 +50,7 @@ def test_every_fact_of_the_five_documents(graph) -> None:
     ],
     ids=str,
 )
-def test_what_is_not_printed_is_not_found(graph, change) -> None:
+def test_absent_value_is_not_found(graph, change) -> None:
     """A row that is altered in one column is nowhere, so that no row is found by accident."""
     fact = next(f for f in FACTS if f.attribute == "peak_compute" and f.value == "190")
 

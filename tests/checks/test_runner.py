@@ -29,7 +29,7 @@ def found(run) -> list[tuple[str, str]]:
     return [(d.where.file, d.code) for d in run.report.diagnostics]
 
 
-def test_what_was_checked_is_counted() -> None:
+def test_counts_checked_documents() -> None:
     texts = {"one": CHIP.format("one", "", ""), "two": CHIP.format("two", "", ""), "box": SERVER, "broken": "kind: [\n"}
     report = run(texts, ("one", "two", "box", "broken")).report
     part = run(texts, ("one", "box")).report

@@ -76,7 +76,7 @@ def test_none(here) -> None:
     ],
     ids=" ".join,
 )
-def test_what_does_not_go_together(here, args) -> None:
+def test_refuses_conflicting_options(here, args) -> None:
     done = here("audit", *args)
 
     assert (done.status, done.out) == (2, "")

@@ -53,7 +53,7 @@ def words(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_what_it_prints(here):
+def test_printed_report(here):
     done = here("calibrate", DATA, "--software", "Neuron", "--rows")
     assert (0, True) == (done.status, done.err.startswith("trnspec: warning: 7 rows do not determine "))
     lines = words(done.out)
@@ -72,7 +72,7 @@ def test_what_it_prints(here):
     assert 3 == skipped.count("the row states no seq")
 
 
-def test_what_it_writes(here, tmp_path):
+def test_written_document(here, tmp_path):
     done = here("calibrate", DATA, *TOLD, "--out", "mine")
     assert 0 == done.status, done.err
     assert done.out.endswith("wrote mine/calibrations/trainium1-mine.yaml\n")

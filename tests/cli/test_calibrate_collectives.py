@@ -53,7 +53,7 @@ def test_a_document_that_is_used(here, tmp_path):
         (("--only", "nothing"), "the rows are of none; choose one with --framework"),
     ],
 )
-def test_what_cannot_be_fitted(here, arguments, message):
+def test_refuses_unfit_rows(here, arguments, message):
     done = here("calibrate", TABLE, *ABOUT, *arguments)
 
     assert done.status == 2

@@ -55,6 +55,6 @@ def test_a_document_for_each_chip_and_framework(here: Here) -> None:
         ([], "missing option --software"),
     ],
 )
-def test_what_cannot_be_fitted(here: Here, options: list[str], message: str) -> None:
+def test_refuses_unfit_rows(here: Here, options: list[str], message: str) -> None:
     done = here("calibrate", table(here.folder, more="infer"), *options, *OPTIONS)
     assert (True, True) == (done.status > 0, message in done.err)

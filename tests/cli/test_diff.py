@@ -71,7 +71,7 @@ def test_markdown(here, copy) -> None:
     assert any("667 TFLOPS | 700 TFLOPS | x 1.049" in row and "rejected: a / b" in row for row in rows)
 
 
-def test_what_changed_between_two_dates(here) -> None:
+def test_diff_between_two_dates(here) -> None:
     """A document that only the later one knows is reported with the reason."""
     result = here("diff", "as-of:2023-03", "as-of:2024-03", "--name", "trn1n.32xlarge")
 

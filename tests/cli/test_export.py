@@ -126,7 +126,7 @@ def test_a_pipe_that_holds_ascii_only(tmp_path) -> None:
     assert (0, CAT["trn2-ultraserver"].export("svg").text) == (done.status, done.out)
 
 
-def test_what_is_imported(tmp_path) -> None:
+def test_imported_libraries(tmp_path) -> None:
     """A picture needs neither numpy nor jsonschema nor the tables."""
     import subprocess
     import sys

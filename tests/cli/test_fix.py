@@ -152,7 +152,7 @@ def test_a_baseline_names_unusable_files_relative_to_itself(here) -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"version": 1}', '{"version": 2, "findings": []}', '{"version": 1, "findings": [1]}']
 )
-def test_what_is_no_baseline(here, text) -> None:
+def test_refuses_invalid_baseline(here, text) -> None:
     (here.folder / "chips" / "acme.yaml").write_text(f"{WAIVED}spec: {{}}\n")
     (here.folder / "base.json").write_text(text)
     done = here("validate", "--baseline", "base.json", "chips")

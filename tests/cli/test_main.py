@@ -108,7 +108,7 @@ def test_nearest_command(here, args, hint) -> None:
     assert hint in result.err
 
 
-def test_what_could_not_be_written_is_named(tmp_path) -> None:
+def test_unwritable_output_is_named(tmp_path) -> None:
     """A file by its name; standard output only where that is what failed (tests/test_cli_validate_process.py has a full disk)."""
     (tmp_path / "file").write_text("")
     done = apart("export", "json", "--output", "file/x.json", cwd=tmp_path)

@@ -243,7 +243,7 @@ def test_hints(name, file, hint) -> None:
     assert message(name, (SAMPLES / file).read_text(encoding="utf-8")).rpartition("hint: ")[2] == hint
 
 
-def test_what_is_not_stated_is_listed(here) -> None:
+def test_missing_columns_are_listed(here) -> None:
     done = here("calibrate", "import", "nccom-test", SAMPLES / "nccom_all_gather.log")
 
     assert done.status == 0

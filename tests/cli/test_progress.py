@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_what_is_reported_is_shown(monkeypatch, terminal):
+def test_reported_progress_is_shown(monkeypatch, terminal):
     stream = Terminal(terminal=terminal)
     monkeypatch.setattr(progress.sys, "stderr", stream)
     with progress.bar() as advance, reported(advance):

@@ -173,7 +173,7 @@ def test_folder_that_is_gone(tmp_path: Path) -> None:
         ("inside", 1, "inside/link.yaml: error TRN001"),
     ],
 )
-def test_what_is_no_file(here, path, status, message) -> None:
+def test_refuses_special_files(here, path, status, message) -> None:
     """One clear message each."""
     os.mkfifo("pipe.yaml")
     Path("folder.yaml").mkdir()

@@ -139,7 +139,7 @@ def test_not_a_catalog() -> None:
         trnspec.evaluate("sweep", "catalog", chip="trainium2")
 
 
-def test_what_trnspec_raises_is_passed_on() -> None:
+def test_errors_of_trnspec_are_passed_on() -> None:
     with pytest.raises(UnknownNameError, match="trainum2"):
         sweep(chip="trainum2")
     with pytest.raises(UsageError, match=r"\Athat is not how it is used\Z"):

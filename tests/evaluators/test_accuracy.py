@@ -167,7 +167,7 @@ def test_the_rows_follow_their_schema():
     assert set(schema["$defs"]["row"]["properties"]) == set(found["rows"][0])
 
 
-def test_what_was_computed_is_met_exactly(tmp_path):
+def test_computed_rows_have_no_error(tmp_path):
     """A row whose time is what the engine says is off by nothing, and lies in the interval; no fit has seen it."""
     estimator = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge*32")
     row = {

@@ -29,7 +29,7 @@ def near(value):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("on", ON)
 @pytest.mark.parametrize("size", ["64 MiB", "0 B"])
-def test_what_it_gives_is_sound(kind, on, size):
+def test_answers_are_consistent(kind, on, size):
     assert [] == list(unsound(run(CAT, kind=kind, size=size, on=on), "collective"))
 
 
@@ -67,7 +67,7 @@ def test_the_slowest_stage_counts_and_the_others_are_named():
     assert "network-bound: bandwidth over the network" == found.bottleneck
 
 
-def test_what_waits_for_device_memory_says_so():
+def test_bottleneck_of_device_memory():
     found = ideal(CAT, kind="all-reduce", size="1 GiB", on="trn2.48xlarge")
 
     assert "HBM-bound: bandwidth between ranks of one chip, through its memory" == found.bottleneck
@@ -114,7 +114,7 @@ def test_all_algorithms_are_reported_the_fastest_first():
     assert all(row["share_of_bound"] <= 100 * (1 + 1e-12) for row in rows.values())
 
 
-def test_what_is_assumed_is_reported():
+def test_assumptions_are_reported():
     found = ideal(CAT, kind="all-to-all", size="1 GiB", on="trn3-gen2-ultraserver")
 
     assert {
@@ -172,13 +172,13 @@ def test_the_space_before_the_unit_of_a_size_may_be_missing() -> None:
 
 
 @pytest.mark.parametrize("size", ["64", "", "64 GB/s"])
-def test_what_is_no_size_is_reported_with_its_place_and_an_example(size):
+def test_refuses_invalid_size(size):
     with pytest.raises(QuantityError, match=r"^size: .*; write it such as 64 MiB"):
         run(CAT, kind="broadcast", size=size, on="trn2.48xlarge")
 
 
 @pytest.mark.parametrize("size", ["~64 MiB", "up to 64 MiB"])
-def test_what_may_be_many_sizes_is_refused(size):
+def test_refuses_ambiguous_size(size):
     with pytest.raises(RefusalError) as caught:
         run(CAT, kind="broadcast", size=size, on="trn2.48xlarge")
 

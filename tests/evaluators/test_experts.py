@@ -99,7 +99,7 @@ def test_dense_models_do_not_use_them() -> None:
         ("memory", {"tp": 4, "ep": 8, "expert_tp": 8}, "expert_tp"),
     ],
 )
-def test_what_is_refused(evaluator, more, place) -> None:
+def test_refuses_invalid_expert_layouts(evaluator, more, place) -> None:
     question = STEP if evaluator == "training" else ON
     with pytest.raises(RefusalError) as refused:
         asked(evaluator, **question, **more)
@@ -109,7 +109,7 @@ def test_what_is_refused(evaluator, more, place) -> None:
 @pytest.mark.parametrize(
     "more", [{"imbalance": 0.9}, {"capacity_factor": 0.0}, {"expert_tp": 0}, {"dispatch": "per-rank"}]
 )
-def test_what_is_not_a_value(more) -> None:
+def test_refuses_invalid_expert_options(more) -> None:
     with pytest.raises(UsageError, match=next(iter(more))):
         asked("training", **STEP, **more)
 

@@ -123,7 +123,7 @@ def test_a_token_is_bound_by_reading_weights(catalog):
         ),
     ],
 )
-def test_what_binds(catalog, given, binds):
+def test_bottlenecks(catalog, given, binds):
     assert asked(catalog, **given).bottleneck.startswith(binds)
 
 
@@ -394,7 +394,7 @@ def test_how_tokens_get_to_experts(catalog):
     assert "dispatch" not in assumed(asked(catalog, model="mixtral-8x7b"))
 
 
-def test_what_is_achieved(catalog):
+def test_achieved_shares_of_a_calibration(catalog):
     question = InferenceQuestion(model="llama-2-7b", on="trn1.32xlarge", prompt=128, output=8064)
     ideal = answered(catalog, question, Calibrated())
     called = answered(catalog, question, Calibrated(), Serving(call=86e-6))

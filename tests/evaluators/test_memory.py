@@ -61,7 +61,7 @@ def test_training_on_one_server():
     assert (16, 1) == (found.inputs["dp"], found.inputs["microbatches"])
 
 
-def test_what_makes_it_fit():
+def test_changes_that_fit():
     found = asked(**LLAMA, tp=4, zero=1, sequence_parallel=False)
     single = {row[0]: row[3] for row in table(found, "Single changes").rows}
     assert {
@@ -122,7 +122,7 @@ def test_several_changes():
     assert ["zero 0 -> 1", "recompute none -> full"] in ways
 
 
-def test_what_no_change_makes_fit():
+def test_no_change_fits():
     found = asked(model="llama-3.1-405b", on="trn1.32xlarge", seq=8192, tp=8, pp=2)
     assert () == table(found, "Changes that fit").rows
     # 16 B of 405.85 billion parameters over 16 GiB.
@@ -233,7 +233,7 @@ def test_refusals(question, reason, place):
     assert (reason, place) == (caught.value.reason, caught.value.place), caught.value
 
 
-def test_what_was_taken_for_something_else_is_reported():
+def test_defaulted_inputs_are_reported():
     def reported(**question):
         names = ("context", "schedule", "not_used")
         return {a.name: (a.value, a.why) for a in asked(**{**LLAMA, **question}).assumptions if a.name in names}
@@ -307,7 +307,7 @@ def test_as_a_program_runs_it():
         evaluate(memory, "trnspec", CATALOG, {**LLAMA, "zero": 4})
 
 
-def test_what_it_rests_on():
+def test_figures_used():
     found = asked(**LLAMA, tp=4)
     assert {("trainium2", "memory.capacity"), ("trn2.48xlarge", "host.memory")} == {
         (b.of, b.at) for b in found.figures_used

@@ -40,7 +40,7 @@ def test_a_framework_sets_what_is_not_stated(name) -> None:
         assert shown == {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
 
 
-def test_what_is_stated_wins() -> None:
+def test_stated_option_overrides_framework() -> None:
     stated = {
         "optimizer": "sgd-momentum", "zero": 2, "recompute": "none", "overlap": True, "flash": False, "fused_loss": True,
         "gathered_inputs": False, "bucket": "3 GB", "reserve": "7 GiB",
@@ -81,7 +81,7 @@ def test_sizes(text, expected) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "4", "-1 GiB", "101%", "~4 GiB", "up to 4 GiB", "4 GB/s", "five", "nan GiB", "%"])
-def test_what_is_no_size_is_refused(text) -> None:
+def test_refuses_invalid_size(text) -> None:
     with pytest.raises(UsageError, match=r"reserve is .* expected a size"):
         training(shipped(), **STEP, reserve=text)
 

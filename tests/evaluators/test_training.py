@@ -161,7 +161,7 @@ def test_the_framework_chooses_the_calibration():
     assert "unstated; calibrated on LLM Foundry: adam, 16-bit gradients, flash attention" == software
 
 
-def test_what_was_taken_for_something_else_is_reported():
+def test_defaulted_inputs_are_reported():
     names = ("context", "schedule", "update", "host_link")
 
     def reported(**question):
@@ -274,13 +274,13 @@ def test_every_generation_of_ultraservers(on, more):
 
 
 @pytest.mark.parametrize(("on", "ranks"), [("dgx-h100*4", 32), ("gb200-nvl72", 72), ("dgx-a100-80gb*16", 128)])
-def test_what_plugins_bring(on, ranks):
+def test_chips_of_plugins(on, ranks):
     found = asked(trnspec.load(FOLDERS), model="llama-3.1-8b", on=on, tp=8, zero=1, seq=8192, global_batch=1152 * 4)
     assert ranks == found.inputs["tp"] * found.inputs["dp"]
     assert 10.0 < found["mfu"] < 100.0
 
 
-def test_what_does_not_fit():
+def test_refuses_layouts_that_do_not_fit():
     big = {**ISSUE, "model": "llama-3.1-405b"}
     with pytest.raises(RefusalError, match=r"a rank needs .* GiB, most of it for") as refused:
         asked(**big)

@@ -27,7 +27,7 @@ def parts(found):
 
 
 @pytest.mark.parametrize("what", ["optimizer", "activations", "weights"])
-def test_what_is_moved_takes_its_time(what):
+def test_offload_time_is_size_over_rate(what):
     """Optimizer: gradients out and weights in, once. Activations out and in, weights in twice and gradients out, each time."""
     plain, moved = run(shipped(), **LLAMA), run(shipped(), **LLAMA, offload=what, host_link=SLOW)
     here, there = parts(plain), parts(moved)
@@ -44,7 +44,7 @@ def test_what_is_moved_takes_its_time(what):
     assert moved["memory"] < plain["memory"]
 
 
-def test_what_is_quick_hides():
+def test_fast_offload_is_hidden():
     moved = run(shipped(), **LLAMA, offload="optimizer", host_link="1 TB/s")
 
     assert ("step_time", "offload") not in parts(moved)

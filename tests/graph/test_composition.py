@@ -175,7 +175,7 @@ def test_sums(name, expected) -> None:
 
 
 @pytest.mark.parametrize("path", ["clock_domains", "links.bandwidth.both", "nothing", "servers"])
-def test_what_does_not_add_up_has_no_total(path) -> None:
+def test_non_extensive_figure_has_no_total(path) -> None:
     graph = tile()
 
     assert total(graph, graph.named("tile-rack"), ("spec", *path.split("."))) is None

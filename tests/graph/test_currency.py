@@ -35,7 +35,7 @@ def test_limits(text, months) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "12", "-1mo", "12m", "1.5y", "soon", "99999mo"])
-def test_what_is_not_a_limit(text) -> None:
+def test_refuses_invalid_limit(text) -> None:
     with pytest.raises(UsageError, match="is not an age"):
         limit(text)
 

@@ -215,5 +215,5 @@ def test_sums_of_an_ultraserver() -> None:
 
 
 @pytest.mark.parametrize("name", ["trainium2", "neuroncore-v3", "efa", "semianalysis-2024-12"])
-def test_what_is_no_system_has_no_sums(name) -> None:
+def test_link_has_no_sums(name) -> None:
     assert sums(GRAPH, GRAPH.named(name)) == ()

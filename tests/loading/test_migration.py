@@ -88,7 +88,7 @@ def test_changes_of_paths(before, after, line_end) -> None:
         ("  efa: {cards: 8\n", [("TRN004", 6)]),
     ],
 )
-def test_what_is_left_to_its_author(text, expected) -> None:
+def test_changes_left_to_the_author(text, expected) -> None:
     """Nothing is guessed, and no comment is lost."""
     text = HEAD.replace("v1alpha1", "v1") + SPEC + text
 

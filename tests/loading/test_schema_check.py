@@ -244,7 +244,7 @@ def test_all_mistakes_are_reported_at_once_in_the_order_of_the_file():
         "spec: {connects: chips}\nclaims: [!!str x]",
     ],
 )
-def test_what_the_reader_refused_is_not_called_missing(text):
+def test_rejected_value_is_not_missing(text):
     """One mistake, one sentence: the reader has reported it already."""
     rows = found(NAMED + text + "\n")
     assert rows

@@ -47,7 +47,7 @@ def structured(kind: str, data: Any) -> Node[Any] | None:
 @EACH
 @quick
 @given(data=st.data())
-def test_what_the_schema_allows_is_structured_and_comes_back(kind, data):
+def test_schema_documents_round_trip(kind, data):
     document = data.draw(documents(kind))
     # The pattern of a rounded count allows 0, which its minimum does not.
     assume(not ROUNDED_ZERO.search(json.dumps(document)))

@@ -141,7 +141,7 @@ def test_every_shape():
     ],
     ids=str,
 )
-def test_what_is_refused_and_where(spec, path):
+def test_refusals_have_paths(spec, path):
     assert {p for p, _ in refused(sampler, **spec)} == {f"spec.{path}"}
 
 

@@ -41,7 +41,7 @@ def test_lines_end_where_the_reader_ends_them() -> None:
         (Place(9, 1), None),
     ],
 )
-def test_what_is_at_a_position(place, expected) -> None:
+def test_node_at_a_position(place, expected) -> None:
     assert expected == spot_at(read_text(TEXT), place)
 
 

@@ -41,7 +41,7 @@ def test_options(known: tuple) -> None:  # type: ignore[type-arg]
 @pytest.mark.parametrize(
     "given", [{"trace": "out.json"}, {"plot": "a.svg"}, {"catalog": "x"}, {"model": {"a": 1}}, {"tp": [[1]]}]
 )
-def test_what_is_no_input_is_refused(known: tuple, given: dict[str, object]) -> None:  # type: ignore[type-arg]
+def test_refuses_unknown_inputs(known: tuple, given: dict[str, object]) -> None:  # type: ignore[type-arg]
     with pytest.raises(UsageError, match=repr(next(iter(given)))):
         [*options(known, given)]
 

@@ -140,7 +140,7 @@ def test_known_architectures_that_are_not_read_have_a_reason():
 
 
 @pytest.mark.parametrize("value", [None, False, 0, "", [], {}])
-def test_what_is_switched_off_changes_nothing(value):
+def test_disabled_options_change_nothing(value):
     assert imported(LLAMA) == imported(LLAMA | {"frob_size": value})
 
 
@@ -195,7 +195,7 @@ def test_the_language_model_of_a_multimodal_model():
         ("ernie4_5_moe", {"moe_layer_interval": 2}, "moe_layer_interval"),
     ],
 )
-def test_what_is_not_modelled_is_refused(name, changes, key):
+def test_refuses_unmodelled_options(name, changes, key):
     assert key == refused(CLASSES[name]["config"] | changes)
 
 

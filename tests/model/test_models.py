@@ -98,7 +98,7 @@ def test_active_parameters():
         assert billions == round(found / 1e9, 2), name
 
 
-def test_what_is_stated_is_printed_by_somebody():
+def test_stated_counts_have_sources():
     """A total is in a document only where a source prints it; a claim that is of something else is not adopted.
 
     What another source rounds, such as ``47B``, is a claim beside it.

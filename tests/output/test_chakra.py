@@ -17,7 +17,7 @@ NODES = [
 ]
 
 
-def test_what_is_written_is_read() -> None:
+def test_trace_round_trip() -> None:
     found = parsed(trace(NODES))
     attributes = [{a.name: getattr(a, a.WhichOneof("value")) for a in node.attr} for node in found]
 

@@ -115,7 +115,7 @@ def test_one_plugin_gives_a_command_once(site) -> None:
     assert {"one": ("clash", "it defines the command hello twice")} == records(site)
 
 
-def test_what_is_no_command(site) -> None:
+def test_refuses_objects_that_are_not_commands(site) -> None:
     site.plugin("one", "commands=('hello',)")
 
     assert "invalid" == records(site)["one"][0]
@@ -183,7 +183,7 @@ def test_a_broken_plugin_is_named_where_its_command_is_missed(site) -> None:
 
 
 @pytest.mark.parametrize("args", [["--version"], ["audit", "--help"], ["explain", "TRN402"]])
-def test_what_needs_no_plugin_looks_for_none(site, args) -> None:
+def test_commands_that_import_no_plugin(site, args) -> None:
     """A plugin whose import fails would be reported."""
     site.add("bad", "raise ValueError")
     done = site.run(*args)

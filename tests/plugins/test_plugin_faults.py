@@ -81,7 +81,7 @@ def test_one_that_is_refused_is_reported(site) -> None:
     assert f"the document is left out ({ACME_IS})" in done.err
 
 
-def test_who_refers_to_a_broken_document_is_not_reported(site) -> None:
+def test_reference_to_a_broken_document_is_not_reported(site) -> None:
     site.catalog("acme", {**BROKEN, "servers/acme-server.yaml": SERVER})
 
     assert ["chips/acme-1.yaml"] == [

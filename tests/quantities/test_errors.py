@@ -174,7 +174,7 @@ def test_corrections(written, unit) -> None:
         *(("KB", Dimension.INFORMATION), ("gb", Dimension.INFORMATION), ("TFLPOS", None), ("PFLOPS/s", None)),
     ],
 )
-def test_what_may_be_another_unit_is_not_corrected(written, dimension) -> None:
+def test_ambiguous_units_are_not_corrected(written, dimension) -> None:
     """Another power of ten, another time, another dimension; several units that are as near."""
     assert "" == UNITS.correction(written, dimension)
 
@@ -192,7 +192,7 @@ def test_one_slip_in_a_long_word(written, unit) -> None:
 @pytest.mark.parametrize(
     ("written", "unit"), [("Gibxt/s", "Gibit/s"), ("gibit/s", "Gibit/s"), ("Gibxt/a", ""), ("Gibxt/z", ""), ("Gibxt", "")]
 )  # fmt: skip
-def test_what_a_rate_is_divided_by_is_not_corrected(written, unit) -> None:
+def test_denominator_of_a_rate_is_not_corrected(written, unit) -> None:
     assert unit == UnitTable((UNITS.unit("Gibit/s"),)).correction(written, None)
 
 

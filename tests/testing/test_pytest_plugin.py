@@ -180,7 +180,7 @@ def test_no_such_folder(project) -> None:
     assert re.search(r"ERROR: trnspec: the catalog .*/catalogue is not a folder", reported)
 
 
-def test_what_lies_in_no_file_is_reported_the_first(tmp_path) -> None:
+def test_findings_without_a_file_come_first(tmp_path) -> None:
     """A rule that fails on the whole graph names no document, and is not lost."""
     from trnspec.diagnostics import Diagnostic, Location, Severity
     from trnspec.testing.pytest_plugin import _Root

@@ -28,7 +28,7 @@ def test_equal_links_in_any_order_are_equal_fabrics() -> None:
         (2, (Edge(0, 1, float("nan")),), "positive rate"),
     ],
 )
-def test_what_is_no_fabric_is_refused(nodes: int, edges: tuple[Edge, ...], says: str) -> None:
+def test_refuses_invalid_fabrics(nodes: int, edges: tuple[Edge, ...], says: str) -> None:
     """Each refusal says what was expected, and is both a trnspec error and a ValueError."""
     with pytest.raises(TopologyError, match=says) as caught:
         Fabric(nodes, edges)

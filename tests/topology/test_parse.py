@@ -38,7 +38,7 @@ from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring
         ("single", 1, Single()),
     ],
 )
-def test_what_people_print(text: str, nodes: int | None, shape: Shape) -> None:
+def test_published_spellings(text: str, nodes: int | None, shape: Shape) -> None:
     """The word, the sizes and the number of dimensions may stand in any order."""
     assert shape == parse(text, nodes)
 
@@ -67,7 +67,7 @@ def test_what_people_print(text: str, nodes: int | None, shape: Shape) -> None:
         ("ring(0)", None, "expected 1 or more"),
     ],
 )
-def test_what_is_refused(text: str, nodes: int | None, says: str) -> None:
+def test_refuses_invalid_topologies(text: str, nodes: int | None, says: str) -> None:
     """The message names what was expected; nothing is guessed."""
     with pytest.raises(TopologyError, match=says):
         parse(text, nodes)

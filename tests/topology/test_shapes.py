@@ -193,7 +193,7 @@ def test_pairs_of_two() -> None:
         lambda: Torus((4, 4)).bisection("rate"),
     ],
 )
-def test_what_is_no_shape_is_refused(wrong: object) -> None:
+def test_refuses_invalid_shapes(wrong: object) -> None:
     """Sizes, counts and rates that cannot be meant."""
     with pytest.raises(TopologyError):
         wrong()  # type: ignore[operator]

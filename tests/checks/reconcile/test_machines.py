@@ -140,7 +140,7 @@ TRN2 = "neuron_ls_trn2n.48xlarge.json"
         (lambda d: d[5].update(connected_to=[5, 4, 9, 6]), ["topology"], "device 1 lists 5, but 5 does not list 1"),
     ],
 )
-def test_what_differs(catalog, change, differing, text) -> None:
+def test_differing_properties(catalog, change, differing, text) -> None:
     data = devices(TRN2)
     change(data)
     found = compare(catalog, machine(data), "trn2.48xlarge")
@@ -185,7 +185,7 @@ def test_instance_type_that_the_catalog_lacks_is_not_taken_for_another(catalog) 
     assert found.reason.startswith("the catalog has no trn9.48xlarge; ")
 
 
-def test_what_the_description_lacks_is_not_a_difference(catalog) -> None:
+def test_missing_property_is_not_a_difference(catalog) -> None:
     data = [{"neuron_device": n} for n in range(16)]
     found = compare(catalog, machine(data), "trn2.48xlarge")
 

@@ -36,7 +36,7 @@ def power(document: str = "beta2-tdp", **changes: Any) -> KnownPower:
     return attrs.evolve(known, draw=draw, **changes)
 
 
-def test_what_is_known() -> None:
+def test_known_powers_of_a_subject() -> None:
     """Of a chip the package, of a system all of it; the figure of a chip is a design power."""
     assert {name: (k.subject.name, k.count, k.chip.name, k.scope, k.draw.type, k.value) for name, k in stated().items()} == {
         "beta2": ("beta2", 1, "beta2", "package", "tdp", 500.0),

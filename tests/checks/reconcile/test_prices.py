@@ -148,7 +148,7 @@ OTHER_FAMILY = "b2.large"
         ({"type": "spot", "server": "a1.small"}, {"type": "spot"}, "TRN802", 0.09 / 16, 1 / 0.09 / 16, "size and type"),
     ],
 )  # fmt: skip
-def test_what_one_price_says_of_another(one: Any, other: Any, code: str, low: float, high: float, why: str) -> None:
+def test_expected_price_from_another(one: Any, other: Any, code: str, low: float, high: float, why: str) -> None:
     """Equal prices differ by 3 % at most, as does what follows from equal ones; spot prices follow demand."""
     digits = 1 if why == "zone and date" else 1.03
     pair = offer(**one), offer(**other)

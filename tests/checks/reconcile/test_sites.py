@@ -49,7 +49,7 @@ def test_a_figure_a_count_a_word_and_nothing():
 @pytest.mark.parametrize(
     ("says", "value"), [("210 TFLOPS", parse("210 TFLOPS")), (16, 16), ("a lot", None), ("16", None), ("", None)]
 )
-def test_what_a_claim_says(says, value):
+def test_site_of_a_claim(says, value):
     graph = claim(bare(), "trainium1", "spec.peak.dense.bf16", says)
     node = graph.named("trainium1")
 
@@ -101,7 +101,7 @@ def test_sixteen_chips_and_their_total():
     assert len(found.sites) == 3
 
 
-def test_what_is_expected_of_each_side():
+def test_expected_value_of_each_side():
     found = relation()
     total, count, part = found.sites
 
@@ -111,7 +111,7 @@ def test_what_is_expected_of_each_side():
     assert found.expects(sites(bare(), "trainium2", "cores.count")[0]) is None
 
 
-def test_what_is_expected_of_one_term_of_two():
+def test_expected_value_of_one_term():
     found = links("1,024 GB/s", "256 GB/s", "1,280 GB/s")
     (_, inner, outer) = found.sites
 

@@ -206,7 +206,7 @@ def test_claims_that_do_not_exclude_each_other(at, says, other):
 
 
 @pytest.mark.parametrize("at", [DIRECTION, STACK])
-def test_what_measures_something_else_is_reported_by_another_rule(at):
+def test_other_scope_is_left_to_its_rule(at):
     name = "trainium1" if at == STACK else "neuronlink-v2"
     graph = said(name, (at, "1 TFLOPS", OLD), (at, "2 TFLOPS", NEW))
 
@@ -268,7 +268,7 @@ def test_every_pair_of_three():
     assert not [d.hint for d in reported if "(agrees)" in d.hint]
 
 
-def test_what_a_sum_reports_is_not_reported_again():
+def test_conflict_of_a_sum_is_reported_once():
     """The four servers tell which of the two is wrong."""
     graph = put(bare(), "trn2-ultraserver", "stated.network", None)
     graph = claim(graph, "trn2-ultraserver", TOTAL, "12,800 Gbps", source=OLD)
@@ -291,7 +291,7 @@ def test_an_adopted_figure_is_between_claims():
 
 @pytest.mark.parametrize("verdict", ["superseded", "rejected", "unresolved"])
 @pytest.mark.parametrize("says", ["190 TFLOPS", "0.19 PFLOPS", "190,000 GFLOPS"])
-def test_what_was_judged_wrong_is_not_adopted(verdict, says):
+def test_rejected_value_must_not_be_adopted(verdict, says):
     graph = claim(bare(), "trainium1", "spec.peak.dense.{bf16,fp32}", says, verdict=verdict, reason=REASON)
 
     assert {("trainium1", BF16)} == found("TRN305", graph)
@@ -301,7 +301,7 @@ def test_what_was_judged_wrong_is_not_adopted(verdict, says):
     ("verdict", "says"),
     [("superseded", "210 TFLOPS"), ("rejected", "~190 TFLOPS"), ("rounded", "190 TFLOPS"), ("rejected", "none")],
 )
-def test_what_is_adopted_was_not_judged_wrong(verdict, says):
+def test_adopted_value_of_another_source_is_accepted(verdict, says):
     graph = claim(bare(), "trainium1", BF16, says, verdict=verdict, reason=REASON)
 
     assert set() == found("TRN305", graph)

@@ -358,7 +358,7 @@ def test_nothing_is_left_out_of_the_dimensions():
         ("mixtral-8x7b", "experts", GATED, "spec.experts.shared_gate", "a shared expert has a gate"),
     ],
 )
-def test_what_cannot_be_is_reported_and_not_counted(base, at, value, path, words):
+def test_contradictory_dimensions_are_not_counted(base, at, value, path, words):
     graph = put(bare(), base, at, value)
     assert {(base, path)} == found("TRN406", graph)
     with pytest.raises(UsageError, match=words):

@@ -86,6 +86,6 @@ def test_timeline_has_every_event() -> None:
     "trace",
     [{}, {"traceEvents": [], "otherData": {"title": "t", "step_time_s": 1.0}}, {"traceEvents": [{}], "otherData": {}}],
 )
-def test_what_is_no_trace(trace) -> None:
+def test_refuses_invalid_traces(trace) -> None:
     with pytest.raises(UsageError):
         timeline(trace)

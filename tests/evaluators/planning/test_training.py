@@ -321,7 +321,7 @@ def test_a_given_price_and_no_price() -> None:
     assert {a.name: a.value for a in unknown.assumptions}["cost"] == "unknown"
 
 
-def test_what_has_no_plan_is_named() -> None:
+def test_systems_without_a_plan_are_named() -> None:
     mixed = plan(CAT, **{**SMALL, "model": "llama-3.1-8b"}, on=("trn1.32xlarge*2", "trn1.2xlarge*1"))
 
     assert [a.value for a in mixed.assumptions if a.name == "no_plan"] == ["trn1.2xlarge*1"]
@@ -480,7 +480,7 @@ def test_the_nearest_plan_without_a_price_meets_the_deadline() -> None:
     assert [s.evaluator for s in limited.suggestions] == ["training"]
 
 
-def test_what_is_assumed_of_failures_and_repair() -> None:
+def test_assumptions_of_failures_and_repair() -> None:
     """Each input replaces an assumption, and the pages state which."""
     question = {**SMALL, "on": ("trn1.32xlarge*4",)}
     names = ("global_batch", "seq", "counts", "spares", "checkpoints", "checkpoint_rate", "cost", "prices")

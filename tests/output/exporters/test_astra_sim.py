@@ -112,7 +112,7 @@ def test_two_switches_with_direct_links() -> None:
 
 
 @pytest.mark.parametrize("shape", [("mesh", [4, 4]), ("chain", [8])])
-def test_what_is_not_expressible(shape) -> None:
+def test_refuses_inexpressible_fabrics(shape) -> None:
     with pytest.raises(ExportError, match="its analytical networks are rings") as caught:
         with_topology(*shape)["trn1.32xlarge"].export("astra-sim")
 

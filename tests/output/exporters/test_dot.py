@@ -88,7 +88,7 @@ def test_a_switched_fabric_reports_the_rate_of_a_link() -> None:
     assert 2 == text.count('label="NeuronSwitch-v1 of 72 chips"')
 
 
-def test_what_is_in_a_title_cannot_break_the_file() -> None:
+def test_titles_are_escaped() -> None:
     node = CAT.graph.named("trn1.32xlarge")
     odd = evolve(node, metadata=evolve(node.metadata, title='a "b" \\ c'))
     known = Graph({**CAT.graph.nodes, node.name: odd})

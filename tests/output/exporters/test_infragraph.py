@@ -56,7 +56,7 @@ def test_a_connection_to_a_switch_has_the_rate_of_all_its_links() -> None:
     assert [450] == [each["physical"]["bandwidth"]["gigabytes_per_second"] for each in links("p5.48xlarge").values()]
 
 
-def test_what_is_not_known_is_left_out_and_listed() -> None:
+def test_unknown_values_are_listed() -> None:
     made = CAT["trn3-gen1-ultraserver"].export("infragraph")
 
     assert "physical" not in links("trn3-gen1-ultraserver")["neuronlink-v4-direct"]

@@ -231,7 +231,7 @@ def test_some_chips_that_are_not_taken_evenly(on, chips):
         ("neuronlink-v2", "has no chips"), ("llama-3.1-8b", "has no chips"),
     ],
 )  # fmt: skip
-def test_what_is_no_system(on, reported):
+def test_refuses_names_that_are_not_systems(on, reported):
     with pytest.raises(UsageError, match=reported):
         lower(everything(), on)
 
@@ -245,7 +245,7 @@ def test_what_is_no_system(on, reported):
         ("ZZZ*2", []), ("TRN1.32xlarge*0", []), ("A" * 5000, []),
     ],
 )  # fmt: skip
-def test_what_may_be_meant(on, meant):
+def test_hints_for_misspelt_systems(on, meant):
     """Names are in small letters; the hint keeps how many, and each of its systems is one."""
     with pytest.raises(UsageError, match="is not a system") as refused:
         lower(everything(), on)

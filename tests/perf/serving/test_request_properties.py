@@ -188,7 +188,7 @@ def test_a_larger_batch_or_context_takes_no_less(model, plan, numbers, serving, 
 
 @CASES
 @given(models(), plans(), machines(), servings())
-def test_what_a_compiled_graph_does_besides_takes_no_less(model, plan, numbers, serving):
+def test_compiled_graph_is_not_faster(model, plan, numbers, serving):
     """A bound stays one: padding, all experts and narrow shards only add to the exact request."""
     exactly = evolve(serving, padding=0.0)
     exact = Deployment(

@@ -55,7 +55,7 @@ def test_by_hand(bound):
     assert (0.0, 0.0, 0.0, 0.0) == (found.recompute, found.pipeline, found.bubble, found.fixed)
 
 
-def test_what_is_lost_only_adds(bound, fitted):
+def test_losses_only_add_time(bound, fitted):
     ideal, real = bound.step(LAYOUT), fitted.step(LAYOUT)
     assert real.total > ideal.total
     assert "trainium1-neuron" == fitted.calibration.name

@@ -159,7 +159,7 @@ def test_expert_parallelism_over_part_of_tp() -> None:
         ({"ep": 3}, "experts-not-divisible", "ep"),
     ],
 )
-def test_what_cannot_be(changes, reason, place) -> None:
+def test_invalid_expert_layouts(changes, reason, place) -> None:
     with pytest.raises(RefusalError) as refused:
         estimator("mixtral", P5).step(evolve(SPLIT, **changes))
     assert (refused.value.reason, refused.value.place) == (reason, place)

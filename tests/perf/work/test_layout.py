@@ -157,7 +157,7 @@ def test_batches_that_are_divisible(batch, hint):
     assert hint == refused.value.hint
 
 
-def test_what_can_be():
+def test_valid_layouts():
     check(BASE, LLAMA_3_8B, 1024)
     check(BASE, LLAMA_3_8B)
     check(evolve(BASE, ep=8, zero=3), MIXTRAL, 1024)
