@@ -10,7 +10,7 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from attrs import NOTHING, evolve, field, fields_dict, frozen, has
+from attrs import evolve, field, frozen, has
 
 from trnspec.checks.reconcile.relations import claimed_paths, relations
 from trnspec.checks.reconcile.sites import Site
@@ -22,7 +22,7 @@ from trnspec.loading.structure import plain, structure
 from trnspec.model.document import Claim
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import FigureShape, NumberShape, ObjectShape, dotted, leaves, spread
+from trnspec.model.reflection import FigureShape, NumberShape, ObjectShape, dotted, fields_of, leaves, spread
 from trnspec.model.rounded import RoundedCount, interval_of
 from trnspec.model.server import Server
 from trnspec.model.source import Source
@@ -337,7 +337,7 @@ def claimed(graph: Graph, change: Change) -> Graph | None:
     figure = figure_at(node, path)
     source = (figure.source if isinstance(figure, Figure) else None) or node.metadata.source
     holder = figure_at(node, path[:-1])
-    if source is None or not has(type(holder)) or fields_dict(type(holder))[str(path[-1])].default is NOTHING:
+    if source is None or not has(type(holder)) or fields_of(type(holder))[str(path[-1])].required:
         return None
     data = copy.deepcopy(plain(node))
     del functools.reduce(lambda inside, step: inside[step], path[:-1], data)[path[-1]]
