@@ -122,7 +122,7 @@ def test_findings_are_counted(tmp_path: Path, accepted: int, kept: int, idle: li
     assert lines == ["TRN101 of Chip/one at spec.wings" + (f", {n} times" if n > 1 else "") for n in idle]
 
 
-def test_unchecked_files_keep_their_entries(tmp_path: Path) -> None:
+def test_unchecked_documents_are_not_listed(tmp_path: Path) -> None:
     """Documents that only others use, and codes that settings hide; a path without a finding is left out."""
     accepted = {("TRN101", "Chip/one", "spec.a"): 1, ("TRN101", "Chip/two", "spec.a"): 1, ("TRN110", "Chip/two", ""): 1}
     one = Baseline(tmp_path / "baseline.json", Counter(accepted))

@@ -85,7 +85,7 @@ def test_refused_rows_have_a_hint(here, tmp_path) -> None:
     assert hint.endswith("; or add it")
 
 
-def test_refusal_lists_no_unset_inputs(here) -> None:
+def test_refused_row_has_no_defaulted_inputs(here) -> None:
     first, second = rows(here(*TRAINING, "--tp", "24,32", "--format", "csv").out)
     reversed_ = rows(here(*TRAINING, "--tp", "32,24", "--format", "csv").out)
 

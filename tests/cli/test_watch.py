@@ -109,7 +109,7 @@ def test_findings_of_removed_documents_are_resolved(folder, monkeypatch, capsys)
     assert out[1].startswith("chips/acme.yaml: resolved TRN111: ")
 
 
-def test_new_and_resolved_findings(folder) -> None:
+def test_state_of_watched_files(folder) -> None:
     """Other programs' files and hidden ones do not count; documents, tables and settings do."""
     before = watch._state([folder])
     for name in (".hidden.yaml", "notes.txt", ".git/index.yaml"):

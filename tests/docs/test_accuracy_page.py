@@ -34,7 +34,7 @@ def worse(now, before):
             yield *name, f"{found['rows']} rows, were {group['rows']}"
 
 
-def test_rows_worse_than_a_baseline():
+def test_errors_worse_than_before():
     before = [{"chip": "a", "framework": "f", "part": "step", "rows": 20, "mean": 0.1}]
     for mean, rows, expected in (
         (0.119, 20, []),

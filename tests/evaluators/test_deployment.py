@@ -75,7 +75,7 @@ def test_ranks_that_no_replica_has_are_reported(given, expected):
     assert all("tp" in a.why for a in found)
 
 
-def test_unused_inputs_are_not_required():
+def test_unused_inputs_are_none():
     plain, drafted = prepared(**LLAMA).question.used(), prepared(**LLAMA, draft="llama-3.2-1b").question.used()
     assert plain.keys() == drafted.keys()
     assert (None, None) == (plain["acceptance"], plain["speculate"])

@@ -66,3 +66,10 @@ def test_prompts_follow_each_other_where_nothing_is_decoded() -> None:
     )
 
     assert four.number("throughput") == pytest.approx(one.number("throughput"), rel=0.01)
+
+
+def test_ideal_times_have_no_queue() -> None:
+    ideal = {"model": "qwen3-32b", "on": "p5.48xlarge", "chips": 2, "tp": 2, "batch": 12, "framework": "vllm"}
+    found = inference(CATALOG, **ideal, calibration="none")
+
+    assert not {"queueing", "response"} & {part.name for part in found.parts if part.of == "time_to_first_token"}

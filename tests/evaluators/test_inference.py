@@ -570,12 +570,6 @@ def test_a_server_on_gpus_is_computed_as_measured_rows_are(whole, framework):
     assert found["time_to_first_token"] == pytest.approx(sum(first.values()), rel=1e-12)
 
 
-def test_ideal_times_have_no_queue(whole):
-    found = asked(whole, model="qwen3-32b", on="p5.48xlarge", chips=2, tp=2, batch=12, framework="vllm")
-
-    assert not {"queueing", "response"} & {*parts(found, "time_to_first_token")}
-
-
 def test_separate_prefill_is_as_fast_as_its_slower_side(catalog):
     """``prefill_decode_ratio`` is the rate of finished outputs over that of prompts."""
     systems = ("trn1.2xlarge", "trn1.32xlarge", "trn2.48xlarge")

@@ -233,7 +233,7 @@ def test_refusals(question, reason, place):
     assert (reason, place) == (caught.value.reason, caught.value.place), caught.value
 
 
-def test_defaulted_inputs_are_reported():
+def test_replaced_inputs_are_reported():
     def reported(**question):
         names = ("context", "schedule", "not_used")
         return {a.name: (a.value, a.why) for a in asked(**{**LLAMA, **question}).assumptions if a.name in names}

@@ -161,7 +161,7 @@ def test_the_framework_chooses_the_calibration():
     assert "unstated; calibrated on LLM Foundry: adam, 16-bit gradients, flash attention" == software
 
 
-def test_defaulted_inputs_are_reported():
+def test_replaced_inputs_are_reported():
     names = ("context", "schedule", "update", "host_link")
 
     def reported(**question):

@@ -206,7 +206,7 @@ def test_the_parts_are_the_whole_work(d):
         ({"dtype": "fp32", "sparse": True}, RefusalError, "trainium2 has no published sparse rate for fp32"),
     ],
 )
-def test_refuses_unknown_rates(question, error, message):
+def test_refuses_invalid_questions(question, error, message):
     with pytest.raises(error, match=message):
         run(CATALOG, on="trainium2", **question)
 

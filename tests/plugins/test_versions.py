@@ -14,9 +14,9 @@ from trnspec.builtin import plugin as builtin
 from trnspec.catalog.versions.editions import freeze, read
 from trnspec.checks.fixes import fix
 from trnspec.graph.graph import build
-from trnspec.loading.converted import conversion
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.settings import Settings
+from trnspec.loading.upgraded import upgrade_edit
 from trnspec.model.fields import Bandwidth, Capacity, Power
 from trnspec.model.json_schema import document_schema
 from trnspec.plugins.api import Kind, Plugin, Registry
@@ -215,7 +215,7 @@ def test_every_conversion_of_block_mappings_is_written(old, new) -> None:
     document = read_text(text)
     assert {"spec": old} == document.data
 
-    edit = conversion(document, {"spec": new})
+    edit = upgrade_edit(document, {"spec": new})
 
     if old == new:
         assert edit is None

@@ -184,7 +184,7 @@ def test_layout(text) -> None:
         ("--- {a: 1}\n", "its first line has more than a comment or '---' before the first key"),
     ],
 )
-def test_values_without_layout(text, message) -> None:
+def test_refuses_texts_without_layout(text, message) -> None:
     with pytest.raises(LayoutError) as error:
         layout(text, lambda _, keys: range(len(keys)))
 

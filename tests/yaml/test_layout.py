@@ -97,7 +97,7 @@ def test_cases(case) -> None:
 @pytest.mark.parametrize(
     "text", ["", "a: [1", "- a\n", "a: &x 1\n", "a: 1\na: 2\n", "a: 1\n---\nb: 2\n", "? |\n  a\n: 1\n"]
 )
-def test_values_without_layout(text) -> None:
+def test_refuses_texts_without_layout(text) -> None:
     """Documents with errors, and keys of several lines."""
     with pytest.raises(LayoutError):
         layout(text, by_name)

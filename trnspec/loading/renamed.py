@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from trnspec.loading.converted import conversion
+from trnspec.loading.upgraded import upgrade_edit
 from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata, PathText
 from trnspec.model.reflection import (
     ListShape,
@@ -88,7 +88,7 @@ def _of_version(document: Document, kind: Kind | None) -> Document:
             problem = Problem("TRN190", message, document.place(path), "report this to the author of the kind", path)
             # Where a value was rejected, that is the cause.
             return evolve(document, data=None, problems=document.problems + (() if document.rejected else (problem,)))
-        edit = conversion(document, converted) if document.places else None
+        edit = upgrade_edit(document, converted) if document.places else None
         document = evolve(document, data=converted)
     elif present == API_VERSION and version in OLDER_VERSIONS:
         edit = replacement(document, path, str(version), API_VERSION)

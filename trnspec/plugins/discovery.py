@@ -1,4 +1,4 @@
-"""Which plugins are installed, and which of them a run can use.
+"""Discovery of installed plugins, and of those that a run can use.
 
 No plugin can stop a run: one that is broken, slow, invalid, clashing or written for another API becomes a
 :class:`Record` and a warning that names its distribution, and everything else works without it. Where no plugin is

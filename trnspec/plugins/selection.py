@@ -1,4 +1,4 @@
-"""Which plugins a run uses, and where warnings go.
+"""The choice of plugins for a run, and where warnings go.
 
 Nothing heavy is imported here: the command line sets these values before it knows which command runs. They are context
 variables, so that two threads of one process can use different plugins.

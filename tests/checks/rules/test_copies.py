@@ -20,7 +20,7 @@ PLUGINS = [str(f) for f in Path(__file__).parents[3].glob("plugins/*/src/*/catal
 # Document, its name and that of the copy, a text in it and what is written instead.
 COPIES = [
     ("cores/neuroncore-v4", "neuroncore-v5", "capacity: 32 MiB", "capacity: 48 MiB"),
-    ("chips/trainium3", "trainium4", "capacity: 144 GiB\n", "capacity: 288 GiB\n"),
+    ("chips/trainium3", "trainium5", "capacity: 144 GiB\n", "capacity: 288 GiB\n"),
     ("servers/trn2.48xlarge", "trn4.48xlarge", 'memory: "2,048 GiB"', 'memory: "4,096 GiB"'),
     ("ultraservers/trn3-gen2-ultraserver", "trn3-gen3-ultraserver", "count: 36", "count: 18"),
     ("models/llama-3.1-8b", "llama-3.4-8b", "layers: 32", "layers: 34"),

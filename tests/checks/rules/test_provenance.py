@@ -206,7 +206,7 @@ def test_claims_that_do_not_exclude_each_other(at, says, other):
 
 
 @pytest.mark.parametrize("at", [DIRECTION, STACK])
-def test_other_scope_is_left_to_its_rule(at):
+def test_other_dimension_is_left_to_trn302(at):
     name = "trainium1" if at == STACK else "neuronlink-v2"
     graph = said(name, (at, "1 TFLOPS", OLD), (at, "2 TFLOPS", NEW))
 
@@ -301,7 +301,7 @@ def test_rejected_value_must_not_be_adopted(verdict, says):
     ("verdict", "says"),
     [("superseded", "210 TFLOPS"), ("rejected", "~190 TFLOPS"), ("rounded", "190 TFLOPS"), ("rejected", "none")],
 )
-def test_adopted_value_of_another_source_is_accepted(verdict, says):
+def test_trn305_accepts_values_that_no_claim_rejects(verdict, says):
     graph = claim(bare(), "trainium1", BF16, says, verdict=verdict, reason=REASON)
 
     assert set() == found("TRN305", graph)

@@ -1,4 +1,4 @@
-"""The edit of a document whose data were converted: what stays keeps its text, and every comment is kept."""
+"""The edit that writes a document whose data were upgraded: what stays keeps its text, and every comment is kept."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from trnspec.yaml import Document, Path
 
 
-def conversion(document: Document, data: Mapping[str, Any]) -> Edit | None:
+def upgrade_edit(document: Document, data: Mapping[str, Any]) -> Edit | None:
     """The edit after which a document has other data; ``None`` where it cannot be written, or a comment would be lost."""
     try:
-        edit = joined(document, _Conversion(document).mapping((), document.data or {}, data))
+        edit = joined(document, _Upgrade(document).mapping((), document.data or {}, data))
         if edit is None:
             return None
         text, _ = apply(document.text, [edit])
@@ -33,7 +33,7 @@ class _UnwritableError(Exception):
     """A value that only a change of the collection around it can change."""
 
 
-class _Conversion:
+class _Upgrade:
     """The edits of the parts of a document that differ."""
 
     def __init__(self, document: Document) -> None:
