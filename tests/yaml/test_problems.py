@@ -11,15 +11,9 @@ import re
 import zlib
 from itertools import islice, product
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.yaml import Limits, Place, read_text
-from trnspec.yaml.reader import c_parser, pure_parser
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trnspec.yaml.reader import Parser
 
 STORED = FilePath(__file__).parents[1] / "data" / "problems.txt"
 CORPUS = FilePath(__file__).parents[1] / "data" / "badinput"
@@ -94,16 +88,11 @@ def shown(place: Place | None) -> str:
 
 
 def as_data(text: str | bytes) -> dict[str, Any]:
-    """What is read from a text, in JSON; also by the pure parser, where that differs."""
-    found, pure = read_by(text, c_parser), read_by(text, pure_parser)
-    named = {"text": text.decode("latin-1") if isinstance(text, bytes) else text, **found}
-    return named if pure == found else {**named, "pure": pure}
-
-
-def read_by(text: str | bytes, parser: Callable[[str], Parser]) -> dict[str, Any]:
-    document = read_text(text, "file", SMALL, parser=parser)
+    """What is read from a text, in JSON."""
+    document = read_text(text, "file", SMALL)
     data = json.dumps(document.data, ensure_ascii=True, sort_keys=False)
     return {
+        "text": text.decode("latin-1") if isinstance(text, bytes) else text,
         "data": data if len(data) < 200 else f"{len(data)} characters",
         "rejected": sorted(".".join(map(str, path)) for path in document.rejected),
         "problems": [
@@ -121,8 +110,7 @@ def texts() -> list[str | bytes]:
 
 def wordings(answer: dict[str, Any]) -> set[tuple[str, ...]]:
     """Code, message and hint of each problem, without names and numbers."""
-    problems = [*answer["problems"], *answer.get("pure", {}).get("problems", ())]
-    return {(p[0], *(re.sub(r"'.*?'|\d+", "#", text) for text in p[4:])) for p in problems}
+    return {(p[0], *(re.sub(r"'.*?'|\d+", "#", text) for text in p[4:])) for p in answer["problems"]}
 
 
 def stored() -> list[str]:

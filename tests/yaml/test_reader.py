@@ -12,15 +12,14 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.rules import stopped_after
 from trnspec.yaml import Document, Json, Limits, Path, Place, Problem, read_file, read_text
-from trnspec.yaml.reader import c_parser, pure_parser
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 CORPUS = FilePath(__file__).parents[1] / "data" / "badinput"
 EXPECT: dict[str, list[tuple[str, int, int]]] = json.loads((CORPUS / "expect.json").read_text("utf-8"))
@@ -31,7 +30,6 @@ LARGE: dict[str, bytes] = {
     "many_anchors_20000.yaml": b"".join(b"k%d: &a%d v\n" % (n, n) for n in range(20_000)),
     "many_comments.yaml": b"a: 1\n" + b"# c\n" * 50_000,
 }
-PARSERS = pytest.mark.parametrize("parser", [c_parser, pure_parser])
 
 
 def raw(name: str) -> bytes:
@@ -113,13 +111,6 @@ def test_a_text_with_a_few_control_characters_is_text() -> None:
     assert "TRN002" not in {p.code for p in read_text(raw).problems}
 
 
-@pytest.mark.parametrize("name", sorted(EXPECT))
-def test_corpus_reads_alike_with_both_parsers(name: str) -> None:
-    """The C parser and the pure one give the same document, places included."""
-    assert read_text(raw(name), name, parser=c_parser) == read_text(raw(name), name, parser=pure_parser)
-
-
-@pytest.mark.parametrize("parser", [c_parser, pure_parser])
 @pytest.mark.parametrize(
     ("text", "data"),
     [
@@ -132,16 +123,15 @@ def test_corpus_reads_alike_with_both_parsers(name: str) -> None:
         ('a: {b: c:d, e: "\\ue000 \\uE001"}\n', {"a": {"b": "c:d", "e": "\ue000 \ue001"}}),
     ],
 )
-def test_colons_within_words(parser: Callable[[str], Any], text: str, data: dict[str, Any]) -> None:
+def test_colons_within_words(text: str, data: dict[str, Any]) -> None:
     """A colon without a space after it is part of a plain scalar, in brackets too."""
-    document = read_text(text, parser=parser)
+    document = read_text(text)
 
     assert (data, ()) == (document.data, document.problems)
 
 
-@pytest.mark.parametrize("parser", [c_parser, pure_parser])
-def test_a_key_without_a_space_after_its_colon(parser: Callable[[str], Any]) -> None:
-    document = read_text("a: {b: 1, c:2}\n", parser=parser)
+def test_a_key_without_a_space_after_its_colon() -> None:
+    document = read_text("a: {b: 1, c:2}\n")
     problem = Problem(
         "TRN004",
         "A space is missing after the colon of 'c'.",
@@ -151,18 +141,6 @@ def test_a_key_without_a_space_after_its_colon(parser: Callable[[str], Any]) -> 
     )
 
     assert (None, (problem,)) == (document.data, document.problems)
-
-
-def test_pure_parser_is_the_fallback() -> None:
-    """Where the C parser cannot be imported, reading still works."""
-    program = (
-        "import sys\n"
-        "sys.modules['ruamel.yaml.cyaml'] = None\n"
-        "from trnspec.yaml import read_text\n"
-        "print(read_text('a: [1, x]\\n').data)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "{'a': [1, 'x']}\n"
 
 
 def test_import_does_not_load_the_yaml_library() -> None:
@@ -175,7 +153,6 @@ def test_import_does_not_load_the_yaml_library() -> None:
 # Scalars.
 
 
-@PARSERS
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -189,9 +166,9 @@ def test_import_does_not_load_the_yaml_library() -> None:
         ('"1"', "1"), ("'a''b'", "a'b"), ('"\\u00e9\\x41"', "éA"),
     ],
 )  # fmt: skip
-def test_scalar(text: str, value: Json, parser: Callable[[str], Any]) -> None:
+def test_scalar(text: str, value: Json) -> None:
     """Plain scalars follow the YAML 1.2 core schema; quoted ones are texts."""
-    data = read_text(f"a: {text}\n", parser=parser).data
+    data = read_text(f"a: {text}\n").data
     assert data is not None
     assert (type(data["a"]), data["a"]) == (type(value), value)
 
@@ -256,10 +233,9 @@ def test_one_run_shows_everything() -> None:
     assert [p.see for p in document.problems if p.code == "TRN005"] == [Place(1, 1), Place(9, 1)]
 
 
-@PARSERS
-def test_values_of_complex_and_second_keys_do_not_leak(parser: Callable[[str], Any]) -> None:
+def test_values_of_complex_and_second_keys_do_not_leak() -> None:
     """Neither the data nor the places know them; mistakes within are still reported."""
-    document = read_text("? [a, {b: 1}]\n: {c: *x}\nk: 1\nk: {d: 2, d: 3}\n", parser=parser)
+    document = read_text("? [a, {b: 1}]\n: {c: *x}\nk: 1\nk: {d: 2, d: 3}\n")
     assert document.data == {"k": 1}
     assert set(document.places) == {(), ("k",)}
     assert found(document) == {("TRN009", 1, 3), ("TRN006", 2, 7), ("TRN005", 4, 1), ("TRN005", 4, 11)}
@@ -293,10 +269,9 @@ def test_problems_before_a_syntax_error_are_kept() -> None:
         ("- a\nb: 1\n", 2, 1, "column 1"),
     ],
 )
-@PARSERS
-def test_syntax_error(text: str, line: int, column: int, word: str, parser: Callable[[str], Any]) -> None:
+def test_syntax_error(text: str, line: int, column: int, word: str) -> None:
     """The cause is blamed, not where the scanner gave up, and the hint says what to write."""
-    document = read_text(text, parser=parser)
+    document = read_text(text)
     (problem,) = document.problems
     assert (document.data, problem.code, problem.place) == (None, "TRN004", Place(line, column))
     assert word in problem.hint
@@ -341,7 +316,6 @@ def test_invisible_characters() -> None:
     }  # fmt: skip
 
 
-@PARSERS
 @pytest.mark.parametrize(
     ("text", "expected", "data"),
     [
@@ -358,11 +332,9 @@ def test_invisible_characters() -> None:
         ("name:x\n", {("TRN014", 1, 1)}, None),
     ],
 )
-def test_documents_and_directives(
-    text: str, expected: set[tuple[str, int, int]], data: Json, parser: Callable[[str], Any]
-) -> None:
+def test_documents_and_directives(text: str, expected: set[tuple[str, int, int]], data: Json) -> None:
     """One document is read by YAML 1.2, whatever its directives say."""
-    document = read_text(text, parser=parser)
+    document = read_text(text)
     assert (found(document), document.data) == (expected, data)
 
 
@@ -380,10 +352,9 @@ def test_place_of_a_missing_key_is_that_of_its_nearest_ancestor() -> None:
     assert read_text("").place(("a",)) == Place(1, 1)
 
 
-@PARSERS
-def test_empty_values_stand_behind_their_colon(parser: Callable[[str], Any]) -> None:
+def test_empty_values_stand_behind_their_colon() -> None:
     """Also when a comment or a blank line follows."""
-    document = read_text("a:\nb: # c\n\n? c\nd: {x: , y}\n", parser=parser)
+    document = read_text("a:\nb: # c\n\n? c\nd: {x: , y}\n")
     assert {p: s.value for p, s in document.places.items()} == {
         (): Place(1, 1), ("a",): Place(1, 3), ("b",): Place(2, 3), ("c",): Place(4, 4), ("d",): Place(5, 4),
         ("d", "x"): Place(5, 7), ("d", "y"): Place(5, 11),
@@ -396,9 +367,8 @@ def test_keys_that_look_the_same() -> None:
     assert {("TRN055", 3, 1)} == found(read_text("plain: 0\nfile: 1\n\ufb01le: 2\nother: 3\n"))
 
 
-@PARSERS
-def test_an_alias_says_whether_its_anchor_is_before_it(parser: Callable[[str], Any]) -> None:
-    problems = read_text("a: &b 1\nc: *b\nd: *e\n", parser=parser).problems
+def test_an_alias_says_whether_its_anchor_is_before_it() -> None:
+    problems = read_text("a: &b 1\nc: *b\nd: *e\n").problems
     assert [(2, "repeat the value here"), (3, "put the value in quotes if it is text")] == [
         (p.place.line if p.place else 0, p.hint) for p in problems if p.message.startswith("Aliases")
     ]
@@ -494,11 +464,11 @@ def emit(value: Any, indent: int | None) -> str:
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(value=_JSON, indent=st.sampled_from([None, 2]), parser=st.sampled_from([c_parser, pure_parser]))
-def test_json_is_read_back(value: dict[str, Any], indent: int | None, parser: Callable[[str], Any]) -> None:
+@given(value=_JSON, indent=st.sampled_from([None, 2]))
+def test_json_is_read_back(value: dict[str, Any], indent: int | None) -> None:
     """Data survives, no error is reported, and each place holds the text of its value and of its key."""
     text = emit(value, indent)
-    document = read_text(text, parser=parser)
+    document = read_text(text)
     assert document.data == value
     assert {p.code for p in document.problems} <= {"TRN050", "TRN054", "TRN055"}
     assert set(document.places) == {path for path, _ in walk(value)}
@@ -519,10 +489,10 @@ _YAMLISH = st.lists(st.sampled_from(_BITS), max_size=25).map("".join)
 
 
 @settings(max_examples=100)
-@given(text=_YAMLISH | st.text() | st.binary(), parser=st.sampled_from([c_parser, pure_parser]))
-def test_nothing_raises_and_all_places_lie_inside(text: str | bytes, parser: Callable[[str], Any]) -> None:
+@given(text=_YAMLISH | st.text() | st.binary())
+def test_nothing_raises_and_all_places_lie_inside(text: str | bytes) -> None:
     """Any text ends in data or a problem, and every place can be shown."""
-    document = read_text(text, parser=parser)
+    document = read_text(text)
     assert document.data is not None or document.problems
     for problem in document.problems:
         for place in (problem.place, problem.see):
@@ -532,22 +502,6 @@ def test_nothing_raises_and_all_places_lie_inside(text: str | bytes, parser: Cal
     for path, value in walk(document.data) if document.data is not None else ():
         assert path in document.places
         assert not isinstance(value, float) or math.isfinite(value)
-
-
-_LINES = ["a:", "b: [x, 1, {c: }]", "- x", "-", "  c: &a 1", "  d: 010", "  - {d: , e: 'f'}", "  - *a", "# c", "", "? k", ": v",
-          "g: |", "g: >-", "  text", "    more", "h: 'q", '  r"', "  s'", "i: !t {j: 8.0}", "<<: {}", "a : 1e400",
-          "? [x]", "- - y", "---", "...", "é: 😀 # c", "a: \u200b", "5: 1", "~:", "j: x", "  y z"]  # fmt: skip
-
-
-@settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
-@given(text=st.lists(st.sampled_from(_LINES), max_size=8).map(lambda lines: "\n".join(["kind: Chip", *lines, ""])))
-def test_both_parsers_agree_on_what_both_accept(text: str) -> None:
-    """A text that both parsers can read has one meaning and the same places."""
-    one, other = read_text(text, parser=c_parser), read_text(text, parser=pure_parser)
-    assume(one.data is not None and other.data is not None)
-    assert (one.data, one.rejected) == (other.data, other.rejected)
-    assert one.problems == other.problems
-    assert one.places == other.places
 
 
 def test_problems_of_one_code_are_cut_and_counted() -> None:

@@ -11,7 +11,7 @@ from attrs import define, field
 
 from trnspec.yaml.document import Json, Limits, Lines, Path, Place, Places, Problems, shorten, show
 from trnspec.yaml.scalars import NUMBER_STARTS, WORDS, OutOfRange, doubt, resolve
-from trnspec.yaml.syntax import bad_escape, escape_verdict, lacks_space
+from trnspec.yaml.syntax import lacks_space
 from trnspec.yaml.text import BIDI, INVISIBLE, name_of
 
 if TYPE_CHECKING:
@@ -87,7 +87,6 @@ class Builder:
         self._nodes = 0
         self._end: Position = (1, 1)
         self._bare_root = False
-        self._escapes = "\\" in self._text
         self._hidden = [m.start() for m in INVISIBLE.finditer(self._text) if not BIDI.match(m.group())]
 
     def build(self, get_event: Callable[[], Any]) -> None:
@@ -269,11 +268,6 @@ class Builder:
         # Most events are scalars: this is written out, without calls for what every one of them needs.
         begin, finish, size = event.start_mark, event.end_mark, len(self._text)
         first, last, text, style = begin.index, finish.index, event.value, event.style or ""
-        if self._escapes and style == '"' and (wrong := bad_escape(self._text, first, last)) is not None:
-            # Only the pure scanner accepts these.
-            verdict = escape_verdict(wrong)
-            self._problems.add(verdict.code, verdict.message, self.lines.place(wrong), verdict.hint)
-            raise UnreadableError
         self.last_scalar = (first, last, style)
         start = (begin.line + 1, begin.column + 1) if first < size else self._at(size)
         end = (finish.line + 1, finish.column + 1) if last < size else self._at(size)
@@ -287,7 +281,7 @@ class Builder:
             self._too_many(start, path)
         bare = event.anchor is None and event.tag is None
         if first == last and not text and bare and frame and frame.key:
-            # An empty value: the two parsers report different positions; use the one after the colon.
+            # An empty value: libyaml reports the position of the next token; use the one after the colon.
             start = end = self._at(self._behind_colon(frame.key.end))
             if frame.flow and start == self._at(frame.key.end):
                 self._colon_in_key(frame.key)
@@ -372,7 +366,7 @@ class Builder:
             self._report("TRN056", message, self._end, "write the colon directly after the key", path)
 
     def _empty_key(self, first: int) -> None:
-        """Reports an empty key; reading ends here, because only the pure parser can continue."""
+        """Reports an empty key; reading ends here."""
         colon = next((i for i in (first, first - 1) if i >= 0 and self._text[i : i + 1] == ":"), None)
         at = first if colon is None else colon
         message, hint = "A key is missing before the colon.", "write a key before the colon"

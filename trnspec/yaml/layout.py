@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from trnspec.yaml.document import Path
-from trnspec.yaml.reader import best_parser, read_text
+from trnspec.yaml.reader import libyaml_parser, read_text
 
 Order: TypeAlias = Callable[[Path, Sequence[str]], Sequence[int]]
 """The ranks of the keys of the mapping at a path; keys of equal rank keep their order."""
@@ -102,7 +102,7 @@ def _events(text: str) -> list[Any]:
     from ruamel.yaml.error import MarkedYAMLError
 
     try:
-        return list(iter(best_parser(text).get_event, None))
+        return list(iter(libyaml_parser(text).get_event, None))
     except MarkedYAMLError as error:
         # The reader stops after the first document.
         raise LayoutError("there is text after the end of the document") from error

@@ -6,27 +6,23 @@ import errno
 import os
 import re
 import stat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trnspec.yaml.builder import Builder, UnreadableError
 from trnspec.yaml.document import Document, Limits, Lines, Place, Problems, show
-from trnspec.yaml.syntax import Complaint, bad_escape, escape_verdict, explain
+from trnspec.yaml.syntax import Complaint, explain
 from trnspec.yaml.text import bidi, clean, decode
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
 Parser = Any
-"""An object with ``get_event()``, a parser of ruamel.yaml."""
+"""An object with ``get_event()``."""
 
 _DIRECTIVE = re.compile(r"%[^\r\n]*")
 _MARKER = re.compile(r"(?:\A|(?<=[\r\n]))(---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _DEFAULT = Limits()
 
 
-def c_parser(text: str) -> Parser:
-    """The events of libyaml; ``ImportError`` where its binding is not installed."""
+def libyaml_parser(text: str) -> Parser:
+    """The parser of libyaml, whose ``get_event()`` gives one event after the other, ``None`` after the last."""
     from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
 
     if not _COLON_IN_WORD.search(text):
@@ -60,43 +56,6 @@ class _ColonParser:
         return event
 
 
-def pure_parser(text: str) -> Parser:
-    """The events of ruamel.yaml's own scanner, slower and the same everywhere."""
-    from ruamel.yaml import YAML
-
-    return _PureParser(YAML(typ="safe", pure=True).get_constructor_parser(text)[1])
-
-
-class _CrashError(Exception):
-    """An error of Python in the pure scanner, such as OverflowError."""
-
-
-class _PureParser:
-    """Events of ruamel.yaml's own scanner, whose errors of Python are :class:`_CrashError`."""
-
-    def __init__(self, parser: Parser) -> None:
-        self._parser = parser
-
-    def get_event(self) -> Any:
-        """The next event."""
-        from ruamel.yaml.error import MarkedYAMLError
-
-        try:
-            return self._parser.get_event()
-        except MarkedYAMLError:
-            raise
-        except Exception as error:
-            raise _CrashError from error
-
-
-def best_parser(text: str) -> Parser:
-    """The C parser if it is installed."""
-    try:
-        return c_parser(text)
-    except ImportError:
-        return pure_parser(text)
-
-
 class IrregularFileError(OSError):
     """A pipe or a device, which may have no end."""
 
@@ -120,7 +79,6 @@ def read_file(
     path: str | os.PathLike[str],
     file: str | None = None,
     limits: Limits = _DEFAULT,
-    parser: Callable[[str], Parser] = best_parser,
 ) -> Document:
     """The document in the file at ``path``, shown in messages as ``file``.
 
@@ -143,16 +101,15 @@ def read_file(
         problems.add("TRN001", f"{show(name)} is not a file name: {error}.", None, "name a file")
     if "TRN001" in problems:
         return Document(name, None, {}, problems.sorted(), "")
-    return read_text(raw, name, limits, parser)
+    return read_text(raw, name, limits)
 
 
 def read_text(
     text: str | bytes,
     file: str = "<stdin>",
     limits: Limits = _DEFAULT,
-    parser: Callable[[str], Parser] = best_parser,
 ) -> Document:
-    """The document in ``text``; ``parser`` creates a parser for its characters."""
+    """The document in ``text``."""
     problems = Problems(limits.problems)
     if _size(text, limits.bytes) > limits.bytes:
         problems.add("TRN012", f"The file has more than {limits.bytes:,} bytes.", None, "split the file")
@@ -164,7 +121,7 @@ def read_text(
     bidi(characters, lines, problems)
     first, readable = _first_document(characters, lines, problems)
     builder = Builder(Lines(first), limits, problems)
-    sound = readable and _feed(builder, parser(first), problems)
+    sound = readable and _feed(builder, libyaml_parser(first), problems)
     data = builder.data if sound else None
     return Document(file, data, builder.places, problems.sorted(), characters, frozenset(builder.rejected))
 
@@ -178,7 +135,7 @@ def _size(text: str | bytes, enough: int) -> int:
 def _first_document(text: str, lines: Lines, problems: Problems) -> tuple[str, bool]:
     """The first document of ``text``, at the same offsets, and whether it can be read.
 
-    Directives become comments, because the two parsers treat them differently.
+    Directives become comments, so that libyaml does not interpret them.
     """
     at, pieces, directives = 0, [], False
     while True:
@@ -232,9 +189,6 @@ def _feed(builder: Builder, parser: Parser, problems: Problems) -> bool:
     except MarkedYAMLError as error:
         _syntax(builder, error, problems)
         return False
-    except _CrashError:
-        _crash(builder, problems)
-        return False
     return True
 
 
@@ -248,13 +202,3 @@ def _syntax(builder: Builder, error: Any, problems: Problems) -> None:
     verdict = explain(text, complaint)
     see = None if verdict.see is None else lines.place(verdict.see)
     problems.add(verdict.code, verdict.message, lines.place(verdict.at), verdict.hint, see=see)
-
-
-def _crash(builder: Builder, problems: Problems) -> None:
-    lines, begin = builder.lines, builder.last_scalar[1]
-    wrong = bad_escape(lines.text, begin, len(lines.text))
-    if wrong is not None:
-        verdict = escape_verdict(wrong)
-        problems.add(verdict.code, verdict.message, lines.place(wrong), verdict.hint)
-    else:
-        problems.add("TRN004", "The text cannot be read from here.", lines.place(begin), "check the text that follows")
