@@ -22,7 +22,7 @@ from trnspec.loading.structure import plain, structure
 from trnspec.model.document import Claim
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import FigureShape, NumberShape, ObjectShape, dotted, fields_of, leaves, spread
+from trnspec.model.reflection import FigureShape, NumberShape, dotted, fields_of, leaves, spread
 from trnspec.model.rounded import RoundedCount, interval_of
 from trnspec.model.server import Server
 from trnspec.model.source import Source
@@ -100,7 +100,7 @@ def _plain(value: Figure | int) -> str | int:
 
 def sites(node: Node[Any]) -> dict[Path, Figure | int]:
     """Every adopted figure and count that a document states, in the order of its classes."""
-    found = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
+    found = leaves(node.spec, ("spec",))
     return {
         path: v for path, shape, v in found if isinstance(shape, (FigureShape, NumberShape)) and _stated(node, path)
     }

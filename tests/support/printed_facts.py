@@ -16,7 +16,7 @@ from trnspec.errors import QuantityError
 from trnspec.model.fields import Rates
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import ObjectShape, dotted, leaves
+from trnspec.model.reflection import dotted, leaves
 from trnspec.model.sourced import Origin, origin_of
 from trnspec.quantities.quantity import Quantity, parse
 
@@ -262,7 +262,7 @@ def sayings(node: Node[Any]) -> Iterator[Saying]:
     """Everything a document says, adopted or claimed, with its source."""
     meta = node.metadata
     own = meta.source.name if meta.source else ""
-    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+    for path, _, value in leaves(node.spec, ("spec",)):
         if isinstance(value, Figure):
             if value.derived is None:
                 source = value.source.name if value.source else own
@@ -371,7 +371,7 @@ def noted(fact: Fact, graph: Graph) -> bool:
 
 def _notes(node: Node[Any]) -> Iterator[str]:
     yield node.metadata.note or ""
-    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec))):
+    for path, _, value in leaves(node.spec):
         if isinstance(value, Figure):
             yield value.note or ""
         elif path[-1] == "note":

@@ -117,7 +117,7 @@ def _of_engine(engine: Engine) -> Iterator[str]:
         yield f"{engine.array.rows} x {engine.array.columns}"
     if engine.processors is not None:
         yield f"{engine.processors} processors"
-    for path, _, value in leaves(engine, ObjectShape(Engine)):
+    for path, _, value in leaves(engine):
         if path in (("clock",), ("throughput",)) or path[:2] == ("peak", "dense"):
             yield f"{path[-1]} {value}" if path[0] == "peak" else str(value)
 

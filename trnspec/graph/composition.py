@@ -17,7 +17,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.parts import CountRange, PartCount, declared_parts, has_parts
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import ObjectShape, RefShape, referring_leaves, value_at
+from trnspec.model.reflection import RefShape, leaves, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -236,7 +236,7 @@ def count_path(holder: Node[Any], ref: Ref[Any]) -> Path | None:
 
 @functools.lru_cache(maxsize=256)
 def _ref_paths(holder: Node[Any]) -> tuple[tuple[Path, Any], ...]:
-    found = referring_leaves(holder.spec, ObjectShape(type(holder.spec)), ("spec",))
+    found = leaves(holder.spec, ("spec",))
     return tuple((path, leaf) for path, shape, leaf in found if isinstance(shape, RefShape))
 
 

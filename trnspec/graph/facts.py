@@ -15,7 +15,6 @@ from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     ListShape,
     NumberShape,
-    ObjectShape,
     TextShape,
     dotted,
     leaves,
@@ -141,7 +140,7 @@ def _with(fact: Fact, claims: tuple[ConflictingValue, ...]) -> Fact:
 def _values(node: Node[Any]) -> Iterator[tuple[Path, Any]]:
     """Every leaf below ``spec``; a list of numbers or of texts is one leaf."""
     seen: set[Path] = set()
-    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec))):
+    for path, _, value in leaves(node.spec):
         shape = shape_in_document(type(node.spec), ("spec", *path[:-1])) if len(path) > 1 else None
         if isinstance(shape, ListShape) and isinstance(shape.item, (NumberShape, TextShape)):
             if path[:-1] not in seen:

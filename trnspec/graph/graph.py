@@ -17,10 +17,10 @@ from attrs import field, frozen
 
 from trnspec.diagnostics import Location, did_you_mean, in_plugin
 from trnspec.errors import UnknownNameError
-from trnspec.model.document import Claim, Metadata, Node
+from trnspec.model.document import Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.ref import target_word
-from trnspec.model.reflection import FigureShape, RefShape, figures_of, referring_leaves, shape_of, value_at
+from trnspec.model.reflection import FigureShape, RefShape, figures_of, leaves, value_at
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.quantities.units import UNITS, UnitTable
@@ -283,11 +283,10 @@ def _taken(node: Node[Any], path: Path, name: str, other: Node[Any], other_path:
 
 def references(node: Node[Any]) -> Iterator[tuple[Path, type, Ref[Any]]]:
     """Every reference of a node: its path, the class it must lead to, the reference."""
-    parts: list[tuple[Any, type, Path]] = [(node.metadata, Metadata, ("metadata",))]
-    parts.append((node.spec, type(node.spec), ("spec",)))
-    parts += [(claim, Claim, node.claim_path(i)) for i, claim in enumerate(node.claims)]
-    for value, cls, base in parts:
-        for path, shape, leaf in referring_leaves(value, shape_of(cls), base):
+    parts: list[tuple[Any, Path]] = [(node.metadata, ("metadata",)), (node.spec, ("spec",))]
+    parts += [(claim, node.claim_path(i)) for i, claim in enumerate(node.claims)]
+    for value, base in parts:
+        for path, shape, leaf in leaves(value, base):
             if isinstance(shape, RefShape):
                 yield path, shape.target, leaf
             elif isinstance(shape, FigureShape) and leaf.source is not None:

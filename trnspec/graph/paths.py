@@ -37,6 +37,7 @@ from trnspec.model.reflection import (
     TextShape,
     is_extensive,
     shape_of,
+    step_into,
     value_at,
 )
 from trnspec.model.renames import current
@@ -128,16 +129,9 @@ def _steps(path: str) -> Path:
 
 
 def _shape(spec: type[Any], path: Path) -> Shape | None:
-    shape: Shape = ObjectShape(spec)
+    shape: Shape | None = ObjectShape(spec)
     for step in path:
-        if isinstance(shape, ObjectShape) and step in shape.fields:
-            shape = shape.fields[str(step)].shape
-        elif isinstance(shape, ListShape) and isinstance(step, int):
-            shape = shape.item
-        elif isinstance(shape, MapShape):
-            shape = shape.value
-        else:
-            return None
+        shape = step_into(shape, step)
     return shape
 
 

@@ -24,7 +24,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.figure import Figure
 from trnspec.model.parts import CountRange, PartCount
-from trnspec.model.reflection import ObjectShape, dotted, is_extensive, leaves, shape_at, value_at
+from trnspec.model.reflection import dotted, is_extensive, leaves, shape_at, value_at
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import interval_text
 from trnspec.quantities.quantity import Interval, Qualifier, choose_unit, render
@@ -347,7 +347,7 @@ def _extensive_paths(spec: type[Any], below: tuple[Node[Any], ...]) -> Iterator[
     """The paths that add up in the documents below a system, those of the innermost first."""
     seen: set[Path] = set()
     for part in below:
-        for path, _, _ in leaves(part.spec, ObjectShape(type(part.spec))):
+        for path, _, _ in leaves(part.spec):
             if path not in seen and is_extensive(type(part.spec), path) and shape_at(spec, path) is None:
                 seen.add(path)
                 yield ("spec", *path)

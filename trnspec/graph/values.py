@@ -124,7 +124,7 @@ def group(steps: Path, shape: Shape) -> Read:
 
     def read(node: Node[Any]) -> PathValue | None:
         value = value_at(node.spec, steps)
-        if value is None or next(leaves(value, shape), None) is None:
+        if not leaves(value, (), shape):
             return None
         text = " x ".join(map(str, value)) if isinstance(value, tuple) else "known"
         return PathValue(text, text)

@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from trnspec.graph.graph import NodeProblem, at
-from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, spread
+from trnspec.model.reflection import FigureShape, dotted, leaves, spread
 from trnspec.plugins.selection import REPORT
 from trnspec.yaml import Path, Problem
 
@@ -122,5 +122,5 @@ def _spread(text: str) -> list[Path]:
 
 def _values(node: Node[Any]) -> dict[Path, Any]:
     """The values of a document by path; of a figure only its printed value, because its source may differ."""
-    values = leaves(node.spec, ObjectShape(type(node.spec)), ("spec",))
+    values = leaves(node.spec, ("spec",))
     return {path: value.value.text if isinstance(shape, FigureShape) else value for path, shape, value in values}

@@ -12,7 +12,7 @@ import math
 import re
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import attrs
@@ -22,7 +22,7 @@ from trnspec.model.annotations import MOST_PATHS, Extensive, Least, Measures, Pa
 from trnspec.model.document import Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.model.sourced import Origin, origin_of
+from trnspec.model.sourced import Origin
 from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.units import UNITS, Dimension, UnitTable
 
@@ -322,11 +322,6 @@ def field_at(cls: type, path: Path) -> Field | None:
 
 def is_extensive(cls: Any, path: Path) -> bool:
     """Whether the values at ``path`` below a class add up over parts: a field on the path is marked ``Extensive()``."""
-    return _is_extensive(cls, path)
-
-
-@functools.cache
-def _is_extensive(cls: Any, path: Path) -> bool:
     shape: Shape | None = ObjectShape(cls)
     for length, step in enumerate(path, 1):
         if isinstance(shape, ObjectShape) and step in shape.fields and shape.fields[str(step)].extensive:
@@ -337,29 +332,31 @@ def _is_extensive(cls: Any, path: Path) -> bool:
 
 def shape_at(cls: Any, path: Path) -> Shape | None:
     """The shape at ``path`` below a class, or ``None`` where a document of that class has no such path."""
-    return _shape_at(cls, path)
-
-
-@functools.lru_cache(maxsize=16_384)
-def _shape_at(cls: Any, path: Path) -> Shape | None:
     shape: Shape = shape_of(cls)
     sourced = False
     for step in path:
         if isinstance(shape, FigureShape):
             shape = ObjectShape(Figure)  # its form as a mapping
-        if isinstance(shape, ObjectShape) and step in shape.fields:
-            sourced, shape = shape.fields[str(step)].sourced, shape.fields[str(step)].shape
+        inner = step_into(shape, step)
+        if inner is not None:
+            sourced = isinstance(shape, ObjectShape) and shape.fields[str(step)].sourced
+            shape = inner
         elif sourced and step == "value":
             sourced = False
-        elif sourced and step in ObjectShape(Origin).fields:
-            sourced, shape = False, ObjectShape(Origin).fields[str(step)].shape
-        elif isinstance(shape, ListShape) and isinstance(step, int):
-            shape = shape.item
-        elif isinstance(shape, MapShape) and isinstance(step, str):
-            shape = shape.value
+        elif sourced and step in fields_of(Origin):
+            sourced, shape = False, fields_of(Origin)[str(step)].shape
         else:
             return None
     return shape
+
+
+def step_into(shape: Shape | None, step: str | int) -> Shape | None:
+    """The shape of a field, an item or a value of a mapping; ``None`` where a shape has no such step."""
+    if isinstance(shape, ObjectShape):
+        return shape.fields[str(step)].shape if step in shape.fields else None
+    if isinstance(shape, ListShape) and isinstance(step, int):
+        return shape.item
+    return shape.value if isinstance(shape, MapShape) and isinstance(step, str) else None
 
 
 def shape_in_document(spec: type, path: Path) -> Shape | None:
@@ -391,68 +388,23 @@ def class_paths(cls: type) -> Iterator[Path]:
 Leaf = tuple["Path", Shape, Any]
 """The path, the shape and the value of a leaf."""
 
-REMARKS = ("reason", "note")
-"""The keys of texts in which authors explain values."""
 
+def leaves(value: Any, path: Path = (), shape: Shape | None = None) -> list[Leaf]:
+    """Every leaf of a structured value, in the order of the classes; a figure is a leaf.
 
-def leaves(value: Any, shape: Shape, path: Path = ()) -> Iterator[Leaf]:
-    """Every leaf of a structured value, in the order of the classes; a figure is a leaf."""
-    return iter(_leaves(value, shape, path, _any_leaf))
-
-
-def figures_of(value: Any, path: Path = ()) -> dict[Path, Figure]:
-    """Every figure of a structured object by its path."""
-    return {at: figure for at, _, figure in _leaves(value, ObjectShape(type(value)), path, _is_figure)}
-
-
-def referring_leaves(value: Any, shape: Shape, path: Path = ()) -> list[Leaf]:
-    """The leaves that are references, or that may have a source of their own."""
-    return _leaves(value, shape, path, _may_refer)
-
-
-def remarks_of(value: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every reason and note of a structured value, with its path."""
-    for at, _, leaf in _leaves(value, shape, path, _may_be_remark):
-        if isinstance(leaf, str) and at[-1] in REMARKS:
-            yield at, leaf
-        origin = leaf if isinstance(leaf, Figure) else origin_of(leaf)
-        if origin is not None and origin.note is not None:
-            yield (*at, "note"), origin.note
-
-
-def _any_leaf(_member: Field) -> bool:
-    return True
-
-
-def _is_figure(member: Field) -> bool:
-    return isinstance(item_of(member.shape), FigureShape)
-
-
-def _may_refer(member: Field) -> bool:
-    return member.sourced or isinstance(item_of(member.shape), (FigureShape, RefShape))
-
-
-def _may_be_remark(member: Field) -> bool:
-    # The keys of a mapping are anything.
-    return member.name in REMARKS or member.sourced or _is_figure(member) or _holds_mapping(member.shape)
-
-
-def _holds_mapping(shape: Shape) -> bool:
-    return isinstance(shape, MapShape) or (isinstance(shape, ListShape) and _holds_mapping(shape.item))
-
-
-def _leaves(value: Any, shape: Shape, path: Path, wanted: Callable[[Field], bool]) -> list[Leaf]:
-    """The leaves of the wanted fields; a list, because every document is traversed many times."""
+    Args:
+        value: The value.
+        path: Its path, with which those of the leaves begin.
+        shape: Its shape; by default that of its class.
+    """
     found: list[Leaf] = []
 
     def collect(value: Any, shape: Shape, path: Path) -> None:
+        if value is None:
+            return
         if isinstance(shape, ObjectShape):
-            for name, inner, is_leaf in _wanted_fields(shape.cls, wanted):
-                item = getattr(value, name)
-                if item is not None and is_leaf:
-                    found.append(((*path, name), inner, item))
-                elif item is not None:
-                    collect(item, inner, (*path, name))
+            for name, member in fields_of(shape.cls).items():
+                collect(getattr(value, name), member.shape, (*path, name))
         elif isinstance(shape, ListShape):
             for index, item in enumerate(value):
                 collect(item, shape.item, (*path, index))
@@ -462,26 +414,13 @@ def _leaves(value: Any, shape: Shape, path: Path, wanted: Callable[[Field], bool
         else:
             found.append((path, shape, value))
 
-    if value is not None:
-        collect(value, shape, path)
+    collect(value, shape or ObjectShape(type(value)), path)
     return found
 
 
-@functools.cache
-def _wanted_fields(cls: Any, wanted: Callable[[Field], bool]) -> tuple[tuple[str, Shape, bool], ...]:
-    """The fields of a class that are wanted, or may contain wanted ones; each with whether it is a leaf."""
-    outer = (ObjectShape, ListShape, MapShape)
-    members = (member for member in fields_of(cls).values() if _contains(member, wanted, ()))
-    return tuple((member.name, member.shape, not isinstance(member.shape, outer)) for member in members)
-
-
-def _contains(member: Field, wanted: Callable[[Field], bool], above: tuple[type, ...]) -> bool:
-    shape = item_of(member.shape)
-    if not isinstance(shape, ObjectShape):
-        return wanted(member)
-    # The fields of a class that contains itself are examined once.
-    inner = () if shape.cls in above else fields_of(shape.cls).values()
-    return any(_contains(each, wanted, (*above, shape.cls)) for each in inner)
+def figures_of(value: Any, path: Path = ()) -> dict[Path, Figure]:
+    """Every figure of a structured object by its path."""
+    return {at: leaf for at, _, leaf in leaves(value, path) if isinstance(leaf, Figure)}
 
 
 def value_at(value: Any, path: Path) -> Any:

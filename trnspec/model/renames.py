@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     FigureShape,
-    ListShape,
-    MapShape,
     ObjectShape,
     Shape,
     classes_in,
     fields_of,
     shape_at,
     spread,
+    step_into,
 )
 
 if TYPE_CHECKING:
@@ -79,13 +78,7 @@ def current(cls: type, path: Path, *, groups: bool = True) -> Path:
         if isinstance(shape, ObjectShape):
             path = _renamed(shape.cls, path, groups=groups)
         step, path, done = path[0], path[1:], (*done, path[0])
-        if isinstance(shape, ObjectShape):
-            field = shape.fields.get(str(step))
-            shape = None if field is None else field.shape
-        elif isinstance(shape, ListShape):
-            shape = shape.item
-        elif isinstance(shape, MapShape):
-            shape = shape.value
+        shape = step_into(shape, step)
         if shape is None:
             return (*done, *path)
     return done

@@ -10,7 +10,7 @@ from inferentia import catalog
 
 from trnspec.errors import QuantityError
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import ObjectShape, leaves, spread
+from trnspec.model.reflection import leaves, spread
 from trnspec.model.sourced import origin_of
 from trnspec.quantities.quantity import parse
 
@@ -21,7 +21,7 @@ with (Path(__file__).parent / "data" / "facts.csv").open(encoding="utf-8", newli
 def statements(node):
     """Everything a document lets a source say: (path, source) to the texts."""
     found = {}
-    for path, _, value in leaves(node.spec, ObjectShape(type(node.spec))):
+    for path, _, value in leaves(node.spec):
         if isinstance(value, Figure):
             source = None if value.derived else value.source or node.metadata.source
         else:

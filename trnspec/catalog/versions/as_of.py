@@ -197,9 +197,7 @@ class _Dated:
     def _paths(self) -> Iterator[Path]:
         """The paths of the figures, counts and texts of the document, and those that only claims are about."""
         spec = self.node.spec
-        yield from dict.fromkeys(
-            (*(p for p, _, _ in leaves(spec, ObjectShape(type(spec)), ("spec",))), *self._claims_by_path)
-        )
+        yield from dict.fromkeys((*(p for p, _, _ in leaves(spec, ("spec",))), *self._claims_by_path))
 
     def _chosen(self, path: Path) -> _Candidate | None:
         """The claim to adopt at a path; ``None`` keeps the value, or records it as lost."""

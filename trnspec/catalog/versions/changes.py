@@ -141,7 +141,7 @@ def _change_of(changes: Mapping[str, Any], rejection: Rejection, spec: type) -> 
 def _assumed(old: Node[Any], new: Node[Any]) -> list[tuple[Path, Any]]:
     """The YAML of each figure that was changed without giving a source: derived from its own value."""
     assumed: list[tuple[Path, Any]] = []
-    for path, shape, figure in leaves(new.spec, ObjectShape(type(new.spec)), ("spec",)):
+    for path, shape, figure in leaves(new.spec, ("spec",)):
         if not isinstance(shape, FigureShape) or figure.source is not None or figure.derived is not None:
             continue
         before = value_at(old.spec, path[1:])

@@ -12,13 +12,13 @@ from attrs import field, frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import QuantityError, UnknownNameError
 from trnspec.graph.provenance import Stated, figures
-from trnspec.model.document import Claim, Metadata, Node
-from trnspec.model.reflection import FigureShape, ObjectShape, dotted, leaves, shape_of, spread
+from trnspec.model.reflection import FigureShape, dotted, leaves, spread
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
+    from trnspec.model.document import Claim, Node
     from trnspec.yaml import Path
 
 _WIDTH = 80
@@ -263,9 +263,8 @@ def _words(before: Node[Any], after: Node[Any]) -> Iterator[Change]:
 def _leaves(node: Node[Any]) -> Iterator[tuple[str, str]]:
     """Counts, texts and references by their paths; a list is one value."""
     values: dict[Path, list[str]] = {("kind",): [node.kind]}
-    parts = (("metadata", node.metadata, shape_of(Metadata)), ("spec", node.spec, ObjectShape(type(node.spec))))
-    for name, value, shape in parts:
-        for path, leaf, item in leaves(value, shape, (name,)):
+    for name, value in (("metadata", node.metadata), ("spec", node.spec)):
+        for path, leaf, item in leaves(value, (name,)):
             if isinstance(leaf, FigureShape) or (name == "metadata" and path[1] in _IN_FIGURES):
                 continue
             values.setdefault(path[:-1] if isinstance(path[-1], int) else path, []).append(str(item))

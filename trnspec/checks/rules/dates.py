@@ -16,7 +16,7 @@ from trnspec.graph.products import about, chips_of, is_described
 from trnspec.graph.provenance import source_of
 from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure
-from trnspec.model.reflection import ObjectShape, dotted, referring_leaves
+from trnspec.model.reflection import dotted, leaves
 from trnspec.model.source import Source
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
@@ -510,7 +510,7 @@ def _references(node: Node[Any]) -> Iterator[tuple[Path, Ref[Source], str]]:
     """Every reference of a document to a source, with its path and the place in the source."""
     if node.metadata.source is not None:
         yield ("metadata", "source"), node.metadata.source, node.metadata.where or ""
-    for path, _, value in referring_leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+    for path, _, value in leaves(node.spec, ("spec",)):
         own = value if isinstance(value, Figure) else origin_of(value)
         if own is not None and own.source is not None:
             yield (*path, "source"), own.source, own.where or ""

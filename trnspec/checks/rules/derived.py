@@ -23,7 +23,7 @@ from trnspec.diagnostics import Severity
 from trnspec.graph.formulas import UnusableOperandError, is_circular, value_of
 from trnspec.graph.graph import Graph, at
 from trnspec.model.chip import Chip
-from trnspec.model.reflection import ObjectShape, dotted, referring_leaves, shape_at
+from trnspec.model.reflection import dotted, leaves, shape_at
 from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError
@@ -176,7 +176,7 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
                 continue
             if not result.overlaps(figure.value.interval):
                 yield _mismatch(Site(node, path), figure, key, result, graph)
-    for path, _, value in referring_leaves(node.spec, ObjectShape(type(node.spec)), ("spec",)):
+    for path, _, value in leaves(node.spec, ("spec",)):
         origin = origin_of(value)
         if origin is None or origin.derived is None:
             continue

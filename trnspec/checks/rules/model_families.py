@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at, cached_by_graph
-from trnspec.model.reflection import ChoiceShape, NumberShape, ObjectShape, dotted, leaves, shape_at, spread, value_at
+from trnspec.model.reflection import ChoiceShape, NumberShape, dotted, leaves, shape_at, spread, value_at
 from trnspec.model.sourced import origin_of
 from trnspec.model.transformers.contradictions import contradictions, layers_of
 from trnspec.model.transformers.model import Model
@@ -97,7 +97,7 @@ def differs_from_base(model: Node[Model], graph: Graph) -> Iterator[Finding]:
 def _dimensions(spec: Model) -> dict[Path, int | str]:
     return {
         path: value
-        for path, shape, value in leaves(spec, ObjectShape(Model), ())
+        for path, shape, value in leaves(spec)
         if isinstance(shape, (NumberShape, ChoiceShape)) and path[0] not in _NOT_DIMENSIONS
     }
 

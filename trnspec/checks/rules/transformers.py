@@ -12,7 +12,7 @@ from attrs import evolve
 
 from trnspec.diagnostics import Severity
 from trnspec.graph.graph import at
-from trnspec.model.reflection import ChoiceShape, NumberShape, ObjectShape, dotted, leaves, value_at
+from trnspec.model.reflection import ChoiceShape, NumberShape, dotted, leaves, value_at
 from trnspec.model.rounded import RoundedCount, rounded
 from trnspec.model.transformers.contradictions import contradictions
 from trnspec.model.transformers.counting import active_parameters, parameters, sizes
@@ -439,7 +439,7 @@ def _slips(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[
 
 def _words(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[tuple[Path, str]]:
     """The words of which another gives the stated count, such as ``plain`` for ``gated``, each with that word."""
-    for path, shape, present in leaves(spec, ObjectShape(Model), ()):
+    for path, shape, present in leaves(spec):
         for word in shape.words if isinstance(shape, ChoiceShape) else ():
             if word == str(present):
                 continue
@@ -457,7 +457,7 @@ def _swaps(spec: Model, count: Callable[[Model], int], stated: int) -> Iterator[
 
 
 def _counts(spec: Model) -> dict[Path, int]:
-    values = leaves(spec, ObjectShape(Model), ())
+    values = leaves(spec)
     return {path: v for path, shape, v in values if isinstance(shape, NumberShape) and path[0] != "parameters"}
 
 

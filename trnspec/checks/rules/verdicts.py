@@ -12,13 +12,11 @@ from trnspec.checks.reconcile.sites import Site
 from trnspec.errors import QuantityError
 from trnspec.graph.formulas import UnusableOperandError, value_of
 from trnspec.graph.graph import at, cached_by_graph
-from trnspec.model.document import Claim, Metadata
-from trnspec.model.reflection import REMARKS, ObjectShape, dotted, remarks_of
+from trnspec.model.reflection import dotted
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError, evaluate
 from trnspec.quantities.quantity import Interval, Quantity, parse, render
 from trnspec.quantities.units import Dimension
-from trnspec.yaml import Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -238,32 +236,21 @@ def arithmetic_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     Source:
         The grammar of derived figures; see docs/reference/yaml.md.
     """
-    for path, text in _remarks(node):
+    for path, text in _remarks(node.document.data):
         if " = " not in text:
             continue
         for calculation, result, value in wrong_results(text, node.units):
             yield Finding(path, f"{calculation} = {result} is false", f"{calculation} is {value}")
 
 
-def _remarks(node: Node[Any]) -> Iterator[tuple[Path, str]]:
-    """Every reason and note of a document, with its path; of an invalid one also those that are not in its node."""
-    if type(node.document) is Document:
-        yield from _sentences(node.document.data, ())
-        return
-    yield from remarks_of(node.metadata, ObjectShape(Metadata), ("metadata",))
-    yield from remarks_of(node.spec, ObjectShape(type(node.spec)), ("spec",))
-    for index, claim in enumerate(node.claims):
-        yield from remarks_of(claim, ObjectShape(Claim), node.claim_path(index))
-
-
-def _sentences(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Every reason and note in plain data, with its path."""
+def _remarks(data: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Every reason and note in the plain data of a document, with its path; an invalid one has some that its node lacks."""
     for key, value in data.items() if isinstance(data, dict) else enumerate(data or ()):
         if isinstance(value, str):
-            if key in REMARKS:
+            if key in ("reason", "note"):
                 yield (*path, key), value
         elif isinstance(value, (dict, list)):
-            yield from _sentences(value, (*path, key))
+            yield from _remarks(value, (*path, key))
 
 
 @lru_cache(maxsize=4096)
