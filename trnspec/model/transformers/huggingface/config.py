@@ -124,9 +124,14 @@ class Config:
     def get(self, key: str, default: Any = REQUIRED) -> Any:
         """The value of a key; the default of its class where it is missing or null, which is noted.
 
+        A key such as ``attn_config.alibi`` is one of a section.
+
         Raises:
             ConfigError: It is missing and has no default.
         """
+        section, _, inner = key.partition(".")
+        if inner:
+            return self.section(section).get(inner, default)
         self.used.add(key)
         value = self.values.get(key)
         if value is not None:
@@ -189,6 +194,12 @@ class Config:
         if value is not None and length is not None and len(value) < length:
             raise ConfigError(key, f"{key} has {len(value)} elements; expected one for each of {length} layers")
         return value if value is None or length is None else value[:length]
+
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Read keys that an architecture names otherwise: other names by the usual ones, which take precedence."""
+        self.used |= set(names.values())
+        renamed = {usual: self.values[name] for usual, name in names.items() if name in self.values}
+        self.values = {**renamed, **self.values}
 
     def section(self, key: str) -> Config:
         """The keys below a key; notes are shared.

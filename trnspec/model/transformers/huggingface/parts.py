@@ -8,7 +8,9 @@ from trnspec.model.transformers.huggingface.config import Config, ConfigError
 from trnspec.model.transformers.model import Attention, Experts, FeedForward
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from trnspec.model.transformers.model import Recurrence
 
 Fields = dict[str, Any]
 Bias = Literal["none", "qkv", "all"]
@@ -18,20 +20,20 @@ NO_WINDOW: Fields = {}
 def outline(
     c: Config,
     *,
-    layers: str = "num_hidden_layers",
+    layers: str | int = "num_hidden_layers",
     hidden: str = "hidden_size",
-    context: str = "max_position_embeddings",
+    context: str | tuple[str, int] = "max_position_embeddings",
     tied: bool = False,
     norm: Literal["layer", "rms"] = "rms",
     norms: int = 2,
     positions: Literal["rotary", "learned", "none"] = "rotary",
 ) -> Fields:
-    """Sizes of the residual stream, embedding and norms."""
+    """Sizes of the residual stream, embedding and norms; a context may have a default."""
     return {
-        "layers": c.count(layers),
+        "layers": layers if isinstance(layers, int) else c.count(layers),
         "hidden": c.count(hidden),
         "vocabulary": c.count("vocab_size"),
-        "context": c.count(context),
+        "context": c.count(context) if isinstance(context, str) else c.count(*context),
         "positions": positions,
         "embeddings": "tied" if c.flag("tie_word_embeddings", default=tied) else "untied",
         "norm": norm,
@@ -45,7 +47,7 @@ def by_heads(  # the keys of each architecture
     bias: Bias | Literal["output"] | tuple[str, bool, Bias] = ("attention_bias", False, "all"),
     size: int | None = None,
     heads: str = "num_attention_heads",
-    kv_heads: str | None = "num_key_value_heads",
+    kv_heads: str | int | None = "num_key_value_heads",
     head_dim: str | None = "head_dim",
     hidden: str = "hidden_size",
     **rest: Any,
@@ -57,16 +59,18 @@ def by_heads(  # the keys of each architecture
         bias: Which projections have a bias; or the key that says so, its default, and which.
         size: The default of ``head_dim`` where the class has one.
         heads: The key of the query heads.
-        kv_heads: The key of the heads of keys and values; the query heads where it is missing or null, or without a key.
+        kv_heads: The heads of keys and values or the key of them; the query heads where it is missing or null, or without a key.
         head_dim: The key of the size of a head.
         hidden: The key of the hidden size.
         rest: Further fields of the attention.
     """
     count = c.count(heads)
+    if isinstance(kv_heads, str):
+        kv_heads = c.count(kv_heads) if c.get(kv_heads, None) else None
     stated = head_dim if head_dim and (size or c.get(head_dim, None)) else None
     return Attention(
         heads=count,
-        kv_heads=c.count(kv_heads) if kv_heads and c.get(kv_heads, None) else count,
+        kv_heads=kv_heads or count,
         head_size=c.count(stated, size) if stated else head_share(c, hidden, count),
         bias=bias if isinstance(bias, str) else (bias[2] if c.flag(bias[0], default=bias[1]) else "none"),
         **rest,
@@ -154,45 +158,57 @@ def late_windows(c: Config) -> Fields:
 def decoder(  # noqa: PLR0913  # the columns of the table of architectures
     c: Config,
     *,
+    rename: Mapping[str, str] | None = None,
     expect: Fields | None = None,
     ignore: str = "",
     notes: tuple[str, ...] = (),
     windows: Fields | Callable[[Config], Fields] | None = None,
-    attention: Fields | None = None,
+    recurrence: Callable[[Config], Recurrence] | None = None,
+    attention: Fields | Callable[[Config], Attention] | None = None,
     network: Fields | None = None,
-    experts: Fields | Callable[[Config], Fields] | None = None,
+    experts: Fields | Callable[[Config], Fields | None] | None = None,
     fixed: Fields | None = None,
     **sizes: Any,
 ) -> Fields:
-    """A decoder of equal layers, each with attention and a dense network or experts.
+    """The fields of a model from a row of the table: layers with attention or a recurrence, and a dense network or experts.
 
     Values of the arguments may be functions of the config.json.
 
     Args:
         c: The config.json.
+        rename: Names of keys by the usual ones.
         expect: Keys of which only the stated values can be imported.
         ignore: Keys that change nothing.
         notes: Notes about the model.
         windows: Arguments of `sliding_windows`, or the function that reads the windows.
-        attention: Arguments of `by_heads`.
+        recurrence: The function that reads the recurrence.
+        attention: Arguments of `by_heads`, or the function that reads another attention.
         network: Arguments of `dense_network`.
-        experts: Arguments of `with_experts`; a decoder with experts has a dense network in its first layers only.
+        experts: Arguments of `with_experts`, or a function for them that gives ``None`` where there are none; a model with
+            experts has a dense network in its first layers only.
         fixed: Further fields of the model.
         sizes: Arguments of `outline`.
 
     Raises:
         ConfigError: A key is missing, or has a value that cannot be imported.
     """
+    c.rename(rename or {})
     c.expect(**_computed(c, expect or {}))
     c.used |= set(ignore.split())
-    heads = _computed(c, attention or {})
     fields = outline(c, **_computed(c, sizes))
     c.notes += notes
-    fields |= fixed or {}
-    heads |= sliding_windows(c, **windows) if isinstance(windows, dict) else windows(c) if windows else {}
-    fields["attention"] = by_heads(c, **heads)
-    if experts is not None:
-        return with_experts(c, fields, **_computed(c, experts(c) if callable(experts) else experts))
+    if recurrence is not None:
+        fields["recurrence"] = recurrence(c)
+    if callable(attention):
+        fields["attention"] = attention(c)
+    else:
+        heads = _computed(c, attention or {})
+        heads |= sliding_windows(c, **windows) if isinstance(windows, dict) else windows(c) if windows else {}
+        fields["attention"] = by_heads(c, **heads)
+    fields |= _computed(c, fixed or {})
+    routed = experts(c) if callable(experts) else experts
+    if routed is not None:
+        return with_experts(c, fields, **_computed(c, routed))
     return fields | {"feed_forward": dense_network(c, **_computed(c, network or {}))}
 
 
