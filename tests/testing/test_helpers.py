@@ -107,6 +107,23 @@ def test_examples_stand_under_their_headings() -> None:
     ]
 
 
+def test_instead_as_a_diff() -> None:
+    """A diff changes the last example, without its marks; a line that the example does not have is an error."""
+
+    def with_diff(*lines: str) -> Code:
+        doc = code(instead="").doc.replace("```yaml\n    ```", "\n    ".join(("```diff", *lines, "```")))
+        return Code("TRN106", "out-of-bounds", Severity.ERROR, doc)
+
+    assert list(examples(with_diff(f"-{WRONG.splitlines()[-1]}", f"+{SOUND.splitlines()[-1]}")))[-1] == (
+        "Instead",
+        SOUND,
+    )
+    added = with_diff(" kind: Link", "+# Shipped.")
+    assert list(examples(added))[-1] == ("Instead", f"{WRONG}\n".replace("Link\n", "Link\n# Shipped.\n"))
+    with pytest.raises(AssertionError, match="the diff has 'kind: Chip'"):
+        list(examples(with_diff("-kind: Chip")))
+
+
 def test_a_mark_in_an_example_is_no_heading() -> None:
     """A key that looks like a heading does not end the example."""
     text = "Kind:\n  a: 1\n\nSpec:\n"

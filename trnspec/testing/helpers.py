@@ -140,19 +140,37 @@ def _name(text: str, known: Registry) -> str:
 
 
 def examples(code: Code) -> Iterator[tuple[str, str]]:
-    """The YAML examples in an explanation, each with its heading: ``Example`` or ``Instead``."""
-    heading = ""
+    """The YAML examples in an explanation, each with its heading: ``Example`` or ``Instead``.
+
+    A block of the language ``diff`` states how to change the last example above it.
+    """
+    heading, last, is_diff = "", "", False
     block: list[str] | None = None
     for line in code.doc.splitlines():
         if block is None and re.fullmatch(r"[A-Z][a-z]+:", line):
             heading = line[:-1]
-        elif block is None and line.strip() == "```yaml":
-            block = []
+        elif block is None and line.strip() in ("```yaml", "```diff"):
+            block, is_diff = [], line.endswith("diff")
         elif block is not None and line.strip() == "```":
-            yield heading, "".join(f"{b[4:]}\n" for b in block)
+            last = _patched(last, block) if is_diff else "".join(f"{b}\n" for b in block)
+            yield heading, last
             block = None
         elif block is not None:
-            block.append(line)
+            block.append(line[4:])
+
+
+def _patched(text: str, diff: Iterable[str]) -> str:
+    """A text after a diff without line numbers: each line to keep or to remove is the next one that is equal."""
+    lines, result = re.sub(r" *#! [A-Z0-9, ]+$", "", text, flags=re.MULTILINE).splitlines(), list[str]()
+    for mark, line in ((each[:1], each[1:]) for each in diff):
+        if mark != "+":
+            assert line in lines, f"the diff has {line!r}, which is not in the rest of the example"
+            at = lines.index(line)
+            result += lines[:at]
+            del lines[: at + 1]
+        if mark != "-":
+            result.append(line)
+    return "".join(f"{line}\n" for line in (*result, *lines))
 
 
 def check_code(code: Code, *, registry: Registry | None = None) -> None:

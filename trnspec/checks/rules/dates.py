@@ -108,14 +108,9 @@ def vendor_rank_mismatch(source: Node[Source], graph: Graph) -> Iterator[Finding
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Source
-        metadata: {name: trainium2-review-2024-12, title: Trainium2 reviewed}
-        spec:
-          publisher: A magazine
-          as_of: 2024-12
-          rank: third-party
+        ```diff
+        -  rank: vendor-chip-page
+        +  rank: third-party
         ```
 
     Source:
@@ -190,19 +185,9 @@ def superseded_by_older(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
-        spec:
-          peak: {dense: {bf16: 190 TFLOPS}}
-          memory: {capacity: 32 GiB}
-        claims:
-          - at: spec.peak.dense.bf16
-            says: 210 TFLOPS
-            source: neuron-trn1-2022-10
-            verdict: superseded
-            reason: The vendor lowered the rate.
+        ```diff
+        -    source: neuron-trainium-2026-08
+        +    source: neuron-trn1-2022-10
         ```
 
     Source:
@@ -257,19 +242,9 @@ def impossible_change_date(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
-        spec:
-          peak: {dense: {bf16: 190 TFLOPS}}
-          memory: {capacity: 32 GiB}
-        claims:
-          - at: spec.peak.dense.bf16
-            says: 210 TFLOPS
-            source: neuron-trn1-2023-02
-            verdict: superseded
-            reason: The vendor lowered the rate in 2023-04.
+        ```diff
+        -    reason: The vendor lowered the rate in 2022-04.
+        +    reason: The vendor lowered the rate in 2023-04.
         ```
 
     Source:
@@ -329,19 +304,9 @@ def conflict_within_source(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
-        spec:
-          peak: {dense: {int8: 380 TOPS}}
-          memory: {capacity: 32 GiB}
-        claims:
-          - at: spec.peak.dense.int8
-            says: 420 TOPS
-            source: neuron-trainium-2023-04
-            verdict: rejected
-            reason: The rate was forgotten when the others were lowered.
+        ```diff
+        -metadata: {name: example, title: Example, source: neuron-trainium-2023-04}
+        +metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
         ```
 
     Source:
@@ -423,14 +388,9 @@ def date_before_launch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trn1-2022-10}
-        spec:
-          launched: 2022-10
-          peak: {dense: {bf16: 190 TFLOPS}}
-          memory: {capacity: 32 GiB}
+        ```diff
+        -  launched: 2024-12
+        +  launched: 2022-10
         ```
 
     Source:
@@ -474,13 +434,9 @@ def wrong_source_page(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: trainium1, title: Example, source: neuron-trainium-2026-08}
-        spec:
-          peak: {dense: {bf16: 190 TFLOPS}}
-          memory: {capacity: 32 GiB}
+        ```diff
+        -metadata: {name: trainium1, title: Example, source: neuron-trainium2-2026-08}
+        +metadata: {name: trainium1, title: Example, source: neuron-trainium-2026-08}
         ```
 
     Source:

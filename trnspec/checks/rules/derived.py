@@ -60,14 +60,9 @@ def aggregate_mismatch(graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
-        spec:
-          chips: {chip: trainium1, count: 16}
-          stated:
-            memory: {capacity: 512 GiB}
+        ```diff
+        -    memory: {capacity: 480 GiB}
+        +    memory: {capacity: 512 GiB}
         ```
 
     Source:
@@ -147,16 +142,9 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Link
-        metadata: {name: example, title: Example}
-        spec:
-          connects: chips
-          bandwidth:
-            both:
-              value: 96 GB/s
-              derived: 384 GB/s / 4 links
+        ```diff
+        -      value: 98 GB/s
+        +      value: 96 GB/s
         ```
 
     Source:
@@ -255,18 +243,9 @@ def ratio_mismatch(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak: {dense: {bf16: 667 TFLOPS}}
-          memory: {capacity: 96 GiB}
-          ratios:
-            - of: spec.peak.dense.bf16
-              over: trainium1
-              says: 3.5x
-              source: neuron-trainium2-2026-08
+        ```diff
+        -      says: 3.0x
+        +      says: 3.5x
         ```
 
     Source:

@@ -107,24 +107,14 @@ def unreadable_measurements(node: Node[Measurements], graph: Graph) -> Iterator[
         ```
 
     Instead:
-        ```yaml
-        # file: measured/example.yaml
-        api_version: trnspec/v1
-        kind: Measurements
-        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
-        spec:
-          data: example.csv
-          of: matmul
-          framework: PyTorch
-          licence: Apache-2.0
-          columns:
-            kind: {meaning: what the row measures}
-            id: {meaning: name of the row}
-            source: {meaning: where it is published}
-            time_us: {meaning: time per call, unit: us}
-        # file: measured/example.csv
-        kind,id,source,time_us
-        matmul,one,a page,12.5
+        ```diff
+        -    time_us: {meaning: time per call, unit: furlong}
+        -    mfu_pct: {meaning: share of the peak rate, unit: "%"}
+        +    time_us: {meaning: time per call, unit: us}
+        -kind,id,source,time_us,hardware
+        -matmul,one,a page,12.5,trn1.32xlarge
+        +kind,id,source,time_us
+        +matmul,one,a page,12.5
         ```
 
     Source:
@@ -196,26 +186,11 @@ def invalid_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Find
         ```
 
     Instead:
-        ```yaml
-        # file: measured/example.yaml
-        api_version: trnspec/v1
-        kind: Measurements
-        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
-        spec:
-          data: example.csv
-          of: matmul
-          framework: PyTorch
-          licence: Apache-2.0
-          hardware: {Trn1: trn1.32xlarge}
-          columns:
-            kind: {meaning: what the row measures}
-            id: {meaning: name of the row}
-            source: {meaning: where it is published}
-            hardware: {meaning: the server}
-            time_us: {meaning: time per call, unit: us}
-        # file: measured/example.csv
-        kind,id,source,hardware,time_us
-        matmul,one,a page,Trn1,12.5
+        ```diff
+        -matmul,two,a page,Trn1,12.5 us
+        -matmul,three,a page,Trn1,-1
+        -matmul,two,a page,Trn1,13.5
+        -matmul,four,a page,Trn9,12.5
         ```
 
     Source:
@@ -283,25 +258,9 @@ def duplicate_measurement(node: Node[Measurements], graph: Graph) -> Iterator[Fi
         ```
 
     Instead:
-        ```yaml
-        # file: measured/example.yaml
-        api_version: trnspec/v1
-        kind: Measurements
-        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
-        spec:
-          data: example.csv
-          of: matmul
-          framework: PyTorch
-          licence: Apache-2.0
-          columns:
-            kind: {meaning: what the row measures}
-            id: {meaning: name of the row}
-            source: {meaning: where it is published}
-            m: {meaning: tokens, holds: number}
-            time_us: {meaning: time per call, unit: us}
-        # file: measured/example.csv
-        kind,id,source,m,time_us
-        matmul,one,a page,4096,12.53
+        ```diff
+        -matmul,two,another page,4096,12.53
+        -matmul,three,another page,8192,12.53
         ```
 
     Source:
@@ -386,30 +345,10 @@ def above_peak(node: Node[Measurements], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        # file: measured/example.yaml
-        api_version: trnspec/v1
-        kind: Measurements
-        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
-        spec:
-          data: example.csv
-          of: matmul
-          framework: PyTorch
-          licence: Apache-2.0
-          hardware: {Trn1: trn1.32xlarge}
-          columns:
-            kind: {meaning: what the row measures}
-            id: {meaning: name of the row}
-            source: {meaning: where it is published}
-            hardware: {meaning: the server}
-            precision: {meaning: data type}
-            tflops_per_chip: {meaning: rate per chip, unit: TFLOPS}
-          rejected:
-            - {row: two, reason: "above the peak rate of the chip for fp32, 47.5 TFLOPS"}
-        # file: measured/example.csv
-        kind,id,source,hardware,precision,tflops_per_chip
-        matmul,one,a page,Trn1,bf16,150
-        matmul,two,a page,Trn1,fp32,150
+        ```diff
+             tflops_per_chip: {meaning: rate per chip, unit: TFLOPS}
+        +  rejected:
+        +    - {row: two, reason: "above the peak rate of the chip for fp32, 47.5 TFLOPS"}
         ```
 
     Source:
@@ -493,28 +432,8 @@ def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator
         ```
 
     Instead:
-        ```yaml
-        # file: measured/example.yaml
-        api_version: trnspec/v1
-        kind: Measurements
-        metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
-        spec:
-          data: example.csv
-          of: train
-          framework: Megatron-LM
-          licence: Apache-2.0
-          columns:
-            kind: {meaning: what the row measures}
-            id: {meaning: name of the row}
-            source: {meaning: where it is published}
-            n_chips: {meaning: chips, holds: number}
-            seq: {meaning: tokens of a sequence, holds: number}
-            global_batch: {meaning: sequences of a step, holds: number}
-            step_time_s: {meaning: time of a step, unit: s}
-            tokens_per_s_per_chip: {meaning: throughput, unit: tokens/s}
-        # file: measured/example.csv
-        kind,id,source,n_chips,seq,global_batch,step_time_s,tokens_per_s_per_chip
-        train,one,a page,8,4096,128,6.55,10000
+        ```diff
+        -train,two,a page,8,4096,128,6.55,12000
         ```
 
     Source:

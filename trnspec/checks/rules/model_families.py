@@ -53,21 +53,9 @@ def differs_from_base(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Model
-        metadata: {name: example, title: Example}
-        spec:
-          layers: 32
-          hidden: 4096
-          vocabulary: 128256
-          context: 131072
-          positions: rotary
-          embeddings: untied
-          norm: rms
-          attention: {heads: 32, kv_heads: 8, head_size: 128}
-          feed_forward: {width: 14336, form: gated}
-          base: {model: llama-3-8b, differs: [spec.context]}
+        ```diff
+        -  layers: 40
+        +  layers: 32
         ```
 
     Source:
@@ -162,20 +150,9 @@ def family_outlier(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Model
-        metadata: {name: qwen3-72b, title: Example}
-        spec:
-          layers: 80
-          hidden: 8192
-          vocabulary: 151936
-          context: 40960
-          positions: rotary
-          embeddings: untied
-          norm: rms
-          attention: {heads: 64, kv_heads: 8, head_size: 128}
-          feed_forward: {width: 29568, form: gated}
+        ```diff
+        -  vocabulary: 152936
+        +  vocabulary: 151936
         ```
 
     Source:
@@ -296,20 +273,9 @@ def unusual_dimension(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Model
-        metadata: {name: example, title: Example}
-        spec:
-          layers: 32
-          hidden: 4096
-          vocabulary: 128256
-          context: 8192
-          positions: rotary
-          embeddings: untied
-          norm: rms
-          attention: {heads: 32, kv_heads: 8, head_size: 128}
-          feed_forward: {width: 14336, form: gated}
+        ```diff
+        -  feed_forward: {width: 14335, form: gated}
+        +  feed_forward: {width: 14336, form: gated}
         ```
 
     Source:

@@ -88,13 +88,9 @@ def name_family_mismatch(server: Node[Server], graph: Graph) -> Iterator[Finding
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: trn2.12xlarge, title: Example, source: neuron-trn2-2026-08}
-        spec:
-          family: {name: trn2}
-          chips: {chip: trainium2, count: 4}
+        ```diff
+        -  family: {name: trn1}
+        +  family: {name: trn2}
         ```
 
     Source:

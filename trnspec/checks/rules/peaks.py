@@ -64,15 +64,11 @@ def sparse_below_dense(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak:
-            dense: {bf16: 667 TFLOPS}
-            sparse: {bf16: "2,563 TFLOPS"}
-          memory: {capacity: 96 GiB}
+        ```diff
+        -    dense: {bf16: "2,563 TFLOPS"}
+        -    sparse: {bf16: 667 TFLOPS}
+        +    dense: {bf16: 667 TFLOPS}
+        +    sparse: {bf16: "2,563 TFLOPS"}
         ```
 
     Source:
@@ -110,16 +106,11 @@ def narrow_type_slower(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
-        spec:
-          peak:
-            dense:
-              bf16: 190 TFLOPS
-              fp32: 47.5 TFLOPS
-          memory: {capacity: 32 GiB}
+        ```diff
+        -      bf16: 47.5 TFLOPS
+        -      fp32: 190 TFLOPS
+        +      bf16: 190 TFLOPS
+        +      fp32: 47.5 TFLOPS
         ```
 
     Source:
@@ -164,16 +155,9 @@ def tensor_above_chip(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak: {dense: {bf16: 667 TFLOPS}}
-          tensor_peak:
-            dense:
-              bf16: 629 TFLOPS
-          memory: {capacity: 96 GiB}
+        ```diff
+        -      bf16: 1,258 TFLOPS
+        +      bf16: 629 TFLOPS
         ```
 
     Source:
@@ -213,14 +197,9 @@ def engine_rate_conflict(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak: {dense: {bf16: 667 TFLOPS, fp16: 667 TFLOPS}}
-          tensor_peak: {dense: {bf16: 629.1 TFLOPS, fp16: 629.1 TFLOPS}}
-          memory: {capacity: 96 GiB}
+        ```diff
+        -  peak: {dense: {bf16: 667 TFLOPS, fp16: 767 TFLOPS}}
+        +  peak: {dense: {bf16: 667 TFLOPS, fp16: 667 TFLOPS}}
         ```
 
     Source:

@@ -48,15 +48,9 @@ def dma_below_memory(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak: {dense: {bf16: 667 TFLOPS}}
-          memory: {capacity: 96 GiB, bandwidth: 2.9 TB/s}
-          dma:
-            bandwidth: 3.5 TB/s
+        ```diff
+        -    bandwidth: 0.37 TB/s
+        +    bandwidth: 3.5 TB/s
         ```
 
     Source:
@@ -90,15 +84,9 @@ def implausible_ridge(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
-        spec:
-          peak: {dense: {bf16: 190 TFLOPS}}
-          memory:
-            capacity: 32 GiB
-            bandwidth: 820 GB/s
+        ```diff
+        -    bandwidth: 820 MB/s
+        +    bandwidth: 820 GB/s
         ```
 
     Source:
@@ -141,15 +129,9 @@ def implausible_read_time(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          memory:
-            capacity: 96 GiB
-            bandwidth: 2.9 TB/s
-            technology: HBM
+        ```diff
+        -    bandwidth: 2.9 Tbps
+        +    bandwidth: 2.9 TB/s
         ```
 
     Source:
@@ -186,13 +168,9 @@ def baseline_above_peak(server: Node[Server], graph: Graph) -> Iterator[Finding]
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
-        spec:
-          chips: {chip: trainium1, count: 1}
-          network: {peak: 12.5 Gbps, baseline: 3.125 Gbps}
+        ```diff
+        -  network: {peak: 12.5 Gbps, baseline: 31.25 Gbps}
+        +  network: {peak: 12.5 Gbps, baseline: 3.125 Gbps}
         ```
 
     Source:
@@ -241,13 +219,9 @@ def network_above_links(server: Node[Server], graph: Graph) -> Iterator[Finding]
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
-        spec:
-          chips: {chip: trainium2, count: 16}
-          network: {bandwidth: "3,200 Gbps"}
+        ```diff
+        -  network: {bandwidth: "12,800 GB/s"}
+        +  network: {bandwidth: "3,200 Gbps"}
         ```
 
     Source:
@@ -297,15 +271,9 @@ def implausible_host_memory(server: Node[Server], graph: Graph) -> Iterator[Find
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
-        spec:
-          chips: {chip: trainium2, count: 16}
-          host:
-            vcpus: 192
-            memory: 2,048 GiB
+        ```diff
+        -    memory: 2,048 MiB
+        +    memory: 2,048 GiB
         ```
 
     Source:
@@ -344,14 +312,9 @@ def generation_order(graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          generation: {accelerator: 3, training: 2}
-          peak: {dense: {bf16: 667 TFLOPS}}
-          memory: {capacity: 96 GiB}
+        ```diff
+        -  generation: {accelerator: 2, training: 2}
+        +  generation: {accelerator: 3, training: 2}
         ```
 
     Source:

@@ -103,17 +103,11 @@ def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
-        spec:
-          peak: {dense: {bf16: 190 TFLOPS}}
-          memory: {capacity: 32 GiB}
-        claims:
-          - at: spec.memory.capacity
-            says: 32 GiB
-            source: neuron-trainium-2024-02
+        ```diff
+        -  - at: spec.memory.capacty
+        -    says: 32 GB
+        +  - at: spec.memory.capacity
+        +    says: 32 GiB
         ```
 
     Source:
@@ -177,27 +171,13 @@ def conflict_without_verdict(graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
-        spec:
-          peak: {dense: {bf16: 190 TFLOPS}}
-          memory: {capacity: 32 GiB}
-        claims:
-          - at: spec.peak.dense.bf16
-            says: 210 TFLOPS
-            source: neuron-trn1-2023-02
-            verdict: superseded
-            reason: The vendor lowered the rate in 2023-04.
-          - at: spec.memory.stacks.capacity
-            says: 16 GB
-            source: neuron-trn1-2023-02
-            verdict: rejected
-            reason: Device memory is counted in binary units.
-          - at: spec.memory.stacks.capacity
-            says: 16 GiB
-            source: neuron-trn1-2026-08
+        ```diff
+             source: neuron-trn1-2023-02
+        +    verdict: superseded
+        +    reason: The vendor lowered the rate in 2023-04.
+             source: neuron-trn1-2023-02
+        +    verdict: rejected
+        +    reason: Device memory is counted in binary units.
         ```
 
     Source:
@@ -243,21 +223,13 @@ def superseded_figure(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2026-08}
-        spec:
-          peak:
-            dense:
-              bf16: 190 TFLOPS
-          memory: {capacity: 32 GiB}
-        claims:
-          - at: spec.peak.dense.bf16
-            says: 210 TFLOPS
-            source: neuron-trn1-2022-10
-            verdict: superseded
-            reason: The vendor lowered the rate in 2023-04.
+        ```diff
+        -metadata: {name: example, title: Example, source: neuron-trn1-2023-02}
+        +metadata: {name: example, title: Example, source: neuron-trainium-2026-08}
+        -      bf16: 210 TFLOPS
+        +      bf16: 190 TFLOPS
+        -    reason: The vendor lowered the rate.
+        +    reason: The vendor lowered the rate in 2023-04.
         ```
 
     Source:
@@ -379,37 +351,9 @@ def self_contradiction(graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        # file: sources/a-page.yaml
-        api_version: trnspec/v1
-        kind: Source
-        metadata: {name: a-page, title: A page}
-        spec: {publisher: Somebody, as_of: 2023-02-28, rank: third-party}
-        # file: chips/part.yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: part, title: Part, source: neuron-trainium-2026-08}
-        spec:
-          peak: {dense: {bf16: 190 TFLOPS}}
-          memory: {capacity: 32 GiB}
-        claims:
-          - at: spec.peak.dense.bf16
-            says: 210 TFLOPS
-            source: a-page
-            verdict: superseded
-            reason: It is the older rate.
-        # file: servers/whole.yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: whole, title: Whole, source: neuron-trainium-2026-08}
-        spec:
-          chips: {chip: part, count: 16}
-        claims:
-          - at: spec.stated.peak.dense.bf16
-            says: 3,360 TFLOPS
-            source: a-page
-            verdict: superseded
-            reason: It is the older rate.
+        ```diff
+        -    says: 3,380 TFLOPS
+        +    says: 3,360 TFLOPS
         ```
 
     Source:

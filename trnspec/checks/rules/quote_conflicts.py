@@ -83,25 +83,9 @@ def price_out_of_proportion(graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        # file: prices/trn1.2xlarge-on-demand-example.yaml
-        api_version: trnspec/v1
-        kind: Price
-        metadata: {name: trn1.2xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
-        spec:
-          server: trn1.2xlarge
-          type: on-demand
-          hourly:
-            eu-north-1: 1.3975 USD/h
-        # file: prices/trn1.32xlarge-on-demand-example.yaml
-        api_version: trnspec/v1
-        kind: Price
-        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: skypilot-catalog-00148f2}
-        spec:
-          server: trn1.32xlarge
-          type: on-demand
-          hourly:
-            eu-north-1: 22.36 USD/h
+        ```diff
+        -    eu-north-1: 11.18 USD/h
+        +    eu-north-1: 22.36 USD/h
         ```
 
     Source:
@@ -134,16 +118,9 @@ def price_differs_too_much(graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Price
-        metadata: {name: trn2.48xlarge-capacity-block-example, title: Example, source: neuron-availability-survey-2026-10}
-        spec:
-          server: trn2.48xlarge
-          type: capacity-block
-          term: 24 h
-          hourly:
-            us-east-2: 35.76 USD/h
+        ```diff
+        -    us-east-2: 357.60 USD/h
+        +    us-east-2: 35.76 USD/h
         ```
 
     Source:
@@ -192,32 +169,13 @@ def quote_type_conflict(graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        # file: prices/trn1.32xlarge-spot-example.yaml
-        api_version: trnspec/v1
-        kind: Price
-        metadata: {name: trn1.32xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
-        spec:
-          server: trn1.32xlarge
-          type: spot
-          hourly:
-            us-west-2: 3.6774 USD/h
-            us-west-2a: 3.6774 USD/h
-          observed:
-            us-west-2a: {days: 30, low: 2.1428 USD/h, high: 6.5 USD/h}
-        # file: power/trainium2-tdp-example.yaml
-        api_version: trnspec/v1
-        kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
-        spec: {of: trainium2, type: tdp, power: 500 W}
-        # file: power/trainium2-typical-example.yaml
-        api_version: trnspec/v1
-        kind: Power
-        metadata: {name: trainium2-typical-example, title: Example, source: semianalysis-2024-12}
-        spec:
-          of: trainium2
-          type: typical
-          power: 400 W
+        ```diff
+        -    us-west-2: 36.774 USD/h
+        +    us-west-2: 3.6774 USD/h
+        -    us-west-2a: {days: 30, low: 6.1428 USD/h, high: 6.5 USD/h}
+        +    us-west-2a: {days: 30, low: 2.1428 USD/h, high: 6.5 USD/h}
+        -  power: 4 kW
+        +  power: 400 W
         ```
 
     Source:
@@ -276,24 +234,11 @@ def implausible_quote(graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        # file: prices/trn3-gen1-server-on-demand.yaml
-        api_version: trnspec/v1
-        kind: Price
-        metadata: {name: trn3-gen1-server-on-demand, title: Example, source: neuron-availability-survey-2026-10}
-        spec:
-          server: trn3-gen1-server
-          type: on-demand
-          hourly:
-            us-east-1: 40.00 USD/h
-        # file: power/trainium2-tdp-example.yaml
-        api_version: trnspec/v1
-        kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
-        spec:
-          of: trainium2
-          type: tdp
-          power: 500 W
+        ```diff
+        -    us-east-1: 0.12 USD/h
+        +    us-east-1: 40.00 USD/h
+        -  power: 5 kW
+        +  power: 500 W
         ```
 
     Source:
@@ -391,15 +336,9 @@ def copied_price(graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Price
-        metadata: {name: trn1.32xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
-        spec:
-          server: trn1.32xlarge
-          type: spot
-          hourly:
-            us-east-1: 2.9396 USD/h
+        ```diff
+        -    us-east-1: 2.7396 USD/h
+        +    us-east-1: 2.9396 USD/h
         ```
 
     Source:
@@ -435,21 +374,9 @@ def power_chip_mismatch(graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        # file: power/trainium2-tdp-example.yaml
-        api_version: trnspec/v1
-        kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
-        spec: {of: trainium2, type: tdp, power: 500 W}
-        # file: power/trn2.48xlarge-maximum-example.yaml
-        api_version: trnspec/v1
-        kind: Power
-        metadata: {name: trn2.48xlarge-maximum-example, title: Example, source: semianalysis-2024-12}
-        spec:
-          of: trn2.48xlarge
-          type: maximum
-          scope: system
-          power: 13 kW
+        ```diff
+        -  power: 8 kW
+        +  power: 13 kW
         ```
 
     Source:

@@ -58,25 +58,17 @@ def quote_name_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        # file: prices/trn1.32xlarge-spot-example.yaml
-        api_version: trnspec/v1
-        kind: Price
-        metadata: {name: trn1.32xlarge-spot-example, title: Example, source: skypilot-catalog-00148f2}
-        spec:
-          server: trn1.32xlarge
-          type: spot
-          hourly:
-            us-west-2: 3.5 USD/h
-        # file: power/trainium2-tdp-example.yaml
-        api_version: trnspec/v1
-        kind: Power
-        metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
-        spec:
-          of: trainium2
-          type: tdp
-          scope: package
-          power: 500 W
+        ```diff
+        -  server: trn2.48xlarge
+        +  server: trn1.32xlarge
+        -    US East: 15.5 USD/h
+        -# file: power/trainium1-tdp-example.yaml
+        +    us-west-2: 3.5 USD/h
+        +# file: power/trainium2-tdp-example.yaml
+        -metadata: {name: trainium1-tdp-example, title: Example, source: semianalysis-2024-12}
+        +metadata: {name: trainium2-tdp-example, title: Example, source: semianalysis-2024-12}
+        -  scope: system
+        +  scope: package
         ```
 
     Source:
@@ -169,24 +161,11 @@ def stale_quote(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        # file: prices/trn1.32xlarge-on-demand-example.yaml
-        api_version: trnspec/v1
-        kind: Price
-        metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: karpenter-pricing-2026-07}
-        spec:
-          server: trn1.32xlarge
-          type: on-demand
-          hourly:
-            us-east-1: 21.50 USD/h
-        # file: power/trainium3-tdp-example.yaml
-        api_version: trnspec/v1
-        kind: Power
-        metadata: {name: trainium3-tdp-example, title: Example, source: semianalysis-2025-12}
-        spec:
-          of: trainium3
-          type: tdp
-          power: 1 kW
+        ```diff
+        -metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: ec2-capacity-blocks-2024}
+        +metadata: {name: trn1.32xlarge-on-demand-example, title: Example, source: karpenter-pricing-2026-07}
+        -metadata: {name: trainium3-tdp-example, title: Example, source: dcd-trainium3-2024}
+        +metadata: {name: trainium3-tdp-example, title: Example, source: semianalysis-2025-12}
         ```
 
     Source:

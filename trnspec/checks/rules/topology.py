@@ -74,15 +74,9 @@ def topology_size_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
-        spec:
-          chips: {chip: trainium2, count: 16}
-          fabric:
-            link: neuronlink-v3
-            topology: {shape: torus, dimensions: [4, 4]}
+        ```diff
+        -    topology: {shape: torus, dimensions: [4, 8]}
+        +    topology: {shape: torus, dimensions: [4, 4]}
         ```
 
     Source:
@@ -135,16 +129,9 @@ def degree_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
-        spec:
-          chips: {chip: trainium2, count: 16}
-          fabric:
-            link: neuronlink-v3
-            topology: {shape: torus, dimensions: [4, 4]}
-            links_per_chip: 4
+        ```diff
+        -    links_per_chip: 6
+        +    links_per_chip: 4
         ```
 
     Source:
@@ -198,19 +185,9 @@ def topologies_differ(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
-        spec:
-          chips: {chip: trainium2, count: 16}
-          fabric:
-            link: neuronlink-v3
-            topology: {shape: torus, dimensions: [4, 4]}
-        claims:
-          - at: spec.fabric.topology
-            says: 4D hypercube
-            source: neuron-trn2-2024-12
+        ```diff
+        -    topology: {shape: torus, dimensions: [2, 8]}
+        +    topology: {shape: torus, dimensions: [4, 4]}
         ```
 
     Source:
@@ -286,13 +263,9 @@ def link_chip_mismatch(graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
-        spec:
-          chips: {chip: trainium2, count: 16}
-          fabric: {link: neuronlink-v3}
+        ```diff
+        -  fabric: {link: neuronlink-v4}
+        +  fabric: {link: neuronlink-v3}
         ```
 
     Source:
@@ -355,13 +328,9 @@ def link_use_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: example, title: Example, source: neuron-trn2-2026-08}
-        spec:
-          chips: {chip: trainium2, count: 1}
-          network: {technology: EFA, link: efa-v3}
+        ```diff
+        -  network: {technology: EFA, link: neuronlink-v3}
+        +  network: {technology: EFA, link: efa-v3}
         ```
 
     Source:
@@ -394,13 +363,9 @@ def server_chip_mismatch(cluster: Node[Cluster], graph: Graph) -> Iterator[Findi
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Cluster
-        metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
-        spec:
-          chip: trainium1
-          servers: [trn1.32xlarge]
+        ```diff
+        -  chip: trainium2
+        +  chip: trainium1
         ```
 
     Source:

@@ -73,22 +73,9 @@ def parameter_count(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Model
-        metadata: {name: example, title: Example}
-        spec:
-          layers: 12
-          hidden: 768
-          vocabulary: 50257
-          context: 1024
-          positions: learned
-          embeddings: tied
-          norm: layer
-          attention: {heads: 12, kv_heads: 12, head_size: 64, bias: all}
-          feed_forward: {width: 3072, form: plain, bias: all}
-          parameters:
-            total: 124439808
+        ```diff
+        -    total: 163037184
+        +    total: 124439808
         ```
 
     Source:
@@ -266,23 +253,9 @@ def impossible_dimensions(model: Node[Model], graph: Graph) -> Iterator[Finding]
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Model
-        metadata: {name: example, title: Example}
-        spec:
-          layers: 32
-          hidden: 4096
-          vocabulary: 128256
-          context: 8192
-          positions: rotary
-          embeddings: untied
-          norm: rms
-          attention:
-            heads: 32
-            kv_heads: 8
-            head_size: 128
-          feed_forward: {width: 14336, form: gated}
+        ```diff
+        -    kv_heads: 12
+        +    kv_heads: 8
         ```
 
     Source:
@@ -320,20 +293,9 @@ def name_size_mismatch(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Model
-        metadata: {name: example-8b, title: Example 8B}
-        spec:
-          layers: 32
-          hidden: 4096
-          vocabulary: 128256
-          context: 8192
-          positions: rotary
-          embeddings: untied
-          norm: rms
-          attention: {heads: 32, kv_heads: 8, head_size: 128}
-          feed_forward: {width: 14336, form: gated}
+        ```diff
+        -  layers: 64
+        +  layers: 32
         ```
 
     Source:

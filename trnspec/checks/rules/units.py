@@ -53,15 +53,11 @@ def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
-        spec:
-          peak: {dense: {bf16: 190 TFLOPS}}
-          memory:
-            capacity: 32 GiB
-            bandwidth: 820 GB/s
+        ```diff
+        -    capacity: 32 GB
+        -    bandwidth: 820 GiB/s
+        +    capacity: 32 GiB
+        +    bandwidth: 820 GB/s
         ```
 
     Source:
@@ -109,13 +105,9 @@ def unit_field_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Server
-        metadata: {name: example, title: Example, source: ec2-api-moto-5.2.1}
-        spec:
-          chips: {chip: trainium2, count: 1}
-          local_storage: {value: 475 GB, where: InstanceStorageInfo.TotalSizeInGB}
+        ```diff
+        -  local_storage: {value: 475 GiB, where: InstanceStorageInfo.TotalSizeInGB}
+        +  local_storage: {value: 475 GB, where: InstanceStorageInfo.TotalSizeInGB}
         ```
 
     Source:

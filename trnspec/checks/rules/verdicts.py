@@ -53,19 +53,9 @@ def rounding_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak: {dense: {bf16: 667 TFLOPS}}
-          memory: {capacity: 96 GiB, bandwidth: 2.9 TB/s}
-        claims:
-          - at: spec.memory.bandwidth
-            says: 3 TB/s
-            source: neuron-trn2-2024-12
-            verdict: rounded
-            reason: It has fewer digits.
+        ```diff
+        -    says: 2,400 GB/s
+        +    says: 3 TB/s
         ```
 
     Source:
@@ -145,20 +135,9 @@ def scope_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          memory: {capacity: 96 GiB}
-          dma: {engines: 128, host_engines: 4}
-        claims:
-          - at: spec.dma.engines
-            says: 132
-            source: neuron-driver-fca19f7
-            verdict: other-scope
-            scope: spec.dma.engines + spec.dma.host_engines
-            reason: The driver counts the engines of the host too.
+        ```diff
+        -    says: 134
+        +    says: 132
         ```
 
     Source:
@@ -218,19 +197,9 @@ def arithmetic_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         ```
 
     Instead:
-        ```yaml
-        api_version: trnspec/v1
-        kind: Chip
-        metadata: {name: example, title: Example, source: neuron-trainium2-2026-08}
-        spec:
-          peak: {dense: {bf16: 667 TFLOPS}}
-          memory: {capacity: 96 GiB}
-        claims:
-          - at: spec.links.bandwidth.both
-            says: 640 GB/s
-            source: neuron-trn2-2024-12
-            verdict: other-scope
-            reason: It counts one direction, 2 x 640 GB/s = 1,280 GB/s.
+        ```diff
+        -    reason: It counts one direction, 3 x 640 GB/s = 1,280 GB/s.
+        +    reason: It counts one direction, 2 x 640 GB/s = 1,280 GB/s.
         ```
 
     Source:
