@@ -83,7 +83,7 @@ def test_written_document(here, tmp_path):
     graph = load([str(tmp_path / "mine")]).graph
     node = graph.named("trainium1-mine")
     assert ("trainium1", "training", "Neuron", "training_trn1.csv", 7) == (
-        node.spec.chip.name, node.spec.of, node.spec.software, node.spec.data, node.spec.spread.rows,
+        node.spec.chip.name, node.spec.of, node.spec.software, node.spec.tables[0].table, node.spec.spread.rows,
     )  # fmt: skip
     output = {line[0]: line[1:] for line in words(done.out) if line}
     for name in ("matmul", "network", "forward"):
@@ -317,7 +317,7 @@ def test_framework_era_and_models(here, tmp_path):
     assert 0 == done.status, done.err
     spec = load([str(tmp_path / "mine")]).graph.named("trainium1-nxd-2024-dense").spec
     assert ("nxd", "2024", "dense") == (spec.framework, spec.era, spec.models)
-    assert spec.spread.rows == len(spec.rows.split())
+    assert (spec.spread.rows, None) == (sum(spec.tables[0].has(line) for line in range(100)), spec.rows)
     none = here("calibrate", DATA, "--software", "x", "--models", "experts")
     assert (2, True) == (none.status, "there are no rows to fit" in " ".join(none.err.split()))
     wrong = here("calibrate", DATA, *options, "--framework", "Neuron X", "--out", "mine")
@@ -393,8 +393,10 @@ def test_every_shipped_calibration_is_in_the_script_that_refits_them():
     """By its framework and its tables; running the script takes minutes, so it is read here."""
     script = (ROOT / "benchmarks" / "refit.sh").read_text()
     nodes = everything().of(Calibration)
-    assert [] == [n.name for n in nodes if n.spec.framework is None or not n.spec.rows]
+    assert [] == [n.name for n in nodes if n.spec.framework is None or not n.spec.tables]
     # Those of kernels are named by their rows.
     named = {n.spec.framework for n in nodes if n.spec.of != "kernels"}
     assert set() == named - set(re.findall(r"[a-z-]+", script))
-    assert {t for n in nodes for t in n.spec.data.split(", ")} == set(re.findall(r"MEASURED/([a-z0-9_]+\.csv)", script))
+    assert {each.table for n in nodes for each in n.spec.tables} == set(
+        re.findall(r"MEASURED/([a-z0-9_]+\.csv)", script)
+    )

@@ -12,7 +12,7 @@ from trnspec.api import load
 from trnspec.evaluators.collective import run
 from trnspec.loading.files import shipped
 from trnspec.model.calibration import Calibration
-from trnspec.perf.calibration.measured.tables import records, row_hashes
+from trnspec.perf.calibration.measured.tables import fitted_hashes, records, row_hashes
 
 TABLE = shipped() / "measured" / "collectives_neuron.csv"
 ABOUT = ("--software", "Neuron collectives", "--era", "2027", "--source", "xpu-perf-b841954")
@@ -35,9 +35,14 @@ def test_a_document_that_is_used(here, tmp_path):
     catalog = load([str(shipped()), str(tmp_path / "mine")])
     (node,) = (n for n in catalog.graph.of(Calibration) if n.name == name)
     spec = node.spec
-    assert ("collectives", "nccom", "2027", "collectives_neuron.csv") == (spec.of, spec.framework, spec.era, spec.data)
+    assert ("collectives", "nccom", "2027", "collectives_neuron.csv") == (
+        spec.of,
+        spec.framework,
+        spec.era,
+        spec.tables[0].table,
+    )
     assert ("all-gather", "all-reduce") == spec.fitted_on.collectives
-    assert {h for row in records(TABLE) for h in row_hashes(row)} == {*spec.rows.split()}
+    assert {h for row in records(TABLE) for h in row_hashes(row)} == fitted_hashes(catalog.graph)[name]
     assert ["mesh", "RDH", "KangaRing", "P2P"] == [p.name for p in spec.protocols]
     # The newest era of the chip's library is used.
     found = keywords(run)(catalog, kind="all-reduce", size="1 MiB", on="trn2.48xlarge")

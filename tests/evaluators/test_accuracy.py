@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from statistics import mean, median
 
 import jsonschema
@@ -89,8 +90,8 @@ def copied(tmp_path, change=lambda row: row, calibration=None):
     own.mkdir(parents=True)
     text = graph.named("trainium1-neuron").document.text
     text = text.replace("name: trainium1-neuron\n", "name: trainium1-neuron-own\n")
-    text = text.partition("  rows: >-")[0]
-    (own / "trainium1-neuron-own.yaml").write_text(f"{text}  rows: {' '.join(hashes)}\n")
+    text = re.sub(r"  tables:\n.*\n", f"  data: own.csv\n  rows: {' '.join(hashes)}\n", text)
+    (own / "trainium1-neuron-own.yaml").write_text(text)
     file = tmp_path / "somebodys.csv"
     with file.open("w", newline="") as stream:
         writer = csv.DictWriter(stream, sorted(rows[0], reverse=True))

@@ -35,7 +35,7 @@ from trnspec.perf.calibration.measured.collectives import collective_cases
 from trnspec.perf.calibration.measured.inference import inference_cases
 from trnspec.perf.calibration.measured.kernels import kernel_cases
 from trnspec.perf.calibration.measured.serving import serving_cases
-from trnspec.perf.calibration.measured.tables import Record, records
+from trnspec.perf.calibration.measured.tables import Record, fitted_tables, records
 from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.calibration.transfer import beyond
 from trnspec.perf.lowering.calibrated import nearest
@@ -308,17 +308,15 @@ def _fit_pooled(rows: Rows) -> Result:
 def _document(rows: Rows, fitted: Fitted, target: FilePath) -> str:
     """The text of a document."""
     options = rows.options
-    files: list[str] = [*rows.files]
     hashes = rows.hashes
     if rows.of == "collectives":
         # A chip has a fit of its own, to the rows of some of the files.
         hashes = [each for case in fitted.cases for each in case.hashes]
-        ids = {case.id for case in fitted.cases}
-        files = [f for f in files if any(row.get("id") in ids for row in records(FilePath(f), rows.catalog.graph))]
+    tables, data, left = fitted_tables(rows.catalog.graph, rows.files, hashes)
     return document(
         fitted, name=target.stem, of=rows.of, software=options["software"] or SOFTWARE.get(fitted.framework, fitted.framework),
-        source=options["source"], data=", ".join(FilePath(file).name for file in files), date=f"{datetime.now(UTC):%Y-%m-%d}",
-        schema=_schema_of(target.parent), hashes=hashes,
+        source=options["source"], date=f"{datetime.now(UTC):%Y-%m-%d}", schema=_schema_of(target.parent), tables=tables, data=data,
+        hashes=left,
     )  # fmt: skip
 
 

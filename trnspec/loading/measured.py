@@ -54,6 +54,13 @@ class MeasuredTable(ShortRepr):
     rows: tuple[Row, ...] = field(repr=False)
     _lines: tuple[str, ...] = field(repr=False)
 
+    @property
+    def hash(self) -> str:
+        """The first digits of the SHA-256 of its lines, however they end."""
+        import hashlib
+
+        return hashlib.sha256("\n".join(self._lines).encode()).hexdigest()[:12]
+
     def place(self, row: Row | None, column: str) -> Place:
         """The place of a cell, or of the name of a column; the start of the line where there is no such column."""
         line = 1 if row is None else row.line

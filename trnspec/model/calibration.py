@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
 from attrs import frozen
@@ -9,6 +10,7 @@ from attrs import frozen
 from trnspec.model.annotations import Count, Date, Pattern, Text
 from trnspec.model.chip import Chip
 from trnspec.model.fields import Duration, Ratio
+from trnspec.model.measurements import FileName
 from trnspec.model.ref import Ref
 from trnspec.short_repr import ShortRepr
 
@@ -47,6 +49,39 @@ Scale = Literal["server", "cluster", "large"]
 RowHashes = Annotated[
     str, Pattern(r"^[0-9a-f]{8}( [0-9a-f]{8})*$", "hashes of 8 hexadecimal digits each, separated by spaces")
 ]
+
+TableHash = Annotated[str, Pattern(r"^[0-9a-f]{12}$", "12 hexadecimal digits")]
+
+Lines = Annotated[
+    str, Pattern(r"^[0-9]+(-[0-9]+)?( [0-9]+(-[0-9]+)?)*$", "lines and ranges of lines, such as 2-67 70 72-80")
+]
+
+
+@frozen(kw_only=True, repr=False)
+class FittedTable(ShortRepr):
+    """The rows of a fit in one table of the catalog.
+
+    Attributes:
+        table: The table. Example: training_mpt.csv
+        hash: The first digits of the SHA-256 of its text when it was fitted. Example: 0a1b2c3d4e5f
+        lines: The lines of the rows. Example: 2-67 70
+    """
+
+    SOURCED: ClassVar[bool] = False
+
+    table: FileName
+    hash: TableHash
+    lines: Lines
+
+    def has(self, line: int) -> bool:
+        """Whether the row that ends on a line was fitted."""
+        return line in _line_numbers(self.lines)
+
+
+@lru_cache(maxsize=256)
+def _line_numbers(lines: str) -> frozenset[int]:
+    ends = [part.split("-") for part in lines.split()]
+    return frozenset(line for low, *high in ends for line in range(int(low), int(*(high or [low])) + 1))
 
 
 @frozen(kw_only=True, repr=False)
@@ -395,7 +430,8 @@ class Calibration(ShortRepr):
         era: The years or the release of the software; of two eras the later in alphabetical order is newer. Example: 2026
         models: Only dense models, or only those with experts; both when left out.
         fitted: When it was fitted. Example: 2026-11-21
-        data: The tables of the rows it was fitted on. Example: training_a100_vtrain.csv
+        tables: The rows it was fitted on, of tables of the catalog.
+        data: The tables that the catalog does not have. Example: training_a100_vtrain.csv
         fitted_on: What those rows have in common, and the range of each input.
         achieved: What is achieved of the published figures.
         protocols: Collectives: the protocols of the library.
@@ -404,7 +440,7 @@ class Calibration(ShortRepr):
         groups: The same by scale, models and phase, for groups with enough rows.
         roofs: Of kernels: what each achieves.
         prior: What the fit assumed before its rows, and what they add.
-        rows: Hashes of the fitted rows, by their content. Example: 0a1b2c3d 4e5f6071
+        rows: Hashes of the fitted rows of these, by their content. Example: 0a1b2c3d 4e5f6071
     """
 
     SOURCED: ClassVar[bool] = False
@@ -418,7 +454,8 @@ class Calibration(ShortRepr):
     era: Text | None = None
     models: Models | None = None
     fitted: Date
-    data: Text
+    tables: tuple[FittedTable, ...] = ()
+    data: Text | None = None
     fitted_on: FittedOn | None = None
     achieved: Achieved
     protocols: tuple[Protocol, ...] = ()

@@ -128,7 +128,7 @@ def test_reported_causes_close_the_gap(drawn):
     if gap and how == "group" and servers > 1 and one.value * chips == printed.value:
         assert "part-for-whole" in {e.id for e in explanations}
     if gap and any(facts.closes(Fraction(1000) ** power) for power in (-2, -1, 1, 2)):
-        assert "prefix" in {e.id for e in explanations}
+        assert {"prefix", "thousands-point"} & {e.id for e in explanations}
     if gap and (facts.closes(10) or facts.closes(Fraction(1, 10))):
         assert "decimal-point" in {e.id for e in explanations}
 
@@ -161,6 +161,11 @@ def _chained(sentence, facts):
 def _prefix(sentence, facts):
     meant = parse(re.search(r": (.*) was meant", sentence)[1])
     return meant.number == facts.printed.number and facts.closes(meant.value / facts.printed.value)
+
+
+def _thousands(sentence, facts):
+    meant = parse(re.search(r": (.*) was meant", sentence)[1])
+    return meant.value == facts.printed.value * 1000 and facts.closes(1000)
 
 
 def _point(sentence, facts):
@@ -202,6 +207,7 @@ CHECKS = {
     "truncation": _truncation,
     "chained-rounding": _chained,
     "prefix": _prefix,
+    "thousands-point": _thousands,
     "decimal-point": _point,
     "part-for-whole": _part,
     "wrong-count": _count,

@@ -27,7 +27,7 @@ HELD = np.array([0.1234567, -0.0371234, 0.0, 0.02, -0.5])
 NAMES = tuple(TYPICAL)
 TOLD = {
     "name": "trainium1-mine", "of": "training", "software": "Megatron-LM", "source": "neuron-benchmarks-2026-08",
-    "data": "rows.csv", "date": "2026-11-21", "schema": "../../schemas/v1/calibration.schema.json",
+    "data": ["rows.csv"], "date": "2026-11-21", "schema": "../../schemas/v1/calibration.schema.json",
 }  # fmt: skip
 
 
@@ -138,7 +138,7 @@ WORDS = [
 def test_words_stay_as_they_are(tmp_path):
     """Whatever the software and the file are called, the document is sound and says that."""
     for i, words in enumerate(WORDS):
-        written(tmp_path, fitted(), name=f"mine-{i}", software=words, data=words)
+        written(tmp_path, fitted(), name=f"mine-{i}", software=words, data=[words])
     assert [] == list(validate([str(tmp_path)]).report.diagnostics)
     found = load([str(tmp_path)])
     for i, words in enumerate(WORDS):
@@ -152,6 +152,6 @@ def test_what_is_empty_is_left_out():
     roof = {"kernel": "gemm", "precision": "bf16", "rows": 0, "compute": 0.5, "fixed": 3e-6}
     text = document(fitted(roofs=(roof,)), **TOLD)
     assert "  roofs:\n    - {kernel: gemm, precision: bf16, rows: 0, compute: 0.5x, fixed: 3 us}\n" in text
-    assert not {"fitted_on:", "groups:", "prior:", "rows: >-", "era:", "note:"} & {
+    assert not {"fitted_on:", "groups:", "prior:", "tables:", "rows:", "era:", "note:"} & {
         line.strip() for line in text.splitlines()
     }

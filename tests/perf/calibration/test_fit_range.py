@@ -47,7 +47,7 @@ def test_versions() -> None:
 def test_shipped_calibrations_record_the_range_of_their_rows() -> None:
     """The document has the least and the largest value of the measured rows."""
     spec = everything().named("trainium1-neuron").spec
-    found = training_cases(everything(), records(shipped() / "measured" / spec.data))
+    found = training_cases(everything(), records(shipped() / "measured" / spec.tables[0].table))
     rows = [c for c in found if isinstance(c, TrainingCase)]
 
     assert within(spec.fitted_on) == {n: (round(a), round(b)) for n, (a, b) in ranges([c.inputs for c in rows]).items()}

@@ -16,7 +16,7 @@ from trnspec.loading.files import shipped as folder
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration import score as module
 from trnspec.perf.calibration.measured.case import PARTS, Skipped
-from trnspec.perf.calibration.measured.tables import records, row_hashes
+from trnspec.perf.calibration.measured.tables import fitted_hashes, records, row_hashes
 from trnspec.perf.calibration.score import KINDS, LEAST, Kind, Scored, score
 
 run = keywords(inference_)
@@ -172,11 +172,11 @@ def test_seen_and_held_out() -> None:
     tables = {"mine": [{**row, "id": f"new-{row['id']}"} for row in some], "changed": changed}
     steps = []
     found = score(everything(), tables, refit=True, progress=lambda done, of: steps.append((done, of)))
-    fitted = {n.name: (n.spec.rows or "").split() for n in everything().of(Calibration)}
+    fitted = fitted_hashes(everything())
     by_id = {f"new-{row['id']}": row for row in some}
     mine = [s for s in found["mine"] if isinstance(s, Scored)]
     assert any(s.seen for s in mine)
-    assert [s.seen for s in mine] == [bool({*row_hashes(by_id[s.id])} & {*fitted[s.calibration]}) for s in mine]
+    assert [s.seen for s in mine] == [bool({*row_hashes(by_id[s.id])} & fitted[s.calibration]) for s in mine]
     assert {False} == {s.seen for s in found["changed"] if isinstance(s, Scored)}
     # Of a fit to fewer rows than it has parameters none is held out.
     assert all(s.seen for s in mine if s.held_out is not None)
@@ -235,10 +235,8 @@ def test_eras_are_those_of_the_calibrations_of_the_rows() -> None:
     for name in ("training_megatron_bridge", "training_mpt", "training_trn1"):
         ((_, cases),) = cases_of("train", rows(name))
         hashes = {each for case in cases for each in case.hashes}
-        of = {n.spec.era for n in graph.of(Calibration) if n.spec.rows and hashes & set(n.spec.rows.split())} - {
-            None,
-            "",
-        }
+        fitted = fitted_hashes(graph)
+        of = {n.spec.era for n in graph.of(Calibration) if n.spec.era and hashes & fitted[n.name]}
         eras = module._eras(graph, cases)
         assert list(eras) == (sorted(of) if len(of) > 1 else [])
         found.add(len(eras) > 1)

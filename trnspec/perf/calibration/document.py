@@ -19,6 +19,7 @@ from trnspec.quantities.units import Dimension
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from trnspec.model.calibration import FittedTable
     from trnspec.perf.calibration.fits.fit import Errors, Fitted
     from trnspec.perf.calibration.fits.uncertainty import Learned
     from trnspec.perf.calibration.groups import GroupErrors
@@ -26,19 +27,16 @@ if TYPE_CHECKING:
 
 _DIGITS = 4
 
-_PER_LINE = 12
-"""Hashes on a line."""
-
 
 class _Plain(str):
-    """A scalar that is written as it is: a figure, a date, or lines of hashes."""
+    """A scalar that is written as it is: a figure or a date."""
 
     __slots__ = ()
 
 
 def document(  # noqa: PLR0913  # each is a line of the document
-    fitted: Fitted, *, name: str, of: str, software: str, source: str, data: str, date: str, schema: str,
-    hashes: Sequence[str] = (),
+    fitted: Fitted, *, name: str, of: str, software: str, source: str, date: str, schema: str,
+    tables: Sequence[FittedTable] = (), data: Sequence[str] = (), hashes: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """The YAML text of a calibration.
 
@@ -48,15 +46,14 @@ def document(  # noqa: PLR0913  # each is a line of the document
         of: ``training``, ``inference``, ``collectives`` or ``kernels``.
         software: The software that was measured.
         source: Name of the source of the measurements.
-        data: Name of the table of measurements.
         date: Date of the fit.
         schema: Path of the JSON Schema, for editors.
-        hashes: The hashes of the fitted rows, see :func:`trnspec.perf.calibration.measured.tables.row_hashes`.
+        tables: The fitted rows of tables of the catalog, see :func:`trnspec.perf.calibration.measured.tables.fitted_tables`.
+        data: The names of other tables.
+        hashes: The hashes of the fitted rows of these.
     """
     spreads = dict(zip(("spread", "first"), fitted.errors.values(), strict=False))
     labelled = [g for g in fitted.groups if g.scale or g.models or of == "kernels"]
-    unique = sorted(set(hashes))
-    lines = [" ".join(unique[i : i + _PER_LINE]) for i in range(0, len(unique), _PER_LINE)]
     library = None if fitted.library is None else fitted.library.protocols
     spec = {
         "chip": fitted.chip,
@@ -66,7 +63,8 @@ def document(  # noqa: PLR0913  # each is a line of the document
         "era": fitted.era,
         "models": fitted.models,
         "fitted": _Plain(date),
-        "data": data,
+        "tables": [attrs.asdict(table) for table in tables],
+        "data": ", ".join(data),
         "fitted_on": fitted.fitted_on,
         "achieved": {name: _Plain(text) for name, text in printed(fitted.values).items()},
         "protocols": [
@@ -81,7 +79,7 @@ def document(  # noqa: PLR0913  # each is a line of the document
         "groups": [_group(group) for group in labelled],
         "roofs": [_figures(roof, KernelRoof) for roof in fitted.roofs],
         "prior": _prior(fitted),
-        "rows": _Plain("\n    ".join([">-", *lines])) if lines else "",
+        "rows": " ".join(sorted(set(hashes))),
     }
     metadata = {"name": name, "title": f"{software}, {of}", "source": source, "note": fitted.note}
     top = {"api_version": "trnspec/v1", "kind": "Calibration", "metadata": metadata, "spec": spec}

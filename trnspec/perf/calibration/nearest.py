@@ -12,13 +12,12 @@ from attrs import frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.evidence import Nearest, Outside
-from trnspec.loading.measured import DTYPES, table_of, used_rows
+from trnspec.loading.measured import DTYPES
 from trnspec.model.calibration import Calibration
-from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.measured.cells import HARDWARE, Cells, document_name, stated_name
 from trnspec.perf.calibration.measured.collectives import KINDS
-from trnspec.perf.calibration.measured.tables import row_hashes
+from trnspec.perf.calibration.measured.tables import fitted_rows
 from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
@@ -101,28 +100,17 @@ def _distance(inputs: Mapping[str, float], row: Mapping[str, float]) -> float:
 def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
     """The rows of a fit, of the tables of the catalog."""
     node = next((n for n in graph.of(Calibration) if n.name == calibration), None)
-    if node is None or node.spec.rows is None:
-        return ()
-    fitted, files = frozenset(node.spec.rows.split()), node.spec.data.split(", ")
     found = []
-    for document in graph.of(Measurements):
-        if document.spec.data not in files:
-            continue
-        try:
-            rows = used_rows(document.spec, table_of(document.spec, document.document.file))
-        except TrnspecError:
-            # A catalog may lack the table of a document; validation reports that.
-            continue
-        for row in rows:
+    for fitted in node.spec.tables if node else ():
+        for document, row in fitted_rows(graph, fitted):
             cells = dict(row.cells)
-            if not fitted.isdisjoint(row_hashes(cells)):
-                name, inputs = _inputs(Cells(graph, cells, cells.get("model", "")))
-                inputs = {name: value for name, value in inputs.items() if value > 0.0}
-                collective = KINDS.get(cells.get("collective", ""), "")
-                chip = chip_of(graph, cells.get("hardware", ""), document.spec.of)
-                table = document.spec.data.removesuffix(".csv")
-                precision = _dtypes(cells.get("precision", ""))
-                found.append(_Row(row.id, table, name, inputs, collective, chip, precision))
+            name, inputs = _inputs(Cells(graph, cells, cells.get("model", "")))
+            inputs = {name: value for name, value in inputs.items() if value > 0.0}
+            collective = KINDS.get(cells.get("collective", ""), "")
+            chip = chip_of(graph, cells.get("hardware", ""), document.of)
+            table = document.data.removesuffix(".csv")
+            precision = _dtypes(cells.get("precision", ""))
+            found.append(_Row(row.id, table, name, inputs, collective, chip, precision))
     return tuple(found)
 
 

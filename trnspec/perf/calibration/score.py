@@ -28,7 +28,7 @@ from trnspec.perf.calibration.measured.inference import inference_cases
 from trnspec.perf.calibration.measured.kernels import Shapes, kernel_cases
 from trnspec.perf.calibration.measured.neuron_kernels import op_cases, profile_cases
 from trnspec.perf.calibration.measured.serving import Runs, on_gpu, serving_cases
-from trnspec.perf.calibration.measured.tables import Record
+from trnspec.perf.calibration.measured.tables import Record, fitted_hashes
 from trnspec.perf.calibration.measured.training import training_cases
 from trnspec.perf.collectives.library import launched, timed
 from trnspec.perf.kernels.times import Roof
@@ -169,7 +169,7 @@ class Kind:
         self, graph: Graph, rows: Sequence[Record], dataset: str, calibration: str
     ) -> Iterator[Scored | Skipped]:
         """The rows that cannot be computed, and the score of each part of the others."""
-        fitted = {n.name: frozenset((n.spec.rows or "").split()) for n in graph.of(Calibration)}
+        fitted = fitted_hashes(graph)
         chosen: dict[tuple[Any, ...], Calibrated] = {}
         groups: dict[tuple[object, ...], tuple[Calibrated, list[Case]]] = {}
         for case in self.read(graph, rows):
@@ -268,8 +268,8 @@ def _values(cases: Sequence[Case], times: Mapping[Part, Any]) -> HeldOut:
 def _eras(graph: Graph, cases: Sequence[TrainingCase]) -> tuple[str, ...]:
     """The eras of the calibrations that were fitted to some rows, where there are several."""
     hashes = {each for case in cases for each in case.hashes}
-    fitted = [n.spec for n in graph.of(Calibration) if n.spec.rows and not hashes.isdisjoint(n.spec.rows.split())]
-    eras = sorted({spec.era for spec in fitted if spec.era})
+    fitted = fitted_hashes(graph)
+    eras = sorted({n.spec.era for n in graph.of(Calibration) if n.spec.era and not hashes.isdisjoint(fitted[n.name])})
     return tuple(eras) if len(eras) > 1 else ()
 
 
@@ -491,8 +491,8 @@ def score(
     advance = progress or (lambda _done, _total: None)
     scores: dict[str, list[Scored | Skipped]] = {}
     # Calibrations of several chips are of one fit if their rows are the same; collectives of all chips are one fit.
-    fits = {n.name: n.spec.rows for n in graph.of(Calibration)}
-    groups: dict[tuple[Kind, str | None], dict[str, Case]] = {}
+    fits = fitted_hashes(graph)
+    groups: dict[tuple[Kind, frozenset[str]], dict[str, Case]] = {}
     for name, rows in tables.items():
         scores[name] = []
         for kind in dict.fromkeys(row["kind"] for row in rows):
@@ -501,7 +501,7 @@ def score(
                 scores[name] += sorted(found, key=lambda s: isinstance(s, Scored))
                 for each in found:
                     if isinstance(each, Scored) and each.seen and of.refit:
-                        fit_of = "" if of.of == "collectives" else fits[each.calibration]
+                        fit_of = frozenset() if of.of == "collectives" else fits[each.calibration]
                         groups.setdefault((of, fit_of), {})[each.id] = each.case
             if kind not in KINDS:
                 reason = f"no evaluator for {f'the kind {kind}' if kind else 'rows without a kind'}"

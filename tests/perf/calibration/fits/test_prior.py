@@ -19,7 +19,7 @@ from trnspec.perf.calibration.fits.prior import WIDTHS, Prior, prior_of
 from trnspec.perf.calibration.fits.training import TYPICAL, batch, training
 from trnspec.perf.calibration.groups import GroupErrors
 from trnspec.perf.calibration.measured.inference import InferenceCase, inference_cases
-from trnspec.perf.calibration.measured.tables import records
+from trnspec.perf.calibration.measured.tables import fitted_hashes, records
 
 NAMES = tuple(n for n in TYPICAL if n not in {"matmul_fp8", "matmul_fp4", "score_passes"})
 NOT_USED = {n: TYPICAL[n] for n in ("ultraserver", "exchange", "dispatch", "expert_overlap", "pipeline_overlap")}
@@ -113,7 +113,9 @@ def test_the_nearest_calibration_without_the_rows():
     nearest = prior_of(graph, "b200", "training", framework="megatron", experts=False)
     assert (own.name, "", "b200") == (nearest.name, nearest.relation, nearest.chip)
     assert float(own.spec.achieved.matmul) == nearest.values["matmul"]
-    other = prior_of(graph, "b200", "training", framework="megatron", experts=False, hashes=[own.spec.rows.split()[0]])
+    other = prior_of(
+        graph, "b200", "training", framework="megatron", experts=False, hashes=[*fitted_hashes(graph)[own.name]][:1]
+    )
     assert "b200" == other.chip
     assert own.name != other.name
     assert "experts" in other.relation

@@ -20,6 +20,7 @@ from trnspec.model.calibration import Achieved, Calibration
 from trnspec.perf.calibration.fits.limits import LIMITS
 from trnspec.perf.calibration.fits.search import scale
 from trnspec.perf.calibration.fits.uncertainty import OUTLYING
+from trnspec.perf.calibration.measured.tables import fitted_hashes
 from trnspec.perf.lowering.calibrated import calibrated
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def library_of(
 def _fitted_to(graph: Graph, hashes: Collection[str]) -> set[str]:
     """The calibrations that were fitted to one of some rows."""
     rows = set(hashes)
-    return {n.name for n in graph.of(Calibration) if n.spec.rows and not rows.isdisjoint(n.spec.rows.split())}
+    return {name for name, fitted in fitted_hashes(graph).items() if not rows.isdisjoint(fitted)}
 
 
 def _named(known: Calibrated, chip: str) -> Prior:
@@ -172,7 +173,11 @@ def _stated(achieved: Achieved) -> dict[str, float]:
 
 def _spread(graph: Graph, of: str, without: Collection[str]) -> dict[str, float]:
     """The standard deviation of each parameter between fits, within :data:`WIDTHS`; several documents of one fit count once."""
-    fits = {n.spec.rows or n.name: n for n in graph.of(Calibration) if n.spec.of == of and n.name not in without}
+    fits = {
+        n.spec.tables or n.spec.rows or n.name: n
+        for n in graph.of(Calibration)
+        if n.spec.of == of and n.name not in without
+    }
     values: dict[str, list[float]] = {}
     for node in fits.values():
         for name, value in _stated(node.spec.achieved).items():

@@ -1,21 +1,24 @@
-"""Tables of published measurements: their rows, and the hashes of the content of a row."""
+"""Tables of published measurements: their rows, the hashes of the content of a row, and which rows a calibration was fitted to."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from contextlib import suppress
 from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trnspec.errors import UsageError
-from trnspec.loading.measured import is_stated, read_table, used_rows
+from trnspec.errors import TrnspecError, UsageError
+from trnspec.graph.graph import Graph, cached_by_graph
+from trnspec.loading.measured import is_stated, read_table, table_of, used_rows
+from trnspec.model.calibration import Calibration, FittedTable
 from trnspec.model.measurements import Measurements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from trnspec.graph.graph import Graph
+    from trnspec.loading.measured import Row
 
 Record = dict[str, str]
 
@@ -99,3 +102,69 @@ def _normalized(text: str) -> str:
         return f"{float(text):.6g}"
     except ValueError:
         return re.sub(r"[^a-z0-9.]", "", text.lower())
+
+
+def fitted_rows(graph: Graph, fitted: FittedTable) -> Iterator[tuple[Measurements, Row]]:
+    """The rows of a fit in one table, with the document of the table; none without the table.
+
+    All rows count of a table that has changed since: which of them were fitted is not known.
+    """
+    known = {}
+    for node in graph.of(Measurements):
+        if node.spec.data == fitted.table:
+            # A catalog may lack the table of a document; validation reports that.
+            with suppress(TrnspecError):
+                table = table_of(node.spec, node.document.file)
+                known[table.hash] = node.spec, table
+    same = known.get(fitted.hash)
+    for spec, table in known.values() if same is None else (same,):
+        yield from ((spec, row) for row in used_rows(spec, table) if same is None or fitted.has(row.line))
+
+
+@cached_by_graph
+def fitted_hashes(graph: Graph) -> Mapping[str, frozenset[str]]:
+    """The hashes of the rows that each calibration was fitted to, by its name."""
+    known = {
+        each: frozenset(h for _, row in fitted_rows(graph, each) for h in row_hashes(row.cells))
+        for node in graph.of(Calibration)
+        for each in node.spec.tables
+    }
+    return {
+        node.name: frozenset((node.spec.rows or "").split()).union(*(known[each] for each in node.spec.tables))
+        for node in graph.of(Calibration)
+    }
+
+
+def fitted_tables(
+    graph: Graph, files: Sequence[str], hashes: Collection[str]
+) -> tuple[list[FittedTable], list[str], list[str]]:
+    """The rows of a fit as a document states them.
+
+    Args:
+        graph: The catalog.
+        files: The files of the rows.
+        hashes: The hashes of the rows.
+
+    Returns:
+        The tables of the catalog, with the lines of the rows; the names of other files; the hashes of the rows in these.
+    """
+    paths = {realpath(Path(n.document.file).parent / n.spec.data): n.spec.data for n in graph.of(Measurements)}
+    tables, others, left = [], [], set(hashes)
+    for file in files:
+        name = paths.get(realpath(file))
+        table = read_table(Path(file))
+        of_row = {row.line: {*row_hashes(row.cells)} for row in table.rows}
+        lines = [line for line, own in of_row.items() if not own.isdisjoint(hashes)]
+        if name is None:
+            others.append(Path(file).name)
+        elif lines:
+            tables.append(FittedTable(table=name, hash=table.hash, lines=_ranges(lines)))
+            left -= set().union(*(of_row[line] for line in lines))
+    return tables, others, sorted(left)
+
+
+def _ranges(lines: Sequence[int]) -> str:
+    """Lines in ascending order as ranges: ``2-67 70``."""
+    starts = [line for line in lines if line - 1 not in lines]
+    ends = [line for line in lines if line + 1 not in lines]
+    return " ".join(f"{a}-{b}" if a != b else f"{a}" for a, b in zip(starts, ends, strict=True))

@@ -1,0 +1,53 @@
+"""trnspec.checks.rules.calibrations: tables of measurements that have changed since a fit."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import attrs
+import pytest
+
+from tests.support.engine import everything
+from trnspec.checks.rules.calibrations import changed_table
+from trnspec.checks.runner import run
+from trnspec.graph.graph import Graph
+from trnspec.loading.files import shipped
+from trnspec.model.calibration import Calibration
+from trnspec.model.measurements import Measurements
+
+TABLE = "training_mpt.csv"
+FITTED = {n.name for n in everything().of(Calibration) if TABLE in {each.table for each in n.spec.tables}}
+
+
+def findings(folder: Path) -> list[tuple[str, str]]:
+    """The calibrations with a finding, and the last key of its path, with the tables of a folder."""
+    moved = {
+        n.name: attrs.evolve(n, document=attrs.evolve(n.document, file=str(folder / f"{n.name}.yaml")))
+        for n in everything().of(Measurements)
+    }
+    found = run([changed_table], Graph({**everything().nodes, **moved}))
+    return sorted((d.where.file, str(d.where.path[-1])) for d in found)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda text: text, None),
+        (lambda text: text.replace(b"\n", b"\r\n"), None),
+        (lambda text: text.replace(b",16.2701,", b",16.2702,", 1), "hash"),
+        (lambda text: text + text.splitlines()[-1] + b"\n", "hash"),
+        (None, "table"),
+    ],
+    ids=["unchanged", "other line ends", "a cell", "another row", "no table"],
+)
+def test_changed_table(tmp_path, change, expected) -> None:
+    shutil.copytree(shipped() / "measured", tmp_path / "measured")
+    file = tmp_path / "measured" / TABLE
+    if change is None:
+        file.unlink()
+    else:
+        file.write_bytes(change(file.read_bytes()))
+    files = sorted(everything().named(name).document.file for name in FITTED)
+
+    assert findings(tmp_path / "measured") == [(file, expected) for file in files if expected]
