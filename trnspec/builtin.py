@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from trnspec.checks.codes import CODES
 from trnspec.checks.rules import (
-    calibrations,
     dates,
     derived,
     measurements,
@@ -97,7 +96,7 @@ plugin = Plugin(
         measurements.duplicate_measurement,
         measurements.above_peak,
         measurements.throughput_time_mismatch,
-        calibrations.changed_table,
+        measurements.changed_table,
     ),
     codes=CODES,
     catalogs=(shipped(),),
