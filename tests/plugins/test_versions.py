@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -166,9 +167,34 @@ def test_a_missing_version_is_that_of_the_kind() -> None:
 def test_a_conversion_that_raises_names_the_kind() -> None:
     (problem,) = load(OLD.replace("  watts: 900\n", "")).problems
 
-    assert ("TRN190", "the conversion of Shelf from acme/v1 to acme/v3 raised KeyError: 'watts'") == (
+    assert ("TRN190", "the conversion of Shelf from acme/v1 to acme/v3 failed: KeyError: 'watts'") == (
         problem.code, problem.message,
     )  # fmt: skip
+
+
+def endless(data: dict[str, Any]) -> dict[str, Any]:
+    """It does not end."""
+    while True:
+        data["spec"] = dict(data["spec"])
+
+
+@pytest.mark.parametrize(
+    ("conversion", "reason"),
+    [
+        (endless, "TimeLimitError: it took longer than 0.05 s"),
+        (sys.exit, "SystemExit: "),
+        (lambda data: data.update(spec={}), "TypeError: it returned None; the data of the next version are expected"),
+    ],
+)
+def test_a_conversion_without_result(monkeypatch, conversion, reason) -> None:
+    """It is a finding on the document, within the time limit of functions of plugins."""
+    monkeypatch.setenv("TRNSPEC_RULE_SECONDS", "0.05")
+    kind = Kind("Shelf", "shelves", Shelf, api_version="acme/v2", upgrade={"acme/v1": conversion})
+    known = Registry.of([builtin, Plugin(name="acme", api=1, kinds=(kind,))])
+    (problem,) = load_document(read_text(OLD), known).problems
+
+    assert ("TRN190", 2) == (problem.code, problem.place.line)
+    assert f"the conversion of Shelf from acme/v1 to acme/v2 failed: {reason}" in problem.message
 
 
 def test_editions_and_schemas_have_the_version() -> None:

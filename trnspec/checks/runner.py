@@ -18,13 +18,12 @@ from trnspec.model.reflection import spread
 from trnspec.plugins.api import Finding, Registry, Rule
 from trnspec.plugins.failures import (
     MOST_FINDINGS,
-    RULE_SECONDS,
     TimeLimitError,
+    call_seconds,
     contained,
     described,
     origin,
     print_traceback,
-    seconds_of,
 )
 from trnspec.plugins.selection import CORE
 from trnspec.yaml import Path, Place, Problem
@@ -81,8 +80,7 @@ def run(
     """
     rules = list(rules)
     own = {id(r) for p in registry.plugins if p.name == CORE[0] for r in p.rules} if registry is not None else None
-    seconds = seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)
-    limited: tuple[Any, ...] = (partial(contained, seconds), MOST_FINDINGS)
+    limited: tuple[Any, ...] = (partial(contained, call_seconds()), MOST_FINDINGS)
     runs = [
         RuleRun(rule, graph, registry, *((nullcontext,) if own is None or id(rule) in own else limited))
         for rule in rules

@@ -21,6 +21,7 @@ from trnspec.model.reflection import (
     value_at,
 )
 from trnspec.model.renames import current, current_text, has_renames, is_group, renames
+from trnspec.plugins.failures import call_seconds, contained, described
 from trnspec.yaml import Document, Problem
 from trnspec.yaml.edits import joined, moving, renaming, replacement, wrapping
 
@@ -77,14 +78,19 @@ def _of_version(document: Document, kind: Kind | None) -> Document:
     version, present = data.get("api_version"), API_VERSION if kind is None else kind.api_version
     path = ("api_version",)
     if kind is not None and isinstance(version, str) and version in kind.upgrade:
-        versions = list(kind.upgrade)
+        versions, seconds = list(kind.upgrade), call_seconds()
         try:
             converted = copy.deepcopy(data)
             for each in versions[versions.index(version) :]:
-                converted = kind.upgrade[each](converted)
+                with contained(seconds):
+                    converted = kind.upgrade[each](converted)
+                if not isinstance(converted, dict):
+                    raise TypeError(f"it returned {converted!r}; the data of the next version are expected")  # noqa: TRY301
             converted = {**converted, "api_version": present}
-        except Exception as error:  # noqa: BLE001  # the code of a plugin
-            message = f"the conversion of {kind.name} from {each} to {present} raised {type(error).__name__}: {error}"
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  # the code of a plugin
+            message = f"the conversion of {kind.name} from {each} to {present} failed: {described(error)}"
             problem = Problem("TRN190", message, document.place(path), "report this to the author of the kind", path)
             # Where a value was rejected, that is the cause.
             return evolve(document, data=None, problems=document.problems + (() if document.rejected else (problem,)))

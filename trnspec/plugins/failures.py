@@ -46,6 +46,11 @@ def seconds_of(variable: str, usual: float, environ: Mapping[str, str] = os.envi
     return float(text)
 
 
+def call_seconds() -> float:
+    """Seconds that one call of a function of a plugin may take: TRNSPEC_RULE_SECONDS, or :data:`RULE_SECONDS`."""
+    return seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)
+
+
 @contextmanager
 def contained(seconds: float | None = None) -> Iterator[None]:
     """A context for code of a plugin: what it prints goes to standard error, and it has a limited time.
@@ -99,9 +104,8 @@ def guarded(what: str, provider: str) -> Iterator[None]:
     Raises:
         UsageError: It took too long, or raised another error than a :class:`TrnspecError`.
     """
-    seconds = None if provider == CORE[0] else seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)
     try:
-        with contained(seconds):
+        with contained(None if provider == CORE[0] else call_seconds()):
             yield
     except (TrnspecError, KeyboardInterrupt):
         raise

@@ -19,7 +19,7 @@ from attrs.exceptions import FrozenInstanceError
 
 from trnspec.diagnostics import Code
 from trnspec.plugins.api import Command, Evaluator, Exporter, Kind, Plugin, Reporter, Rule
-from trnspec.plugins.failures import RULE_SECONDS, TimeLimitError, contained, described
+from trnspec.plugins.failures import TimeLimitError, call_seconds, contained, described
 from trnspec.quantities.units import Unit, UnitTable
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def invalid_kinds(plugin: Plugin, units: UnitTable) -> Iterator[str]:
     for kind in plugin.kinds:
         faults: list[str] = []
         try:
-            with contained(RULE_SECONDS):
+            with contained(call_seconds()):
                 faults += _invalid_spec(kind.name, kind.spec, units)
         except (Exception, TimeLimitError) as error:  # noqa: BLE001  # whatever is left must not fail in a command
             faults = [f"its JSON Schema cannot be built: {described(error)}"]

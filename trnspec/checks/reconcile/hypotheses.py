@@ -21,7 +21,7 @@ from trnspec.checks.reconcile.lookalikes import lookalikes
 from trnspec.checks.reconcile.sites import Site, Term
 from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import Graph
-from trnspec.plugins.failures import RULE_SECONDS, contained, seconds_of
+from trnspec.plugins.failures import call_seconds, contained
 from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension, Unit
@@ -163,7 +163,7 @@ def extra_hypotheses(hypotheses: tuple[Callable[[Case], Iterator[Explanation]], 
 
 def _guarded(hypothesis: Callable[[Case], Iterator[Explanation]], case: Case) -> list[Explanation]:
     try:
-        with contained(seconds_of("TRNSPEC_RULE_SECONDS", RULE_SECONDS)):
+        with contained(call_seconds()):
             return list(hypothesis(case))
     except KeyboardInterrupt:
         raise
