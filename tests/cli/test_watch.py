@@ -171,6 +171,15 @@ def test_nothing_is_resolved_by_a_file_that_cannot_be_read(report) -> None:
     assert ["0 new, 1 resolved", "TRN111:"] == report(RIGHT)
 
 
+def test_findings_beside_an_anchor_are_new_and_resolved(report) -> None:
+    """The anchor rejects its own value; the rest of the document is checked."""
+    text = HEAD + "spec:\n  sbuf: &a 24 MiB\n  memory: {capacity: 8 GiB, bandwidth: 1 parsec}\n"
+
+    assert ["2 new, 0 resolved", "TRN006", "TRN111"] == report(text)
+    assert ["0 new, 1 resolved", "TRN111:"] == report(text.replace("1 parsec", "1 TB/s"))
+    assert ["1 new, 0 resolved", "TRN111"] == report(text)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -30,6 +30,9 @@ def shown(*texts: str) -> tuple[str, list[str]]:
         (["512 KiB", "2 MiB", "24 MiB"], "MiB", ["0.5", "2", "24"]),
         (["900 GB/s", "1 TB/s", "2 TB/s"], "TB/s", ["0.9", "1", "2"]),
         (["1 GB/s", "2 GB/s", "30,000 GB/s"], "GB/s", ["1", "2", "30,000"]),
+        # Memory of another vendor in GB, before the others or behind them, changes no figure in GiB.
+        (["80 GB", "32 GiB", "96 GiB"], "GiB", ["74.51", "32", "96"]),
+        (["32 GiB", "80 GB", "96 GiB"], "GiB", ["32", "74.51", "96"]),
     ],
 )
 def test_one_unit(texts, unit, numbers) -> None:

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from trnspec.api import registry
 from trnspec.builtin import plugin as builtin
 from trnspec.catalog.catalog import Catalog
+from trnspec.checks.rules import names
 from trnspec.diagnostics import Code, Severity
 from trnspec.errors import UsageError
 from trnspec.evaluation.result import Answer, Evaluation
@@ -254,6 +255,44 @@ def test_rule_that_is_in_no_plugin_yet() -> None:
     check_rule(stated(unlit, f"{UNLIT}  #! ABC01\n"))
     with pytest.raises(AssertionError, match="ABC01, Example"):
         check_rule(stated(unlit, f"{UNLIT}\n"))
+
+
+@frozen
+class Rack:
+    """A rack.
+
+    Attributes:
+        slots: The number of its slots.
+    """
+
+    slots: int
+
+
+@rule("ABC02", "few-slots", over=Rack)
+def few_slots(rack: Node[Rack], graph: Graph) -> Iterator[Finding]:
+    """A rack without a slot."""
+    if rack.spec.slots < 1:
+        yield Finding(("spec", "slots"), "it has no slot")
+
+
+RACK = "api_version: trnspec/v1\nkind: Rack\nmetadata: {name: rack, title: Rack}\nspec: {slots: 0}"
+
+
+def test_rules_of_installed_plugins_are_tried_with_their_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = [stated(few_slots, f"{RACK}{mark}\n") for mark in ("  #! ABC02", "")]
+    known = [
+        Registry.of([builtin, Plugin(name="racks", api=API, kinds=(Kind("Rack", "racks", Rack),), rules=(each,))])
+        for each in rules
+    ]
+    monkeypatch.setattr("trnspec.testing.helpers.installed", iter(known).__next__)
+
+    check_rule(rules[0])
+    with pytest.raises(AssertionError, match="ABC02, Example"):
+        check_rule(rules[1])
+
+
+def test_rules_of_trnspec_are_tried_alike() -> None:
+    check_rule(names.name_file_mismatch)
 
 
 def failing(plugin: Plugin) -> set[str]:

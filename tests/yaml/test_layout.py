@@ -104,8 +104,9 @@ def test_refuses_texts_without_layout(text) -> None:
 
 
 def test_the_time_of_layout_is_linear_in_keys() -> None:
-    text = "spec:\n" + "".join(f"  k{i}: v{i}\n" for i in range(40_000))
-    with stopped_after(60.0):
+    """A document of 100,000 keys and values, the most that is read: 3 s; quadratic, more than 50 s."""
+    text = "spec:\n" + "".join(f"  k{i}: v{i}\n" for i in range(49_998))
+    with stopped_after(15.0):
         assert layout(text, lambda _, keys: [0] * len(keys)) == text
 
 

@@ -208,8 +208,8 @@ State: TypeAlias = "dict[str, tuple[int, int, int]]"
 _WATCHED = (*SUFFIXES, ".csv", ".toml")
 """Documents, tables that they name, and settings."""
 
-_UNUSABLE = ("TRN00", "TRN01")
-"""Prefixes of the codes of texts without all of their values."""
+_UNUSABLE = ("TRN001", "TRN002", "TRN003", "TRN004", "TRN011", "TRN012", "TRN013", "TRN014", "TRN015", "TRN016")
+"""Codes of texts of which a part, or all, is not read; the others below TRN050 reject a single value."""
 
 _SETTLED = 0.1
 """Seconds without a further change after which documents are read: an editor or git writes several files."""
@@ -316,7 +316,7 @@ def _report(checked: Checked, before: Counter[tuple[str, ...]], changed: str) ->
         else:
             fresh.append(diagnostic)
     # Of a file that cannot be read at present, nothing is resolved.
-    unusable = {d.where.file for d in checked.report.diagnostics if d.code.startswith(_UNUSABLE)}
+    unusable = {d.where.file for d in checked.report.diagnostics if d.code in _UNUSABLE}
     held = Counter({key: count for key, count in rest.items() if key[0] in unusable})
     resolved = sorted((rest - held).elements())
     if changed:

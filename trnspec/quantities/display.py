@@ -63,12 +63,13 @@ class Displayed:
 def common_unit(figures: Sequence[Displayed]) -> Unit:
     """One unit for figures of one dimension: the published one where it suits all, else one that suits the median.
 
-    Binary units (GiB) or decimal ones (GB) are used as in the first figure.
+    Binary units (GiB) or decimal ones (GB) are used as in the first figure; of amounts of information, binary ones where
+    one is in such a unit, so that memory in GB of one chip does not change the rows of the others.
 
     Args:
         figures: At least one.
     """
-    first = figures[0].unit
+    first = next((f.unit for f in figures if f.unit.symbol.endswith("iB")), figures[0].unit)
     low, high = _READABLE
     if all(f.unit is first and (not f.value or low <= f.value / first.factor < high) for f in figures):
         return first

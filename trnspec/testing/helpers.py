@@ -194,10 +194,12 @@ def check_rule(rule: Rule, *, registry: Registry | None = None) -> None:
 
     Args:
         rule: The rule.
-        registry: The kinds and other rules; default: the built-in ones.
+        registry: The kinds and other rules; default: those of trnspec and of the installed plugins.
     """
     if registry is None:
-        registry = Registry.of([builtin, Plugin(name="rule-under-test", api=API, rules=(rule,))])
+        registry = installed()
+        if rule not in registry.rules:
+            registry = Registry.of([*registry.plugins, Plugin(name="rule-under-test", api=API, rules=(rule,))])
     check_code(rule.code, registry=registry)
 
 
