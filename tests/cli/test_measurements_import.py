@@ -13,7 +13,6 @@ from tests.support.programs import DATA, ROOT, Here
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs.formats import FORMATS, imported
 from trnspec.loading.benchmark_logs.log import Log
-from trnspec.loading.benchmark_logs.training import megatron
 
 SAMPLES = DATA / "imports"
 NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
@@ -169,9 +168,9 @@ def test_megatron() -> None:
 def test_arguments_of_megatron() -> None:
     text = "".join((SAMPLES / f).read_text(encoding="utf-8") for f in ("megatron_arguments.log", "megatron.log"))
 
-    assert columns(megatron(Log("f", text), 5), "n_chips", "tp", "pp", "cp", "global_batch", "hidden") == [
-        ("16", "8", "2", "1", "128", "")
-    ]
+    assert columns(
+        imported("megatron", Log("f", text), "x", {}, 5), "n_chips", "tp", "pp", "cp", "global_batch", "hidden"
+    ) == [("16", "8", "2", "1", "128", "")]
 
 
 def test_torchtitan() -> None:
@@ -325,7 +324,7 @@ def test_the_rows_are_read_by_eval_accuracy(here) -> None:
     for name, (file, settings) in SETTINGS.items():
         shutil.copy(SAMPLES / file, here.folder / file)
         given = [part for setting in settings.split() for part in ("--set", setting)]
-        warmup = ["--warmup", "0"] if FORMATS[name].training else []
+        warmup = ["--warmup", "0"] if FORMATS[name].steps else []
         done = here("calibrate", "import", name, file, *given, *warmup, "--out", f"{name}.csv")
         assert (done.status, done.err.partition(":")[0]) == (0, f"wrote {name}.csv")
 

@@ -61,7 +61,7 @@ def command(format_: str, file: str, settings: tuple[str, ...], warmup: int | No
     """See ``help``."""
     from trnspec.atomic_write import write
 
-    if warmup is not None and not FORMATS[format_].training:
+    if warmup is not None and not FORMATS[format_].steps:
         raise UsageError(f"--warmup: {format_} has no steps; it is an option of training logs")
     given = _given(settings)
     if out is not None and FilePath(out).is_file():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from trnspec.loading.benchmark_logs.log import joined, number, shown, without_empty
+from trnspec.loading.benchmark_logs.log import joined, number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,9 +64,7 @@ def nccl_tests(log: Log) -> list[Cells]:
         elif found := _NCCL_HEAD.search(text):
             heads = found[1].split()
         elif heads and (found := _ROW.search(text)):
-            cells = [found[1], found[2], found[3], *found[4].split()]
-            if len(cells) != len(heads):
-                raise log.problem(line, f"the row has {len(cells)} columns; expected {len(heads)}: {' '.join(heads)}")
+            cells = _cells(log, line, found, heads)
             if int(found[1]):
                 common = {"collective": test.replace("alltoall", "all_to_all"), **_ranks(ranks)}
                 rows += _both(log, line, heads, cells, {**common, "framework_version": version})
@@ -77,6 +75,14 @@ def nccl_tests(log: Log) -> list[Cells]:
             "the output of all_reduce_perf and others, also with the prefixes of mpirun",
         )
     return rows
+
+
+def _cells(log: Log, line: int, found: re.Match[str], heads: Sequence[str]) -> list[str]:
+    """The cells of a row, one for each head."""
+    cells = [found[1], found[2], found[3], *found[4].split()]
+    if len(cells) != len(heads):
+        raise log.problem(line, f"the row has {len(cells)} columns; expected {len(heads)}: {' '.join(heads)}")
+    return cells
 
 
 def _ranks(ranks: Mapping[int, tuple[str, str, str]]) -> dict[str, str]:
@@ -102,22 +108,17 @@ def _both(
         notes = [common["note"]] if "note" in common else []
         if wrong.isdigit() and int(wrong):
             notes.append(f"{wrong} wrong values")
-        yield without_empty(
-            {
-                **common,
-                "kind": "collective",
-                "id": f"{cells[0]}-{place.replace(' ', '-')}",
-                "size_bytes": shown(size),
-                "dtype": DTYPES.get(cells[2], cells[2]),
-                "time_us": shown(number(log, line, "time", time)),
-                "algbw_GBps": shown(number(log, line, "algbw", algbw)),
-                "busbw_GBps": shown(number(log, line, "busbw", busbw)),
-                "framework": "nccl",
-                "launch": f"nccl-tests, {place}",
-                "source": "nccl-tests",
-                "note": joined(notes),
-            }
-        )
+        yield {
+            **common,
+            "id": f"{cells[0]}-{place.replace(' ', '-')}",
+            "size_bytes": shown(size),
+            "dtype": DTYPES.get(cells[2], cells[2]),
+            "time_us": shown(number(log, line, "time", time)),
+            "algbw_GBps": shown(number(log, line, "algbw", algbw)),
+            "busbw_GBps": shown(number(log, line, "busbw", busbw)),
+            "launch": f"nccl-tests, {place}",
+            "note": joined(notes),
+        }
 
 
 def nccom_test(log: Log) -> list[Cells]:
@@ -138,9 +139,7 @@ def nccom_test(log: Log) -> list[Cells]:
         elif found := _NCCOM_HEAD.search(text):
             heads = found[1].split()
         elif heads and (found := _ROW.search(text)):
-            cells = [found[1], found[2], found[3], *found[4].split()]
-            if len(cells) != len(heads):
-                raise log.problem(line, f"the row has {len(cells)} columns; expected {len(heads)}: {' '.join(heads)}")
+            cells = _cells(log, line, found, heads)
             rows.append(_nccom_row(log, line, dict(zip(heads, cells, strict=True)), command))
     if not rows:
         raise log.problem(
@@ -155,7 +154,7 @@ def _command(text: str) -> dict[str, str]:
     words = text[text.rindex("nccom-test") :].split()[1:]
     workers = _WORKERS.search(" ".join(words))
     operation = next((name for word in words for begin, name in COLLECTIVES if re.match(begin, word)), "")
-    return without_empty({"collective": operation, "ranks": workers[1] if workers else ""})
+    return {"collective": operation, "ranks": workers[1] if workers else ""}
 
 
 def _nccom_row(log: Log, line: int, cells: Mapping[str, str], command: Mapping[str, str]) -> Cells:
@@ -171,19 +170,13 @@ def _nccom_row(log: Log, line: int, cells: Mapping[str, str], command: Mapping[s
     if algbw >= 1.0 and abs(algbw * _GIBI / rate - 1.0) < 0.01:
         algbw, busbw = algbw * _GIBI, busbw * _GIBI
         notes.append("bandwidths were printed in GiB/s")
-    return without_empty(
-        {
-            **command,
-            "kind": "collective",
-            "id": cells["size(B)"],
-            "size_bytes": shown(size),
-            "dtype": cells["type"],
-            "time_us": shown(time),
-            "algbw_GBps": shown(algbw),
-            "busbw_GBps": shown(busbw),
-            "framework": "nccom",
-            "launch": "nccom-test",
-            "source": "nccom-test",
-            "note": joined(notes),
-        }
-    )
+    return {
+        **command,
+        "id": cells["size(B)"],
+        "size_bytes": shown(size),
+        "dtype": cells["type"],
+        "time_us": shown(time),
+        "algbw_GBps": shown(algbw),
+        "busbw_GBps": shown(busbw),
+        "note": joined(notes),
+    }

@@ -12,12 +12,10 @@ from attrs import frozen
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.loading.benchmark_logs import collectives, serving, training
-from trnspec.loading.benchmark_logs.log import Cells
+from trnspec.loading.benchmark_logs.log import Cells, Log  # read at run time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from trnspec.loading.benchmark_logs.log import Log
 
 WARMUP = 5
 """Steps at the beginning of a training log that are not used by default."""
@@ -29,25 +27,48 @@ class Format:
 
     Attributes:
         summary: What the file is.
-        read: The function from a log, and for training the steps of the warm-up, to rows.
-        training: Whether the warm-up is an argument.
+        cells: Cells of all rows.
+        rows: The function from a log to rows, without empty cells or with them.
+        steps: Of a training log, the function from it to the values of its steps.
+        column: The column of these values.
+        expected: The lines that have them.
     """
 
     summary: str
-    read: Callable[..., list[Cells]]
-    training: bool = False
+    cells: Cells
+    rows: Callable[[Log], list[Cells]] | None = None
+    steps: Callable[[Log], training.Steps] | None = None
+    column: str = ""
+    expected: str = ""
 
 
+_NCCL = {"kind": "collective", "framework": "nccl", "source": "nccl-tests"}
+_NCCOM = {"kind": "collective", "framework": "nccom", "launch": "nccom-test", "source": "nccom-test"}
+_VLLM = {"kind": "infer", "source": "vllm bench serve"}
+_MEGATRON = {"kind": "train", "framework": "megatron", "source": "Megatron-LM log"}
+_TITAN = {"kind": "train", "framework": "torchtitan", "source": "torchtitan log"}
+_NXD = {"kind": "train", "framework": "nxd", "source": "NxD Training log"}
 FORMATS = {
-    "nccl-tests": Format("output of all_reduce_perf and others", collectives.nccl_tests),
-    "nccom-test": Format("output of nccom-test", collectives.nccom_test),
-    "vllm-bench": Format("JSON of vllm bench serve --save-result", serving.vllm_bench),
-    "genai-perf": Format("profile_export_genai_perf.json", serving.genai_perf),
-    "aiperf": Format("profile_export_aiperf.json", serving.aiperf),
-    "megatron": Format("training log of Megatron-LM", training.megatron, training=True),
-    "torchtitan": Format("training log of torchtitan", training.torchtitan, training=True),
-    "nxd": Format("training log of NxD Training", training.nxd, training=True),
-}
+    "nccl-tests": Format("output of all_reduce_perf and others", _NCCL, collectives.nccl_tests),
+    "nccom-test": Format("output of nccom-test", _NCCOM, collectives.nccom_test),
+    "vllm-bench": Format("JSON of vllm bench serve --save-result", _VLLM, serving.vllm_bench),
+    "genai-perf": Format(
+        "profile_export_genai_perf.json", {"kind": "infer", "source": "GenAI-Perf"}, serving.genai_perf
+    ),
+    "aiperf": Format("profile_export_aiperf.json", {"kind": "infer", "source": "AIPerf"}, serving.aiperf),
+    "megatron": Format(
+        "training log of Megatron-LM", _MEGATRON, steps=training.megatron, column="step_time_s",
+        expected="'iteration N/ M | ... elapsed time per iteration (ms): ...'",
+    ),
+    "torchtitan": Format(
+        "training log of torchtitan", _TITAN, steps=training.torchtitan, column="tokens_per_s_per_chip",
+        expected="'step: N ... memory: ... GiB ... tps: ...'",
+    ),
+    "nxd": Format(
+        "training log of NxD Training", _NXD, steps=training.nxd, column="step_time_s",
+        expected="two states of a progress bar 'N/M [mm:ss<...] reduced_train_loss=...'",
+    ),
+}  # fmt: skip
 """The formats by name."""
 
 _ALL = ("kind", "id", "model", "layers", "hidden", "ffn", "heads", "kv_heads", "vocab")
@@ -92,13 +113,18 @@ def imported(name: str, log: Log, stem: str, given: Mapping[str, str], warmup: i
         UsageError: The file is not of this format, or a column is unknown.
     """
     form = FORMATS[name]
-    rows = form.read(log, warmup) if form.training else form.read(log)
-    known = COLUMNS[rows[0]["kind"]]
+    if form.steps is not None:
+        rows = [training.row(log, *form.steps(log), form.column, form.expected, warmup)]
+    else:
+        assert form.rows is not None
+        rows = form.rows(log)
+    rows = [{column: text for column, text in {**row, **form.cells}.items() if text} for row in rows]
+    known = COLUMNS[form.cells["kind"]]
     for column in given:
         if column not in known or column == "kind":
             hint = did_you_mean(column, known)
             raise UsageError(
-                f"--set: there is no column {column!r} of {rows[0]['kind']} rows" + (f"; {hint}" if hint else "")
+                f"--set: there is no column {column!r} of {form.cells['kind']} rows" + (f"; {hint}" if hint else "")
             )
     names: dict[str, int] = {}
     for row in rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trnspec.loading.benchmark_logs.log import joined, shown, whole, without_empty
+from trnspec.loading.benchmark_logs.log import joined, shown, whole
 
 if TYPE_CHECKING:
     from trnspec.loading.benchmark_logs.log import Cells, Log
@@ -29,21 +29,17 @@ def vllm_bench(log: Log) -> list[Cells]:
         notes.append(f"request rate {value['request_rate']:g}/s")
     prompt, output = (_positive(log, value, key) / completed for key in ("total_input_tokens", "total_output_tokens"))
     return [
-        without_empty(
-            {
-                "kind": "infer",
-                "model": str(value.get("model_id") or ""),
-                "isl": whole("isl", prompt, notes),
-                "osl": whole("osl", output, notes),
-                "batch_conc": _count(value.get("max_concurrency")),
-                "ttft_ms": shown(_positive(log, value, "mean_ttft_ms")),
-                "tpot_ms": shown(tpot),
-                "out_tok_s": shown(_positive(log, value, "output_throughput")),
-                "measured": _date(value.get("date")),
-                "source": "vllm bench serve",
-                "note": joined(notes),
-            }
-        )
+        {
+            "model": str(value.get("model_id") or ""),
+            "isl": whole("isl", prompt, notes),
+            "osl": whole("osl", output, notes),
+            "batch_conc": _count(value.get("max_concurrency")),
+            "ttft_ms": shown(_positive(log, value, "mean_ttft_ms")),
+            "tpot_ms": shown(tpot),
+            "out_tok_s": shown(_positive(log, value, "output_throughput")),
+            "measured": _date(value.get("date")),
+            "note": joined(notes),
+        }
     ]
 
 
@@ -55,7 +51,7 @@ def genai_perf(log: Log) -> list[Cells]:
     """
     value = log.json()
     config = _object(log, value, "input_config")
-    return [_perf(log, value, "GenAI-Perf", _first(config.get("model")), config.get("concurrency"))]
+    return [_perf(log, value, _first(config.get("model")), config.get("concurrency"))]
 
 
 def aiperf(log: Log) -> list[Cells]:
@@ -67,19 +63,17 @@ def aiperf(log: Log) -> list[Cells]:
     value = log.json()
     config = _object(log, value, "input_config")
     endpoint, load = (config.get(key) or {} for key in ("endpoint", "loadgen"))
-    return [_perf(log, value, "AIPerf", _first(endpoint.get("model_names")), load.get("concurrency"))]
+    return [_perf(log, value, _first(endpoint.get("model_names")), load.get("concurrency"))]
 
 
-def _perf(log: Log, value: dict[str, Any], tool: str, model: str, concurrency: object) -> Cells:
+def _perf(log: Log, value: dict[str, Any], model: str, concurrency: object) -> Cells:
     notes = ["means over requests"]
     cells = {
-        "kind": "infer",
         "model": model,
         "batch_conc": _count(concurrency),
         "ttft_ms": shown(_milliseconds(log, value, "time_to_first_token")),
         "tpot_ms": shown(_milliseconds(log, value, "inter_token_latency")),
         "measured": str(value.get("start_time") or "")[:10],
-        "source": tool,
     }
     for column, key in (("isl", "input_sequence_length"), ("osl", "output_sequence_length")):
         if key in value:
@@ -87,7 +81,7 @@ def _perf(log: Log, value: dict[str, Any], tool: str, model: str, concurrency: o
     if "output_token_throughput" in value:
         throughput = _object(log, value, "output_token_throughput")
         cells["out_tok_s"] = shown(_positive(log, throughput, "avg", "output_token_throughput"))
-    return without_empty({**cells, "note": joined(notes)})
+    return {**cells, "note": joined(notes)}
 
 
 def _milliseconds(log: Log, value: dict[str, Any], key: str) -> float:

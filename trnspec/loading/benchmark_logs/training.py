@@ -12,12 +12,12 @@ from math import prod
 from statistics import median
 from typing import TYPE_CHECKING
 
-from trnspec.loading.benchmark_logs.log import joined, number, shown, without_empty
+from trnspec.loading.benchmark_logs.log import Cells, joined, number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.loading.benchmark_logs.log import Cells, Log
+    from trnspec.loading.benchmark_logs.log import Log
 
 _MEGATRON_STEP = re.compile(r"\biteration\s+(\d+)/\s*\d+ \|(.*)")
 _MEGATRON_MEMORY = re.compile(r"memory \(MB\) \|.*?\bmax allocated: ([\d.]+)")
@@ -52,12 +52,12 @@ _BAR = re.compile(r"\| (\d+)/\d+ \[((?:\d+:)?\d+:\d\d)<")
 _CONSUMED = re.compile(r"global_step=([\d.e+]+), consumed_samples=([\d.e+]+)")
 
 
-def megatron(log: Log, warmup: int) -> list[Cells]:
-    """The row of a log of Megatron-LM; the layout where it prints its arguments.
+Steps = tuple[dict[int, float], Cells]
+"""The value of each printed step, and the other cells of the row."""
 
-    Raises:
-        UsageError: There are no steps, or none after the warm-up.
-    """
+
+def megatron(log: Log) -> Steps:
+    """Seconds of the steps of a log of Megatron-LM; the layout where it prints its arguments."""
     times: dict[int, float] = {}
     cells: Cells = {}
     memory = 0.0
@@ -76,25 +76,10 @@ def megatron(log: Log, warmup: int) -> list[Cells]:
             cells |= _settings(_MEGATRON_SIZES.findall(text))
         elif found := _MEGATRON_SETTING.search(text):
             cells |= _settings([found.groups()])
-    used = _after(log, times, warmup, "'iteration N/ M | ... elapsed time per iteration (ms): ...'")
-    if len(batches) == 1:
-        cells["global_batch"] = batches.pop()
-    elif batches:
-        # A ramp of the batch size: the steps of the row differ.
-        cells.pop("global_batch", None)
-    return [
-        without_empty(
-            {
-                **cells,
-                "kind": "train",
-                "step_time_s": shown(median(used)),
-                "mem_gib": shown(memory / 1024.0) if memory else "",
-                "framework": "megatron",
-                "source": "Megatron-LM log",
-                "note": _steps(used, times),
-            }
-        )
-    ]
+    if batches:
+        # In a ramp of the batch size the steps of the row differ.
+        cells["global_batch"] = batches.pop() if len(batches) == 1 else ""
+    return times, cells | {"mem_gib": shown(memory / 1024.0) if memory else ""}
 
 
 def _settings(pairs: Sequence[tuple[str, ...]]) -> Cells:
@@ -116,12 +101,8 @@ def _settings(pairs: Sequence[tuple[str, ...]]) -> Cells:
     return cells
 
 
-def torchtitan(log: Log, warmup: int) -> list[Cells]:
-    """The row of a log of torchtitan: tokens per second and chip, and the most memory of any rank.
-
-    Raises:
-        UsageError: There are no steps, or none after the warm-up.
-    """
+def torchtitan(log: Log) -> Steps:
+    """Tokens per second and chip in the steps of a log of torchtitan, and the most memory of any rank."""
     rates: dict[int, list[float]] = {}
     cells: Cells = {}
     memory = 0.0
@@ -142,33 +123,15 @@ def torchtitan(log: Log, warmup: int) -> list[Cells]:
             cells["model"] = found[1]
         elif "Applied full activation checkpointing" in text:
             cells["recompute"] = "full"
-    steps = {step: median(values) for step, values in rates.items()}
-    used = _after(log, steps, warmup, "'step: N ... memory: ... GiB ... tps: ...'")
-    return [
-        without_empty(
-            {
-                **cells,
-                "kind": "train",
-                "tokens_per_s_per_chip": shown(median(used)),
-                "mem_gib": shown(memory),
-                "framework": "torchtitan",
-                "source": "torchtitan log",
-                "note": _steps(used, steps),
-            }
-        )
-    ]
+    return {step: median(values) for step, values in rates.items()}, cells | {"mem_gib": shown(memory)}
 
 
 def _mesh(degrees: Mapping[str, int]) -> Cells:
     return {"n_chips": str(prod(degrees.values())), **{n: str(degrees[n]) for n in _DEGREES if n in degrees}}
 
 
-def nxd(log: Log, warmup: int) -> list[Cells]:
-    """The row of a log of NxD Training: times between states of its progress bar, which has whole seconds.
-
-    Raises:
-        UsageError: There are fewer than two states after the warm-up.
-    """
+def nxd(log: Log) -> Steps:
+    """Seconds of the steps of a log of NxD Training: between states of its progress bar, which has whole seconds."""
     seconds: dict[int, float] = {}
     batches: set[float] = set()
     for line, text in log.lines():
@@ -182,20 +145,30 @@ def nxd(log: Log, warmup: int) -> list[Cells]:
     steps = {
         later: (seconds[later] - seconds[earlier]) / (later - earlier) for earlier, later in pairwise(sorted(seconds))
     }
-    used = _after(log, steps, warmup, "two states of a progress bar 'N/M [mm:ss<...] reduced_train_loss=...'")
     batch = batches.pop() if len(batches) == 1 else 0.0
-    return [
-        without_empty(
-            {
-                "kind": "train",
-                "global_batch": shown(batch) if batch and batch == int(batch) else "",
-                "step_time_s": shown(median(used)),
-                "framework": "nxd",
-                "source": "NxD Training log",
-                "note": joined([_steps(used, steps), "times of the progress bar, in whole seconds"]),
-            }
-        )
-    ]
+    note = "times of the progress bar, in whole seconds"
+    return steps, {"global_batch": shown(batch) if batch and batch == int(batch) else "", "note": note}
+
+
+def row(log: Log, steps: Mapping[int, float], cells: Cells, column: str, expected: str, warmup: int) -> Cells:
+    """The row of a log: the median of the steps after the warm-up.
+
+    Args:
+        log: The log.
+        steps: The value of each printed step.
+        cells: The other cells; a note is continued.
+        column: The column of the value.
+        expected: The lines that have steps.
+        warmup: Steps at the beginning that are not used.
+
+    Raises:
+        UsageError: There are no steps, or none after the warm-up.
+    """
+    used = _after(log, steps, warmup, expected)
+    left = len(steps) - len(used)
+    note = f"median of {len(used)} printed steps" + (f" after {left} of the warm-up" if left else "")
+    notes = [note, cells["note"]] if "note" in cells else [note]
+    return {**cells, column: shown(median(used)), "note": joined(notes)}
 
 
 def _after(log: Log, steps: Mapping[int, float], warmup: int, expected: str) -> list[float]:
@@ -211,8 +184,3 @@ def _after(log: Log, steps: Mapping[int, float], warmup: int, expected: str) -> 
             "--warmup N takes fewer",
         )
     return used
-
-
-def _steps(used: Sequence[float], steps: Mapping[int, float]) -> str:
-    left = len(steps) - len(used)
-    return f"median of {len(used)} printed steps" + (f" after {left} of the warm-up" if left else "")
