@@ -12,7 +12,6 @@ DEFINED = (ast.FunctionDef, ast.ClassDef)
 KNOWN = {
     "trnspec/testing/pytest_plugin.py: pytest_addoption",  # hooks of pytest
     "trnspec/testing/pytest_plugin.py: pytest_configure",
-    *(f"trnspec/topology/measures.py: {name}" for name in ("degree_by_kind", "device_rates", "distances", "histogram")),
     "trnspec/topology/rings.py: rings_fault",  # measures of a topology, for programs
     *(f"trnspec/model/transformers/counting.py: {name}" for name in ("parameters_of", "active_parameters_of")),
 }

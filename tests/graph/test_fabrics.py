@@ -8,7 +8,7 @@ from tests.support.rules import bare, put, shipped
 from trnspec.graph.fabrics import fabric, per_direction, shape
 from trnspec.model.fabric import Switch, Topology
 from trnspec.topology.fabric import TopologyError
-from trnspec.topology.measures import degrees, histogram
+from trnspec.topology.measures import degrees, spheres
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
 
@@ -87,7 +87,7 @@ def test_the_switched_ultraservers(name, chips, switches, cut, hops):
 
     assert (chips, switches) == (found.nodes, found.switches)
     assert cut == found.bisection().links
-    assert hops == {h: n for h, n in histogram(fabric_of_chips, 0).items() if n}
+    assert hops == {h: n for h, n in enumerate(spheres(fabric_of_chips)[0]) if h and n}
     assert {None} == {e.rate for e in fabric_of_chips.edges}
 
 

@@ -60,14 +60,6 @@ def test_a_table_whose_ends_disagree(table: list[list[int]], pairs: tuple[tuple[
         Fabric.from_adjacency(table)
 
 
-def test_switches_keep_their_place_when_renumbered() -> None:
-    """A chip cannot take the number of a switch."""
-    fabric = Fabric(2, (Edge(0, 2, 5.0), Edge(1, 2, 7.0)), switches=1)
-    assert fabric.renumbered([1, 0, 2]).links[0] == (Edge(0, 2, 7.0),)
-    with pytest.raises(TopologyError, match="permutation"):
-        fabric.renumbered([2, 0, 1])
-
-
 def test_building_and_measuring_imports_no_numpy() -> None:
     """Only the search for a bisection needs numpy."""
     program = (

@@ -73,7 +73,7 @@ def test_refuses_invalid_topologies(text: str, nodes: int | None, says: str) -> 
         parse(text, nodes)
 
 
-dims = st.lists(st.integers(1, 64), min_size=1, max_size=5)
+dims = st.lists(st.integers(1, 64), min_size=1, max_size=5).map(tuple)
 shapes = st.one_of(
     dims.map(Torus),
     dims.map(Mesh),

@@ -23,7 +23,7 @@ from trnspec.topology.switched import Switched, SwitchLevel
         (Ring(12), 1),
         (Chain(6), 0),
         (Single(), 0),
-        (Ring(2, double=True), 0),
+        (Ring(2), 0),
         (Hypercube(4), 2),
         (Hypercube(5), 2),
         (Mesh((4, 4)), 1),

@@ -12,6 +12,8 @@ from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trnspec.model.document import Node
     from trnspec.model.fabric import Fabric as Declared
     from trnspec.model.fabric import Topology
@@ -41,9 +43,10 @@ def shape(topology: Topology, chips: int, rates: tuple[float | None, ...] = ()) 
         return grid(dims or (1,), each)
     if topology.shape == "hypercube":
         return Hypercube(len(dims) if len(dims) > 1 else (dims[0] if dims else chips.bit_length() - 1), one)
-    line = {"chain": Chain, "ring": Ring, "fully-connected": FullyConnected}[topology.shape]
-    chain: Shape = line(dims[0] if dims else chips, one)
-    return chain
+    lines: dict[str, Callable[[int, float | None], Shape]] = {
+        "chain": Chain, "ring": Ring, "fully-connected": FullyConnected,
+    }  # fmt: skip
+    return lines[topology.shape](dims[0] if dims else chips, one)
 
 
 def _sound(topology: Topology, chips: int) -> None:

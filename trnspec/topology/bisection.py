@@ -9,8 +9,6 @@ evaluated:
 - the spectral bound: with the Laplacian's second eigenvalue e2, a cut of n chips weighs at least e2 n / 4 (M. Fiedler,
   Algebraic connectivity of graphs, 1973; for odd n, e2 (n - 1/n) / 4).  Switches are eliminated by the Schur
   complement: relaxing them to real values can only lower the weight.  It is tight for hypercubes and 4-ary tori;
-- the traffic that must cross (``routing_bound``): tight for tori of even sizes;
-- the lightest cut of any sizes (``lightest_cut``): tight for chains and rings;
 - the bound that the caller derives from the shape (``trnspec.topology.grid``, ``trnspec.topology.switched``);
 - exhaustive search, for 24 chips and fewer.
 
@@ -26,7 +24,6 @@ from typing import TYPE_CHECKING, Literal
 from attrs import frozen
 
 from trnspec.short_repr import ShortRepr
-from trnspec.topology.bounds import lightest_cut, routing_bound
 from trnspec.topology.fabric import Fabric, TopologyError
 from trnspec.topology.measures import cut_edges, total_rate
 
@@ -42,9 +39,6 @@ By = Literal["links", "rate"]
 
 ALL_CUTS_UP_TO = 24
 """Fabrics of this many chips or fewer are searched exhaustively, unless a bound decides before."""
-
-MIN_CUT_UP_TO = 200
-"""Fabrics of this many vertices or fewer have their lightest cut computed, in time cubic in that number."""
 
 _SLACK = 1e-9
 
@@ -92,10 +86,6 @@ def bisection(fabric: Fabric, by: By = "links", *, lower: float = 0.0) -> Bisect
             best, side = weight, cut
         if weights.meets(proven, side):
             return weights.result(side, True, "bounds meet")
-    if weights.meets(weights.routing_bound(), side):
-        return weights.result(side, True, "bounds meet")
-    if fabric.size <= MIN_CUT_UP_TO and weights.meets(lightest_cut(weights.plain), side):
-        return weights.result(side, True, "bounds meet")
     if fabric.nodes <= ALL_CUTS_UP_TO and (all_cuts := weights.all_cuts()) is not None:
         return weights.result(all_cuts, True, "all cuts")
     return weights.result(side, False, "local search")
@@ -159,9 +149,6 @@ class _Weights:
         values, self.vectors = self.np.linalg.eigh(self._laplacian_of_chips())
         n = self.nodes
         return float(max(values[1], 0.0)) * (n - (n % 2) / n) / 4
-
-    def routing_bound(self) -> float:
-        return routing_bound(self.fabric, [1.0 if self.by == "links" else (e.rate or 0.0) for e in self.fabric.edges])
 
     def starts(self) -> Iterator[Floats]:
         """Initial sides, +1 and -1 for each vertex: by number, along eigenvectors, along the hops, at random."""

@@ -133,18 +133,6 @@ class Fabric:
         """True if the vertex is a switch and not a chip."""
         return vertex >= self.nodes
 
-    def renumbered(self, order: Sequence[int]) -> Fabric:
-        """The same fabric with vertex ``v`` called ``order[v]``.
-
-        Raises:
-            TopologyError: ``order`` is not a permutation that keeps chips chips and switches switches.
-        """
-        chips, switches = list(order[: self.nodes]), list(order[self.nodes :])
-        if sorted(chips) != list(range(self.nodes)) or sorted(switches) != list(range(self.nodes, self.size)):
-            raise TopologyError("expected a permutation of the chips followed by a permutation of the switches")
-        edges = (Edge(order[e.a], order[e.b], e.rate, e.kind) for e in self.edges)
-        return Fabric(self.nodes, tuple(edges), self.switches)
-
 
 def asymmetries(neighbours: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
     """The pairs ``(i, j)`` where chip ``i`` lists ``j`` more often than ``j`` lists ``i``, in ascending order.

@@ -29,15 +29,12 @@ class GridAxis:
         wrap: Whether the last is linked to the first.
         rate: The rate of one link along it in one direction, or None.
         kind: The class of its links.
-        double: Whether a wrapped axis of two chips has two links between them.  By default it has one: the ring
-            of two is a pair.
     """
 
     size: int
     wrap: bool = True
     rate: float | None = None
     kind: str = ""
-    double: bool = False
 
     def __attrs_post_init__(self) -> None:
         if self.size < 1:
@@ -45,15 +42,13 @@ class GridAxis:
 
     @property
     def links(self) -> int:
-        """Links along one line of this axis."""
-        if self.size == 2:
-            return 2 if self.wrap and self.double else 1
+        """Links along one line of this axis; the ring of two is a pair with one link."""
         return self.size if self.wrap and self.size > 2 else self.size - 1
 
     @property
     def cut(self) -> int:
         """Links of one line that a cut through its middle severs: two of a ring, one of a chain."""
-        return self.links if self.size == 2 else 2 if self.wrap and self.size > 2 else min(1, self.links)
+        return 2 if self.wrap and self.size > 2 else min(1, self.links)
 
     @property
     def diameter(self) -> int:
@@ -94,8 +89,6 @@ def edges(axes: Sequence[GridAxis]) -> Iterator[Edge]:
             at = v // stride % k
             if at < k - 1:
                 yield Edge(v, v + stride, axis.rate, axis.kind)
-                if k == 2 and axis.links == 2:
-                    yield Edge(v, v + stride, axis.rate, axis.kind)
             elif axis.wrap and k > 2:
                 yield Edge(v, v - at * stride, axis.rate, axis.kind)
 

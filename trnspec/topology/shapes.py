@@ -8,17 +8,13 @@ forms (``trnspec.topology.grid``), the others are counted on the built fabric.  
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec.topology import grid, measures
 from trnspec.topology.bisection import Bisection, By, bisection, check_rates
 from trnspec.topology.fabric import Edge, Fabric, TopologyError
 from trnspec.topology.grid import GridAxis
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 @frozen
@@ -137,24 +133,23 @@ class Chain(GridShape):
 
 @frozen
 class Ring(GridShape):
-    """``n`` chips in a ring; two chips have one link unless ``double``."""
+    """``n`` chips in a ring; two chips have one link."""
 
     n: int
     rate: float | None = None
     kind: str = ""
-    double: bool = False
 
     @property
     def axes(self) -> tuple[GridAxis, ...]:
         """One, wrapped."""
-        return (GridAxis(self.n, True, self.rate, self.kind, self.double),)
+        return (GridAxis(self.n, True, self.rate, self.kind),)
 
     def __str__(self) -> str:
         return f"ring({self.n})"
 
 
 def _axes(
-    dims: tuple[int, ...], rates: tuple[float | None, ...], kinds: tuple[str, ...], wrap: bool, double: bool
+    dims: tuple[int, ...], rates: tuple[float | None, ...], kinds: tuple[str, ...], wrap: bool
 ) -> tuple[GridAxis, ...]:
     if not dims:
         raise TopologyError("expected the size of at least one dimension")
@@ -163,45 +158,30 @@ def _axes(
             raise TopologyError(f"{len(given)} {name} for {len(dims)} dimensions; give none, one for all, or one each")
     all_rates = rates * len(dims) if len(rates) == 1 else rates or (None,) * len(dims)
     all_kinds = kinds * len(dims) if len(kinds) == 1 else kinds or ("",) * len(dims)
-    return tuple(GridAxis(k, wrap, r, name, double) for k, r, name in zip(dims, all_rates, all_kinds, strict=True))
-
-
-def _tuple_of_ints(values: Iterable[int]) -> tuple[int, ...]:
-    return tuple(values)
-
-
-def _tuple_of_rates(values: Iterable[float | None]) -> tuple[float | None, ...]:
-    return tuple(values)
-
-
-def _tuple_of_texts(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(values)
+    return tuple(GridAxis(k, wrap, r, name) for k, r, name in zip(dims, all_rates, all_kinds, strict=True))
 
 
 @frozen
 class Torus(GridShape):
     """A product of rings.
 
-    A dimension of two chips has one link between them (the ring of two is a pair), with ``double`` two; a dimension
-    of one has none.  ``Torus((4, 4, 4), (64.0, 128.0, 128.0), ("z", "in-plane", "in-plane"))`` is four 4x4 planes
+    A dimension of two chips has one link between them (the ring of two is a pair); a dimension of one has none.  ``Torus((4, 4, 4), (64.0, 128.0, 128.0), ("z", "in-plane", "in-plane"))`` is four 4x4 planes
     whose links along the first dimension have half the rate.
 
     Attributes:
         dims: The size of each dimension.
         rates: The rate of a link of each dimension in one direction: none, one for all, or one each.
         kinds: The class of the links of each dimension, likewise.
-        double: Whether a dimension of two has two links.
     """
 
-    dims: tuple[int, ...] = field(converter=_tuple_of_ints)
-    rates: tuple[float | None, ...] = field(default=(), converter=_tuple_of_rates)
-    kinds: tuple[str, ...] = field(default=(), converter=_tuple_of_texts)
-    double: bool = False
+    dims: tuple[int, ...]
+    rates: tuple[float | None, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     @property
     def axes(self) -> tuple[GridAxis, ...]:
         """One for each size, wrapped."""
-        return _axes(self.dims, self.rates, self.kinds, True, self.double)
+        return _axes(self.dims, self.rates, self.kinds, True)
 
     def __str__(self) -> str:
         return f"torus({','.join(map(str, self.dims))})"
@@ -211,14 +191,14 @@ class Torus(GridShape):
 class Mesh(GridShape):
     """A product of chains: a torus without the links from the last to the first."""
 
-    dims: tuple[int, ...] = field(converter=_tuple_of_ints)
-    rates: tuple[float | None, ...] = field(default=(), converter=_tuple_of_rates)
-    kinds: tuple[str, ...] = field(default=(), converter=_tuple_of_texts)
+    dims: tuple[int, ...]
+    rates: tuple[float | None, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     @property
     def axes(self) -> tuple[GridAxis, ...]:
         """One for each size, not wrapped."""
-        return _axes(self.dims, self.rates, self.kinds, False, False)
+        return _axes(self.dims, self.rates, self.kinds, False)
 
     def __str__(self) -> str:
         return f"mesh({','.join(map(str, self.dims))})"
@@ -290,32 +270,3 @@ class FullyConnected(Shape):
 
     def __str__(self) -> str:
         return f"fully-connected({self.n})"
-
-
-def _table(rows: Iterable[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(row) for row in rows)
-
-
-@frozen
-class Explicit(Shape):
-    """A table of neighbours, in the form that drivers and tools print: row ``i`` lists the chips that chip ``i`` is linked to.
-
-    The table is kept as it was given; ``trnspec.topology.fabric.asymmetries`` lists where its two ends disagree, and
-    ``build()`` raises ``TopologyError`` there.
-    """
-
-    neighbours: tuple[tuple[int, ...], ...] = field(converter=_table, repr=False)
-    rate: float | None = None
-    kind: str = ""
-
-    @property
-    def nodes(self) -> int:
-        """The number of rows."""
-        return len(self.neighbours)
-
-    def build(self) -> Fabric:
-        """The graph; ``TopologyError`` where the table is empty or not symmetric."""
-        return Fabric.from_adjacency(self.neighbours, self.rate, self.kind)
-
-    def __str__(self) -> str:
-        return f"explicit, {self.nodes} chips"

@@ -1,27 +1,18 @@
-"""Fabrics with switches.
+"""Fabrics with switches: a chip has a link to one switch of *each* level.
 
-There are two ways to connect several levels of switches, and they differ in hops:
-
-- in parallel (``nested=False``): a chip has a link to one switch of *each* level.  Passing one switch of any
-  level is chip, switch, chip: two edges.  This interpretation gives the published classes of the two-level
-  Trainium3 UltraServer: of 143 other chips one at 1 edge (the direct peer), 71 at 2 (through the
-  second-level switch, three of them through the sled's own switch as well), 71 at 3 (peer and switch);
-- in a tree (``nested=True``): a chip has a link to its first-level switch only, each switch one to the
-  switch above.  There the other sleds of the rack would be 4 edges away.
+Passing one switch of any level is chip, switch, chip: two edges.  This gives the published classes of the two-level
+Trainium3 UltraServer: of 143 other chips one at 1 edge (the direct peer), 71 at 2 (through the second-level switch, three of
+them through the sled's own switch as well), 71 at 3 (peer and switch). In a tree of switches, the other sleds of the rack would
+be 4 edges away.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from attrs import field, frozen
+from attrs import frozen
 
 from trnspec.topology.bisection import Bisection, By, bisection
 from trnspec.topology.fabric import Edge, Fabric, TopologyError
 from trnspec.topology.shapes import Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @frozen
@@ -54,14 +45,6 @@ class PeerLinks:
     kind: str = "peer"
 
 
-def _levels(values: Iterable[SwitchLevel]) -> tuple[SwitchLevel, ...]:
-    return tuple(values)
-
-
-def _peers(values: Iterable[PeerLinks]) -> tuple[PeerLinks, ...]:
-    return tuple(values)
-
-
 @frozen
 class Switched(Shape):
     """Chips joined by switches, and optionally by direct links.
@@ -74,16 +57,14 @@ class Switched(Shape):
         chips: How many chips.
         levels: The levels of switches, the smallest first.
         peers: Direct links.
-        nested: Whether the switches of a level are linked to those of the next level instead of to the chips.
 
     Raises:
         TopologyError: A level or a stride does not divide the chips, or the levels do not grow.
     """
 
     chips: int
-    levels: tuple[SwitchLevel, ...] = field(converter=_levels)
-    peers: tuple[PeerLinks, ...] = field(default=(), converter=_peers)
-    nested: bool = False
+    levels: tuple[SwitchLevel, ...]
+    peers: tuple[PeerLinks, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         if self.chips < 1:
@@ -113,14 +94,8 @@ class Switched(Shape):
         """The graph; the switches are numbered level by level after the chips."""
         edges: list[Edge] = []
         first = self.chips
-        below: tuple[int, int] = (0, 1)
-        for number, level in enumerate(self.levels):
-            start, step = below if self.nested and number else (0, 1)
-            edges += (
-                Edge(start + k, first + k * step // level.size, level.rate, level.kind)
-                for k in range(self.chips // step)
-            )
-            below = (first, level.size)
+        for level in self.levels:
+            edges += (Edge(k, first + k // level.size, level.rate, level.kind) for k in range(self.chips))
             first += self.chips // level.size
         for peer in self.peers:
             firsts = (a for a in range(self.chips) if a // peer.stride % 2 == 0)
@@ -140,11 +115,9 @@ class Switched(Shape):
         def weight(rate: float | None) -> float:
             return 1.0 if by == "links" else (rate or 0.0)
 
-        # In a tree of switches a cut need not sever a link at each chip, so the argument does not hold.
-        levels = () if self.nested and len(self.levels) > 1 else self.levels
-        bounds = [self.chips // 2 * weight(level.rate) for level in levels if level.size == self.chips]
+        bounds = [self.chips // 2 * weight(level.rate) for level in self.levels if level.size == self.chips]
         half = self.chips // 2
-        switch = sum(weight(level.rate) for level in levels if level.size == half)
+        switch = sum(weight(level.rate) for level in self.levels if level.size == half)
         peer = sum(weight(p.rate) for p in self.peers if p.stride == half)
         return max([*bounds, half * min(switch, peer)], default=0.0)
 

@@ -16,7 +16,7 @@ from trnspec.graph.facts import facts
 from trnspec.graph.totals import sums, total
 from trnspec.loading.files import documents_in, shipped
 from trnspec.plugins.api import API
-from trnspec.topology.measures import device_rates
+from trnspec.topology.measures import total_rate
 from trnspec.topology.shapes import Chain, Ring
 
 SIZES = {
@@ -98,7 +98,7 @@ def test_one_chip_has_no_fabric(name):
 )
 def test_chips_at_the_ends_of_a_chain_have_half(name, ends, interior):
     """Both directions: what is printed of every chip is true of those in between."""
-    first, *between, last = (2 * rate for rate in device_rates(built(name).build()))
+    first, *between, last = (2 * rate for rate in map(total_rate, built(name).build().links))
 
     assert (ends, ends) == (first, last)
     assert {interior} == set(between)
@@ -106,7 +106,7 @@ def test_chips_at_the_ends_of_a_chain_have_half(name, ends, interior):
 
 
 def test_in_the_ring_every_chip_has_two_links():
-    assert {192e9} == {2 * rate for rate in device_rates(built("inf2.48xlarge").build())}
+    assert {192e9} == {2 * rate for rate in map(total_rate, built("inf2.48xlarge").build().links)}
 
 
 def test_neighbours_as_neuron_ls_prints_them():

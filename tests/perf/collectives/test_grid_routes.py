@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.perf.collectives.made_systems import on, timings
+from tests.support.explicit import Explicit
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import plans
 from trnspec.perf.collectives.bounds import bound
@@ -21,13 +22,12 @@ from trnspec.perf.collectives.routes import Routes
 from trnspec.perf.collectives.timing import time_plan
 from trnspec.topology import grid
 from trnspec.topology.fabric import Fabric
-from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
+from trnspec.topology.shapes import Chain, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
 GIB = 2.0**30
 SHAPES = st.one_of(
     st.builds(Ring, st.integers(2, 9)),
-    st.builds(Ring, st.just(2), double=st.just(True)),
     st.builds(Chain, st.integers(2, 9)),
     st.builds(Hypercube, st.integers(1, 4)),
     st.builds(Torus, st.lists(st.integers(1, 6), min_size=2, max_size=3).map(tuple).filter(lambda d: max(d) > 1)),
@@ -77,7 +77,7 @@ def test_loads_are_those_of_all_shortest_paths_in_the_graph(shape, data):
 
 @pytest.mark.parametrize(
     "shape",
-    [Torus((4, 4)), Torus((2, 3, 4)), Torus((5, 3)), Mesh((3, 4)), Hypercube(4), Ring(2, double=True), Chain(2)],
+    [Torus((4, 4)), Torus((2, 3, 4)), Torus((5, 3)), Mesh((3, 4)), Hypercube(4), Chain(2)],
     ids=str,
 )
 def test_one_chip_to_all_and_all_to_one(shape):
@@ -90,7 +90,7 @@ def test_one_chip_to_all_and_all_to_one(shape):
 GROUPS = [
     (Torus((4, 4)), 1, 16, 1), (Torus((4, 4)), 1, 4, 1), (Torus((4, 4)), 1, 4, 4), (Torus((4, 4)), 1, 8, 2),
     (Torus((4, 4)), 4, 64, 1), (Torus((4, 4)), 4, 16, 4), (Torus((2, 3, 4)), 2, 48, 1), (Torus((4, 6)), 1, 8, 3),
-    (Hypercube(4), 2, 32, 1), (Ring(6), 1, 3, 2), (Switched(8, (SwitchLevel(8),)), 2, 8, 2), (Ring(2, double=True), 1, 2, 1),
+    (Hypercube(4), 2, 32, 1), (Ring(6), 1, 3, 2), (Switched(8, (SwitchLevel(8),)), 2, 8, 2),
 ]  # fmt: skip
 
 

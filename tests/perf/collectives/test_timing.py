@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import tests.perf.oracles.closed_forms as c
 import trnspec
 from tests.perf.collectives.made_systems import on, system, timings
+from tests.support.explicit import Explicit
 from trnspec.errors import RefusalError
 from trnspec.perf.collectives.algorithms import _network, plans
 from trnspec.perf.collectives.bounds import bound
@@ -15,7 +16,7 @@ from trnspec.perf.collectives.groups import NETWORK, Rates, fabric_level, group
 from trnspec.perf.collectives.groups import group_of as explicit_group
 from trnspec.perf.collectives.timing import fastest
 from trnspec.perf.lowering.system import UNKNOWN
-from trnspec.topology.shapes import Chain, Explicit, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
+from trnspec.topology.shapes import Chain, FullyConnected, GridShape, Hypercube, Mesh, Ring, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
 
 GIB = 2.0**30

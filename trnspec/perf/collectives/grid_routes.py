@@ -117,9 +117,8 @@ class Grid:
         return self._busiest(carried)
 
     def _busiest(self, carried: Any) -> list[float]:
-        """The largest load along each axis; two parallel links share it."""
-        double = [2.0 if axis.size == 2 and axis.links == 2 else 1.0 for axis in self.axes]
-        return [float(np.max(load)) / links for load, links in zip(carried, double, strict=True)]
+        """The largest load along each axis."""
+        return [float(np.max(load)) for load in carried]
 
     def _expanded(self, sources: Any, targets: Any, shares: Any) -> tuple[Any, Any, Any]:
         """Sends with signed hops; where both ways are as short, half of the send goes each way."""

@@ -73,9 +73,7 @@ class Rates:
         if not isinstance(outer.shape, GridShape):
             return outer, _degree(outer.shape)
         axes = outer.shape.axes
-        links_by_axis = [
-            0 if dimension.size == 1 else dimension.links if dimension.size == 2 else 2 for dimension in axes
-        ]
+        links_by_axis = [min(dimension.size - 1, 2) for dimension in axes]
         number = int(name.removeprefix("axis"))
         inner = level_named(self.system, "server")
         if inner is None or inner is outer or isinstance(outer.shape, Hypercube):

@@ -234,7 +234,7 @@ class Routes:
                 ahead[axis_number] += 1
                 other = number.get(int(grid.number(ahead)))
                 if other is not None:
-                    edges += [Edge(i, other)] * (axis.links if axis.size == 2 else 1)
+                    edges.append(Edge(i, other))
         return hamiltonian_rings(Fabric(len(chips), tuple(edges))).rings
 
     def _walked(self, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:

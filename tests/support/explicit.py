@@ -1,0 +1,30 @@
+"""A shape that is a table of neighbours, and fabrics under other numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from trnspec.topology.fabric import Edge, Fabric
+from trnspec.topology.shapes import Shape
+
+
+@frozen(eq=False)
+class Explicit(Shape):
+    """Row ``i`` lists the chips that chip ``i`` is linked to."""
+
+    neighbours: Sequence[Sequence[int]]
+
+    @property
+    def nodes(self) -> int:
+        return len(self.neighbours)
+
+    def build(self) -> Fabric:
+        return Fabric.from_adjacency(self.neighbours)
+
+
+def renumbered(fabric: Fabric, order: Sequence[int]) -> Fabric:
+    """The same fabric with vertex ``v`` called ``order[v]``."""
+    edges = tuple(Edge(order[e.a], order[e.b], e.rate, e.kind) for e in fabric.edges)
+    return Fabric(fabric.nodes, edges, fabric.switches)
