@@ -67,7 +67,7 @@ def _accuracy_page() -> str:
         "is stable: fields are only added. [Its JSON Schema](../../schemas/v1/accuracy.schema.json) is",
         "`schemas/v1/accuracy.schema.json`.",
         "",
-        "A table needs no document of kind Measurements, and the names of files and rows do not matter. A row counts as seen",
+        "A table needs no document of kind Measurements; names of files and rows are arbitrary. A row is marked as seen",
         "where the calibration was fitted to a row with the same conditions and the same measured value: `rows` of a calibration",
         "document has their hashes.",
         "",
@@ -88,15 +88,15 @@ def _currency() -> str:
     for each in own:
         total.update(dict(each.years))
     lines = [
-        "# How current is this catalog",
+        "# Currency of the catalog",
         "",
         "Generated from the documents of the shipped catalog by `docs/generate.py`. `trnspec audit --stale` lists the values whose",
         "newest source is older than 12 months, or than `--older-than 18mo`.",
         "",
-        f"The newest edition is {edition}. Ages are in calendar months up to it; a source that is dated by a year alone counts as of",
-        "its December. The columns of years count values (figures, counts, words) by their newest source: the adopted one, or a",
-        "claim that agrees with it. Derived values are computed from others and are as old as those. *Not known* are attributes that",
-        "are stated or claimed of another document of the kind, and have no adopted value here.",
+        f"The newest edition is {edition}. Ages are in calendar months up to this edition; a source dated by year only has the date",
+        "December of that year. The columns of years count values (figures, counts, words) by their newest source: the adopted one,",
+        "or a claim that agrees with it. Derived values are computed from other values and have their age. *Not known* lists",
+        "attributes without an adopted value that another document of the kind states or claims.",
         "",
         f"All documents: {total.total()} values, "
         + ", ".join(f"{total[y]} with a newest source of {y}" for y in years)

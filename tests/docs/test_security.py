@@ -20,27 +20,27 @@ LIMITS = {
     "depth of a document": f"{Limits().depth}",
     "keys and values of a document": f"{Limits().nodes:,}",
     "one key or text": f"{Limits().scalar:,} characters",
-    "findings of one code that are listed, in reading and structuring a file": f"{Limits().problems}",
-    "errors of structure of a document that are looked at": f"{check._MOST:,}",
+    "listed findings per code, for reading and structuring a file": f"{Limits().problems}",
+    "structure errors per document": f"{check._MOST:,}",
     "a table of measurements": f"{measured.MOST_BYTES // 1_000_000} MB",
     "integers": "64 bits",
     "a path with alternatives, `{a,b}`": f"{PathText.__metadata__[0].longest} characters, {MOST_PATHS} paths",
     "`trnspec.toml`, `pyproject.toml`": f"{settings._MOST_BYTES // 1_000_000} MB",
-    "chips of a topology that is built and compared": f"{topology.MOST_CHIPS:,}",
-    "links of a fabric that is exported": f"{link_table.MOST_LINKS:,}",
-    "chips of a picture": f"{svg.MOST:,}",
+    "chips of a compared topology": f"{topology.MOST_CHIPS:,}",
+    "links of an exported fabric": f"{link_table.MOST_LINKS:,}",
+    "chips of a diagram": f"{svg.MOST:,}",
     "ranks of a group, of a fabric": f"{groups.MOST_RANKS:,}, {groups.MOST_FABRIC_RANKS:,}",
     "combinations of a sweep with one evaluation each": f"{eval_.MOST:,}",
     "SQL": f"SELECT; {SQL_SECONDS:g} s, {SQL_MEMORY} MB, a result of {SQL_RESULT} MB",
     "import of a plugin": f"{discovery.SECONDS:g} s (`TRNSPEC_PLUGIN_SECONDS`)",
     "one call of a rule of a plugin": f"{failures.RULE_SECONDS:g} s (`TRNSPEC_RULE_SECONDS`)",
-    "waiting for another freeze in the same folder": "30 s",
+    "wait for another freeze in the same folder": "30 s",
 }
 
 
 def test_limits() -> None:
     page = (ROOT / "docs" / "explanation" / "security.md").read_text("utf-8")
-    table = page.partition("## Limits")[2].partition("## How")[0]
+    table = page.partition("## Limits")[2].partition("## Tests")[0]
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
 
     assert {row[0]: row[1] for row in rows} == LIMITS
