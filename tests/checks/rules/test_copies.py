@@ -51,6 +51,20 @@ def test_copy_with_one_figure_changed(tmp_path, document, name, old, new) -> Non
     assert hint == (read if document.startswith("sources/") else other)
 
 
+@pytest.mark.parametrize("document", ["cores/neuroncore-v4", "chips/trainium3", "models/llama-3-8b"])
+def test_copy_with_other_sources(tmp_path, document) -> None:
+    """Sources and their places are no values: a copy that is credited to another page is found."""
+    text = (shipped() / f"{document}.yaml").read_text(encoding="utf-8")
+    text = re.sub(r"\bsource: [a-z0-9.-]+", "source: nand-research-trn3", re.sub(r"aliases: \[[^]]*\](, )?", "", text))
+    file = tmp_path / f"{document.split('/', maxsplit=1)[0]}/another.yaml"
+    file.parent.mkdir()
+    file.write_text(text.replace(f"name: {document.split('/')[1]}", "name: another", 1), encoding="utf-8")
+
+    found = [d.see[0].text for d in validate([tmp_path]).report.diagnostics if d.code == "TRN208"]
+
+    assert found == [document.split("/")[1]]
+
+
 @pytest.mark.parametrize("kind", ["models/llama-3.1-8b", "cores/neuroncore-v2", "prices/trn2.48xlarge-spot"])
 def test_copy_without_a_change(tmp_path, kind) -> None:
     ((original, _, hint),) = copied(tmp_path, kind, "another", "kind: ", "kind: ")
@@ -75,9 +89,9 @@ def test_similar_documents_of_the_catalogs_are_no_copies() -> None:
 def test_model_with_a_base_is_no_copy() -> None:
     from tests.support.rules import beside
 
-    text = (shipped() / "models/llama-3.1-8b.yaml").read_text(encoding="utf-8")
-    copy = text.replace("name: llama-3.1-8b", "name: llama-3.1-8b-tuned", 1)
-    based = copy.replace("spec:\n", "spec:\n  base: {model: llama-3.1-8b}\n", 1)
+    text = (shipped() / "models/llama-3-8b.yaml").read_text(encoding="utf-8")
+    copy = text.replace("name: llama-3-8b", "name: llama-3-8b-tuned", 1)
+    based = copy.replace("spec:\n", "spec:\n  base: {model: llama-3-8b}\n", 1)
     graphs = [beside(re.sub(r"aliases: \[[^]]*\](, )?", "", t)) for t in (copy, based)]
 
     assert [len(findings("TRN208", g)) for g in graphs] == [1, 0]

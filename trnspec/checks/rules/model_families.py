@@ -263,8 +263,8 @@ def unusual_dimension(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         spec:
           layers: 32
           hidden: 4096
-          vocabulary: 128256
-          context: 8192
+          vocabulary: 100352
+          context: 4096
           positions: rotary
           embeddings: untied
           norm: rms

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
     Content = frozenset[tuple[str, str]]
-    """The values of a document with their paths below ``spec``, and its claims."""
+    """The values of a document with their paths below ``spec``, and its claims, without sources and remarks."""
 
 
 @rule("TRN205", "name-file-mismatch", over=object, local=True)
@@ -151,11 +151,14 @@ def name_version_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         yield Finding(("spec", "version"), message, f"write {named[0]}, or rename the document")
 
 
-SHARE = 0.84
-"""Least share of equal values and claims of a copy. Of the catalogs, two sizes of a server share up to 0.73 of them."""
+SHARE = 0.8
+"""Least share of equal values and claims of a copy. Of the catalogs, two sizes of a server share up to 0.75 of them."""
 
 LEAST = 12
 """Least number of values of two documents that are compared by the share of equal ones."""
+
+LEAST_BUT_ONE = 6
+"""Least number of values of two documents that differ in one figure."""
 
 LEAST_EQUAL = 3
 """Least number of values of two documents that are compared for equality."""
@@ -167,9 +170,9 @@ def copied_document(graph: Graph) -> Iterator[Finding]:
 
     Why:
         The next generation is often written in a copy of the document of the last one. A value that is left as it was is
-        that of another product, with a source that does not state it. Sizes of a family differ in more than a sixth of
-        their values and claims; models of one architecture have different publications, or one is the ``base`` of the
-        other. A page that was read at two dates is two sources with two versions.
+        that of another product, also where its source was changed. Sizes of a family differ in more than a fifth of their
+        values and claims; of two models of one architecture one is the ``base`` of the other, or both name one and have
+        different publications. A page that was read at two dates is two sources with two versions.
 
     Example:
         ```yaml
@@ -230,9 +233,9 @@ def _copies(graph: Graph) -> Iterator[tuple[Node[Any], Node[Any]]]:
         found: dict[str, tuple[float, str]] = {}
         for one, other in _candidates(contents):
             if (one in focus or other in focus) and not _is_variant(known[one], known[other]):
-                share = _share(contents[one], contents[other])
+                share, size = _share(contents[one], contents[other]), len(contents[one] | contents[other])
                 least = LEAST_EQUAL if share == 1 else LEAST
-                if share >= SHARE and len(contents[one] | contents[other]) >= least:
+                if (share >= SHARE and size >= least) or _is_but_one_figure(contents[one], contents[other]):
                     later = _order(known[one], known[other])[0].name
                     found[later] = max(found.get(later, (0.0, "")), (share, other if later == one else one))
         yield from ((known[name], known[original]) for name, (_, original) in found.items())
@@ -261,15 +264,26 @@ def _share(one: Content, other: Content) -> float:
     return len(one & other) / len(one | other)
 
 
+_FIGURE = re.compile(r"'?(?:[~<>= ]|up to )*[0-9]")
+
+
+def _is_but_one_figure(one: Content, other: Content) -> bool:
+    changed = one ^ other
+    is_one = len(changed) == 2 and len({path for path, _ in changed}) == 1  # a value of each
+    return is_one and len(one | other) >= LEAST_BUT_ONE and all(_FIGURE.match(value) for _, value in changed)
+
+
 def _is_variant(one: Node[Any], other: Node[Any]) -> bool:
-    """Whether of two models one is the base of the other, or both have publications; or of two servers one is bare metal."""
+    """Whether a model is the base of the other or both name one base; or a server is the bare-metal size of a family."""
     if one.is_of(Server):
         families, sizes = zip(*(node.name.partition(".")[::2] for node in (one, other)), strict=True)
         return families[0] == families[1] and any(size.startswith("metal") for size in sizes)
     if not one.is_of(Model):
         return False
-    bases = {node.spec.base.model.name for node in (one, other) if node.spec.base is not None}
-    return bool(bases & {one.name, other.name}) or one.metadata.source != other.metadata.source
+    bases = [node.spec.base.model.name for node in (one, other) if node.spec.base is not None]
+    # A copy has the base of the original, and often its source.
+    is_sibling = len(set(bases)) < len(bases) and one.metadata.source != other.metadata.source
+    return is_sibling or bool({*bases} & {one.name, other.name})
 
 
 def _order(one: Node[Any], other: Node[Any]) -> tuple[Node[Any], Node[Any]]:
@@ -286,14 +300,18 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
 def _content(node: Node[Any]) -> Content:
     data = node.document.data or {}
     stated = data.get("claims")
-    claims = (("", repr(claim)) for claim in stated) if isinstance(stated, list) else ()
+    claims = (("", repr(sorted(_leaves(claim, ())))) for claim in stated) if isinstance(stated, list) else ()
     return frozenset((*_leaves(data.get("spec"), ("spec",)), *claims))
+
+
+_PROVENANCE = ("source", "where", "note", "reason")
 
 
 def _leaves(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, item in value.items():
-            yield from _leaves(item, (*path, key))
+            if key not in _PROVENANCE:
+                yield from _leaves(item, (*path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _leaves(item, (*path, index))

@@ -68,6 +68,7 @@ def parameter_count(model: Node[Model], graph: Graph) -> Iterator[Finding]:
           norm: layer
           attention: {heads: 12, kv_heads: 12, head_size: 64, bias: all}
           feed_forward: {width: 3072, form: plain, bias: all}
+          base: {model: gpt2}
           parameters:
             total: 163037184  #! TRN405
         ```
@@ -240,8 +241,8 @@ def impossible_dimensions(model: Node[Model], graph: Graph) -> Iterator[Finding]
         spec:
           layers: 32
           hidden: 4096
-          vocabulary: 128256
-          context: 8192
+          vocabulary: 100352
+          context: 4096
           positions: rotary
           embeddings: untied
           norm: rms
@@ -283,8 +284,8 @@ def name_size_mismatch(model: Node[Model], graph: Graph) -> Iterator[Finding]:
         spec:
           layers: 64  #! TRN407
           hidden: 4096
-          vocabulary: 128256
-          context: 8192
+          vocabulary: 100352
+          context: 4096
           positions: rotary
           embeddings: untied
           norm: rms
