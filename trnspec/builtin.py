@@ -68,6 +68,7 @@ plugin = Plugin(
         topology.link_use_mismatch,
         topology.server_chip_mismatch,
         units.decimal_memory,
+        units.binary_bandwidth,
         units.unit_field_mismatch,
         peaks.sparse_below_dense,
         peaks.narrow_type_slower,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from trnspec.yaml import Path
 
 CAUSES: dict[str, frozenset[str]] = {
-    "unit": frozenset({"decimal-unit", "TRN601"}),
+    "unit": frozenset({"decimal-unit", "TRN601", "TRN615"}),
     "x10": frozenset({"decimal-point"}),
     "x1000": frozenset({"prefix", "thousands-point"}),
     "1000 for 1024": frozenset({"decimal-unit", "older-claim"}),  # the claim of a vendor in decimal units

@@ -6,12 +6,14 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from trnspec.yaml.document import Edit, Lines
+from attrs import evolve
+
+from trnspec.yaml.document import Edit, Lines, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from trnspec.yaml.document import Document, Path, Place, Span
+    from trnspec.yaml.document import Document, Path, Span
 
 
 def apply(text: str, edits: Iterable[Edit]) -> tuple[str, list[Edit]]:
@@ -136,6 +138,36 @@ def wrapping(document: Document, path: Path, keys: Sequence[str]) -> Edit | None
     lead = "".join(f"{margin}{step * n}{key}:{line_end[0] if line_end else ''}" for n, key in enumerate(keys))
     body = re.sub(r"^(?=[^\r\n])", step * len(keys), text[start:end], flags=re.MULTILINE)
     return Edit(lines.place(start), span.end, lead + body)
+
+
+def item(document: Document, key: str, text: str, *, instead: int | None = None) -> Edit | None:
+    """The edit that adds an item to a list in block style at the root, which is created where it is missing.
+
+    Args:
+        document: The document.
+        key: The key of the list.
+        text: The item, of one line.
+        instead: The index of an item that it replaces; ``None`` adds it as the first one.
+
+    Returns:
+        ``None`` for a list in brackets, and where a comment of the replaced item would be lost.
+    """
+    lines, first = Lines(document.text), document.places.get((key, 0))
+    end = lines.place(len(document.text))
+    if (key,) not in document.places:
+        lead = "" if end.column == 1 else "\n"
+        return Edit(end, end, f"{lead}{key}:\n  - {text}\n")
+    if first is None or document.text.startswith("[", lines.offset(document.places[key,].value)):
+        return None
+    start = lines.offset(Place(first.value.line, 1))
+    margin = re.compile(r" *- +").match(document.text, start)
+    if margin is None:
+        return None
+    if instead is None:
+        return Edit(lines.place(start), lines.place(start), f"{margin[0]}{text}\n")
+    removed = removal(document, (key, instead))
+    lead = f"{key}:\n" if (key, 1) not in document.places else ""  # the only item is removed with its key
+    return removed and evolve(removed, text=f"{lead}{margin[0]}{text}\n")
 
 
 def quoting(document: Document, start: Place, text: str) -> Edit | None:

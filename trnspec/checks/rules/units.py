@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
+import json
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from attrs import frozen
+
 from trnspec.checks.reconcile.hypotheses import number
-from trnspec.checks.reconcile.relations import claimed_paths
+from trnspec.checks.reconcile.relations import AGREES, claimed_paths, claims_at, relations
 from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import Severity
 from trnspec.model.reflection import FigureShape, dotted, shape_at
 from trnspec.plugins.api import Finding, rule
-from trnspec.quantities.quantity import Quantity, parse
+from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse
 from trnspec.quantities.units import Dimension
+from trnspec.yaml.document import Edit
+from trnspec.yaml.edits import item, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.model.figure import Figure
     from trnspec.yaml import Path
 
 
-@rule("TRN601", "decimal-memory", severity=Severity.WARNING, over=object, local=True)
+@rule("TRN601", "decimal-memory", severity=Severity.INFO, over=object, local=True)
 def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """Memory in decimal units, or a bandwidth in binary ones.
+    """Memory in decimal units.
 
     Why:
-        Memory has a capacity in powers of two, and the rates of links are powers of ten. A page that prints "32 GB" of
-        memory usually means 32 GiB, which is 7.4 % more; one that prints "820 GiB/s" means 820 GB/s. If the vendor does
-        mean the decimal unit, accept the figure with a waiver that states the reason:
-
-        ```text
-        metadata:
-          allow:
-            - {code: TRN601, at: spec.memory.capacity, reason: The vendor counts memory in decimal units.}
-        ```
-
-        Disks are sold in decimal units and are not checked: `local_storage` of a server, and every field of a plugin
-        that is declared as `DiskCapacity` instead of `Capacity`.
+        Memory has a capacity in powers of two. A page that prints "80 GB" usually means 80 GiB, which is 7.4 % more, or
+        it rounds what an API reports in MiB. The capacity of the API is the one to adopt, the printed value a claim:
+        `trnspec fix` writes both where a claim, or the total of a system, has the capacity in binary units. Until then
+        the figure is used as it is printed. Disks are sold in decimal units and are not checked: `local_storage` of a
+        server, and every field of a plugin that is declared as `DiskCapacity` instead of `Capacity`.
 
     Example:
         ```yaml
@@ -49,15 +49,12 @@ def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
           peak: {dense: {bf16: 190 TFLOPS}}
           memory:
             capacity: 32 GB  #! TRN601
-            bandwidth: 820 GiB/s  #! TRN601
         ```
 
     Instead:
         ```diff
         -    capacity: 32 GB
-        -    bandwidth: 820 GiB/s
         +    capacity: 32 GiB
-        +    bandwidth: 820 GB/s
         ```
 
     Source:
@@ -67,16 +64,131 @@ def decimal_memory(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         symbol = figure.value.unit.symbol
         shape = shape_at(type(node.spec), path[1:])
         is_memory = isinstance(shape, FigureShape) and shape.dimension is Dimension.INFORMATION and not shape.decimal
-        if is_memory and symbol in _DECIMAL:
-            hint = f"did you mean {number(figure.value)} {symbol[0].upper()}iB? Memory has binary units"
-            yield Finding(path, f"{dotted(path)} is {figure}, in decimal units", hint)
-        elif symbol.endswith(("iB/s", "ibit/s")):
-            decimal = symbol.replace("i", "", 1).replace("K", "k")
-            hint = f"did you mean {number(figure.value)} {decimal}? Bandwidth is a clock rate times a width, so it has decimal units"
-            yield Finding(path, f"{dotted(path)} is {figure}, in binary units", hint)
+        if not is_memory or symbol not in _DECIMAL:
+            continue
+        binary = f"{symbol[0].upper()}iB"
+        capacity = next(_capacities(Site(node, path), figure.value, binary, graph), None)
+        hint = f"did you mean {number(figure.value)} {binary}? Memory has binary units"
+        edit = None
+        if capacity is not None:
+            hint = f"did you mean {capacity.text}? Adopt that of {capacity.of}, and keep {figure} as a claim"
+            edit = _adopting(node, path, figure, capacity, binary)
+        yield Finding(path, f"{dotted(path)} is {figure}, in decimal units", hint, edit=edit)
 
 
 _DECIMAL = frozenset({"kB", "MB", "GB", "TB", "PB", "EB"})
+
+
+@frozen
+class _Capacity:
+    """A capacity in binary units that a claim states, or that follows from the total of a system.
+
+    Attributes:
+        text: The capacity.
+        of: The source or the system.
+        origin: The keys of the figure in addition to its value.
+        claim: The index of the claim; ``None`` for a total.
+        agrees: Whether the printed value is a rounding of it, and not the same number in another unit.
+    """
+
+    text: str
+    of: str
+    origin: dict[str, str | None]
+    claim: int | None
+    agrees: bool
+
+
+def _capacities(site: Site, printed: Quantity, binary: str, graph: Graph) -> Iterator[_Capacity]:
+    """The capacities in binary units that a printed one in decimal units can stand for."""
+    node, factor = site.node, parse(f"1 {binary}").value / printed.unit.factor
+
+    def fits(interval: Interval) -> bool:
+        return any(printed.interval.scaled(k).overlaps(interval) for k in (Fraction(1), factor))
+
+    for index in claims_at(node).get(site.path, ()):
+        claim, said = node.claims[index], Site(node, site.path, index).value
+        if claim.verdict in AGREES and isinstance(said, Quantity) and _is_binary(said) and fits(said.interval):
+            origin = {"source": claim.source.name, "where": claim.where}
+            yield _Capacity(said.text, claim.source.name, origin, index, printed.interval.overlaps(said.interval))
+    for relation in relations(graph.focused_on([node.name])):
+        (term, *others), total = relation.terms, relation.total
+        if others or total.claim is not None or term.part.key != site.key or not isinstance(total.value, Quantity):
+            continue
+        own = Interval.point(total.value.value / term.times)
+        mebibytes = own.low / 2**20
+        if _is_binary(total.value) and mebibytes.denominator == 1 and fits(own):
+            text = f"{mebibytes / 1024} GiB" if mebibytes % 1024 == 0 else f"{mebibytes.numerator:,} MiB"
+            holder = "" if total.node is node else f"{total.node.name}:"
+            formula = f"{holder}{dotted(total.path)} / {term.times}"
+            yield _Capacity(text, total.node.name, {"derived": formula}, None, printed.interval.overlaps(own))
+
+
+def _is_binary(quantity: Quantity) -> bool:
+    return quantity.unit.symbol.endswith("iB") and quantity.qualifier is Qualifier.EXACT
+
+
+def _adopting(node: Node[Any], path: Path, figure: Figure, capacity: _Capacity, binary: str) -> Edit | None:
+    """The edit that adopts a capacity and makes the printed one a claim; ``None`` for a figure with a note or formula."""
+    source = figure.source or node.metadata.source
+    span = node.document.places.get(path)
+    if (
+        source is None
+        or span is None
+        or span.value.line != span.end.line
+        or figure.note
+        or figure.derived
+        or figure.check
+    ):
+        return None
+    where = figure.where or (None if figure.source else node.metadata.where)
+    claim = {"at": dotted(path), "says": figure.value.text, "source": source.name, "where": where}
+    if not capacity.agrees:
+        reason = f"{figure.value.unit.symbol} is printed where {binary} is meant: the memory has {capacity.text}."
+        claim |= {"verdict": "rejected", "reason": reason}
+    adopted = Edit(span.value, span.end, _mapping({"value": capacity.text, **capacity.origin}))
+    return joined(node.document, [adopted, item(node.document, "claims", _mapping(claim), instead=capacity.claim)])
+
+
+def _mapping(values: dict[str, str | None]) -> str:
+    """A mapping in braces; texts that are not a plain word or path are quoted."""
+    written = {k: v if re.fullmatch(r"[a-z][\w.-]*", v) else json.dumps(v) for k, v in values.items() if v is not None}
+    return "{" + ", ".join(f"{key}: {value}" for key, value in written.items()) + "}"
+
+
+@rule("TRN615", "binary-bandwidth", severity=Severity.WARNING, over=object, local=True)
+def binary_bandwidth(node: Node[Any], graph: Graph) -> Iterator[Finding]:
+    """A bandwidth in binary units.
+
+    Why:
+        A bandwidth is a clock rate times a width, so it has powers of ten. A page that prints "820 GiB/s" means
+        820 GB/s, which is 6.9 % less.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Chip
+        metadata: {name: example, title: Example, source: neuron-trainium-2024-02}
+        spec:
+          memory:
+            capacity: 32 GiB
+            bandwidth: 820 GiB/s  #! TRN615
+        ```
+
+    Instead:
+        ```diff
+        -    bandwidth: 820 GiB/s
+        +    bandwidth: 820 GB/s
+        ```
+
+    Source:
+        IEC 80000-13:2008 for the prefixes.
+    """
+    for path, figure in graph.figures(node).items():
+        symbol = figure.value.unit.symbol
+        if symbol.endswith(("iB/s", "ibit/s")):
+            decimal = symbol.replace("i", "", 1).replace("K", "k")
+            hint = f"did you mean {number(figure.value)} {decimal}? Bandwidth is a clock rate times a width, so it has decimal units"
+            yield Finding(path, f"{dotted(path)} is {figure}, in binary units", hint)
 
 
 _FIELD_UNIT = re.compile(r"In(MiB|GiB|KiB|GB|TB|MB|Mbps|Gbps|MBps|Ghz)\b")
