@@ -99,7 +99,7 @@ class _Capacity:
 
 
 def _capacities(site: Site, printed: Quantity, binary: str, graph: Graph) -> Iterator[_Capacity]:
-    """The capacities in binary units that a printed one in decimal units can stand for."""
+    """The capacities in binary units that a printed one in decimal units can mean."""
     node, factor = site.node, parse(f"1 {binary}").value / printed.unit.factor
 
     def fits(interval: Interval) -> bool:
