@@ -350,9 +350,8 @@ def test_hypothesis(scratch) -> None:
 def test_relation(scratch) -> None:
     scratch.insert(
         "trnspec/checks/reconcile/relations.py",
-        '    stacks = Term((site(chip, "memory.stacks.count"),)',
-        '    dies = Term((site(chip, "dies"),), site(chip, "other.sbuf_of_die"))\n'
-        '    yield from _relate(site(chip, "sbuf"), [dies], "dies")\n',
+        '        _Sum("memory.capacity", ("memory.stacks.count",)',
+        '        _Sum("sbuf", ("dies",), "other.sbuf_of_die", "dies"),\n',
     )
     made_as_stated(scratch, "relation between figures")
     file = scratch.document(

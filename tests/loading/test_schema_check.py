@@ -186,6 +186,16 @@ def test_a_missing_version_is_reported_together_with_the_other_errors():
             "spec: {connects: chips, other: {one: 4,800 Gbps, two: 3 us}}\n",
             ("TRN113", 4, 38, "the comma in 4,800 Gbps ends the figure 4 at spec.other.one", 'quote it: "4,800 Gbps"'),
         ),
+        (
+            "spec: {connects: chips, latency: {value: 2 us, derived: 1,000 us / 500}}\n",
+            (
+                "TRN113",
+                4,
+                57,
+                "the comma in 1,000 us / 500 ends the value 1 at spec.latency.derived",
+                'quote it: "1,000 us / 500"',
+            ),
+        ),
     ],
 )
 def test_a_comma_in_a_flow_mapping_is_reported_once(text, row):

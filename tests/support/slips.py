@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from tests.support.mutations import Change, changed, determined, is_about_another, sites
+from trnspec.api import registry
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
 from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.runner import apply_waivers, run
 from trnspec.graph.formulas import value_of
+from trnspec.graph.graph import Graph as NewGraph
 from trnspec.graph.graph import figure_at
+from trnspec.loading.pipeline import load_document
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.model.reflection import dotted
 from trnspec.model.source import Source
 from trnspec.quantities.quantity import Qualifier, Quantity, parse
 from trnspec.quantities.units import Dimension
+from trnspec.yaml import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -41,6 +45,7 @@ CAUSES: dict[str, frozenset[str]] = {
     "1000 for 1024": frozenset({"decimal-unit", "older-claim"}),  # the claim of a vendor in decimal units
     "thousands point": frozenset({"thousands-point"}),
     "formula": frozenset({"formula"}),
+    "unquoted": frozenset({"quote"}),
     "bit for byte": frozenset({"bit-byte"}),
     "digits swapped": frozenset({"swapped-digits"}),
     "one digit": frozenset({"one-digit"}),
@@ -139,6 +144,8 @@ def _figure(graph: Graph, node: Node[Any], path: Path, figure: Figure, mine: dic
         yield from (
             Slip("formula", node.name, (*path, "derived"), figure.derived, d) for d in _operands(figure.derived)
         )
+        if f'derived: "{figure.derived}"' in node.document.text and re.search(r"[0-9],[0-9]{3}", figure.derived):
+            yield Slip("unquoted", node.name, (*path, "derived"), f'"{figure.derived}"', figure.derived)
     others += [("x2", _scaled(quantity, factor)) for factor in (Fraction(2), Fraction(1, 2))]
     number = _number(quantity)
     others += [(_unit_kind(quantity, unit), f"{number} {unit}") for unit in _spellings(quantity)]
@@ -360,6 +367,8 @@ def sampled(graph: Graph, size: int, seed: int) -> list[Slip]:
 
 def result_of(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
     """What is reported of a slip: the finding at its place if there is one, else the first."""
+    if slip.kind == "unquoted":
+        return _unquoted(graph, slip, rules)
     made = _changed(graph, slip)
     found = [d for d in apply_waivers(run(rules, made), made)[0] if d.code not in ("TRN304", "TRN900")]
     file = graph.named(slip.name).document.file
@@ -379,6 +388,20 @@ def result_of(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
             causes = explain(suspect, made)
             cause = causes[0].id if causes else "none"
     return Result(slip, cause, location=bool(here), hint=first.hint or first.message)
+
+
+def _unquoted(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
+    """The finding on a text in braces that a comma ends, from its form or from the rules."""
+    old = graph.named(slip.name)
+    text = old.document.text.replace(f"derived: {slip.before}", f"derived: {slip.after}")
+    loaded = load_document(read_text(text, old.document.file), registry())
+    found = [(p.path, p.hint or p.message) for p in loaded.problems]
+    if loaded.node is not None:
+        made = NewGraph({**graph.nodes, old.name: loaded.node})
+        found += [(d.where.path, d.hint or d.message) for d in run(rules, made) if d.code != "TRN304"]
+    here = [(path, hint) for path, hint in found if path[: len(slip.path) - 1] == slip.path[:-1]]
+    hint = next((hint for _, hint in here or found), "")
+    return Result(slip, "quote" if hint == f"quote it: {slip.before}" else "another", location=bool(here), hint=hint)
 
 
 def _named(slip: Slip, finding: Diagnostic) -> str:
@@ -411,8 +434,6 @@ def _of_formula(graph: Graph, finding: Diagnostic) -> list[Explanation]:
 def _changed(graph: Graph, slip: Slip) -> Graph:
     node = graph.named(slip.name)
     if slip.path == ("metadata", "source"):
-        from trnspec.graph.graph import Graph as NewGraph
-
         metadata = evolve(node.metadata, source=Ref(slip.after))
         return NewGraph({**graph.nodes, node.name: evolve(node, metadata=metadata)})
     after: Any = int(slip.after) if slip.kind in ("count", "dimension") else slip.after

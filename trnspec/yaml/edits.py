@@ -170,6 +170,18 @@ def item(document: Document, key: str, text: str, *, instead: int | None = None)
     return removed and evolve(removed, text=f"{lead}{margin[0]}{text}\n")
 
 
+_CUT = re.compile(r"(?:[^,}\]\"'\r\n]*[0-9],[0-9]{3}(?![0-9]))+[^,}\]\"'\r\n]*")
+
+
+def cut_text(document: Document, path: Path) -> str:
+    """The whole of a text in braces that the comma of a number ends, as in ``{derived: 4 x 3,200 Gbps}``; or empty."""
+    span, lines = document.places.get(path), Lines(document.text)
+    if span is None or (match := _CUT.match(document.text, lines.offset(span.value))) is None:
+        return ""
+    text = match[0].rstrip()
+    return text if len(text) > lines.offset(span.end) - match.start() else ""
+
+
 def quoting(document: Document, start: Place, text: str) -> Edit | None:
     """The edit that puts a text of a flow collection in quotes; ``None`` if it does not end where a value ends."""
     lines = Lines(document.text)

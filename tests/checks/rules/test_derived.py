@@ -328,3 +328,14 @@ def test_blame_of_a_figure_and_its_formula(both, place, hint):
 
     assert found.where.path == ("spec", "bandwidth", "both", place)
     assert hint in found.hint
+
+
+def test_comma_of_a_formula_in_block_style():
+    """No comma ends it there."""
+    spec = "spec:\n  connects: chips\n  bandwidth:\n    both:\n      value: 98 GB/s\n      derived: 4 x 3,200 Gbps\n"
+    (found,) = findings(
+        "TRN404", beside(f"api_version: trnspec/v1\nkind: Link\nmetadata: {{name: wire, title: Wire}}\n{spec}")
+    )
+
+    assert found.edit is None
+    assert found.message == "spec.bandwidth.both is 98 GB/s, but 4 x 3,200 Gbps is 1,600 GB/s"

@@ -108,8 +108,9 @@ def _source(site: Site, graph: Graph) -> Source | None:
 def _open(node: Node[Any]) -> dict[Path, list[int]]:
     """The claims without a verdict, by path, for figures and counts that have no adopted value."""
     indices: dict[Path, list[int]] = {}
+    spec: Any = type(node.spec)
     for index, claim in enumerate(node.claims):
-        for path in claimed_figures(type(node.spec), claim.at) if claim.verdict in AGREES else ():
+        for path in claimed_figures(spec, claim.at) if claim.verdict in AGREES else ():
             if figure_at(node, path) is None and _measures(Site(node, path, index)):
                 indices.setdefault(path, []).append(index)
     return indices

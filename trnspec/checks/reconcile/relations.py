@@ -10,10 +10,10 @@ import functools
 import itertools
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import attrs
-from attrs import evolve
+from attrs import evolve, frozen
 
 from trnspec.checks.reconcile.sites import CLAIM, ONE, Relation, Site, Term, is_multiple
 from trnspec.graph.composition import (
@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from trnspec.model.ref import Ref
     from trnspec.yaml import Path
 
-T = TypeVar("T")
-
 AGREES = (None, "agrees")
 """The verdicts of a claim that is expected to hold."""
 
@@ -99,7 +97,7 @@ def _failing_in_scope(graph: Graph) -> tuple[tuple[Relation, ...], AbstractSet[s
 
 
 def _failing_of(graph: Graph, scope: AbstractSet[str] | None) -> tuple[Relation, ...]:
-    skeletons = itertools.chain(sums(graph, is_claimed, scope), _doubtful_claims(graph, scope))
+    skeletons = itertools.chain(sums(graph, is_claimed, scope), _claims(graph, scope, doubtful=True))
     return tuple(relation for s in skeletons for relation in _expanded(s) if not relation.holds)
 
 
@@ -146,22 +144,12 @@ def sums(
             totals are not stated.
         scope: The names of documents, with all that refer to them: the relations between their figures; all if ``None``.
     """
-
-    def of(kind: type[T]) -> Iterator[Node[T]]:
-        return (n for n in graph.of(kind) if scope is None or n.name in scope)
-
-    for core in of(Core):
-        yield from _core(core)
-    for link in of(Link):
-        yield from _link(link)
-    for chip in of(Chip):
-        yield from _chip(chip, graph, wanted)
-    for server in of(Server):
-        yield from _server(server, graph)
-    for ultraserver in of(UltraServer):
-        yield from _ultraserver(ultraserver, graph)
-    for cluster in of(Cluster):
-        yield from _cluster(cluster, graph)
+    for kind in (Core, Link, Chip, Server, UltraServer, Cluster):
+        nodes: Iterable[Node[Any]] = graph.of(kind)
+        for node in nodes:
+            if scope is None or node.name in scope:
+                yield from _of_table(node, graph, wanted)
+                yield from _of_links(node, graph)
     for node in _within(graph, scope):
         yield from _stated_totals(node, graph, wanted)
 
@@ -179,29 +167,19 @@ def claimed_paths(at: str) -> tuple[Path, ...]:
         return ()
 
 
-def _claims(graph: Graph, scope: AbstractSet[str] | None) -> Iterator[Relation]:
-    for node in _within(graph, scope):
-        for index, claim in enumerate(node.claims):
-            if claim.verdict not in AGREES:
-                continue
-            for path in claimed_figures(type(node.spec), claim.at):
-                yield from _relate(Site(node, path, index), [Term((), Site(node, path))], CLAIM)
-
-
-def _doubtful_claims(graph: Graph, scope: AbstractSet[str] | None) -> Iterator[Relation]:
-    """Those of :func:`_claims` that may fail: nearly all claims repeat the adopted figure."""
+def _claims(graph: Graph, scope: AbstractSet[str] | None, *, doubtful: bool = False) -> Iterator[Relation]:
+    """The claims on adopted figures; with ``doubtful`` those that may fail: nearly all claims repeat the adopted figure."""
     for node in _within(graph, scope):
         spec: Any = type(node.spec)
         for index, claim in enumerate(node.claims):
-            if claim.verdict not in AGREES:
-                continue
-            for path in claimed_figures(spec, claim.at):
-                adopted = figure_at(node, path)
-                if adopted is None:
-                    continue
-                said = claim.says if isinstance(claim.says, int) else parse_or_none(claim.says, node.units)
-                if not _surely_agree(said, adopted.value if isinstance(adopted, Figure) else adopted):
-                    yield from _relate(Site(node, path, index), [Term((), Site(node, path))], CLAIM)
+            for path in claimed_figures(spec, claim.at) if claim.verdict in AGREES else ():
+                adopted = figure_at(node, path) if doubtful else None
+                if doubtful:
+                    said = claim.says if isinstance(claim.says, int) else parse_or_none(claim.says, node.units)
+                    value = adopted.value if isinstance(adopted, Figure) else adopted
+                    if adopted is None or _surely_agree(said, value):
+                        continue
+                yield Relation(Site(node, path, index), (Term((), Site(node, path)),), CLAIM)
 
 
 def _surely_agree(said: Quantity | int | None, adopted: Any) -> bool:
@@ -213,13 +191,9 @@ def _surely_agree(said: Quantity | int | None, adopted: Any) -> bool:
     return type(said) is int and not isinstance(adopted, (Quantity, RoundedCount)) and said == adopted
 
 
+@functools.lru_cache(maxsize=4096)
 def claimed_figures(spec: Any, at: str) -> tuple[Path, ...]:
     """The paths of a claim that are figures or counts of documents of a class."""
-    return _claimed_figures(spec, at)
-
-
-@functools.lru_cache(maxsize=4096)
-def _claimed_figures(spec: Any, at: str) -> tuple[Path, ...]:
     return tuple(p for p in claimed_paths(at) if isinstance(shape_at(spec, p[1:]), (FigureShape, NumberShape)))
 
 
@@ -250,58 +224,126 @@ def _stated(site: Site) -> Iterator[Site]:
             yield Site(site.node, site.path, index)
 
 
-def _relate(total: Site, terms: Iterable[Term], level: str, *, across: bool = False) -> Iterator[Relation]:
-    """A relation; its values are looked up later, for the catalog or for one source."""
-    yield Relation(total, tuple(terms), level, across)
-
-
 def site(node: Node[Any], path: str) -> Site:
     """The site of a dotted path below ``spec``."""
     return Site(node, ("spec", *path.split(".")))
 
 
-def _core(core: Node[Core]) -> Iterator[Relation]:
-    for sram in ("sbuf", "psum"):
-        partition = site(core, f"{sram}.per_partition")
-        term = Term((site(core, f"{sram}.partitions"),), partition)
-        yield from _relate(site(core, f"{sram}.capacity"), [term], "partitions")
-        term = Term((site(core, f"{sram}.banks"),), site(core, f"{sram}.per_bank"))
-        yield from _relate(partition, [term], "banks")
-    term = Term((site(core, "dma.engines"),), site(core, "dma.achieved_per_engine"))
-    yield from _relate(site(core, "dma.achieved"), [term], "DMA engines")
-    # Every element multiplies and adds once a cycle: two operations.
-    array = (site(core, "engines.tensor.array.rows"), site(core, "engines.tensor.array.columns"))
-    term = Term(array, site(core, "engines.tensor.clock"), Fraction(2))
-    for dtype in ("bf16", "fp16"):
-        total = site(core, f"engines.tensor.peak.dense.{dtype}")
-        yield from _relate(total, [term], "processing elements", across=True)
+@frozen
+class _Sum:
+    """A row of the table of sums: a total is a number of equal parts.
+
+    Attributes:
+        total: The path of the total below ``spec``, like the other paths.
+        counts: The counts that the part is multiplied by.
+        part: The figure of one part.
+        level: The level of the composition.
+        of: The path of the reference to the document of the part; empty for the same document. A rate in one direction of
+            that document that is not stated is derived from the other direction.
+        factor: An exact number that the part is also multiplied by.
+        across: Whether total and part have different dimensions.
+    """
+
+    total: str
+    counts: tuple[str, ...]
+    part: str
+    level: str
+    of: str = ""
+    factor: Fraction = ONE
+    across: bool = False
 
 
-def _link(link: Node[Link]) -> Iterator[Relation]:
-    yield from _both_directions(link, "bandwidth")
-    term = Term((site(link, "lanes.count"),), site(link, "lanes.rate"))
-    yield from _relate(site(link, "bandwidth.per_direction"), [term], "lanes")
+_DIRECTIONS = ("per_direction", "both")
+_CORES, _ARRAY = ("cores.count",), ("engines.tensor.array.rows", "engines.tensor.array.columns")
 
 
-def _chip(chip: Node[Chip], graph: Graph, wanted: Wanted) -> Iterator[Relation]:
-    stacks = Term((site(chip, "memory.stacks.count"),), site(chip, "memory.stacks.capacity"))
-    yield from _relate(site(chip, "memory.capacity"), [stacks], "stacks")
-    yield from _both_directions(chip, "links.bandwidth")
-    yield from _ports(chip, graph)
-    core = _find(graph, chip.spec.cores.core if chip.spec.cores else None)
-    if core is None:
-        return
-    cores = site(chip, "cores.count")
-    for total, part in (("sbuf", "sbuf.capacity"), ("cc_cores.usable", "cc_cores"), ("dma.engines", "dma.engines")):
-        yield from _relate(site(chip, total), [Term((cores,), site(core, part))], "cores of a chip")
-    engines = Term((site(chip, "dma.engines"),), site(core, "dma.per_engine"))
-    yield from _relate(site(chip, "dma.bandwidth"), [engines], "DMA engines of a chip")
-    for rate in EVERY_RATE:
-        path = ("spec", "tensor_peak", *rate)
-        if wanted(chip, path):
-            rate_of_chip = Site(chip, path)
-            part_site = Site(core, ("spec", "engines", "tensor", "peak", *rate))
-            yield from _relate(rate_of_chip, [Term((cores,), part_site)], "cores of a chip")
+def _both_directions(path: str) -> _Sum:
+    return _Sum(f"{path}.both", (), f"{path}.per_direction", "directions", factor=Fraction(2))
+
+
+def _fabric(name: str) -> Iterator[_Sum]:
+    """The rate of a fabric against the links of one chip in it, in each direction that the fabric states."""
+    yield _both_directions(f"{name}.bandwidth")
+    for direction in _DIRECTIONS:
+        total, part = f"{name}.bandwidth.{direction}", f"bandwidth.{direction}"
+        yield _Sum(total, (f"{name}.links_per_chip",), part, "links of a chip", of=f"{name}.link")
+
+
+_TABLE: dict[type, tuple[_Sum, ...]] = {
+    Core: (
+        _Sum("sbuf.capacity", ("sbuf.partitions",), "sbuf.per_partition", "partitions"),
+        _Sum("sbuf.per_partition", ("sbuf.banks",), "sbuf.per_bank", "banks"),
+        _Sum("psum.capacity", ("psum.partitions",), "psum.per_partition", "partitions"),
+        _Sum("psum.per_partition", ("psum.banks",), "psum.per_bank", "banks"),
+        _Sum("dma.achieved", ("dma.engines",), "dma.achieved_per_engine", "DMA engines"),
+        # Every element multiplies and adds once a cycle: two operations.
+        *(
+            _Sum(peak, _ARRAY, "engines.tensor.clock", "processing elements", factor=Fraction(2), across=True)
+            for peak in ("engines.tensor.peak.dense.bf16", "engines.tensor.peak.dense.fp16")
+        ),
+    ),
+    Link: (
+        _both_directions("bandwidth"),
+        _Sum("bandwidth.per_direction", ("lanes.count",), "lanes.rate", "lanes"),
+    ),
+    Chip: (
+        _Sum("memory.capacity", ("memory.stacks.count",), "memory.stacks.capacity", "stacks"),
+        _both_directions("links.bandwidth"),
+        _Sum("sbuf", _CORES, "sbuf.capacity", "cores of a chip", of="cores.core"),
+        _Sum("cc_cores.usable", _CORES, "cc_cores", "cores of a chip", of="cores.core"),
+        _Sum("dma.engines", _CORES, "dma.engines", "cores of a chip", of="cores.core"),
+        _Sum("dma.bandwidth", ("dma.engines",), "dma.per_engine", "DMA engines of a chip", of="cores.core"),
+        *(
+            _Sum(f"tensor_peak.{rate}", _CORES, f"engines.tensor.peak.{rate}", "cores of a chip", of="cores.core")
+            for rate in map(".".join, EVERY_RATE)
+        ),
+    ),
+    Server: (
+        *_fabric("fabric"),
+        _Sum("network.bandwidth", ("network.nics",), "bandwidth.per_direction", "NICs", of="network.link"),
+    ),
+    UltraServer: (*_fabric("fabric"), *_fabric("between_servers")),
+}
+
+
+def _of_table(node: Node[Any], graph: Graph, wanted: Wanted) -> Iterator[Relation]:
+    for row in _TABLE.get(type(node.spec), ()):
+        total = site(node, row.total)
+        ref = figure_at(node, ("spec", *row.of.split("."))) if row.of else None
+        holder = _find(graph, ref) if row.of else node
+        if holder is None or not wanted(node, total.path):
+            continue
+        path, _, direction = row.part.rpartition(".")
+        is_directed = bool(row.of) and direction in _DIRECTIONS
+        part, factor = _directed(holder, path, direction) if is_directed else (site(holder, row.part), row.factor)
+        counts = tuple(site(node, count) for count in row.counts)
+        yield Relation(total, (Term(counts, part, factor),), row.level, row.across)
+
+
+def _directed(node: Node[Any], path: str, direction: str) -> tuple[Site, Fraction]:
+    """Where a rate in one or in both directions is stated, and the factor to it.
+
+    A rate that is not stated is derived from that of the other direction: both directions have the same rate.
+    """
+    own = site(node, f"{path}.{direction}")
+    other, factor = ("per_direction", Fraction(2)) if direction == "both" else ("both", Fraction(1, 2))
+    stated = site(node, f"{path}.{other}")
+    return (stated, factor) if own.value is None and stated.value is not None else (own, ONE)
+
+
+def _of_links(node: Node[Any], graph: Graph) -> Iterator[Relation]:
+    """The links of a chip against its ports and the fabrics that they form; the network of the servers of a cluster."""
+    if node.is_of(Chip):
+        yield from _ports(node, graph)
+    elif node.is_of(Server, UltraServer):
+        chip = _chip_of(node, graph)
+        if chip is not None:
+            yield from _fabrics_of_chip(node, chip, graph)
+    elif node.is_of(Cluster):
+        for ref in node.spec.servers:
+            if (server := graph.find(ref)) is not None:
+                term = Term((), site(server, "network.bandwidth"))
+                yield Relation(site(node, "per_server"), (term,), "one server")
 
 
 def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
@@ -317,37 +359,28 @@ def _ports(chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
         return
     for direction in _DIRECTIONS:
         term = Term((site(chip, "links.ports"),), *_directed(link, "bandwidth", direction))
-        yield from _relate(site(chip, f"links.bandwidth.{direction}"), [term], "ports of a chip")
+        yield Relation(site(chip, f"links.bandwidth.{direction}"), (term,), "ports of a chip")
 
 
-_DIRECTIONS = ("per_direction", "both")
-
-
-def _directed(node: Node[Any], path: str, direction: str) -> tuple[Site, Fraction]:
-    """Where a rate in one or in both directions is stated, and the factor to it.
-
-    A rate that is not stated is derived from that of the other direction: both directions have the same rate.
-    """
-    own = site(node, f"{path}.{direction}")
-    other, factor = ("per_direction", Fraction(2)) if direction == "both" else ("both", Fraction(1, 2))
-    stated = site(node, f"{path}.{other}")
-    return (stated, factor) if own.value is None and stated.value is not None else (own, ONE)
-
-
-def _both_directions(node: Node[Any], path: str) -> Iterator[Relation]:
-    term = Term((), site(node, f"{path}.per_direction"), Fraction(2))
-    yield from _relate(site(node, f"{path}.both"), [term], "directions")
-
-
-def _fabric(node: Node[Any], name: str, graph: Graph) -> Iterator[Relation]:
-    """The rate of a fabric against the links of one chip in it, in each direction that the fabric states."""
-    yield from _both_directions(node, f"{name}.bandwidth")
-    fabric = getattr(node.spec, name)
-    link = _find(graph, fabric.link if fabric else None)
-    if link is not None:
-        for direction in _DIRECTIONS:
-            term = Term((site(node, f"{name}.links_per_chip"),), *_directed(link, "bandwidth", direction))
-            yield from _relate(site(node, f"{name}.bandwidth.{direction}"), [term], "links of a chip")
+def _fabrics_of_chip(system: Node[Any], chip: Node[Chip], graph: Graph) -> Iterator[Relation]:
+    """The links of a chip against the fabrics that they form in a server or an UltraServer."""
+    fabric, outer = system.spec.fabric, getattr(system.spec, "between_servers", None)
+    # Some links of a chip may leave a server for its UltraServer, whose fabric is not that of its servers.
+    is_all = fabric is not None and _uses_all_links(fabric, chip)
+    is_all &= system.is_of(UltraServer) or chip.name not in _ultraservers(graph)
+    for direction in _DIRECTIONS if outer is not None or is_all else ():
+        terms = [_rate_of_chip(system, "fabric", direction, graph)]
+        level = f"links in {_article(in_text(type(system.spec)))}"
+        if outer is not None:
+            terms.append(_rate_of_chip(system, "between_servers", direction, graph))
+            level = "links in a server and between servers"
+        yield Relation(site(chip, f"links.bandwidth.{direction}"), tuple(terms), level)
+    server = graph.find(system.spec.servers.server) if outer is not None else None
+    if server is None:
+        return
+    for direction in _DIRECTIONS:
+        term = Term((), *_directed(server, "fabric.bandwidth", direction))
+        yield Relation(site(system, f"fabric.bandwidth.{direction}"), (term,), "links of a chip in its server")
 
 
 def _rate_of_chip(node: Node[Any], name: str, direction: str, graph: Graph) -> Term:
@@ -360,23 +393,9 @@ def _rate_of_chip(node: Node[Any], name: str, direction: str, graph: Graph) -> T
     return Term((), part, factor)
 
 
-def _server(server: Node[Server], graph: Graph) -> Iterator[Relation]:
-    yield from _fabric(server, "fabric", graph)
-    nic = _find(graph, server.spec.network.link if server.spec.network else None)
-    if nic is not None:
-        term = Term((site(server, "network.nics"),), *_directed(nic, "bandwidth", "per_direction"))
-        yield from _relate(site(server, "network.bandwidth"), [term], "NICs")
-    chip = _find(graph, server.spec.chips.chip)
-    if chip is None:
-        return
-    if (
-        server.spec.fabric is not None
-        and _uses_all_links(server.spec.fabric, chip)
-        and not _in_ultraserver(chip, graph)
-    ):
-        for direction in _DIRECTIONS:
-            total = site(chip, f"links.bandwidth.{direction}")
-            yield from _relate(total, [_rate_of_chip(server, "fabric", direction, graph)], "links in a server")
+def _chip_of(system: Node[Any], graph: Graph) -> Node[Chip] | None:
+    server = system if system.is_of(Server) else _find(graph, system.spec.servers.server)
+    return None if server is None else _find(graph, server.spec.chips.chip)
 
 
 def _uses_all_links(fabric: Fabric, chip: Node[Chip]) -> bool:
@@ -387,60 +406,15 @@ def _uses_all_links(fabric: Fabric, chip: Node[Chip]) -> bool:
     return links.ports is None or links.ports <= fabric.links_per_chip
 
 
-def _in_ultraserver(chip: Node[Chip], graph: Graph) -> bool:
-    """Whether chips of this kind may have links that leave their server."""
-    return chip.name in _ultraservers(graph)
-
-
 @cached_by_graph
 def _ultraservers(graph: Graph) -> dict[str, list[Node[UltraServer]]]:
-    """The UltraServers of each chip, by name."""
+    """The UltraServers of each chip, by name: its links may leave their server."""
     by_chip: dict[str, list[Node[UltraServer]]] = {}
     for ultraserver in graph.of(UltraServer):
-        server = _find(graph, ultraserver.spec.servers.server)
-        part = None if server is None else _find(graph, server.spec.chips.chip)
-        if part is not None:
-            by_chip.setdefault(part.name, []).append(ultraserver)
+        chip = _chip_of(ultraserver, graph)
+        if chip is not None:
+            by_chip.setdefault(chip.name, []).append(ultraserver)
     return by_chip
-
-
-def _ultraserver(ultraserver: Node[UltraServer], graph: Graph) -> Iterator[Relation]:
-    for name in ("fabric", "between_servers"):
-        yield from _fabric(ultraserver, name, graph)
-    server = _find(graph, ultraserver.spec.servers.server)
-    if server is None:
-        return
-    chip = _find(graph, server.spec.chips.chip)
-    if chip is None:
-        return
-    yield from _links_of_chip(ultraserver, server, chip, graph)
-
-
-def _links_of_chip(
-    ultraserver: Node[UltraServer], server: Node[Server], chip: Node[Chip], graph: Graph
-) -> Iterator[Relation]:
-    """The links of a chip against the fabrics that they form in an UltraServer."""
-    fabric = ultraserver.spec.fabric
-    for direction in _DIRECTIONS:
-        total = site(chip, f"links.bandwidth.{direction}")
-        inner = _rate_of_chip(ultraserver, "fabric", direction, graph)
-        if ultraserver.spec.between_servers is not None:
-            outer = _rate_of_chip(ultraserver, "between_servers", direction, graph)
-            yield from _relate(total, [inner, outer], "links in a server and between servers")
-        elif fabric is not None and _uses_all_links(fabric, chip):
-            # The fabric of the UltraServer is not that of its servers.
-            yield from _relate(total, [inner], "links in an UltraServer")
-    for direction in _DIRECTIONS if ultraserver.spec.between_servers is not None else ():
-        term = Term((), *_directed(server, "fabric.bandwidth", direction))
-        whole = site(ultraserver, f"fabric.bandwidth.{direction}")
-        yield from _relate(whole, [term], "links of a chip in its server")
-
-
-def _cluster(cluster: Node[Cluster], graph: Graph) -> Iterator[Relation]:
-    for ref in cluster.spec.servers:
-        server = graph.find(ref)
-        if server is not None:
-            yield from _relate(site(cluster, "per_server"), [Term((), site(server, "network.bandwidth"))], "one server")
 
 
 def _stated_totals(node: Node[Any], graph: Graph, wanted: Wanted) -> Iterator[Relation]:
@@ -506,7 +480,7 @@ def _sum(total: Site, summed: tuple[Occurrence, ...], path: Path | None, node: N
         # The number of chips of an UltraServer follows from its servers; every other total from the parts themselves.
         part = terms[0].part.node if path is not None or len(summed[0].steps) > 1 else summed[0].node
         level = f"{in_text(type(part.spec))}s of {_article(in_text(type(node.spec)))}"
-        yield from _relate(total, terms, level)
+        yield Relation(total, tuple(terms), level)
 
 
 def _article(noun: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from trnspec.model.sourced import origin_of
 from trnspec.plugins.api import Finding, rule
 from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Interval, Quantity, render
-from trnspec.yaml.edits import quoting
+from trnspec.yaml.edits import cut_text, quoting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,7 +186,7 @@ def _mismatch(site: Site, figure: Figure, key: str, result: Interval, graph: Gra
     node, path, formula = site.node, site.path, getattr(figure, key)
     shown = render(_middle(result), figure.value.unit, figure.value.digits + 1)
     message = f"{dotted(path)} is {figure}, but {formula} is {shown}"
-    if cut := _cut_formula(site, key):
+    if cut := cut_text(node.document, (*path, key)):
         message = f"the comma in {cut} ends the formula {formula}"
         place = node.document.place((*path, key))
         edit = None if place is None else quoting(node.document, place, cut)
@@ -200,16 +199,6 @@ def _mismatch(site: Site, figure: Figure, key: str, result: Interval, graph: Gra
     causes = explain_case(Case(site, figure.value, (result,), (), (), graph))
     hint = f"{sentence(causes)}; or update the formula" if causes else "update the figure or its formula"
     return Finding((*path, "value"), message, hint, (at(node, (*path, key), text=f"the formula: {formula}"),))
-
-
-def _cut_formula(site: Site, key: str) -> str:
-    """The whole of a formula in braces that a comma of thousands ends; empty if none does."""
-    span = site.node.document.places.get((*site.path, key))
-    if span is None:
-        return ""
-    line = site.node.document.text.splitlines()[span.value.line - 1][span.value.column - 1 :]
-    match = re.match(r"[^,}\]\"']*[0-9],[0-9]{3}(?![0-9])[^,}\]]*", line)
-    return match[0].rstrip() if match else ""
 
 
 def _result(formula: str, node: Node[Any], path: Path, graph: Graph) -> Interval:

@@ -47,7 +47,7 @@ from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Limits, Path, Place, Problem
 from trnspec.yaml.document import Lines
-from trnspec.yaml.edits import quoting, renaming, replacement
+from trnspec.yaml.edits import cut_text, quoting, renaming, replacement
 from trnspec.yaml.text import foreign
 
 if TYPE_CHECKING:
@@ -381,6 +381,11 @@ _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TR
 
 def _bad_value(document: Document, path: Path, shape: Shape | None, error: ValidationError) -> Unsound:
     value = error.instance
+    if isinstance(shape, TextShape) and isinstance(value, int) and (text := cut_text(document, path)):
+        place = document.place(path)
+        message = f"the comma in {text} ends the value {value} at {dotted(path)}"
+        edit = quoting(document, place, text)
+        return Unsound(Problem("TRN113", message, place, f'quote it: "{text}"', path, edit=edit), path)
     # A whole number that may be written for a text, and is not one of those: the 99999 of a date.
     code = _VALUE_CODES.get(str(error.validator), "TRN103") if not isinstance(shape, TextShape) else _text_code(error)
     expected = _expected(shape, error)
