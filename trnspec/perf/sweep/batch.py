@@ -5,19 +5,37 @@ Times, codes and memory are bit for bit those of a single call of :meth:`trnspec
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import numpy as np
+
+from trnspec.errors import UsageError
 from trnspec.perf.sweep import grid
+from trnspec.perf.sweep.blocks import Axis
 from trnspec.perf.sweep.grid import SweepResult
-from trnspec.perf.sweep.layouts import OPTIMIZER_NAMES, RECOMPUTES, SCHEDULES, LayoutFormulas
+from trnspec.perf.sweep.layouts import (
+    COUNTS,
+    DEFAULTS,
+    LIMITS,
+    OPTIMIZER_NAMES,
+    OPTIONAL,
+    RATIOS,
+    RECOMPUTES,
+    SCHEDULES,
+    WORDS,
+    LayoutFormulas,
+    layout_axes,
+)
 from trnspec.perf.sweep.reductions import Best, Block, Each, Everything, Kept, Pareto, Reduction, Top, reduced
-from trnspec.perf.sweep.rows import rows
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.work.layout import DISPATCHES
 from trnspec.perf.work.validity import REASONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from trnspec.graph.graph import Graph
 
@@ -158,7 +176,153 @@ def sweep(  # the inputs of a sweep
         each
         for which, one in enumerate(all_prepared)
         for each in grid.layout_blocks(
-            LayoutFormulas(one, memory), axes_, which=which, parts=parts, block=block, numbers=numbers
+            LayoutFormulas(one, memory), layout_axes(axes_.axes), which=which, parts=parts, block=block, numbers=numbers
         )
     )
     return SweepResult(all_prepared, axes_, *reduced(blocks, reduction))
+
+
+def rows(  # the inputs of a batch
+    prepared: Sequence[Estimator],
+    which: Any,
+    *,
+    parts: Sequence[str] = (),
+    memory: bool = False,
+    block: int = grid.BLOCK,
+    **columns: Any,
+) -> Block:
+    """Evaluate a batch of unrelated configurations, one per row.
+
+    A column is an array of length n, or one value for all rows: ``seq``, ``global_batch``, ``tp``, ``pp``, ``dp``, ``cp``,
+    ``ep``, ``expert_tp``, ``microbatch``, ``interleave``, ``zero``, ``node_limit``; ``uneven``,
+    ``sequence_parallel``, ``overlap``, ``flash``, ``fused_loss``, ``expert_overlap`` (0 or 1); ``imbalance`` and
+    ``capacity_factor``, numbers of at least 1. In ``expert_tp`` and ``capacity_factor`` ``None`` may occur, as in a layout; and
+    ``schedule``, ``recompute``, ``optimizer``, ``dispatch``, ``dispatch_dtype``: names, or their positions in
+    :data:`SCHEDULES`, :data:`RECOMPUTES`, :data:`OPTIMIZER_NAMES`, :data:`DISPATCHES` and
+    :data:`~trnspec.perf.experts.SENT`.  The defaults are those of
+    :class:`~trnspec.perf.work.layout.Layout`.
+
+    Args:
+        prepared: The estimators.
+        which: For each row the position of its estimator: an array of length n, or one number for all rows.
+        parts: Parts of the step to return in addition to its time, of :data:`trnspec.perf.training.step.PARTS`.
+        memory: Whether to compute memory, and reject what does not fit.
+        block: Rows per block; affects speed only.
+        columns: The columns of the layouts.
+
+    Returns:
+        Arrays of length n: times [s], codes of :data:`REASONS`, memory [B] (length 0 without ``memory``), and parts [s].
+
+    Raises:
+        UsageError: Unknown column or part, different lengths, or a value that is not an integer or out of range.
+    """
+    grid.check_parts(parts, block)
+    if not prepared:
+        raise UsageError("a batch needs an estimator")
+    values, index, size = _columns(prepared, which, columns)
+    below = reduce(np.logical_or, (values[name] < 1 for name in COUNTS if values[name] is not None))
+    valid = ~np.broadcast_to(below, size)
+    code = np.where(valid, np.uint8(0), np.uint8(REASONS.index("not-positive")))
+    found = Block(0, 0, np.zeros(size), code, np.zeros(size if memory else 0), {name: np.zeros(size) for name in parts})
+    # Experts without a degree are split over all tensor-parallel ranks, which is 0 as a number.
+    every = {name: np.asarray(0 if column is None else column) for name, column in values.items()}
+    same = [Axis(name, {name: c[None]}, np.zeros(1, np.int64)) for name, c in every.items() if not c.ndim]
+    for position in np.unique(index[valid]).tolist():
+        at = np.flatnonzero((index == position) & valid)
+        own = Axis("row", {name: c[at] for name, c in every.items() if c.ndim}, np.arange(len(at)))
+        formulas = LayoutFormulas(prepared[position], memory)
+        for some in grid.layout_blocks(formulas, (own, *same), parts=parts, block=block):
+            to = at[some.start : some.start + len(some.code)]
+            found.time[to], found.code[to] = some.time, some.code
+            if memory:
+                found.memory[to] = some.memory
+            for name in parts:
+                found.parts[name][to] = some.parts[name]
+    return found
+
+
+def _columns(
+    estimators: Sequence[Estimator], which: Any, columns: Mapping[str, Any]
+) -> tuple[dict[str, Any], NDArray[np.int64], int]:
+    """Validated columns as numbers, the position of the estimator of each row, and the number of rows."""
+    if unknown := [name for name in columns if name not in {*DEFAULTS, "seq", "global_batch"}]:
+        names = ", ".join((*DEFAULTS, "seq", "global_batch"))
+        raise UsageError(f"{unknown[0]!r} is not a column of a batch; expected one of {names}")
+    if missing := [name for name in ("seq", "global_batch") if name not in columns]:
+        raise UsageError(f"a batch needs the column {missing[0]}")
+    given = DEFAULTS | grid.framework_defaults(estimators) | dict(columns)
+    # Experts are split over all tensor-parallel ranks where there is no degree.
+    given["expert_tp"] = _without_none(given["expert_tp"], given["tp"])
+    values = {name: _read(name, value) for name, value in given.items()}
+    index: Any = np.asarray(which)
+    if index.dtype.kind not in "iu" or index.ndim > 1:
+        raise UsageError("which is the position of an estimator: an integer, or a column of integers")
+    sizes = {len(c) for c in (*values.values(), index) if isinstance(c, np.ndarray) and c.ndim}
+    if len(sizes) > 1:
+        raise UsageError(f"the columns of a batch have different lengths: {', '.join(map(str, sorted(sizes)))}")
+    size = sizes.pop() if sizes else 1
+    for name, highest in LIMITS.items():
+        _check(name, values[name], highest)
+    _check("which", index, len(estimators) - 1)
+    return values, np.broadcast_to(index, size), size
+
+
+def _check(name: str, column: Any, limit: int) -> None:
+    """Check that the values of a column are from 0 to a limit."""
+    within = not np.size(column) or (np.min(column) >= 0 and np.max(column) <= limit)
+    if within:
+        return
+    if name == "which":
+        raise UsageError(f"which names an estimator that does not exist; there are {limit + 1}")
+    raise UsageError(f"the column {name} has a value outside 0 to {limit}")
+
+
+def _without_none(column: Any, other: Any) -> Any:
+    """A column in which another one has the place of ``None``; ``None`` alone is left as it is."""
+    objects = np.asarray(column)
+    if objects.dtype.kind != "O" or objects.ndim != 1:
+        return column
+    return np.array(np.where([one is None for one in objects], other, objects).tolist())
+
+
+def _ratios(name: str, value: Any) -> Any:
+    """A column of numbers of at least 1, or one for all rows; ``None`` becomes 0."""
+    try:
+        # None is NaN.
+        column = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        column = np.empty((0, 0))
+    if column.ndim > 1:
+        raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
+    left_out = np.isnan(column) & (name in OPTIONAL)
+    if not ((column >= 1.0) & (column < np.inf) | left_out).all():
+        raise UsageError(f"the column {name} has a value that is not a number of at least 1")
+    column = np.where(left_out, 0.0, column)
+    return column if column.ndim else float(column)
+
+
+def _read(name: str, value: Any) -> Any:
+    """A column as integers or ratios, or one of them for all rows; names become their positions, and ``None`` 0."""
+    if name in RATIOS:
+        return _ratios(name, value)
+    if value is None and name in OPTIONAL:
+        return None
+    if name in WORDS:
+        names = WORDS[name]
+        numbers = {item: i for i, item in enumerate(names)}
+        column = np.asarray(value)
+        if column.dtype.kind in "UO" and column.ndim <= 1:
+            if unknown := [item for item in dict.fromkeys(column.reshape(-1).tolist()) if item not in numbers]:
+                raise UsageError(f"{name} is {unknown[0]!r}; expected one of {', '.join(names)}")
+            return (
+                numbers[str(value)] if not column.ndim else np.array([numbers[item] for item in column], dtype=np.uint8)
+            )
+    column = np.asarray(value)
+    if column.ndim > 1 or column.dtype.kind not in "iubf":
+        raise UsageError(f"the column {name} is neither a number nor an array with one number per row")
+    is_float = column.dtype.kind == "f"
+    if is_float and not (np.isfinite(column).all() and (column == np.floor(column)).all()):
+        raise UsageError(f"the column {name} has a value that is not an integer")
+    if is_float or column.dtype.kind == "b" or column.dtype == np.uint64:
+        column = column.astype(np.int64)
+    return int(column) if column.ndim == 0 else column

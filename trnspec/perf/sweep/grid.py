@@ -9,7 +9,7 @@ import numpy as np
 from attrs import asdict, frozen
 
 from trnspec.errors import UsageError
-from trnspec.perf.sweep.blocks import blocks, combination
+from trnspec.perf.sweep.blocks import blocks, combination, size_of
 from trnspec.perf.sweep.layouts import (
     COUNTS,
     DEFAULTS,
@@ -21,7 +21,6 @@ from trnspec.perf.sweep.layouts import (
     SCHEDULES,
     WORDS,
     LayoutFormulas,
-    layout_axes,
 )
 from trnspec.perf.sweep.reductions import Block, Kept
 from trnspec.perf.training.estimator import Estimator
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
+
+    from trnspec.perf.sweep.blocks import Axis
 
 R = TypeVar("R")
 
@@ -212,25 +213,25 @@ class SweepResult(Generic[R]):
 
 def layout_blocks(
     formulas: LayoutFormulas,
-    axes: Grid,
+    axes: tuple[Axis, ...],
     *,
     which: int = 0,
     parts: Sequence[str] = (),
     block: int = BLOCK,
     numbers: tuple[int, int] | None = None,
 ) -> Iterator[Block]:
-    """The combinations of a grid, evaluated; see :func:`trnspec.perf.sweep.batch.sweep`.
+    """Combinations of layouts, evaluated; see :func:`trnspec.perf.sweep.batch.sweep`.
 
     Args:
         formulas: The formulas on an estimator.
-        axes: The combinations.
+        axes: The axes of the combinations.
         which: The position of the estimator.
         parts: Parts of the step.
         block: Configurations of a block.
         numbers: The first and the number after the last of the combinations; all by default.
     """
     names = ("total", *parts, *(("memory",) if formulas.memory else ()))
-    for start, code, columns in blocks(formulas, layout_axes(axes.axes), *(numbers or (0, axes.size)), names):
+    for start, code, columns in blocks(formulas, axes, *(numbers or (0, size_of(axes))), names):
         needs = columns.pop("memory", np.zeros(0))
         np.copyto(needs, 0.0, where=(code != 0) & (code != DOES_NOT_FIT) if formulas.memory else False)
         for column in columns.values():

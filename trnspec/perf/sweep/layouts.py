@@ -93,16 +93,6 @@ _RANK_COUNT, _UNKNOWN = (np.uint8(REASONS.index(r)) for r in ("rank-count", "unk
 DOES_NOT_FIT = REASONS.index(UNFIT)
 
 
-def invalid(layout: Layout, estimator: Estimator) -> Number:
-    """Codes of layouts that have no time; not those that need an unknown link rate.
-
-    Args:
-        layout: The layouts with their dp.
-        estimator: The model on a system.
-    """
-    return reason_codes(conditions(layout, estimator.dims, estimator.machine.ranks))
-
-
 def coefficients(layout: Layout, estimator: Estimator) -> Costs:
     """The coefficients of the times of layouts, each a number where it is the same for all."""
     machine = estimator.machine
@@ -116,7 +106,7 @@ def coefficients(layout: Layout, estimator: Estimator) -> Costs:
 
 @frozen(eq=False)
 class LayoutFormulas:
-    """Times and memory of the layouts of a grid, whose dp follows from the ranks of the system and the other degrees.
+    """Times and memory of the layouts of a grid, or of unrelated ones; without a column dp, it follows from the other degrees.
 
     Attributes:
         estimator: The model on a system.
@@ -124,7 +114,7 @@ class LayoutFormulas:
         limit: The longest time that is needed; longer ones may be infinite. ``None`` where all are needed.
         offload: What is kept in host memory.
         rate: Rate of a rank's link to the host, per direction [B/s].
-        degrees: The axes whose combinations are rows.
+        degrees: The axes whose combinations are rows; ``row`` is that of unrelated layouts.
     """
 
     estimator: Estimator
@@ -132,18 +122,22 @@ class LayoutFormulas:
     limit: Limit | None = None
     offload: str = "none"
     rate: float = 0.0
-    degrees: tuple[str, ...] = field(default=("tp", "pp", "cp", "ep", "expert_tp"), init=False)
+    degrees: tuple[str, ...] = field(default=("row", "tp", "pp", "cp", "ep", "expert_tp"), init=False)
 
     def layout(self, columns: Mapping[str, Number]) -> Layout:
-        """Layouts with the dp that follows from the ranks of the system."""
-        layout = layouts({**columns, "dp": 1})
-        dp = larger(1.0, floor(self.estimator.machine.ranks / (layout.tp * layout.pp) / layout.cp))
-        return evolve(layout, dp=dp, offload=self.offload)
+        """Layouts with their dp."""
+        return evolve(layouts({**columns, "dp": 1}), dp=self._degrees(columns)[-1], offload=self.offload)
+
+    def _degrees(self, columns: Mapping[str, Number]) -> tuple[Number, ...]:
+        """tp, pp, cp, and dp: as given, or that which follows from the ranks of the system."""
+        tp, pp, cp = (as_float(columns[name]) for name in ("tp", "pp", "cp"))
+        if "dp" in columns:
+            return tp, pp, cp, as_float(columns["dp"])
+        return tp, pp, cp, larger(1.0, floor(self.estimator.machine.ranks / (tp * pp) / cp))
 
     def invalid_degrees(self, columns: Mapping[str, Number]) -> Number:
         """The code of layouts whose degrees do not make up the ranks of the system."""
-        tp, pp, cp = (as_float(columns[name]) for name in ("tp", "pp", "cp"))
-        dp = larger(1.0, floor(self.estimator.machine.ranks / (tp * pp) / cp))
+        tp, pp, cp, dp = self._degrees(columns)
         return (tp * pp * dp * cp != self.estimator.system.ranks) * _RANK_COUNT
 
     def order(self, columns: Mapping[str, Number]) -> Sequence[Number]:
@@ -151,20 +145,15 @@ class LayoutFormulas:
         return columns["tp"], columns["pp"]
 
     def invalid(self, columns: Mapping[str, Number]) -> Number:
-        """Codes of layouts that are invalid."""
-        return invalid(self.layout(columns), self.estimator)
+        """Codes of layouts that have no time; not those that need an unknown link rate."""
+        e = self.estimator
+        return reason_codes(conditions(self.layout(columns), e.dims, e.machine.ranks))
 
     def evaluate(
         self, columns: Mapping[str, Number], code: NDArray[np.uint8], names: Sequence[str]
     ) -> tuple[NDArray[np.uint8], dict[str, Number]]:
         """Codes, ``memory`` [B] if it is computed, and times [s]: ``total`` and parts of a step."""
-        return self.of_layouts(self.layout(columns), code, names)
-
-    def of_layouts(
-        self, layout: Layout, code: NDArray[np.uint8], names: Sequence[str]
-    ) -> tuple[NDArray[np.uint8], dict[str, Number]]:
-        """The same of layouts with their dp."""
-        e = self.estimator
+        layout, e = self.layout(columns), self.estimator
         found = coefficients(layout, e)
         code = np.where((code == 0) & (found.unknown > UNUSED), _UNKNOWN, code)
         values: dict[str, Number] = dict.fromkeys(names, 0.0)

@@ -83,7 +83,7 @@ class TrainingPiece:
             limit: Where only the fastest are kept, the longest time that is needed; longer ones may be infinite.
         """
         formulas = LayoutFormulas(self.estimator, limit=limit, offload=self.offload, rate=self.rate)
-        for block in layout_blocks(formulas, self.grid, numbers=(first - self.offset, last - self.offset)):
+        for block in layout_blocks(formulas, self._axes, numbers=(first - self.offset, last - self.offset)):
             take(self._candidates(block))
 
     def _candidates(self, block: Block) -> Candidates:

@@ -398,75 +398,57 @@ def reduced(blocks: Iterable[Block], keep: Reduction[R]) -> tuple[R, int, dict[s
     return keep.result(), counts.total(), {reason: n for reason, n in counts.items() if reason and n}
 
 
-_TIME = Selection(Goal("time"), 1, more=("memory",))
+class _Selecting:
+    """What a selection keeps of all estimators together, or of each."""
 
-
-class Top:
-    """The fastest configurations of all."""
-
-    def __init__(self, count: int) -> None:
-        """Keeps ``count`` configurations."""
-        self._kept = evolve(_TIME, top=count).empty()
-
-    def take(self, block: Block) -> None:
-        """Keep what is among the fastest."""
-        self._kept.take(block.candidates())
-
-    def merge(self, other: Top) -> None:
-        """Keep what another one of the same count kept of other configurations."""
-        self._kept.merge(other._kept)
-
-    def result(self) -> Kept:
-        """The kept configurations, fastest first."""
-        return Kept.of(self._kept.best)
-
-
-class Best:
-    """The fastest configurations of each estimator (a model on a system)."""
-
-    def __init__(self, count: int = 1) -> None:
-        """Keeps ``count`` configurations of each."""
-        self._count = count
+    def __init__(self, selection: Selection, *, by_estimator: bool = False, costs: Any = None) -> None:
+        self._selection = evolve(selection, more=("time", "memory"))
+        self._by_estimator = by_estimator
+        self._costs = costs
         self._each: dict[int, Selected] = {}
 
     def _of(self, which: int) -> Selected:
-        return self._each.setdefault(which, evolve(_TIME, top=self._count).empty())
+        return self._each.setdefault(which if self._by_estimator else 0, self._selection.empty())
 
     def take(self, block: Block) -> None:
-        """Keep the fastest of the block's estimator."""
-        self._of(block.which).take(block.candidates())
+        """Keep what is to be kept of a block."""
+        costs = () if self._costs is None else self._costs(block)
+        self._of(block.which).take(block.candidates(**dict(zip(("first", "second"), costs, strict=False))))
 
-    def merge(self, other: Best) -> None:
-        """Keep what another one of the same count kept of other configurations."""
+    def merge(self, other: _Selecting) -> None:
+        """Keep what another one of the same arguments kept of other configurations."""
         for which, kept in other._each.items():
             self._of(which).merge(kept)
 
     def result(self) -> Kept:
-        """The kept configurations by estimator, fastest first."""
-        return Kept.of(joined([_TIME.empty().best, *(self._each[which].best for which in sorted(self._each))]))
+        """The kept configurations by estimator: the fastest first, or a front by ascending first cost."""
+        kept = [self._selection.empty(), *(self._each[which] for which in sorted(self._each))]
+        return Kept.of(joined([one.front if self._selection.front else one.best for one in kept]))
 
 
-class Pareto:
+class Top(_Selecting):
+    """The fastest configurations of all."""
+
+    def __init__(self, count: int) -> None:
+        """Keeps ``count`` configurations."""
+        super().__init__(Selection(Goal("time"), count))
+
+
+class Best(_Selecting):
+    """The fastest configurations of each estimator (a model on a system)."""
+
+    def __init__(self, count: int = 1) -> None:
+        """Keeps ``count`` configurations of each."""
+        super().__init__(Selection(Goal("time"), count), by_estimator=True)
+
+
+class Pareto(_Selecting):
     """The Pareto front of two costs: by default of step time and memory."""
 
     def __init__(self, costs: Callable[[Block], tuple[NDArray[np.float64], NDArray[np.float64]]] | None = None) -> None:
         """Keeps the front of the two arrays that a function computes from a block."""
-        self._costs = costs
         goals = (Goal("time"), Goal("memory")) if costs is None else (Goal("first"), Goal("second"))
-        self._kept = evolve(_TIME, top=0, front=goals).empty()
-
-    def take(self, block: Block) -> None:
-        """Keep the front of the block and the configurations kept so far."""
-        costs = () if self._costs is None else self._costs(block)
-        self._kept.take(block.candidates(**dict(zip(("first", "second"), costs, strict=False))))
-
-    def merge(self, other: Pareto) -> None:
-        """Keep the front of this one and of another one of the same costs."""
-        self._kept.merge(other._kept)
-
-    def result(self) -> Kept:
-        """The front, by ascending first cost."""
-        return Kept.of(self._kept.front)
+        super().__init__(Selection(Goal("time"), 0, front=goals), costs=costs)
 
 
 class Everything:
