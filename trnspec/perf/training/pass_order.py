@@ -81,22 +81,23 @@ def _split(p: int, m: int, behind: int, stage: int) -> Iterator[Slot]:
         yield "W", 0, i
 
 
+def part_of(stage: int, chunk: int, stages: int, *, is_v_shaped: bool = False) -> int:
+    """The part of the model that a chunk of a stage is, from 0."""
+    return (2 * stages - 1 - stage if chunk else stage) if is_v_shaped else chunk * stages + stage
+
+
 def needed(
     slot: Slot, stage: int, stages: int, chunks: int = 1, *, is_v_shaped: bool = False
 ) -> tuple[int, Slot] | None:
-    """The pass whose result a pass needs from another stage, or from another chunk; ``None`` for none.
-
-    Chunk c of stage k is the ``(c p + k)``-th part of the model, or in V-shaped schedules (``is_v_shaped``) that of
-    :func:`v_shaped_needs`.
-    """
+    """The stage and the pass whose result a pass needs: of the part of the model before or behind, or of its own part."""
     kind, chunk, i = slot
-    if is_v_shaped:
-        return next(v_shaped_needs(slot, stage, stages), None)
-    part = chunk * stages + stage + {"F": -1, "B": 1, "W": 0}[kind]
-    if kind == "W" or not 0 <= part < stages * chunks:
+    part = part_of(stage, chunk, stages, is_v_shaped=is_v_shaped) + {"F": -1, "B": 1, "W": 0}[kind]
+    if kind == "W" or part == stages * chunks:
+        return stage, ("B" if kind == "W" else "F", chunk, i)
+    if part < 0:
         return None
-    chunk, stage = divmod(part, stages)
-    return stage, (kind, chunk, i)
+    chunk, other = divmod(part, stages)
+    return stages - 1 - other if is_v_shaped and chunk else other, (kind, chunk, i)
 
 
 def _zero_bubble(p: int, m: int, stage: int) -> Iterator[Slot]:
@@ -113,21 +114,6 @@ def _zero_bubble(p: int, m: int, stage: int) -> Iterator[Slot]:
         if begun[turn] < m:
             yield *turn, begun[turn]
         begun[turn] += 1
-
-
-def v_shaped_needs(slot: Slot, stage: int, stages: int) -> Iterator[tuple[int, Slot]]:
-    """The passes of any stage whose results a pass of a V-shaped schedule needs."""
-    kind, chunk, i = slot
-    part = stage if chunk == 0 else 2 * stages - 1 - stage
-    if kind == "W":
-        yield stage, ("B", chunk, i)
-        return
-    if kind == "B" and part == 2 * stages - 1:
-        yield stage, ("F", chunk, i)
-        return
-    part += -1 if kind == "F" else 1
-    if part >= 0:
-        yield (part, (kind, 0, i)) if part < stages else (2 * stages - 1 - part, (kind, 1, i))
 
 
 _CHANGE = {"F": 1, "B": 0, "W": -1}
@@ -220,8 +206,8 @@ class _Blocks:
     def _earliest(self, stage: int, slot: Slot) -> int:
         kind, chunk, i = slot
         latest = self.when[stage][kind, chunk, i - 1] if i else -1
-        for other, needed_slot in v_shaped_needs(slot, stage, self.p):
-            latest = max(latest, self.when[other][needed_slot])
+        if (before := needed(slot, stage, self.p, 2, is_v_shaped=True)) is not None:
+            latest = max(latest, self.when[before[0]][before[1]])
         return latest + 1
 
     def _move(self, stage: int, time: int, most: int | None) -> None:

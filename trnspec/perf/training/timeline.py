@@ -180,10 +180,7 @@ class Passes:
 
     def work(self, one: Pass) -> Iterator[Work]:
         """The parts of a pass."""
-        if self.is_v_shaped:
-            at = 2 * self.stages - 1 - one.stage if one.chunk else one.stage
-        else:
-            at = one.chunk * self.stages + one.stage
+        at = pass_order.part_of(one.stage, one.chunk, self.stages, is_v_shaped=self.is_v_shaped)
         share = self.shares[at] if self.shares else 1.0 / self.chunks
         for thread, name, duration in self.parts.get(one.kind, ()):
             # A message is as long in any chunk.
