@@ -1,4 +1,4 @@
-"""The exceptions of trnspec: all are subclasses of :class:`TrnspecError`.
+"""The exceptions of trnspec: all are subclasses of :class:`TrnspecError`; and the import of libraries that may be missing.
 
 Errors in catalog files are not raised; they are reported as diagnostics. Exceptions report misuse of the program: an
 invalid argument, a name that does not exist, an inconsistent setting.
@@ -6,6 +6,7 @@ invalid argument, a name that does not exist, an inconsistent setting.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 
@@ -74,3 +75,17 @@ class RefusalError(TrnspecError):
         self.reason = reason
         self.place = place
         self.suggestions = suggestions
+
+
+def library(module: str, extra: str = "tables") -> Any:
+    """A module of a library that an extra installs.
+
+    Raises:
+        UsageError: It is not installed, or cannot be imported.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        why = "is not installed" if getattr(error, "name", None) in {name, module} else f"cannot be imported ({error})"
+        raise UsageError(f"{name} {why}; pip install 'trnspec[{extra}]'") from error

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from trnspec._version import __version__
-from trnspec.errors import UsageError
+from trnspec.errors import UsageError, library
 
 if TYPE_CHECKING:
     import os
@@ -127,20 +126,6 @@ class Tabular:
         from trnspec.catalog.tables import json_text
 
         write({FilePath(file): json_text(self._tables(), self._about()).encode()})
-
-
-def library(module: str) -> Any:
-    """A module of a library that the extra ``tables`` installs.
-
-    Raises:
-        UsageError: It is not installed, or cannot be imported.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        name = module.partition(".")[0]
-        why = "is not installed" if getattr(error, "name", None) in {name, module} else f"cannot be imported ({error})"
-        raise UsageError(f"{name} {why}; pip install 'trnspec[tables]'") from error
 
 
 def _plain(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trnspec.catalog.frames import library
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.help import GroupedCommand
 from trnspec.cli.render import emit, format_option
-from trnspec.errors import UsageError
+from trnspec.errors import UsageError, library
 from trnspec.text_table import Cell, Column, Table, table
 
 if TYPE_CHECKING:

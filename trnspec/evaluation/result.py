@@ -14,7 +14,7 @@ import attrs
 from attrs import evolve, field, frozen
 
 from trnspec.diagnostics import did_you_mean
-from trnspec.errors import UnknownNameError, UsageError
+from trnspec.errors import UnknownNameError, UsageError, library
 from trnspec.evidence import PREDICTED, Evidence, Kind, UsedFigure
 from trnspec.short_repr import short_repr
 
@@ -139,7 +139,7 @@ class Table:
         Raises:
             UsageError: pandas is not installed.
         """
-        frame = _pandas().DataFrame(list(self.rows), columns=list(self.columns))
+        frame = library("pandas").DataFrame(list(self.rows), columns=list(self.columns))
         frame.attrs["units"] = dict(zip(self.columns, self.units or ("",) * len(self.columns), strict=True))
         return frame
 
@@ -241,7 +241,7 @@ class Evaluation:
         Raises:
             UsageError: pandas is not installed.
         """
-        return _pandas().DataFrame(self.records(), columns=[a.name for a in attrs.fields(Answer)])
+        return library("pandas").DataFrame(self.records(), columns=[a.name for a in attrs.fields(Answer)])
 
     def __str__(self) -> str:
         """The page that ``trnspec eval`` prints, at 80 columns and without colours."""
@@ -311,14 +311,6 @@ _ROWS: dict[str, Any] = {
 def _tuples(value: Any) -> Any:
     """A value in which JSON has made tuples lists."""
     return tuple(map(_tuples, value)) if isinstance(value, (list, tuple)) else value
-
-
-def _pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError:
-        raise UsageError("pandas is not installed; pip install 'trnspec[tables]'") from None
-    return pd
 
 
 def marked(answers: Iterable[Answer], kind: Kind, also: Collection[str] = ()) -> tuple[Answer, ...]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from attrs import field, frozen
 
-from trnspec.catalog.frames import library
 from trnspec.catalog.query.check import Check, QueryColumn, Test
 from trnspec.catalog.query.parser import parse_query, parse_term
 from trnspec.catalog.query.tree import (
@@ -29,7 +28,7 @@ from trnspec.catalog.query.tree import (
     Term,
 )
 from trnspec.diagnostics import did_you_mean
-from trnspec.errors import UnknownNameError
+from trnspec.errors import UnknownNameError, library
 from trnspec.graph.values import PathValue, Side, Sort
 from trnspec.model.parts import CountRange
 from trnspec.plugins.builtin_kinds import KINDS

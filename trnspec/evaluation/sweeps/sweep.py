@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from attrs import field, frozen
 
-from trnspec.errors import RefusalError, UsageError
+from trnspec.errors import RefusalError, UsageError, library
 from trnspec.evaluation.result import Evaluation, Value
 from trnspec.evaluation.sweeps.axes import FigureValue, expanded
 from trnspec.short_repr import abbreviated
@@ -148,7 +147,7 @@ class Sweep:
         Raises:
             UsageError: pandas is not installed.
         """
-        frame: pd.DataFrame = _library("pandas", "tables").DataFrame(self.records())
+        frame: pd.DataFrame = library("pandas").DataFrame(self.records())
         frame.attrs |= self.about
         return frame
 
@@ -158,7 +157,7 @@ class Sweep:
         Raises:
             UsageError: polars is not installed.
         """
-        frame: pl.DataFrame = _library("polars", "tables").DataFrame(self.records(), infer_schema_length=None)
+        frame: pl.DataFrame = library("polars").DataFrame(self.records(), infer_schema_length=None)
         return frame
 
     def to_parquet(self, file: str | os.PathLike[str]) -> None:
@@ -170,7 +169,7 @@ class Sweep:
         """
         from trnspec.atomic_write import write
 
-        parquet, arrow = _library("pyarrow.parquet", "tables"), _library("pyarrow", "tables")
+        parquet, arrow = library("pyarrow.parquet"), library("pyarrow")
         table = arrow.Table.from_pylist(self.records())
         units = self.units
         fields = [f.with_type(arrow.string()) if f.name in _TEXTS else f for f in table.schema]
@@ -189,7 +188,7 @@ class Sweep:
         Raises:
             UsageError: xarray is not installed, or an axis has a value twice.
         """
-        xarray, numpy = _library("xarray", "arrays"), _library("numpy", "arrays")
+        xarray, numpy = library("xarray", "arrays"), library("numpy", "arrays")
         points = {name: [_number(v) for v in values] for name, values in self.axes.items()}
         if twice := [name for name, values in points.items() if len(set(values)) < len(values)]:
             raise UsageError(f"{twice[0]} has a value twice; a grid needs different values")
@@ -238,16 +237,3 @@ def _shown(value: Any) -> Any:
 
 def _text(value: Any) -> Any:
     return value if isinstance(value, (int, float, str)) else json.dumps(value, ensure_ascii=False)
-
-
-def _library(module: str, extra: str) -> Any:
-    """A module that an extra installs.
-
-    Raises:
-        UsageError: It is not installed.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        name = module.partition(".")[0]
-        raise UsageError(f"{name} is not installed ({error}); pip install 'trnspec[{extra}]'") from error

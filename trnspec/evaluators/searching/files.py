@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from trnspec.atomic_write import write
-from trnspec.catalog.frames import library
-from trnspec.errors import UsageError
+from trnspec.errors import UsageError, library
 from trnspec.evaluators.searching.space import FORMAT
 from trnspec.perf.sweep.reductions import EXCESS, Rows, Selected
 

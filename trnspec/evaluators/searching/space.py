@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, as_completed
 from contextlib import contextmanager
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import attrs
 from attrs import field, frozen
 
 from trnspec._version import __version__
-from trnspec.errors import UsageError
+from trnspec.errors import UsageError, library
 from trnspec.evaluation.progress import current, report
 from trnspec.evaluators.searching.measures import MEASURES, condition, goal
 from trnspec.evaluators.searching.question import SearchQuestion
@@ -245,10 +244,7 @@ def executor(address: str) -> Iterator[tuple[Executor, int]]:
     Raises:
         UsageError: Dask is not installed, or there is no scheduler at the address.
     """
-    try:
-        distributed: Any = import_module("distributed")
-    except ImportError as error:
-        raise UsageError(f"distributed is not installed ({error}); pip install 'trnspec[dask]'") from error
+    distributed = library("distributed", "dask")
     try:
         client = distributed.Client(address, timeout=TIMEOUT)
     except (OSError, ValueError, TimeoutError) as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from attrs import asdict, frozen
 
-from trnspec.errors import UsageError
+from trnspec.errors import UsageError, library
 from trnspec.perf.sweep.blocks import blocks, combination, size_of
 from trnspec.perf.sweep.layouts import (
     COUNTS,
@@ -204,11 +204,8 @@ class SweepResult(Generic[R]):
         Raises:
             UsageError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise UsageError(f"pandas is not installed ({error}); pip install 'trnspec[tables]'") from error
-        return pd.DataFrame(self.records())
+        frame: pd.DataFrame = library("pandas").DataFrame(self.records())
+        return frame
 
 
 def layout_blocks(
