@@ -20,6 +20,10 @@ def shown() -> dict[str, str]:
     return dict(found)
 
 
+def test_length() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch, capsys) -> Here:
     monkeypatch.delenv("COLUMNS", raising=False)
