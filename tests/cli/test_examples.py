@@ -132,7 +132,8 @@ def test_help(here, name) -> None:
     text = here(*name.split(), "--help").out
 
     assert isinstance(command, GroupedCommand)
-    assert command.examples
+    options = [o for o in command.params if isinstance(o, click.Option) and not o.hidden]
+    assert len(text.partition("\nExamples:\n")[2].splitlines()) >= (10 if len(options) > 2 else 5)
     assert all(explanation.endswith(":") for _, explanation in command.examples)
     assert [
         o.name for o in command.params if isinstance(o, click.Option) and not (o.hidden or getattr(o, "group", ""))

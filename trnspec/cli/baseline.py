@@ -20,6 +20,7 @@ from trnspec.cli.help import GroupedCommand, NamedPath
             "Those of one file, with another catalog:",
         ),
         ("trnspec validate --baseline trnspec-baseline.json my-catalog", "Report what is new since then:"),
+        ("trnspec baseline all.json", "Accept the present findings of the catalogs in the settings:"),
     ),
 )
 @click.argument("file", metavar="FILE", type=NamedPath(dir_okay=False))

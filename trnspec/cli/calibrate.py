@@ -40,6 +40,8 @@ class _Calibrate(GroupedCommand):
             "trnspec calibrate steps.csv --software Neuron --catalog my-catalog --out my-catalog --name neuron --source acme-2026-10",
             "Write a calibration document for each chip of the rows:",
         ),
+        ("trnspec calibrate steps.csv --software Neuron --prior none", "A fit that starts from typical values:"),
+        ("trnspec calibrate steps.csv --software Neuron --format json", "The parameters and errors, for programs:"),
     ),
 )
 @click.argument("files", metavar="DATA.csv...", nargs=-1, required=True, type=click.Path())

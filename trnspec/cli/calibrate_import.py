@@ -35,6 +35,11 @@ _LIST = "\n".join(f"{name:<12}{form.summary}" for name, form in FORMATS.items())
             "trnspec calibrate import torchtitan train.log --set hardware=dgx-h200 --set precision=bf16",
             "A training log, printed:",
         ),
+        (
+            "trnspec calibrate import torchtitan train.log --set hardware=dgx-h200 --warmup 1 --out rows.csv",
+            "The same as a file, with one step of warm-up:",
+        ),
+        ("trnspec eval accuracy --data mine.csv", "The errors of the engine on imported rows:"),
     ),
 )
 @click.argument("format_", metavar="FORMAT", type=click.Choice(tuple(FORMATS)))

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
         ("trnspec check trn2.48xlarge memory.bandwidth '46 TB/s'", "Whether 46 TB/s is right for trn2.48xlarge:"),
         ("trnspec check trainium1 peak.dense.bf16 '210 TFLOPS'", "An outdated figure:"),
         ("trnspec check trn1.32xlarge chips.count 16 --format json", "A count, for programs:"),
+        (
+            "trnspec check trainium1 memory.bandwidth '820 GB/s' --as-of 2026-08",
+            "Against what was published by a date:",
+        ),
     ),
 )
 @click.argument("name", shell_complete=documents())

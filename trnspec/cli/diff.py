@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ("trnspec diff as-of:2023-06 working", "What was published since June 2023:"),
         ("trnspec diff as-of:2024-12 working --name trainium2", "The same for one chip:"),
         ("trnspec diff working working --format json", "No differences, for programs:"),
+        ("trnspec diff 2026.11 working --format markdown", "What changed since an edition, as Markdown:"),
     ),
 )
 @click.argument("old", metavar="A")

@@ -14,7 +14,7 @@ import click
 
 from trnspec._version import __version__
 from trnspec.cli import prepare
-from trnspec.cli.help import Group, renamed
+from trnspec.cli.help import Group, renamed, write_examples
 from trnspec.errors import TrnspecError, UsageError
 from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS
 
@@ -26,6 +26,20 @@ _PROVIDER = "trnspec.cli.provider"
 
 _COMPLETE = "_TRNSPEC_COMPLETE"
 """The variable with which a shell requests completions from click."""
+
+_EXAMPLES = (
+    ("trnspec show trainium2", "The figures of a chip, with intervals and disputed values:"),
+    ("trnspec compare trainium2 trainium3", "Two chips side by side:"),
+    (
+        "trnspec check trn2.48xlarge memory.bandwidth '46 TB/s'",
+        "Whether a figure from a slide agrees with the catalog:",
+    ),
+    (
+        "trnspec plan train --model llama-3.1-8b --tokens 1T --deadline 60d --on trn2.48xlarge",
+        "Number of systems, run time and cost of a training run:",
+    ),
+    ("trnspec validate my-catalog", "Validate your own documents:"),
+)
 
 _INTERRUPTED = 130
 """128 plus the number of SIGINT."""
@@ -95,6 +109,7 @@ class LazyGroup(Group):
                 rows += [(str(name), str(command.summary)) for name, command in _of_plugins(ctx).items()]
             with formatter.section(group):
                 formatter.write_dl(rows)
+        write_examples(formatter, _EXAMPLES)
 
 
 def _of_plugins(ctx: click.Context) -> dict[str, Command]:

@@ -37,6 +37,7 @@ def command() -> None:
     examples=(
         ("trnspec edition list", "The editions of the shipped catalog:"),
         ("trnspec edition list --format json", "For programs:"),
+        ("trnspec edition list --catalog my-catalog", "The editions of another catalog:"),
     ),
 )
 @_CATALOG
@@ -61,7 +62,10 @@ def list_(root: str | None, format_: str) -> None:
 @command.command(
     "freeze",
     cls=GroupedCommand,
-    examples=(("trnspec edition freeze 2027.01 --catalog my-catalog", "A private edition:"),),
+    examples=(
+        ("trnspec edition freeze 2027.01 --catalog my-catalog", "A private edition:"),
+        ("trnspec edition freeze 2027.01.1 --catalog my-catalog", "A further one of the same month:"),
+    ),
 )
 @click.argument("name")
 @_CATALOG

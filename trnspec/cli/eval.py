@@ -17,7 +17,7 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.cli.analysis import Analysis, analysis_options
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
-from trnspec.cli.help import BRIEF, Group, GroupedCommand, GroupedOption, former_option, renamed
+from trnspec.cli.help import BRIEF, Group, GroupedCommand, GroupedOption, former_option, renamed, write_examples
 from trnspec.cli.render import emit, format_option, show, table_options, width
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
@@ -43,13 +43,19 @@ class Evaluators(Group):
     Args:
         title: The heading of the evaluators in ``--help``.
         names: The evaluator of each command; by default all without a command of their own.
+        examples: Command and explanation of each example.
     """
 
     def __init__(
-        self, *args: Any, title: str = "Evaluators", names: Mapping[str, str] | None = None, **more: Any
+        self,
+        *args: Any,
+        title: str = "Evaluators",
+        names: Mapping[str, str] | None = None,
+        examples: Sequence[tuple[str, str]],
+        **more: Any,
     ) -> None:
         super().__init__(*args, **more)
-        self.title, self.names = title, names
+        self.title, self.names, self.examples = title, names, examples
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click passes it
         """The names of the commands."""
@@ -85,6 +91,7 @@ class Evaluators(Group):
         if listed:
             with formatter.section(self.title):
                 formatter.write_dl([(name, _known()[of].summary) for name, of in listed.items()])
+        write_examples(formatter, self.examples)
 
 
 def _known() -> Mapping[str, Evaluator]:
@@ -104,6 +111,12 @@ def _listed() -> dict[str, Evaluator]:
     invoke_without_command=True,
     subcommand_metavar="[EVALUATOR [OPTIONS]]",
     add_help_option=True,
+    examples=(
+        ("trnspec eval", "The evaluators:"),
+        ("trnspec eval roofline --on trainium2", "Ridge points of a chip:"),
+        ("trnspec eval inference --model llama-3.1-8b --on trn2.48xlarge --tp 8", "Serving latency of a replica:"),
+        ("trnspec eval memory --model llama-3.1-8b --on trn2.48xlarge --seq 8192 --tp 4,8", "A sweep:"),
+    ),
 )
 @format_option
 @click.pass_context

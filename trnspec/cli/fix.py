@@ -19,6 +19,7 @@ from trnspec.diagnostics import Severity
         ("trnspec fix --diff my-catalog", "Show what would change in a folder:"),
         ("trnspec fix --check my-catalog", "List the files that would change, with exit status 1:"),
         ("trnspec fix chips/acme-1.yaml", "Fix one file:"),
+        ("trnspec fix my-catalog", "Fix all documents of a folder:"),
     ),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))

@@ -112,24 +112,32 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(groups[group])
                 else:
                     formatter.write_text(f"{len(groups[group])} options; {flag} NAME --help lists them.")
-        if self.examples:
-            with formatter.section("Examples"):
-                for number, (command, explanation) in enumerate(self.examples):
-                    if number:
-                        formatter.write_paragraph()
-                    if explanation:
-                        formatter.write_text(explanation)
-                    indent = " " * (formatter.current_indent + _INDENT)
-                    for line in folded(command, formatter.width - len(indent)):
-                        formatter.write(f"{indent}{line}\n")
+        write_examples(formatter, self.examples)
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
+    """Write the section of examples: the explanation of each, then its command."""
+    if examples:
+        with formatter.section("Examples"):
+            for number, (command, explanation) in enumerate(examples):
+                if number:
+                    formatter.write_paragraph()
+                if explanation:
+                    formatter.write_text(explanation)
+                indent = " " * (formatter.current_indent + _INDENT)
+                for line in folded(command, formatter.width - len(indent)):
+                    formatter.write(f"{indent}{line}\n")
 
 
 _WHOLE = 1000
 """More characters than the first sentence of any command has."""
 
+_MOST_EXAMPLES = 4
+"""Commands of a group of which ``--help`` of the group has an example."""
+
 
 class Group(click.Group):
-    """A group whose error for an unknown command has the nearest names of all, and whose summaries are not cut."""
+    """A group of commands: an unknown name is an error with the nearest names, and ``--help`` has examples."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -145,12 +153,14 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands in ``--help``, each with its whole first sentence: long ones are wrapped and not cut."""
+        """Write the commands, each with its full first sentence, and the first example of some of them."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, one.get_short_help_str(_WHOLE)) for name, one in commands if one is not None and not one.hidden]
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
+        found = [one.examples[0] for _, one in commands if isinstance(one, GroupedCommand) and one.examples]
+        write_examples(formatter, found[:_MOST_EXAMPLES])
 
 
 def renamed(former: str, present: str) -> None:

@@ -11,7 +11,10 @@ from trnspec.errors import UsageError
 @click.command(
     "lsp",
     cls=GroupedCommand,
-    examples=(("trnspec lsp", "The command to name in the settings of an editor:"),),
+    examples=(
+        ("trnspec lsp", "The command to name in the settings of an editor:"),
+        ("trnspec --no-plugins lsp", "The same without code of plugins:"),
+    ),
 )
 @option(
     "--stdio",

@@ -11,7 +11,10 @@ from trnspec.errors import UsageError
 @click.command(
     "mcp",
     cls=GroupedCommand,
-    examples=(("trnspec mcp", "The command to name in the settings of an agent:"),),
+    examples=(
+        ("trnspec mcp", "The command to name in the settings of an agent:"),
+        ("trnspec --no-plugins mcp", "The same without code of plugins:"),
+    ),
 )
 def command() -> None:
     """Start the MCP server, for agents: it talks on standard input and output.

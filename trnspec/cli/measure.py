@@ -38,6 +38,7 @@ KINDS = {"gemm": "matmul", "copy": "op", "attention": "attention", "layer": "op"
         ("trnspec measure --out mine --name lab-h200", "Measure the GPU, and write a measurement set into a catalog:"),
         ("trnspec measure --device cpu --ranks 2", "Try it on a processor, in seconds:"),
         ("trnspec measure --device cpu --only gemm --format json", "One kind of measurement, for programs:"),
+        ("trnspec measure --device cpu --only copy --small", "Copies within device memory, with small sizes:"),
     ),
 )
 @option("--device", group="Measurements", type=click.Choice(["cuda", "cpu"]), help="What to measure; a GPU if any.")

@@ -79,6 +79,7 @@ def command() -> None:
         ("trnspec new model my-model --from config.json", "A model of the Hugging Face Hub, printed:"),
         ("trnspec new model my-model --from config.json --output models/my-model.yaml", "Written to a file:"),
         ("trnspec eval memory --model config.json --on trn2.48xlarge --seq 4096", "Without a document:"),
+        ("trnspec new model my-model --from config.json --title 'My model'", "With a title:"),
     ),
 )
 @click.argument("name", required=False)
@@ -258,6 +259,7 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
                 f"trnspec new {kind.name.lower()} --stub --output NAME.yaml",
                 "The same as a file, which names the document:",
             ),
+            (f"trnspec explain {kind.name}", "The paths of its values, with types and units:"),
         ),
     )
 

@@ -143,6 +143,8 @@ def _read(file: str, evaluator: str) -> list[Row]:
             "trnspec plot roofline trainium2 --model llama-3.1-8b --phase decode --batch 16 --output decode.png",
             "Where the parts of a model are:",
         ),
+        ("trnspec plot roofline trainium2 --dtype fp8 --output fp8.svg", "Another compute dtype:"),
+        ("trnspec plot roofline trainium2 --edition 2026.11 --output edition.svg", "Figures of an edition:"),
     ),
 )
 @click.argument("chips", nargs=-1, required=True, metavar="CHIP...", shell_complete=documents())
@@ -202,6 +204,8 @@ def roofline(
     examples=(
         ("trnspec plot heatmap sweep.json --answer mfu --output mfu.svg", "From a sweep over two inputs:"),
         ("trnspec plot heatmap sweep.json --x pp --y zero --output times.png", "The first answer, with chosen axes:"),
+        ("trnspec plot heatmap sweep.json --answer throughput --output throughput.svg", "Another answer:"),
+        ("trnspec plot heatmap sweep.json --output times.svg --dark", "On a dark background:"),
     ),
 )
 @click.argument("file")
@@ -252,6 +256,8 @@ def timeline(file: str, output: FilePath, *, dark: bool) -> None:
     examples=(
         ("trnspec plot history trainium1.memory.bandwidth --output bandwidth.svg", "What sources state, by date:"),
         ("trnspec plot history trainium1 peak.dense.bf16 --output bf16.pdf", "Document and path as two arguments:"),
+        ("trnspec plot history trainium1.peak.dense.bf16 --as-of 2024-03 --output old.svg", "Until a date:"),
+        ("trnspec plot history trainium2.memory.bandwidth --output dark.svg --dark", "On a dark background:"),
     ),
 )
 @click.argument("figure", shell_complete=figure_of_document)
@@ -288,6 +294,8 @@ _MOST = 10
             "Three chips, relative to the first:",
         ),
         ("trnspec plot compare trainium1 trainium2 --full --output all.png", "Every figure that differs:"),
+        ("trnspec plot compare trainium1 trainium2 --baseline trainium2 --output b.svg", "Relative to the second:"),
+        ("trnspec plot compare trn1.32xlarge trn2.48xlarge --output servers.pdf", "Two servers:"),
     ),
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=documents())
@@ -360,6 +368,8 @@ def _sources(graph: Graph, nodes: Sequence[Node[Any]]) -> list[str]:
             "trnspec plot topology trn2.48xlarge --highlight tp=16 --output groups.svg",
             "The same, with groups of 16 tensor-parallel ranks:",
         ),
+        ("trnspec plot topology trn2-ultraserver --output ultraserver.svg", "The fabric of an UltraServer:"),
+        ("trnspec plot topology trn1.32xlarge --edition 2026.11 --output old.svg", "The fabric in an edition:"),
     ),
 )
 @click.argument("name", shell_complete=documents())

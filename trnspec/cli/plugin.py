@@ -157,6 +157,8 @@ def _faults_of_documents(discovery: Discovery) -> Mapping[str, list[str]]:
     examples=(
         ("trnspec plugin new acme-tpu", "A hardware generation:"),
         ("trnspec plugin new acme-rack --kind kind", "A kind of document:"),
+        ("trnspec plugin new acme-checks --kind rules", "Rules, with their tests:"),
+        ("trnspec plugin new acme-model --kind evaluator", "An evaluator:"),
     ),
 )
 @click.argument("name")

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
             "trnspec query chip --columns 'name, peak.dense.bf16 / memory.bandwidth'",
             "The arithmetic intensity at which each chip becomes compute-bound:",
         ),
+        ("trnspec query 'server where chips.count = 16' --format csv", "Servers with 16 chips, as CSV in base units:"),
     ),
 )
 @click.argument("expression", metavar="QUERY")

@@ -41,6 +41,7 @@ def _two_names(ctx: click.Context, param: click.Parameter, value: tuple[str, str
         ("trnspec run plan.yaml", "All scenarios in one table:"),
         ("trnspec run plan.yaml --diff now faster", "What changes from one scenario to another:"),
         ("trnspec run plan.yaml --only now --format csv", "One scenario, for a spreadsheet:"),
+        ("trnspec run plan.yaml --format markdown", "All scenarios, for a design document:"),
     ),
 )
 @click.argument("file", type=click.Path())

@@ -31,6 +31,7 @@ def _kinds(ctx: click.Context, _: str) -> list[str]:
         ("trnspec schema Chip", "The schema of one kind:"),
         ("trnspec schema --combined", "One schema for documents of all kinds:"),
         ("trnspec schema --all schemas", "The schemas of all kinds, as files:"),
+        ("trnspec schema Server --modeline", "The comment with which editors find the schema:"),
     ),
 )
 @click.argument("kind", required=False, shell_complete=offering(_kinds))

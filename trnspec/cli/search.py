@@ -196,7 +196,12 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
     "merge",
     cls=GroupedCommand,
     params=[former_option("--brief", BRIEF)],
-    examples=(("trnspec search merge results", "The result of the parts in a folder:"),),
+    examples=(
+        ("trnspec search merge results", "The result of the parts in a folder:"),
+        ("trnspec search merge results --results merged", "Write the merged result as well:"),
+        ("trnspec search merge results --redo", "Evaluate missing and truncated parts, too:"),
+        ("trnspec search merge results --full --format markdown", "The complete page, for a design document:"),
+    ),
 )
 @click.argument("files", nargs=-1, required=True, type=NamedPath())
 @option(

@@ -28,6 +28,7 @@ def command() -> None:
         ("trnspec site build catalog-site", "Write the pages of the catalog:"),
         ("trnspec site build catalog-site --no-plans", "The same without the page of plans, which is quicker:"),
         ("trnspec site build acme-site --catalog my-catalog", "With your own documents:"),
+        ("trnspec site build site-2026 --edition 2026.11 --no-plans", "An edition of the catalog:"),
     ),
 )
 @click.argument("folder", metavar="DIR", type=NamedPath(file_okay=False))
@@ -57,7 +58,12 @@ def build_(folder: FilePath, *, plans: bool, **options: Any) -> None:
 
 
 @command.command(
-    "serve", cls=GroupedCommand, examples=(("trnspec site serve catalog-site", "Serve the pages to this machine:"),)
+    "serve",
+    cls=GroupedCommand,
+    examples=(
+        ("trnspec site serve catalog-site", "Serve the pages to this machine:"),
+        ("trnspec site serve catalog-site --port 0", "On any free port:"),
+    ),
 )
 @click.argument("folder", metavar="DIR", type=NamedPath(file_okay=False))
 @option(

@@ -57,6 +57,7 @@ class Citation:
         ("trnspec source --rank vendor-chip-page --sort -adopted", "Chip pages of vendors, the most used first:"),
         ("trnspec source neuron-trainium2-2026-08", "All values that one source supports or contradicts:"),
         ("trnspec source neuron-trainium2-2026-08 --adopted --format csv", "The adopted values alone, as CSV:"),
+        ("trnspec source --rank third-party --adopted", "Adopted values that are not from the vendor:"),
     ),
 )
 @click.argument("name", required=False, metavar="[ID]", shell_complete=documents("sources"))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ("trnspec sql 'SHOW TABLES'", "The tables:"),
         ("trnspec sql 'SELECT name, \"memory.capacity\" / 1024**3 AS GiB FROM chips'", "The memory of all chips:"),
         ("trnspec sql 'SELECT * FROM claims' --format csv", "All claims, as CSV:"),
+        ("trnspec sql 'DESCRIBE chips'", "The columns of a table:"),
     ),
 )
 @click.argument("statement", metavar="SELECT")

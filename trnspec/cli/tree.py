@@ -54,6 +54,7 @@ class Part:
         ("trnspec tree trn2-ultraserver", "The parts of an UltraServer:"),
         ("trnspec tree trainium2", "The engines of a chip:"),
         ("trnspec tree trn2.48xlarge --format csv", "A row for each part, for programs:"),
+        ("trnspec tree trn1.32xlarge --edition 2026.11", "The parts in an edition of the catalog:"),
     ),
 )
 @click.argument("name", shell_complete=documents())

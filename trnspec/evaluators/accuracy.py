@@ -147,6 +147,14 @@ def run(catalog: Catalog, question: AccuracyQuestion) -> Evaluation:
         Every row of two tables of your own, for programs:
 
             trnspec eval accuracy --data mine.csv,theirs.csv --format json
+
+        Errors without a calibration:
+
+            trnspec eval accuracy --data mine.csv --calibration none
+
+        The errors by table, as CSV:
+
+            trnspec eval accuracy --data mine.csv --format csv
     """
     q = question
     tables = {name: records(file, catalog.graph) for name, file in _files(q.data).items()}

@@ -180,6 +180,10 @@ def run(catalog: Catalog, question: CollectiveQuestion) -> Evaluation:
 
             trnspec eval collective --kind all-gather --size '1 GiB' --on trn2-ultraserver
             --ranks 64 --stride 4
+
+        Several sizes, as a table:
+
+            trnspec eval collective --kind all-reduce --size '1 MiB,64 MiB,1 GiB' --on trn2.48xlarge
     """
     q = question
     kind = q.kind

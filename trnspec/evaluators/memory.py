@@ -123,6 +123,11 @@ def run(catalog: Catalog, question: MemoryQuestion) -> Evaluation:
 
             trnspec eval memory --model llama-3.1-70b --on trn2.48xlarge --seq 8192
             --mode inference --tp 16 --batch 32
+
+        The settings of a framework, for several tensor-parallel degrees:
+
+            trnspec eval memory --model llama-3.1-8b --on trn2.48xlarge --seq 8192 --tp 4,8
+            --framework nxd
     """
     q = resolve_training(question)
     node = model_named(catalog.graph, q.model)

@@ -117,6 +117,10 @@ def run(catalog: Catalog, question: RooflineQuestion) -> Evaluation:
         One decode step of a model on one chip:
 
             trnspec eval roofline --on trn2.48xlarge --model llama-3.1-8b --phase decode --batch 16
+
+        A kernel of known arithmetic intensity on three chips:
+
+            trnspec eval roofline --on trainium1,trainium2,trainium3 --intensity 100
     """
     q = question
     kernels = [n for n, v in (("matmul", q.matmul), ("intensity", q.intensity), ("model", q.model)) if v is not None]

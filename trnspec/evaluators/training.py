@@ -144,6 +144,11 @@ def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:
 
             trnspec eval training --model llama-3.1-8b --on 'trn1.32xlarge*32' --seq 8192
                 --global-batch 1024 --tp 8,16,32 --zero 1 --no-must-fit
+
+        The ideal time, without losses:
+
+            trnspec eval training --model llama-3.1-8b --on 'trn1.32xlarge*32' --seq 8192
+                --global-batch 1024 --tp 32 --zero 1 --calibration none
     """
     q, estimator = prepared(catalog, question)
     ranks = int(estimator.system.ranks)

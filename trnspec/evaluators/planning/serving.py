@@ -163,6 +163,11 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
             trnspec plan serve --model llama-3.1-70b --rate 20 --isl 4096 --osl 512 --ttft 2s
             --tpot 60ms --on trn2.48xlarge --weight-dtype bf16,fp8 --chunk 512,2048
             --draft llama-3.2-1b --acceptance 0.7
+
+        A fleet that meets the limits with a probability of 90 %:
+
+            trnspec plan serve --model llama-3.1-8b --rate 20 --ttft 1s --tpot 40ms
+            --on trn2.48xlarge --confidence 0.9
     """
     q = question
     if q.framework is not None:

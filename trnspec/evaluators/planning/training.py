@@ -210,6 +210,11 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
 
             trnspec plan train --model config.json --tokens 300B --budget 500k --objective time
             --on trn1.32xlarge
+
+        16 servers, with a price of your own:
+
+            trnspec plan train --model llama-3.1-8b --tokens 300B --on 'trn2.48xlarge*16'
+            --price '30 USD/h'
     """
     goals = goals_of(question)
     plans: list[Plan] = []
