@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.model.document_text import entry_text, flow_text
 from trnspec.yaml import Edit, read_text
-from trnspec.yaml.document import Lines
 from trnspec.yaml.edits import apply, joined, removal
 from trnspec.yaml.layout import LayoutError, comments
 
@@ -37,13 +36,7 @@ class _Upgrade:
     """The edits of the parts of a document that differ."""
 
     def __init__(self, document: Document) -> None:
-        self._document, self._text, self._lines = document, document.text, Lines(document.text)
-
-    def _span(self, path: Path) -> tuple[int, int, int]:
-        """The offsets of the key or the item, of the value, and of the end."""
-        span = self._document.places[path]
-        start, end = self._lines.offset(span.value), self._lines.offset(span.end)
-        return (start if span.key is None else self._lines.offset(span.key)), start, end
+        self._document, self._text, self._lines = document, document.text, document.lines
 
     def mapping(self, path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Edit]:
         """The edits of a mapping.
@@ -53,7 +46,7 @@ class _Upgrade:
         """
         added = [key for key in new if key not in old]
         removed = [key for key in old if key not in new]
-        if (added or removed) and self._text.startswith("{", self._span(path)[1]):
+        if (added or removed) and self._text.startswith("{", self._document.extent(path)[1]):
             raise _UnwritableError
         edits = [edit for key in removed for edit in self._entry((*path, key), None)]
         edits += [edit for key in old if key in new for edit in self._value((*path, key), old[key], new[key])]
@@ -88,7 +81,7 @@ class _Upgrade:
             for index, (one, other) in enumerate(zip(old, new, strict=True)):
                 yield from self._value((*path, index), one, other)
             return
-        if self._text.startswith("[", self._span(path)[1]):
+        if self._text.startswith("[", self._document.extent(path)[1]):
             raise _UnwritableError
         rest = list(new)
         for index, item in enumerate(old):
@@ -103,7 +96,7 @@ class _Upgrade:
 
     def _margin(self, path: Path) -> str:
         """The indentation of a key that begins its line."""
-        start = self._span(path)[0]
+        start = self._document.extent(path)[0]
         margin = self._text[self._line(start) : start]
         if margin.strip(" "):
             raise _UnwritableError
@@ -114,11 +107,11 @@ class _Upgrade:
 
     def _entry(self, path: Path, new: Any) -> list[Edit]:
         """The replacement of an entry, or its removal for ``None``; comments in it go above it."""
-        start, value, end = self._span(path)
+        start, value, end = self._document.extent(path)
         raw = self._text[start:end]
         kept = comments(raw) if "#" in raw and "\n" in raw else []
         if not kept and new is not None and "\n" not in raw:
-            return [Edit(self._lines.place(value), self._lines.place(end), flow_text(new))]
+            return [self._document.edit(value, end, flow_text(new))]
         if isinstance(path[-1], int):
             raise _UnwritableError  # an item of several lines
         margin = self._margin(path)
@@ -130,7 +123,7 @@ class _Upgrade:
         if new is not None:
             lines[-1] += rest
         text = "".join(f"{line}\n" for line in lines)
-        return [Edit(self._lines.place(start - len(margin)), self._lines.place(last), text)]
+        return [self._document.edit(start - len(margin), last, text)]
 
     def _next_line(self, offset: int) -> int:
         at = self._text.find("\n", offset)
@@ -141,9 +134,9 @@ class _Upgrade:
         if not lines:
             return []
         if not below:
-            at = self._line(self._span(path)[0])
+            at = self._line(self._document.extent(path)[0])
         else:
-            end = self._span(path)[2]
+            end = self._document.extent(path)[2]
             at = end if self._lines.place(end).column == 1 else self._next_line(end)
         lead = "\n" if at and self._text[at - 1] != "\n" else ""
         place = self._lines.place(at)

@@ -7,6 +7,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TypeAlias
 
 from attrs import field, frozen
@@ -155,6 +156,20 @@ class Document:
     problems: tuple[Problem, ...]
     text: str
     rejected: frozenset[Path] = field(default=frozenset())
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The lines of the text, which convert positions and offsets."""
+        return Lines(self.text)
+
+    def extent(self, path: Path) -> tuple[int, int, int]:
+        """The offsets of a key or an item, of its value, and of the end of the value."""
+        span, offset = self.places[path], self.lines.offset
+        return offset(span.key or span.value), offset(span.value), offset(span.end)
+
+    def edit(self, start: int, end: int, text: str) -> Edit:
+        """The edit that replaces the text between two offsets."""
+        return Edit(self.lines.place(start), self.lines.place(end), text)
 
     def place(self, path: Path, *, key: bool = False) -> Place:
         """The beginning of the value at ``path``, or with ``key`` of its key.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -36,11 +35,10 @@ def renaming(document: Document, path: Path, name: str) -> Edit | None:
         return None
     import json
 
-    lines = Lines(document.text)
-    start = lines.offset(span.key)
+    start, _, _ = document.extent(path)
     for raw in (str(path[-1]), json.dumps(path[-1]), f"'{path[-1]}'"):
         if document.text.startswith(raw, start):
-            return Edit(span.key, lines.place(start + len(raw)), raw.replace(str(path[-1]), name))
+            return document.edit(start, start + len(raw), raw.replace(str(path[-1]), name))
     return None
 
 
@@ -50,8 +48,7 @@ def joined(document: Document, edits: Iterable[Edit | None]) -> Edit | None:
     every = sorted((e for e in known if e is not None), key=lambda e: (e.start, e.end))
     if not every or len(every) < len(known):
         return None
-    lines = Lines(document.text)
-    start, end = lines.offset(every[0].start), lines.offset(every[-1].end)
+    start, end = document.lines.offset(every[0].start), document.lines.offset(every[-1].end)
     text, _ = apply(document.text, every)
     rest = len(document.text) - end
     return Edit(every[0].start, every[-1].end, text[start : len(text) - rest])
@@ -70,12 +67,12 @@ def moving(document: Document, path: Path, group: Path, name: str) -> Edit | Non
     first = next((s for p, s in document.places.items() if p[:-1] == group and p != group), None)
     if span is None or span.key is None or target is None or removed is None or first is None or first.key is None:
         return None
-    lines, text = Lines(document.text), document.text
-    value = text[lines.offset(span.value) : lines.offset(span.end)]
-    if any(text.startswith("[", lines.offset(document.places[group[:n]].value)) for n in range(len(group))):
+    text, (start, begin, stop) = document.text, document.extent(path)
+    value = text[begin:stop]
+    if any(text.startswith("[", document.extent(group[:n])[1]) for n in range(len(group))):
         return None  # the single pair of [a: b]
-    at = lines.offset(target.end)
-    if text.startswith("{", lines.offset(target.value)):
+    _, opening, at = document.extent(group)
+    if text.startswith("{", opening):
         at -= 1
         block = "\n" in value or (value[:1] not in {"{", "["} and any(p[:-1] == path for p in document.places if p))
         added = None if block or not value or text[at] != "}" else f", {name}: {_in_braces(value)}"
@@ -83,16 +80,16 @@ def moving(document: Document, path: Path, group: Path, name: str) -> Edit | Non
         if text[at - 1] == ":":
             return None  # before a comma, the colon of a key without a value would be part of the key
     else:
-        column = lines.place(at).column
+        column = document.lines.place(at).column
         rest = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)").match(text, at)
         assert rest is not None
         line_end = re.search(r"\r\n|\n|\r", text)
         end = line_end[0] if line_end else "\n"
         margin = " " * (first.key.column - 1)
         at, lead = (at, "") if column == 1 else (rest.end(), "" if rest[1] else end)
-        added = _below(f"{name}:", text[lines.offset(span.key) : lines.offset(span.end)], value, span, margin)
+        added = _below(f"{name}:", text[start:stop], value, span, margin)
         added = None if added is None else lead + added + ("" if added.endswith(end) else end)
-    return None if added is None else joined(document, [removed, Edit(lines.place(at), lines.place(at), added)])
+    return None if added is None else joined(document, [removed, document.edit(at, at, added)])
 
 
 def _below(key: str, entry: str, value: str, span: Span, margin: str) -> str | None:
@@ -120,8 +117,7 @@ def wrapping(document: Document, path: Path, keys: Sequence[str]) -> Edit | None
     span = document.places.get(path)
     if span is None or span.key is None or not keys:
         return None
-    lines, text = Lines(document.text), document.text
-    start, end = lines.offset(span.value), lines.offset(span.end)
+    text, (_, start, end) = document.text, document.extent(path)
     is_block = any(p[:-1] == path for p in document.places if p) and text[start] not in "{["
     if start == end:
         return None
@@ -137,7 +133,7 @@ def wrapping(document: Document, path: Path, keys: Sequence[str]) -> Edit | None
     line_end = re.search(r"\r\n|\n|\r", text)
     lead = "".join(f"{margin}{step * n}{key}:{line_end[0] if line_end else ''}" for n, key in enumerate(keys))
     body = re.sub(r"^(?=[^\r\n])", step * len(keys), text[start:end], flags=re.MULTILINE)
-    return Edit(lines.place(start), span.end, lead + body)
+    return document.edit(start, end, lead + body)
 
 
 def item(document: Document, key: str, text: str, *, instead: int | None = None) -> Edit | None:
@@ -184,31 +180,22 @@ def cut_text(document: Document, path: Path) -> str:
 
 def quoting(document: Document, start: Place, text: str) -> Edit | None:
     """The edit that puts a text of a flow collection in quotes; ``None`` if it does not end where a value ends."""
-    lines = Lines(document.text)
-    first = lines.offset(start)
+    first = document.lines.offset(start)
     last = first + len(text)
     if document.text[first:last] != text or not re.match(r"[ \t]*[,}\]\r\n]", document.text[last:]):
         return None
-    return Edit(start, lines.place(last), f'"{text}"')
+    return document.edit(first, last, f'"{text}"')
 
 
 def replacement(document: Document, path: Path, old: str, new: str) -> Edit | None:
     """The edit that replaces a part of a value; ``None`` if the value does not contain it exactly once."""
-    span = document.places.get(path)
-    if span is None:
+    if path not in document.places:
         return None
-    lines = Lines(document.text)
-    start, end = lines.offset(span.value), lines.offset(span.end)
+    _, start, end = document.extent(path)
     if document.text.count(old, start, end) != 1:
         return None
     at = document.text.index(old, start, end)
-    return Edit(lines.place(at), lines.place(at + len(old)), new)
-
-
-@functools.lru_cache(maxsize=4)
-def _lines(text: str) -> Lines:
-    """The lines of a text; the edits of one document come one after another."""
-    return Lines(text)
+    return document.edit(at, at + len(old), new)
 
 
 def _neighbours(document: Document, path: Path) -> list[Path]:
@@ -231,15 +218,15 @@ def removal(document: Document, path: Path) -> Edit | None:
     siblings = _neighbours(document, path)
     if len(siblings) == 1:
         return removal(document, path[:-1])
-    lines, text = _lines(document.text), document.text
-    starts = {p: lines.offset(document.places[p].key or document.places[p].value) for p in siblings}
-    start, end = starts[path], lines.offset(span.end)
-    if text.startswith(("{", "["), lines.offset(document.places[path[:-1]].value)):
+    lines, text = document.lines, document.text
+    starts = {p: document.extent(p)[0] for p in siblings}
+    start, _, end = document.extent(path)
+    if text.startswith(("{", "["), document.extent(path[:-1])[1]):
         index = siblings.index(path)
         if index + 1 < len(siblings):
             end = starts[siblings[index + 1]]
         else:
-            start = lines.offset(document.places[siblings[index - 1]].end)
+            start = document.extent(siblings[index - 1])[2]
     else:
         line = start - (lines.place(start).column - 1)
         before = text[line:start]
@@ -251,4 +238,4 @@ def removal(document: Document, path: Path) -> Edit | None:
         start = line
     if re.search(r"(?:^|\s)#", text[start:end]) is not None:
         return None
-    return Edit(lines.place(start), lines.place(end), "")
+    return document.edit(start, end, "")

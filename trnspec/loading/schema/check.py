@@ -46,7 +46,6 @@ from trnspec.quantities.dates import likely_date
 from trnspec.quantities.quantity import parse
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import Document, Limits, Path, Place, Problem
-from trnspec.yaml.document import Lines
 from trnspec.yaml.edits import cut_text, quoting, renaming, replacement
 from trnspec.yaml.text import foreign
 
@@ -361,7 +360,7 @@ def _cut_number(document: Document, place: Place | None) -> str:
     if place is None:
         return ""
     # Only around the position: a line may hold all of a document.
-    offset = _lines(document.text).offset(place)
+    offset = document.lines.offset(place)
     start = max(offset - _AROUND, document.text.rfind("\n", 0, offset) + 1)
     matches = _CUT_NUMBER.finditer(document.text, start, offset + _AROUND)
     return next((m[0] for m in matches if m.start() <= offset < m.end()), "")
@@ -369,11 +368,6 @@ def _cut_number(document: Document, place: Place | None) -> str:
 
 _AROUND = 80
 """Length of a number, in characters."""
-
-
-@functools.lru_cache(maxsize=1)
-def _lines(text: str) -> Lines:
-    return Lines(text)
 
 
 _FIGURE_CODES = {"malformed": "TRN113", "no-unit": "TRN110", "unknown-unit": "TRN111", "dimension": "TRN112"}
