@@ -59,8 +59,9 @@ def test_the_published_table(row: tuple[Shape, int, set[int], int, float, int, f
     assert closed is not None
     assert round(closed, 3) == mean
     for by in BOTH:
-        for found in (shape.bisection(by), bisection(fabric, by)):
-            assert (cut, rate, True) == (found.links, found.rate, found.exact)
+        formula, searched = shape.bisection(by), bisection(fabric, by)
+        assert (cut, rate, True) == (formula.links, formula.rate, formula.exact)
+        assert (cut, rate) == (searched.links, searched.rate)
 
 
 def test_in_plane_bisection_of_the_ultraserver() -> None:

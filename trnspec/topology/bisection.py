@@ -3,14 +3,8 @@
 A cut divides the chips into halves that differ by at most one; a switch goes to the side that makes the cut narrower,
 which models it as a non-blocking crossbar.
 
-The best cut of the search is an upper bound.  It is exact when it equals a lower bound or when all cuts were
-evaluated:
-
-- the spectral bound: with the Laplacian's second eigenvalue e2, a cut of n chips weighs at least e2 n / 4 (M. Fiedler,
-  Algebraic connectivity of graphs, 1973; for odd n, e2 (n - 1/n) / 4).  Switches are eliminated by the Schur
-  complement: relaxing them to real values can only lower the weight.  It is tight for hypercubes and 4-ary tori;
-- the bound that the caller derives from the shape (``trnspec.topology.grid``, ``trnspec.topology.switched``);
-- exhaustive search, for 24 chips and fewer.
+The best cut of the search is an upper bound.  It is exact when it equals the lower bound that the caller derives from the
+shape (``trnspec.topology.grid``, ``trnspec.topology.switched``), or when all cuts were evaluated, for 24 chips and fewer.
 
 The search itself exchanges pairs (B. Kernighan and S. Lin, An efficient heuristic procedure for partitioning graphs,
 1970) from several starts; it is deterministic.
@@ -79,12 +73,11 @@ def bisection(fabric: Fabric, by: By = "links", *, lower: float = 0.0) -> Bisect
         return Bisection(0, 0.0, True, frozenset(range(fabric.size)), "one chip")
     weights = _Weights(fabric, by)
     best, side = math.inf, frozenset[int]()
-    proven = max(lower, weights.spectral_bound())
     for start in weights.starts():
         weight, cut = weights.improved(start)
         if weight < best - _SLACK * max(1.0, best if best < math.inf else 1.0):
             best, side = weight, cut
-        if weights.meets(proven, side):
+        if weights.meets(lower, side):
             return weights.result(side, True, "bounds meet")
     if fabric.nodes <= ALL_CUTS_UP_TO and (all_cuts := weights.all_cuts()) is not None:
         return weights.result(all_cuts, True, "all cuts")
@@ -136,28 +129,11 @@ class _Weights:
         edges = cut_edges(self.fabric, side)
         return Bisection(len(edges), total_rate(edges), exact, side, method)
 
-    def _laplacian_of_chips(self) -> Floats:
-        np, n = self.np, self.nodes
-        laplacian: Floats = np.diag(self.plain.sum(axis=1)) - self.plain
-        if self.fabric.switches:
-            across = laplacian[:n, n:]
-            # A switch without links would make the block singular; the pseudoinverse leaves it out.
-            laplacian = laplacian[:n, :n] - across @ np.linalg.pinv(laplacian[n:, n:]) @ across.T
-        return laplacian
-
-    def spectral_bound(self) -> float:
-        values, self.vectors = self.np.linalg.eigh(self._laplacian_of_chips())
-        n = self.nodes
-        return float(max(values[1], 0.0)) * (n - (n % 2) / n) / 4
-
     def starts(self) -> Iterator[Floats]:
-        """Initial sides, +1 and -1 for each vertex: by number, along eigenvectors, along the hops, at random."""
+        """Initial sides, +1 and -1 for each vertex: by number, along the hops, at random."""
         np, n = self.np, self.nodes
-        orders = [np.arange(n), *(np.argsort(self.vectors[:, k], kind="stable") for k in range(1, min(n, 5)))]
-        orders.append(self._by_hops())
         random = np.random.default_rng(0)
-        orders.extend(random.permutation(n) for _ in range(4))
-        for order in orders:
+        for order in (np.arange(n), self._by_hops(), *(random.permutation(n) for _ in range(8))):
             side = -np.ones(self.fabric.size)
             side[order[: (n + 1) // 2]] = 1.0
             yield side
