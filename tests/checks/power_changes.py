@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from tests.support.mutations import Change
-from trnspec.graph.power import TYPES
-from trnspec.model.power import Power
+from trnspec.graph.quotes import POWER_TYPES
+from trnspec.model.quotes import Power
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +40,6 @@ def power_changes(graph: Graph) -> Iterator[Change]:
             if other.spec.of != node.spec.of:
                 edit = ((("spec", "of"), other.spec.of.name),)
                 yield Change("another subject", node.name, edit, (node.spec.of.name,))
-        for type_ in TYPES:
+        for type_ in POWER_TYPES:
             if type_ != node.spec.type:
                 yield Change("another type of power", node.name, ((("spec", "type"), type_),), (node.spec.type,))

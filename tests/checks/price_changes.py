@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from tests.support.mutations import Change
-from trnspec.graph.prices import TYPES, quotes, region_of
-from trnspec.model.price import Price
+from trnspec.graph.quotes import PRICE_TYPES, quotes, region_of
+from trnspec.model.quotes import Price
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def price_changes(graph: Graph) -> Iterator[Change]:
         for other in sorted({graph.node(p.spec.server).name for p in graph.of(Price)} - {server.name}):
             edit = ((("spec", "server"), other),)
             yield Change("another server", price.name, edit, (server.name,))
-        for other in TYPES:
+        for other in PRICE_TYPES:
             if other != price.spec.type:
                 yield Change("another type", price.name, ((("spec", "type"), other),), (price.spec.type,))
 

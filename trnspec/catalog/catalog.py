@@ -32,8 +32,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.link import Link
-from trnspec.model.power import Power
-from trnspec.model.price import Price
+from trnspec.model.quotes import Power, Price
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model

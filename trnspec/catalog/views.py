@@ -16,17 +16,15 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
 from trnspec.graph.composition import chip_count, chips, members
 from trnspec.graph.facts import facts
-from trnspec.graph.power import Draw, draws
-from trnspec.graph.prices import Quote, quotes
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, with_provenance
+from trnspec.graph.quotes import Draw, Quote, draws, quotes
 from trnspec.graph.totals import sums, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
 from trnspec.model.document import Node
 from trnspec.model.link import Link
-from trnspec.model.power import Power, PowerType
-from trnspec.model.price import Price, PriceType
+from trnspec.model.quotes import Power, PowerType, Price, PriceType
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.source import Source

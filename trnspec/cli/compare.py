@@ -194,7 +194,7 @@ def _divisors(graph: Graph, nodes: Sequence[Node[Any]], per: str) -> tuple[list[
         numbers = [Fraction(c[0]) for c in counts if c is not None]
         text = ", ".join(f"{n} of {node.name}" for n, node in zip(numbers, nodes, strict=True))
         return numbers, f"Per chip: divided by the number of chips, {text}."
-    from trnspec.graph.prices import quotes
+    from trnspec.graph.quotes import quotes
 
     quoted = [{q.type: q for q in reversed(quotes(graph, n) if n.kind == "Server" else ())} for n in nodes]
     types = [type_ for type_ in ("on-demand", "capacity-block", "spot") if all(type_ in each for each in quoted)]

@@ -25,8 +25,7 @@ from trnspec.model.core import Core
 from trnspec.model.figure import Figure
 from trnspec.model.link import Link
 from trnspec.model.parts import has_parts
-from trnspec.model.power import Power
-from trnspec.model.price import Price
+from trnspec.model.quotes import Power, Price
 from trnspec.model.reflection import value_at
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model

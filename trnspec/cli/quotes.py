@@ -72,7 +72,7 @@ def quoted(graph: Graph, node: Node[Any]) -> tuple[Quoted, ...]:
 
 
 def _prices(graph: Graph, node: Node[Any]) -> Iterator[Quoted]:
-    from trnspec.graph.prices import price_documents, quotes
+    from trnspec.graph.quotes import price_documents, quotes
 
     for document in price_documents(graph, node):
         if document.spec.status == "unlisted":
@@ -88,8 +88,8 @@ def _prices(graph: Graph, node: Node[Any]) -> Iterator[Quoted]:
 
 
 def _power(graph: Graph, node: Node[Any]) -> Iterator[Quoted]:
-    from trnspec.graph.power import power_documents
     from trnspec.graph.provenance import conflicting, figures
+    from trnspec.graph.quotes import power_documents
 
     for document in power_documents(graph, node):
         spec = document.spec
@@ -130,7 +130,7 @@ def quoted_tables(rows: Sequence[Quoted], numbers: Mapping[str, int]) -> list[Ta
 
 def listed_price(graph: Graph, node: Node[Any]) -> dict[str, Displayed | Cell]:
     """What a list shows of a document of prices: server, type, the price that evaluators use, and its region and date."""
-    from trnspec.graph.prices import quotes
+    from trnspec.graph.quotes import quotes
 
     server = graph.find(node.spec.server)
     known = () if server is None else quotes(graph, server, node.spec.type)

@@ -22,7 +22,7 @@ import attrs
 from attrs import field, frozen
 
 from trnspec.evaluation.inputs import AXIS, Axis, fields_of
-from trnspec.model.price import PriceType
+from trnspec.model.quotes import PriceType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from trnspec.errors import QuantityError, RefusalError, UsageError
 from trnspec.evaluation.assumptions import spaced
 from trnspec.evaluation.result import Assumption
 from trnspec.evidence import UsedFigure
-from trnspec.graph.prices import chosen, price_documents, quotes
-from trnspec.model.price import UNSTATED
+from trnspec.graph.quotes import chosen, price_documents, quotes
+from trnspec.model.quotes import UNSTATED
 from trnspec.quantities.quantity import Interval, parse
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import short_repr
@@ -20,8 +20,8 @@ from trnspec.short_repr import short_repr
 if TYPE_CHECKING:
     from trnspec.evaluation.questions import Prices
     from trnspec.graph.graph import Graph
-    from trnspec.graph.prices import Quote
     from trnspec.graph.provenance import Stated
+    from trnspec.graph.quotes import Quote
     from trnspec.model.document import Node
     from trnspec.model.server import Server
 

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.graph.facts import Fact, facts
-from trnspec.graph.power import draws, power_documents
+from trnspec.graph.quotes import draws, power_documents
 from trnspec.model.calibration import Calibration
 from trnspec.model.measurements import Measurements
 from trnspec.model.reflection import ObjectShape, spread, value_at

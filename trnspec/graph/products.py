@@ -8,7 +8,7 @@ from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.model.chip import Chip
 from trnspec.model.core import Core
 from trnspec.model.link import Link
-from trnspec.model.power import Power
+from trnspec.model.quotes import Power
 from trnspec.model.server import Server
 from trnspec.model.source import Source
 from trnspec.model.ultraserver import UltraServer

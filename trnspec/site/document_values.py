@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import asdict, evolve, field, frozen
 
 from trnspec.graph.facts import Fact, facts
-from trnspec.graph.power import Draw, draws
-from trnspec.graph.prices import Quote, chosen, quotes
+from trnspec.graph.quotes import Draw, Quote, chosen, draws, quotes
 from trnspec.graph.totals import Sum, Total, sums
 from trnspec.model.document import Node
 from trnspec.model.figure import ConflictingValue
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import Stated
-    from trnspec.model.price import Price, PriceType
+    from trnspec.model.quotes import Price, PriceType
     from trnspec.yaml import Path
 
 

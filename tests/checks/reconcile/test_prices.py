@@ -24,7 +24,7 @@ from trnspec.checks.reconcile.prices import (
     market,
 )
 from trnspec.checks.reconcile.sites import Site
-from trnspec.model.price import Price
+from trnspec.model.quotes import Price
 
 
 @functools.cache

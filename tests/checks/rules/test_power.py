@@ -18,9 +18,9 @@ from trnspec.api import graph as load
 from trnspec.api import registry
 from trnspec.checks.reconcile.power import power_conflicts
 from trnspec.graph.graph import Graph
-from trnspec.graph.power import draws, upper_power
+from trnspec.graph.quotes import draws, upper_power
 from trnspec.loading.pipeline import link, load_document
-from trnspec.model.power import Power
+from trnspec.model.quotes import Power
 from trnspec.model.ref import Ref
 from trnspec.yaml import read_text
 

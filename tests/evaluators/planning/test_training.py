@@ -24,7 +24,7 @@ from trnspec.evaluators.planning.training import rank, usual_batch
 from trnspec.evaluators.planning.training import run as plan_
 from trnspec.evaluators.prices import HourlyPrice
 from trnspec.evidence import IDEAL, KINDS, Evidence
-from trnspec.graph.prices import chosen, quotes
+from trnspec.graph.quotes import chosen, quotes
 from trnspec.perf.goodput import ProductionFactor, goodput, production_factor
 from trnspec.perf.work.layout import Layout
 from trnspec.quantities.quantity import Interval

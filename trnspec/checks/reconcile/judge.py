@@ -13,8 +13,8 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.facts import Fact, facts
 from trnspec.graph.paths import paths, place, unknown_path
-from trnspec.graph.power import draws
 from trnspec.graph.provenance import conflicting
+from trnspec.graph.quotes import draws
 from trnspec.graph.totals import total
 from trnspec.model.reflection import FigureShape, NumberShape, dotted, shape_at
 from trnspec.quantities.amount import Amount

@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from trnspec.errors import UsageError
 from trnspec.graph.fabrics import fabric
 from trnspec.graph.graph import figure_at
-from trnspec.graph.power import upper_power
+from trnspec.graph.quotes import upper_power
 from trnspec.loading.host.machine import Machine
 from trnspec.model.chip import Chip
 from trnspec.model.figure import Figure

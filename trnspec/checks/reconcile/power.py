@@ -10,18 +10,18 @@ from attrs import frozen
 from trnspec.checks.reconcile.quoted import QuoteConflict, blamed, scales
 from trnspec.graph.composition import chips
 from trnspec.graph.graph import cached_by_graph
-from trnspec.graph.power import Draw, draws
+from trnspec.graph.quotes import Draw, draws
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node  # read at run time
 from trnspec.model.figure import Figure
-from trnspec.model.power import Power
+from trnspec.model.quotes import Power
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.checks.reconcile.quoted import Range
     from trnspec.graph.graph import Graph
-    from trnspec.model.power import PowerType
+    from trnspec.model.quotes import PowerType
 
 OF_MAXIMUM: dict[PowerType, Range] = {
     "maximum": (1.0, 1.0),

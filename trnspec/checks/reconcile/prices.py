@@ -13,11 +13,11 @@ from trnspec.checks.reconcile.quoted import QuoteConflict, blamed, scales
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import cached_by_graph
-from trnspec.graph.prices import region_of
 from trnspec.graph.provenance import source_of
+from trnspec.graph.quotes import region_of
 from trnspec.model.document import Node  # read at run time
 from trnspec.model.figure import Figure
-from trnspec.model.price import UNSTATED, Price
+from trnspec.model.quotes import UNSTATED, Price
 from trnspec.model.server import Server
 from trnspec.quantities.quantity import Quantity
 from trnspec.quantities.units import Dimension
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trnspec.checks.reconcile.quoted import Range
     from trnspec.graph.graph import Graph
     from trnspec.model.chip import Chip
-    from trnspec.model.price import PriceType
+    from trnspec.model.quotes import PriceType
 
 OF_ON_DEMAND: dict[PriceType, Range] = {
     "on-demand": (1.0, 1.0),

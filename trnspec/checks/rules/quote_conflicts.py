@@ -9,7 +9,7 @@ from trnspec.checks.reconcile import prices
 from trnspec.checks.reconcile.prices import market
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.graph.graph import at
-from trnspec.model.price import Price
+from trnspec.model.quotes import Price
 from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
 

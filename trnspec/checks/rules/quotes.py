@@ -8,12 +8,10 @@ from trnspec.checks.reconcile import power as powers
 from trnspec.diagnostics import Severity, did_you_mean
 from trnspec.graph.composition import chips
 from trnspec.graph.currency import months_between
-from trnspec.graph.prices import REGIONS, is_known, region_of
 from trnspec.graph.provenance import source_of
+from trnspec.graph.quotes import REGIONS, is_known, region_of
 from trnspec.model.chip import Chip
-from trnspec.model.power import Power
-from trnspec.model.price import UNSTATED, Price
-from trnspec.model.quoted import Quoted
+from trnspec.model.quotes import UNSTATED, Power, Price, Quoted
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:

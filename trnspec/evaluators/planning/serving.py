@@ -34,7 +34,7 @@ from trnspec.evaluators.planning.fleets import NOTABLE, FleetPlan, Limits, Misse
 from trnspec.evaluators.planning.requests import Lengths, equal_lengths, lengths_of
 from trnspec.evaluators.planning.serving_page import page
 from trnspec.evaluators.planning.sizes import LARGEST, sized
-from trnspec.model.price import PriceType
+from trnspec.model.quotes import PriceType
 from trnspec.perf import frameworks
 
 if TYPE_CHECKING:

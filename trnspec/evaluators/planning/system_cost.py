@@ -12,8 +12,7 @@ from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.questions import Prices
 from trnspec.evaluators.prices import HourlyPrice, hourly_price, used
 from trnspec.graph.composition import chips, servers
-from trnspec.graph.power import Draw, upper_power
-from trnspec.graph.prices import TYPES, chosen
+from trnspec.graph.quotes import PRICE_TYPES, Draw, chosen, upper_power
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.evidence import UsedFigure
     from trnspec.graph.graph import Graph
-    from trnspec.graph.prices import Quote
+    from trnspec.graph.quotes import Quote
     from trnspec.model.document import Node
-    from trnspec.model.price import PriceType
+    from trnspec.model.quotes import PriceType
     from trnspec.model.server import Server
 
 PREFERRED: tuple[PriceType, ...] = ("on-demand", "capacity-block", "spot")
@@ -145,7 +144,7 @@ def purchases(catalog: Catalog, on: str, region: str | None = None) -> Iterator[
         region: The region or availability zone.
     """
     found = rented(catalog, on)
-    for type_ in TYPES if found is not None else ():
+    for type_ in PRICE_TYPES if found is not None else ():
         assert found is not None
         quote = chosen(catalog.graph, found[1], type_, region)
         if quote is not None:

@@ -28,7 +28,7 @@ from trnspec.evaluators.planning.run import DAY, HOUR, Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import chip_power, rent
 from trnspec.evaluators.planning.training_page import layout_given, page, step_question
 from trnspec.evaluators.software import resolve_training
-from trnspec.model.price import PriceType
+from trnspec.model.quotes import PriceType
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.degrees import measured_degrees
 from trnspec.perf.goodput import (

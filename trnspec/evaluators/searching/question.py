@@ -27,7 +27,7 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluators.deployment import InferenceQuestion, check_speculation
 from trnspec.evaluators.layouts import RECOMPUTE_UNSET, LayoutChoices, Splits
 from trnspec.evaluators.software import resolve_training
-from trnspec.model.price import PriceType
+from trnspec.model.quotes import PriceType
 from trnspec.perf.frameworks import known
 
 Mode = Literal["training", "inference"]

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from trnspec import Answer, Assumption, Dimension, Evaluation, Part, QuantityError, RefusalError, UsageError, UsedFigure
 from trnspec.evaluation.questions import Question, System, axis, like
-from trnspec.graph.power import power_documents, upper_power
+from trnspec.graph.quotes import power_documents, upper_power
 from trnspec.quantities.quantity import parse
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from attrs import evolve
 from tests.support.programs import DATA, ROOT
 from trnspec.api import graph as load
 from trnspec.graph.graph import Graph
-from trnspec.graph.prices import chosen, price_documents, quotes, region_of
-from trnspec.model.price import Price
+from trnspec.graph.quotes import chosen, price_documents, quotes, region_of
+from trnspec.model.quotes import Price
 
 PLUGINS = [
     str(ROOT / "plugins" / f"trnspec-{n}" / "src" / f"trnspec_{n}" / "catalog") for n in ("nvidia", "inferentia")

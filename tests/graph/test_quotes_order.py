@@ -1,11 +1,11 @@
-"""trnspec.graph.prices: the order of prices, and how they are shown, in a small catalog."""
+"""trnspec.graph.quotes: the order of prices, and how they are shown, in a small catalog."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.rules import document, graph, source
-from trnspec.graph.prices import TYPES, Quote, chosen, price_documents, quotes
+from trnspec.graph.quotes import PRICE_TYPES, Quote, chosen, price_documents, quotes
 
 PAGES = [
     source("old", "'2024'"),
@@ -88,10 +88,10 @@ def test_all_quotes_by_type() -> None:
     every = {"spot": SPOT, "on-demand": DEMAND, "reserved": RESERVED}
     found = quotes(MADE, SERVER)
 
-    assert [line for t in TYPES for line in every.get(t, [])] == [
+    assert [line for t in PRICE_TYPES for line in every.get(t, [])] == [
         line for line in shown(found) if "capacity-block" not in line
     ]
-    assert sorted((q.type for q in found), key=TYPES.index) == [q.type for q in found]
+    assert sorted((q.type for q in found), key=PRICE_TYPES.index) == [q.type for q in found]
 
 
 def test_documents_by_type_and_name() -> None:
@@ -106,7 +106,7 @@ def test_documents_by_type_and_name() -> None:
             ("reserved", "reserved"),
             ("capacity-block", "block"),
         ],
-        key=lambda entry: TYPES.index(entry[0]),
+        key=lambda entry: PRICE_TYPES.index(entry[0]),
     )
 
     assert order == [(n.spec.type, n.name) for n in price_documents(MADE, SERVER)]

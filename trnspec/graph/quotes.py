@@ -1,15 +1,16 @@
-"""The prices of servers: which are known, by type, region and date, and which one a question means."""
+"""The prices of servers and the power of hardware: which are known, and which one a question means."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import frozen
 
 from trnspec.graph.provenance import Stated, figures
+from trnspec.model.chip import Chip
 from trnspec.model.document import Node  # read at run time
-from trnspec.model.price import UNSTATED, Price, PriceType
+from trnspec.model.quotes import UNSTATED, Power, PowerType, Price, PriceType
 from trnspec.short_repr import ShortRepr
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ REGIONS = frozenset(
 )  # fmt: skip
 """The regions of AWS that are open or announced. Source: Amazon EC2 User Guide, Regions and Zones."""
 
-TYPES: tuple[PriceType, ...] = get_args(PriceType)
+PRICE_TYPES: tuple[PriceType, ...] = get_args(PriceType)
 """The types of prices in the order in which they are listed."""
 
 USUAL_REGION = "us-east-1"
@@ -91,7 +92,7 @@ class Quote(ShortRepr):
 def price_documents(graph: Graph, server: Node[Server]) -> tuple[Node[Price], ...]:
     """The prices of a server, by type and name."""
     of = (n for n in graph.of(Price) if graph.find(n.spec.server) is server)
-    return tuple(sorted(of, key=lambda n: (TYPES.index(n.spec.type), n.name)))
+    return tuple(sorted(of, key=lambda n: (PRICE_TYPES.index(n.spec.type), n.name)))
 
 
 def quotes(
@@ -120,7 +121,7 @@ def _preference(quote: Quote) -> tuple[object, ...]:
     """By type; then the usual region, a stated region; then the newest date, the lowest price."""
     newest = tuple(-int(part) for part in (*quote.figure.as_of.split("-"), "0", "0")[:3] if part)
     usual = (quote.region != USUAL_REGION, quote.place == UNSTATED)
-    return (TYPES.index(quote.type), *usual, newest, quote.figure.value.value, quote.document.name, quote.place)
+    return (PRICE_TYPES.index(quote.type), *usual, newest, quote.figure.value.value, quote.document.name, quote.place)
 
 
 def chosen(graph: Graph, server: Node[Server], type: PriceType, region: str | None = None) -> Quote | None:
@@ -129,3 +130,60 @@ def chosen(graph: Graph, server: Node[Server], type: PriceType, region: str | No
     Of several it is that of us-east-1, else of another stated region; then the newest, then the lowest.
     """
     return next(iter(quotes(graph, server, type, region)), None)
+
+
+POWER_TYPES: tuple[PowerType, ...] = get_args(PowerType)
+"""The types of power in the order in which they are listed."""
+
+UPPER: tuple[PowerType, ...] = ("tdp", "maximum", "configurable-tdp")
+"""The types that bound the power of a chip from above, the preferred one first."""
+
+
+@frozen(repr=False)
+class Draw(ShortRepr):
+    """One power of a chip or a system.
+
+    Attributes:
+        document: The document that states it: of the kind Power, or the chip.
+        type: What it is a statement of.
+        figure: The power, with source and date.
+    """
+
+    document: Node[Any]
+    type: PowerType
+    figure: Stated
+
+    def __str__(self) -> str:
+        load = getattr(self.document.spec, "load", None)
+        return f"{self.figure.value} {self.type}{f' at {load}' if load else ''} ({self.figure.as_of})"
+
+
+def power_documents(graph: Graph, node: Node[Any]) -> tuple[Node[Power], ...]:
+    """The documents on the power of a chip or a system, by type and name."""
+    of = (n for n in graph.of(Power) if graph.find(n.spec.of) is node)
+    return tuple(sorted(of, key=lambda n: (POWER_TYPES.index(n.spec.type), n.name)))
+
+
+def draws(graph: Graph, node: Node[Any], type: PowerType | None = None) -> tuple[Draw, ...]:
+    """The known powers of a chip or a system, by type; the figure ``power`` of a chip is a design power.
+
+    Args:
+        graph: The catalog.
+        node: The chip, server, UltraServer or document of another kind.
+        type: Only powers of this type.
+    """
+    known = [
+        Draw(document, document.spec.type, figures(graph, document)["power"])
+        for document in power_documents(graph, node)
+        if document.spec.power is not None
+    ]
+    if isinstance(node.spec, Chip) and node.spec.power is not None:
+        known.insert(0, Draw(node, "tdp", figures(graph, node)["power"]))
+    order = sorted(known, key=lambda d: POWER_TYPES.index(d.type))
+    return tuple(d for d in order if type in (None, d.type))
+
+
+def upper_power(graph: Graph, chip: Node[Any]) -> Draw | None:
+    """The power of a chip that an upper bound on energy uses: the first of :data:`UPPER`; ``None`` if none is known."""
+    known = [d for d in draws(graph, chip) if d.type in UPPER]
+    return min(known, key=lambda d: UPPER.index(d.type), default=None)

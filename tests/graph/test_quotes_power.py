@@ -1,11 +1,11 @@
-"""trnspec.graph.power: which powers of a chip or a system are known, in which order, and which one bounds it."""
+"""trnspec.graph.quotes: which powers of a chip or a system are known, in which order, and which one bounds it."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.rules import document, graph, source
-from trnspec.graph.power import TYPES, UPPER, draws, power_documents, upper_power
+from trnspec.graph.quotes import POWER_TYPES, UPPER, draws, power_documents, upper_power
 
 PAGES = [source("page", "2024-02"), source("new", "2025-03-01")]
 CHIP = document(
@@ -97,5 +97,5 @@ def test_upper_power(name, document_) -> None:
 
 
 def test_types() -> None:
-    assert set(UPPER) < set(TYPES)
-    assert ("tdp", "maximum", "configurable-tdp", "typical", "measured", "nameplate") == TYPES
+    assert set(UPPER) < set(POWER_TYPES)
+    assert ("tdp", "maximum", "configurable-tdp", "typical", "measured", "nameplate") == POWER_TYPES

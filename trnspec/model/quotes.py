@@ -1,4 +1,4 @@
-"""The kind Price: the hourly prices of a server by region, for one way of buying it."""
+"""The kinds Price and Power: quantities of a product that its publishers or others quote."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ from attrs import field, frozen
 
 from trnspec.model import fields
 from trnspec.model.annotations import Count, Text
-from trnspec.model.quoted import Quoted
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
 from trnspec.short_repr import ShortRepr
+
+
+class Quoted(ShortRepr):
+    """The spec of a document that quotes a quantity of a product, so that one rule checks all of them."""
+
+    __slots__ = ()
+
 
 PriceType = Literal["on-demand", "spot", "capacity-block", "reserved"]
 """The way a server is bought."""
@@ -64,4 +70,39 @@ class Price(Quoted):
     status: Literal["listed", "unlisted"] = "listed"
     hourly: Mapping[str, fields.Price] = field(factory=dict)
     observed: Mapping[str, PriceRange] = field(factory=dict)
+    note: Text | None = None
+
+
+PowerType = Literal["tdp", "maximum", "configurable-tdp", "typical", "measured", "nameplate"]
+"""Types of power."""
+
+PowerScope = Literal["package", "board", "system", "rack"]
+"""Scope of a power: the chip with its memory; the board with regulators; hosts, network and fans; the whole rack."""
+
+
+@frozen(kw_only=True, repr=False)
+class Power(Quoted):
+    """The power of one chip, server, UltraServer or rack. The date of a power is that of its source.
+
+    A document without ``power`` has only claims: no source that states one is believed.
+
+    Attributes:
+        of: The chip, server, UltraServer or document of another kind that is built of chips. Example: h100-sxm
+        type: What the power is a statement of: design power (TDP), maximum, a configured limit, typical load, a
+            measurement, or the nameplate of the power supplies. Example: tdp
+        scope: What is included; by default the package of a chip, and everything in a system. Example: package
+        power: The power of one of it. Example: 700 W
+        region: The region or mains voltage, where the figure holds for one only. Example: 200 to 240 V
+        load: What ran, of a typical or measured power, or the limit that was set.
+        note: A remark for readers.
+    """
+
+    KIND: ClassVar[str] = "Power"
+
+    of: Ref[object]
+    type: PowerType
+    scope: PowerScope | None = None
+    power: fields.Power | None = None
+    region: Text | None = None
+    load: Text | None = None
     note: Text | None = None
