@@ -148,19 +148,18 @@ def item(document: Document, key: str, text: str, *, instead: int | None = None)
     Returns:
         ``None`` for a list in brackets, and where a comment of the replaced item would be lost.
     """
-    lines, first = Lines(document.text), document.places.get((key, 0))
-    end = lines.place(len(document.text))
+    first, end = document.places.get((key, 0)), len(document.text)
     if (key,) not in document.places:
-        lead = "" if end.column == 1 else "\n"
-        return Edit(end, end, f"{lead}{key}:\n  - {text}\n")
-    if first is None or document.text.startswith("[", lines.offset(document.places[key,].value)):
+        lead = "" if document.lines.place(end).column == 1 else "\n"
+        return document.edit(end, end, f"{lead}{key}:\n  - {text}\n")
+    if first is None or document.text.startswith("[", document.extent((key,))[1]):
         return None
-    start = lines.offset(Place(first.value.line, 1))
+    start = document.lines.offset(Place(first.value.line, 1))
     margin = re.compile(r" *- +").match(document.text, start)
     if margin is None:
         return None
     if instead is None:
-        return Edit(lines.place(start), lines.place(start), f"{margin[0]}{text}\n")
+        return document.edit(start, start, f"{margin[0]}{text}\n")
     removed = removal(document, (key, instead))
     lead = f"{key}:\n" if (key, 1) not in document.places else ""  # the only item is removed with its key
     return removed and evolve(removed, text=f"{lead}{margin[0]}{text}\n")
@@ -171,11 +170,12 @@ _CUT = re.compile(r"(?:[^,}\]\"'\r\n]*[0-9],[0-9]{3}(?![0-9]))+[^,}\]\"'\r\n]*")
 
 def cut_text(document: Document, path: Path) -> str:
     """The whole of a text in braces that the comma of a number ends, as in ``{derived: 4 x 3,200 Gbps}``; or empty."""
-    span, lines = document.places.get(path), Lines(document.text)
-    if span is None or (match := _CUT.match(document.text, lines.offset(span.value))) is None:
+    if path not in document.places:
         return ""
-    text = match[0].rstrip()
-    return text if len(text) > lines.offset(span.end) - match.start() else ""
+    _, start, end = document.extent(path)
+    match = _CUT.match(document.text, start)
+    text = match[0].rstrip() if match is not None else ""
+    return text if len(text) > end - start else ""
 
 
 def quoting(document: Document, start: Place, text: str) -> Edit | None:
