@@ -338,12 +338,38 @@ def test_the_launch_command_has_the_deployment() -> None:
     assert json.loads(options["--speculative-config"])["num_speculative_tokens"] == 4
 
 
-@pytest.mark.parametrize(("framework", "launched"), [("vllm", True), ("sglang", False), ("trtllm", False)])
-def test_launch_commands_are_those_of_the_framework(framework: str, launched: bool) -> None:
+@pytest.mark.parametrize(
+    ("framework", "command", "options"),
+    [
+        ("vllm", "vllm serve", {"--tensor-parallel-size": "4", "--max-model-len": "2304"}),
+        ("sglang", "python -m sglang.launch_server", {"--tp-size": "4", "--context-length": "2304"}),
+        ("trtllm", "trtllm-serve", {"--tp_size": "4", "--max_seq_len": "2304", "--max_num_tokens": "8192"}),
+    ],
+)
+def test_launch_commands_are_those_of_the_framework(framework: str, command: str, options: dict[str, str]) -> None:
     nvidia = Path(__file__).parents[3] / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
-    found = plan(trnspec.load([str(nvidia)]), **QUESTION | {"on": ("dgx-h100",), "framework": framework})
+    question = QUESTION | {"on": ("dgx-h100",), "tp": (4,), "pools": ("aggregated",), "framework": framework}
+    found = plan(trnspec.load([str(nvidia)]), **question)
+    launched = str(found["launch"])
 
-    assert ("launch" in found.names) is launched
+    # Half of the server: the other half is another replica.
+    assert launched.startswith(f"CUDA_VISIBLE_DEVICES=0,1,2,3 {command} ")
+    assert options.items() <= dict(itertools.pairwise(shlex.split(launched))).items()
+    assert launched.endswith(" --port 8000")
+    assert "GPUs 4 to 7 and port 8001" in found.answer("launch").note
+
+
+def test_launch_commands_on_neuron_devices_have_cores_and_buckets() -> None:
+    question = QUESTION | {"tp": (8,), "pools": ("aggregated",)}
+    launched = str(plan(CAT, **question, framework="nxd-inference")["launch"])
+    options = dict(itertools.pairwise(shlex.split(launched)))
+    buckets = json.loads(options["--additional-config"])["override_neuron_config"]
+
+    assert launched.startswith("NEURON_RT_VISIBLE_CORES=0-7 vllm serve ")
+    # Up to the first power of two that holds 2,048 tokens of prompt and 256 of output.
+    assert buckets["context_encoding_buckets"] == [128, 256, 512, 1024, 2048, 4096]
+    # A server that other software starts has no command here.
+    assert "launch" not in plan(CAT, **question, framework="optimum-neuron").names
 
 
 def test_one_number_is_a_list_of_one() -> None:

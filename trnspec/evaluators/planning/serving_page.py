@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -13,10 +11,10 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent, supported
 from trnspec.evaluators.planning.deployments import NORMAL_90
 from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
+from trnspec.evaluators.planning.launch import launch, next_replica
 from trnspec.evaluators.planning.sizes import chips_interval, resized, sized
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.perf.frameworks import SERVING
-from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.serving.load import MOST_UTILIZED
 
 if TYPE_CHECKING:
@@ -259,15 +257,23 @@ def _answers(
     for name, value in zip(("median_ttft", "median_tpot"), median or (), strict=False):
         yield Answer(name, value, "s", kind=kind)
     yield from _comparison(best, kinds, q, lengths)
-    if best.decode.setup.question.framework not in _LAUNCHED:
-        return
-    if best.before is not None:
-        prefill = _launch(catalog, q, best.before, best, lengths)
-        yield Answer("launch_prefill", prefill, "sh", note="one prefill replica")
-    launch = _launch(catalog, q, best.decode, best, lengths)
-    one = "one replica" if best.decode.setup.question.ep == 1 else "one group of replicas"
-    unnamed = "; MODEL is the name or folder of the weights" if " MODEL " in launch else ""
-    yield Answer("launch", launch, "sh", note=f"{one}{unnamed}")
+    yield from _commands(catalog, q.model, best, lengths)
+
+
+def _commands(catalog: Catalog, model: str, best: FleetPlan, lengths: Lengths) -> Iterator[Answer]:
+    """The command that starts a replica of each pool, where the framework has one."""
+    pools = [("launch_prefill", best.before, "prefill")] if best.before is not None else []
+    for name, one, pool in (*pools, ("launch", best.decode, "decode" if pools else "")):
+        command = launch(
+            catalog, model, one, longest=lengths.longest, running=best.fleet.replica.most, pool=pool
+        )  # fmt: skip
+        if command is None:
+            continue
+        what = (
+            "prefill replica" if pool == "prefill" else "replica" if one.setup.question.ep == 1 else "group of replicas"
+        )
+        unnamed = "; MODEL is the name or folder of the weights" if " MODEL " in command else ""
+        yield Answer(name, command, "sh", note=f"one {what}{unnamed}{next_replica(one)}")
 
 
 def _chips(
@@ -339,52 +345,6 @@ def _deployment(one: Deployed) -> str:
     chunks = f", chunks of {q.chunk:,} tokens" if q.chunk else ""
     draft = f", draft {q.draft}" if q.draft else ""
     return f"{degrees}, {q.dtype}{weights}{chunks}{draft}"
-
-
-# How a replica is started.
-
-_LAUNCHED = (None, "vllm", "nxd-inference")
-"""Frameworks whose replicas vLLM starts: itself, and by its plugin NxD Inference; there is no command of others."""
-
-
-def _launch(catalog: Catalog, question: PlanServingQuestion, one: Deployed, plan: FleetPlan, lengths: Lengths) -> str:
-    """The command that starts one replica, or one expert-parallel group of them.
-
-    Options are those of vLLM, which its plugin for Neuron shares: https://docs.vllm.ai, engine arguments. MODEL is the name
-    of the weights where the catalog has none of the Hugging Face Hub.
-    """
-    q = one.setup.question
-    neuron = bool(one.setup.pool.system.lnc)
-    options: dict[str, Any] = {"tensor-parallel-size": q.tp}
-    if q.pp > 1:
-        options["pipeline-parallel-size"] = q.pp
-    if q.ep > 1:
-        options |= {"data-parallel-size": q.ep, "enable-expert-parallel": None}
-    options["max-model-len"] = lengths.longest
-    options["max-num-seqs"] = plan.fleet.replica.most
-    if q.chunk:
-        # The budget of a step: a chunk, and a token of each running request.
-        options["max-num-batched-tokens"] = q.chunk + (0 if neuron else plan.fleet.replica.most)
-    weights = q.weight_dtype or q.dtype
-    if weights in ("fp8", "int8") and not neuron:
-        options["quantization"] = "fp8" if weights == "fp8" else "compressed-tensors"
-    if (q.kv_dtype or q.dtype) == "fp8":
-        options["kv-cache-dtype"] = "fp8"
-    if not q.prefix_hit:
-        options["no-enable-prefix-caching"] = None
-    if q.draft is not None:
-        draft = {"model": _weights(catalog, q.draft, "DRAFT"), "num_speculative_tokens": q.speculate}
-        options["speculative-config"] = json.dumps(draft | {"method": "draft_model"})
-    if plan.before is not None:
-        options["kv-transfer-config"] = json.dumps({"kv_connector": "NixlConnector", "kv_role": "kv_both"})
-    words = [f"--{name}" if value is None else f"--{name} {shlex.quote(str(value))}" for name, value in options.items()]
-    return " ".join(["vllm serve", _weights(catalog, question.model, "MODEL"), *words])
-
-
-def _weights(catalog: Catalog, model: str, otherwise: str) -> str:
-    """The name of the weights: that of a hub, if the model has one."""
-    names = model_named(catalog.graph, model).metadata.aliases
-    return next((name for name in names if "/" in name), otherwise)
 
 
 def _curve(plan: FleetPlan, limits: Limits) -> Table:
