@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from trnspec.graph.graph import figure_at
 from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.model.feature import Feature
+    from trnspec.model.ref import Ref
     from trnspec.yaml import Path
 
 
@@ -124,17 +125,12 @@ def facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
         else:
             fact = _fact(graph, node, path, value, stated)
         if fact is not None:
-            result.append(_with(fact, others.pop(("spec", *path), ())))
+            claims = others.pop(("spec", *path), ())
+            result.append(evolve(fact, conflicting=claims) if claims else fact)
     for path, claims in others.items():
         at = dotted(path[1:])
         result.append(Fact(of=node.name, at=at, label=at, value=None, verdict="-", conflicting=claims))
     return tuple(result)
-
-
-def _with(fact: Fact, claims: tuple[ConflictingValue, ...]) -> Fact:
-    from attrs import evolve
-
-    return evolve(fact, conflicting=claims) if claims else fact
 
 
 def _values(node: Node[Any]) -> Iterator[tuple[Path, Any]]:
@@ -152,38 +148,25 @@ def _values(node: Node[Any]) -> Iterator[tuple[Path, Any]]:
 
 def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) -> Fact:
     at = dotted(path)
-    if isinstance(value, Figure):
-        figure: Stated = stated[at]
-        return Fact(
-            of=node.name,
-            at=at,
-            label=at,
-            value=figure,
-            source=figure.source_name,
-            as_of=figure.as_of,
-            where=figure.where or "",
-            verdict="adopted" if figure.derived is None else "derived",
-            reason=figure.derived or "",
-            note=figure.note or "",
-        )
-    shown = value if isinstance(value, (int, str, bool, tuple)) else str(value)
-    origin = origin_of(value) or Origin()
+    origin = value if isinstance(value, Figure) else origin_of(value) or Origin()
     # A note is written by the catalog itself and has no source.
     document = None if path[-1] == "note" or origin.derived is not None else node.metadata.source
-    ref = origin.source or document
+    if isinstance(value, Figure):
+        shown = stated[at]
+    else:
+        shown = value if isinstance(value, (int, str, bool, tuple)) else str(value)
+    return _sourced(
+        graph, node, at, shown, origin.source or document, where=origin.where, note=origin.note,
+        verdict="adopted" if origin.derived is None else "derived", reason=origin.derived,
+    )  # fmt: skip
+
+
+def _sourced(graph: Graph, node: Node[Any], at: str, value: Any, ref: Ref[Any] | None, **rest: str | None) -> Fact:
+    """A fact with the source that a reference names."""
     source = None if ref is None else graph.find(ref)
-    return Fact(
-        of=node.name,
-        at=at,
-        label=at,
-        value=shown,
-        source="" if ref is None else ref.name,
-        as_of=source.spec.as_of if source is not None and isinstance(source.spec, Source) else "",
-        where=origin.where or "",
-        verdict="adopted" if origin.derived is None else "derived",
-        reason=origin.derived or "",
-        note=origin.note or "",
-    )
+    as_of = source.spec.as_of if source is not None and isinstance(source.spec, Source) else ""
+    stated: dict[str, Any] = {"label": at, "source": "" if ref is None else ref.name, "as_of": as_of}
+    return Fact(of=node.name, at=at, value=value, **stated | {name: text for name, text in rest.items() if text})
 
 
 def _feature(graph: Graph, node: Node[Any], path: Path) -> Fact | None:
@@ -191,34 +174,19 @@ def _feature(graph: Graph, node: Node[Any], path: Path) -> Fact | None:
     if path[2:] != ("says",):
         return None
     feature: Feature = value_at(node.spec, path[:-1])
-    source = graph.find(feature.source)
-    return Fact(
-        of=node.name,
-        at=f"features.{feature.name}",
-        label=f"features.{feature.name}",
-        value=feature.says,
-        source=feature.source.name,
-        as_of="" if source is None else source.spec.as_of,
-        where=feature.where or "",
-    )
+    at = f"features.{feature.name}"
+    return _sourced(graph, node, at, feature.says, feature.source, where=feature.where)
 
 
 def _ratio(graph: Graph, node: Node[Any], path: Path, stated: Any) -> Fact | None:
     """A printed ratio as one fact, whose label names the terms of the ratio."""
     if path[2:] != ("says",):
         return None
-    printed = value_at(node.spec, path[:-1])
-    source = graph.find(printed.source)
+    printed, at = value_at(node.spec, path[:-1]), dotted(path)
     terms = (node, graph.find(printed.over))
     compared = all(t is not None and any(figure_at(t, of) is not None for of in spread(printed.of)) for t in terms)
-    return Fact(
-        of=node.name,
-        at=dotted(path),
+    return _sourced(
+        graph, node, at, stated[at], printed.source, where=printed.where, reason=printed.reason,
         label=f"{printed.of.removeprefix('spec.')} over {printed.over}",
-        value=stated[dotted(path)],
-        source=printed.source.name,
-        as_of="" if source is None else source.spec.as_of,
-        where=printed.where or "",
         verdict=printed.verdict or ("agrees" if compared else "adopted"),
-        reason=printed.reason or "",
-    )
+    )  # fmt: skip
