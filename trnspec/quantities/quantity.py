@@ -220,29 +220,9 @@ class Quantity(Measured):
         high = None if self.qualifier in _ABOVE else (number + reach) * factor
         return Interval(low * factor, high)
 
-    def to(self, unit: str | Unit, table: UnitTable | None = None) -> float:
-        """The value in another unit of the same dimension.
-
-        Args:
-            unit: The unit or its symbol.
-            table: The units that ``unit`` may name; those of ``self.table`` if omitted.
-
-        Raises:
-            QuantityError: ``unknown-unit`` or ``dimension``.
-        """
-        if isinstance(unit, str):
-            unit = (table or self.table).unit(unit, self.dimension)
-        elif unit.dimension is not self.dimension:
-            raise QuantityError("dimension", wrong_dimension(unit, self.dimension))
-        return float(self.value / unit.factor)
-
     def same_value(self, other: Quantity) -> bool:
         """True if qualifier, dimension and exact value are the same: ``1,000 MB`` and ``1 GB``."""
         return (self.qualifier, self.dimension, self.value) == (other.qualifier, other.dimension, other.value)
-
-    def __float__(self) -> float:
-        """The value in base units."""
-        return float(self.value)
 
     def __str__(self) -> str:
         return self.text
