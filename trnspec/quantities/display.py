@@ -56,7 +56,7 @@ class Displayed:
     def text(self, unit: Unit) -> str:
         """The number in a unit, without the unit."""
         digits = self.digits if unit is self.unit else max(self.digits, _DIGITS)
-        number = render(self.value, unit, digits, self.table)
+        number = render(self.value, unit, digits)
         return self.qualifier + number.removesuffix(unit.symbol).rstrip()
 
 

@@ -359,34 +359,19 @@ def agrees(a: Quantity, b: Quantity, *, loose: bool = False) -> bool:
     return a.loose.overlaps(b.loose) if loose else a.interval.overlaps(b.interval)
 
 
-def choose_unit(
-    value: Fraction | float, dimension: Dimension, like: Unit | None = None, table: UnitTable = UNITS
-) -> Unit:
-    """The unit to show a computed value in: ``like``, or the largest decimal unit in which the value is at least 1.
-
-    Args:
-        value: The value, in base units.
-        dimension: Its dimension.
-        like: The unit of a value that it is shown next to.
-        table: The known units.
+def choose_unit(value: Fraction | float, dimension: Dimension) -> Unit:
+    """The unit to show a computed value in base units in: the largest decimal one in which it is at least 1.
 
     Raises:
-        QuantityError: ``dimension``, if ``like`` has another dimension.
         UsageError: The value is not finite.
     """
-    if like is not None:
-        if like.dimension is not dimension:
-            raise QuantityError("dimension", wrong_dimension(like, dimension))
-        return like
-    decimal = sorted(
-        (unit for unit in table if unit.dimension is dimension and _is_power_of_ten(unit.factor)),
-        key=lambda unit: unit.factor,
-    )
     size = abs(_finite(value))
-    fitting = [unit for unit in decimal if unit.factor <= size]
-    if size == 0 or not decimal:
-        return table.unit(dimension.base, dimension)
-    return fitting[-1] if fitting else decimal[0]
+    decimal = (u for u in UNITS if u.dimension is dimension and _is_power_of_ten(u.factor))
+    units = sorted(decimal, key=lambda unit: unit.factor)
+    fitting = [unit for unit in units if unit.factor <= size]
+    if size == 0 or not units:
+        return UNITS.unit(dimension.base, dimension)
+    return fitting[-1] if fitting else units[0]
 
 
 def _finite(value: Fraction | float) -> Fraction:
@@ -401,7 +386,7 @@ def _is_power_of_ten(factor: Fraction) -> bool:
     return short == 1 and str(long).rstrip("0") == "1"
 
 
-def render(value: Fraction | float, unit: str | Unit, digits: int, table: UnitTable = UNITS) -> str:
+def render(value: Fraction | float, unit: str | Unit, digits: int) -> str:
     """A value in base units as a text in ``unit``: ``render(3.04e15, "TFLOPS", 4)`` is ``"3,040 TFLOPS"``.
 
     The text has at most ``digits`` significant digits. Halves are rounded up, away from 0; trailing zeros of decimals
@@ -414,7 +399,7 @@ def render(value: Fraction | float, unit: str | Unit, digits: int, table: UnitTa
     if digits < 1:
         raise UsageError(f"at least 1 significant digit is expected, not {digits}")
     if isinstance(unit, str):
-        unit = table.unit(unit)
+        unit = UNITS.unit(unit)
     number = _finite(value) / unit.factor
     if number == 0:
         return f"0{unit.separator}{unit.symbol}"

@@ -166,7 +166,7 @@ def scope_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             if said.value is not None and not expected.overlaps(said.interval):
                 low = expected.low
                 unit = said.value if isinstance(said.value, Quantity) else None
-                shown = f"{float(low):,.6g}" if unit is None else render(low, unit.unit, unit.digits + 1, node.units)
+                shown = f"{float(low):,.6g}" if unit is None else render(low, unit.unit, unit.digits + 1)
                 message = f"the claim is {said.value}, but its scope, {claim.scope}, is {shown}"
                 see = (at(node, (*base, "scope"), text=claim.scope),)
                 yield Finding((*base, "says"), message, "correct the claim, a figure of its scope, or the verdict", see)
@@ -244,7 +244,7 @@ def wrong_results(text: str, units: UnitTable) -> tuple[tuple[str, str, str], ..
             unit, digits = printed.unit, printed.digits + 1
             with_unit = operands_have_units and printed.dimension is not Dimension.RATIO
             middle = value.low if value.high is None else (value.low + value.high) / 2
-            shown = render(middle, unit, digits, units) if with_unit else f"{float(middle):,.{digits}g}"
+            shown = render(middle, unit, digits) if with_unit else f"{float(middle):,.{digits}g}"
             wrong.append((calculation, printed.text.removesuffix("x"), shown))
     return tuple(wrong)
 
