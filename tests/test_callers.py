@@ -12,7 +12,6 @@ DEFINED = (ast.FunctionDef, ast.ClassDef)
 KNOWN = {
     "trnspec/testing/pytest_plugin.py: pytest_addoption",  # hooks of pytest
     "trnspec/testing/pytest_plugin.py: pytest_configure",
-    "trnspec/topology/rings.py: rings_fault",  # measures of a topology, for programs
     *(f"trnspec/model/transformers/counting.py: {name}" for name in ("parameters_of", "active_parameters_of")),
 }
 """Called by other programs, or by tests only."""

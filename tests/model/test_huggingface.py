@@ -260,7 +260,9 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
 
 
 def test_the_command_writes_a_document(here):
-    (here.folder / "config.json").write_text(json.dumps(LLAMA | {"_name_or_path": "acme/Acme-8B-Instruct"}))
+    own = {"_name_or_path": "acme/Acme-8B-Instruct", "hidden_size": 3584, "intermediate_size": 9728, "num_hidden_layers": 30,
+           "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 100352}  # fmt: skip
+    (here.folder / "config.json").write_text(json.dumps(LLAMA | own))
     printed = here("new", "model", "--from", "config.json")
     assert (0, "") == (printed.status, printed.err)
     assert "\n  name: acme-8b-instruct\n  title: Acme-8B-Instruct\n" in printed.out

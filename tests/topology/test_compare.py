@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from networkx.algorithms.isomorphism import GraphMatcher  # type: ignore[import-untyped,unused-ignore]
 
 from tests.support.explicit import Explicit, renumbered
-from trnspec.topology.compare import difference, isomorphic, mapping
+from trnspec.topology.compare import difference, isomorphic
 from trnspec.topology.fabric import Edge, Fabric
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Single, Torus
 from trnspec.topology.switched import PeerLinks, Switched, SwitchLevel
@@ -62,37 +62,13 @@ def test_which_shapes_are_the_same(a: Shape, b: Shape, same: bool) -> None:
 
 
 @pytest.mark.parametrize("shape", KINDS, ids=str)
-@pytest.mark.parametrize("weights", [False, True])
-def test_renumbering_changes_nothing_and_a_missing_link_does(shape: Shape, weights: bool) -> None:
-    """The mapping that is found takes one fabric to the other, link by link."""
+def test_renumbering_changes_nothing_and_a_missing_link_does(shape: Shape) -> None:
     fabric = shape.build()
     other = _shuffled(fabric, 7)
-    found = mapping(fabric, other, weights)
-    assert found is not None
-    image = renumbered(fabric, found)
-    assert image.adjacency == other.adjacency
-    if weights:
-        assert [(e.a, e.b, e.rate) for e in image.edges] == [(e.a, e.b, e.rate) for e in other.edges]
     fewer = Fabric(other.nodes, other.edges[1:], other.switches)
-    assert not isomorphic(fabric, fewer, weights)
-    assert difference(fabric, fewer, weights) == f"{len(fabric.edges)} links against {len(fabric.edges) - 1}"
-
-
-def test_rates_count_only_when_asked_for() -> None:
-    """Half rate along one dimension is another weighted fabric, whichever dimension it is."""
-    z_first = Torus((4, 4, 4), (64.0, 128.0, 128.0)).build()
-    z_last = Torus((4, 4, 4), (128.0, 128.0, 64.0)).build()
-    even = Torus((4, 4, 4), (128.0,)).build()
-    assert isomorphic(z_first, z_last, weights=True)
-    assert isomorphic(z_first, even)
-    assert not isomorphic(z_first, even, weights=True)
-    assert difference(z_first, even, weights=True) == (
-        "rates of the links: 64 of 64.0, 128 of 128.0 against 192 of 128.0"
-    )
-
-
-def _with_rates(pairs: list[tuple[int, int, float]]) -> Fabric:
-    return Fabric(4, tuple(Edge(a, b, r) for a, b, r in pairs))
+    assert isomorphic(fabric, other)
+    assert not isomorphic(fabric, fewer)
+    assert difference(fabric, fewer) == f"{len(fabric.edges)} links against {len(fabric.edges) - 1}"
 
 
 def _look_alikes() -> tuple[Fabric, Fabric]:
@@ -129,17 +105,12 @@ def _look_alikes() -> tuple[Fabric, Fabric]:
             "the chips at 0, 1, 2, ... hops from a chip are (1, 4, 6, 6, 5, 2) against (1, 4, 7, 7, 4, 1)",
         ),
         (*_look_alikes(), "chips, links, degrees and hops agree, but no renumbering takes one to the other"),
-        (
-            _with_rates([(0, 1, 1.0), (1, 2, 1.0), (2, 3, 2.0), (3, 0, 2.0)]),
-            _with_rates([(0, 1, 1.0), (1, 2, 2.0), (2, 3, 1.0), (3, 0, 2.0)]),
-            "the same links, but no renumbering also takes their rates to each other",
-        ),
     ],
 )
 def test_the_reason_in_one_sentence(a: Fabric, b: Fabric, says: str) -> None:
     """The first invariant that differs is named with both values."""
-    assert difference(a, b, weights=True) == says
-    assert difference(a, a, weights=True) == ""
+    assert difference(a, b) == says
+    assert difference(a, a) == ""
 
 
 def test_many_equal_parts() -> None:
@@ -161,29 +132,27 @@ def two_fabrics(draw: st.DrawFn) -> tuple[Fabric, Fabric]:
     nodes = draw(st.integers(2, 7))
     ends = st.tuples(st.integers(0, nodes - 1), st.integers(0, nodes - 1)).filter(lambda p: p[0] != p[1])
     pairs = draw(st.lists(ends, max_size=12))
-    rates = draw(st.lists(st.sampled_from([1.0, 2.0]), min_size=len(pairs), max_size=len(pairs)))
-    one = Fabric(nodes, tuple(Edge(a, b, r) for (a, b), r in zip(pairs, rates, strict=True)))
+    one = Fabric(nodes, tuple(Edge(a, b) for a, b in pairs))
     edges = list(renumbered(one, draw(st.permutations(range(nodes)))).edges)
     spoil: bool = draw(st.booleans())
     if edges and spoil:
         a, b = draw(ends)
-        edges[draw(st.integers(0, len(edges) - 1))] = Edge(a, b, draw(st.sampled_from([1.0, 2.0])))
+        edges[draw(st.integers(0, len(edges) - 1))] = Edge(a, b)
     return one, Fabric(nodes, tuple(edges))
 
 
-def _simple(fabric: Fabric, weights: bool) -> nx.Graph:
+def _simple(fabric: Fabric) -> nx.Graph:
     graph = nx.Graph()
     graph.add_nodes_from(range(fabric.nodes))
     for e in fabric.edges:
-        had = graph.get_edge_data(e.a, e.b, {"links": ()})["links"]
-        graph.add_edge(e.a, e.b, links=tuple(sorted((*had, e.rate if weights else 0.0))))
+        graph.add_edge(e.a, e.b, links=1 + graph.get_edge_data(e.a, e.b, {"links": 0})["links"])
     return graph
 
 
-@given(two_fabrics(), st.booleans())
-def test_agrees_with_networkx(pair: tuple[Fabric, Fabric], weights: bool) -> None:
-    """The decision on small multigraphs, with rates and without, is that of an independent matcher."""
+@given(two_fabrics())
+def test_agrees_with_networkx(pair: tuple[Fabric, Fabric]) -> None:
+    """The decision on small multigraphs is that of an independent matcher."""
     a, b = pair
-    matcher = GraphMatcher(_simple(a, weights), _simple(b, weights), edge_match=lambda x, y: x == y)
-    assert matcher.is_isomorphic() == isomorphic(a, b, weights)
-    assert isomorphic(a, b, weights) == (difference(a, b, weights) == "")
+    matcher = GraphMatcher(_simple(a), _simple(b), edge_match=lambda x, y: x == y)
+    assert matcher.is_isomorphic() == isomorphic(a, b)
+    assert isomorphic(a, b) == (difference(a, b) == "")

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trnspec.topology.fabric import Edge, Fabric
-from trnspec.topology.rings import hamiltonian_rings, rings_fault
+from trnspec.topology.rings import hamiltonian_rings
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Single, Torus
 from trnspec.topology.switched import Switched, SwitchLevel
+
+
+def check(fabric: Fabric, rings: tuple[tuple[int, ...], ...]) -> None:
+    """Every ring passes each chip once over links that no other ring uses."""
+    used = [tuple(sorted(pair)) for ring in rings for pair in zip(ring, (*ring[1:], ring[0]), strict=True)]
+    assert all(sorted(ring) == [*range(fabric.nodes)] for ring in rings)
+    assert not Counter(used) - Counter((e.a, e.b) for e in fabric.edges)
 
 
 @pytest.mark.parametrize(
@@ -37,17 +46,11 @@ from trnspec.topology.switched import Switched, SwitchLevel
     ids=str,
 )
 def test_as_many_as_there_are(shape: Shape, count: int) -> None:
-    """The number is proven, and the rings pass every chip once without sharing a link."""
+    """The rings pass every chip once without sharing a link."""
     fabric = shape.build()
     found = hamiltonian_rings(fabric)
-    assert (count, True) == (len(found.rings), found.complete)
-    assert rings_fault(fabric, found.rings) == ""
-
-
-def test_as_many_as_asked_for() -> None:
-    """Asking for one ring of a torus gives one."""
-    found = hamiltonian_rings(Torus((4, 4)).build(), most=1)
-    assert (len(found.rings), found.complete) == (1, True)
+    assert count == len(found)
+    check(fabric, found)
 
 
 def test_no_ring_is_proven_by_search() -> None:
@@ -56,31 +59,14 @@ def test_no_ring_is_proven_by_search() -> None:
     inner = [Edge(5 + k, 5 + (k + 2) % 5) for k in range(5)]
     fabric = Fabric(10, (*outer, *inner, *(Edge(k, k + 5) for k in range(5))))
     found = hamiltonian_rings(fabric)
-    assert (found.rings, found.complete) == ((), True)
-
-
-@pytest.mark.parametrize(
-    ("rings", "says"),
-    [
-        ([range(12)], ""),
-        ([[0, 1]], "ring 0 has 2 chips"),
-        ([range(11)], "ring 0 does not pass each of the 12 chips exactly once"),
-        ([[*range(1, 12), 0], range(12)], "ring 1 uses the link 0-1, which is used already"),
-        ([[0, 2, 1, *range(3, 12)]], "ring 0 goes from 0 to 2, which are not linked"),
-    ],
-)
-def test_a_claim_is_checked(rings: list[list[int]], says: str) -> None:
-    """Each way to be wrong has its sentence."""
-    fault = rings_fault(Ring(12).build(), rings)
-    assert fault.startswith(says)
-    assert bool(fault) == bool(says)
+    assert found == ()
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(3, 6), min_size=1, max_size=3).filter(lambda d: len(d) < 3 or d[0] * d[1] * d[2] <= 80))
 def test_every_torus_splits_into_rings(dims: list[int]) -> None:
     """A torus of two or three dimensions splits into as many rings as it has dimensions."""
-    fabric = Torus(dims).build()
+    fabric = Torus(tuple(dims)).build()
     found = hamiltonian_rings(fabric)
-    assert (len(dims), True) == (len(found.rings), found.complete)
-    assert rings_fault(fabric, found.rings) == ""
+    assert len(dims) == len(found)
+    check(fabric, found)

@@ -341,24 +341,6 @@ def pattern(dimension: Dimension, table: UnitTable = UNITS) -> str:
     return rf"^(?:{QUALIFIER})?{number}(?:{endings})$(?!\n)"
 
 
-def agrees(a: Quantity, b: Quantity, *, loose: bool = False) -> bool:
-    """True if rounding alone can explain the difference: the intervals overlap.
-
-    Args:
-        a: One quantity.
-        b: The other; the relation is symmetric.
-        loose: Read ambiguous trailing zeros as placeholders.
-
-    Raises:
-        QuantityError: ``dimension``, if their dimensions differ.
-    """
-    if a.dimension is not b.dimension:
-        raise QuantityError(
-            "dimension", f"{a} measures {a.dimension.word} and {b} {b.dimension.word}: they cannot be compared"
-        )
-    return a.loose.overlaps(b.loose) if loose else a.interval.overlaps(b.interval)
-
-
 def choose_unit(value: Fraction | float, dimension: Dimension) -> Unit:
     """The unit to show a computed value in base units in: the largest decimal one in which it is at least 1.
 

@@ -84,7 +84,7 @@ class Fabric:
                 raise TopologyError(f"link {edge.a}-{edge.b} has rate {edge.rate}; expected a positive rate or None")
 
     @classmethod
-    def from_adjacency(cls, neighbours: Sequence[Sequence[int]], rate: float | None = None, kind: str = "") -> Fabric:
+    def from_adjacency(cls, neighbours: Sequence[Sequence[int]]) -> Fabric:
         """The fabric of a table of neighbours: ``neighbours[i]`` lists the chips that chip ``i`` is linked to.
 
         The order within a row has no meaning; a neighbour listed twice is two parallel links.
@@ -98,7 +98,7 @@ class Fabric:
             if not 0 <= j < len(neighbours):
                 raise TopologyError(f"chip {i} lists {j}, but the chips are 0 to {len(neighbours) - 1}")
             raise TopologyError(f"chip {i} lists {j} more often than {j} lists {i}; a link is seen from both its ends")
-        edges = (Edge(i, j, rate, kind) for i, row in enumerate(neighbours) for j in row if i < j)
+        edges = (Edge(i, j) for i, row in enumerate(neighbours) for j in row if i < j)
         return cls(len(neighbours), tuple(edges))
 
     @property

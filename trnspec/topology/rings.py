@@ -13,38 +13,19 @@ backtracking.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
-
-from attrs import field, frozen
 
 from trnspec.topology.fabric import Fabric
 from trnspec.topology.measures import is_connected
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # Limits of the two searches, in chips visited: a second or two.
 _EXCHANGE_WORK = 12_000_000
 _BACKTRACK_WORK = 4_000_000
 
 
-@frozen
-class Rings:
-    """The rings of a fabric.
+def hamiltonian_rings(fabric: Fabric) -> tuple[tuple[int, ...], ...]:
+    """As many edge-disjoint Hamiltonian rings as the search finds: each a cycle through all chips, which starts at chip 0.
 
-    Attributes:
-        rings: Each a cycle through all chips, starting at chip 0; the last is linked to the first.
-        complete: Whether more are proven impossible, or the requested number was reached.
-    """
-
-    rings: tuple[tuple[int, ...], ...] = field(repr=False)
-    complete: bool
-
-
-def hamiltonian_rings(fabric: Fabric, most: int | None = None) -> Rings:
-    """As many edge-disjoint Hamiltonian rings as the search finds, at most ``most``.
-
-    Only links from chip to chip count.  A ring has three chips or more.
+    Only links from chip to chip count.  A ring has three chips or more; the last is linked to the first.
     """
     n = fabric.nodes
     pairs = [(e.a, e.b) for e in fabric.edges if e.b < n]
@@ -61,39 +42,15 @@ def hamiltonian_rings(fabric: Fabric, most: int | None = None) -> Rings:
         or (sides and 2 * sum(sides) != n)
     ):
         bound = 0
-    if most is not None:
-        bound = min(bound, most)
     if bound <= 0:
-        return Rings((), True)
+        return ()
     factors = _two_factors(pairs, at, sides)
     if factors is not None:
         colours = _merged(pairs, at, factors)
         if colours is not None:
             rings = [_rounds(pairs, at, colours, c)[0] for c in range(max(colours) + 1)]
-            return Rings(tuple(rings[:bound]), True)
+            return tuple(rings[:bound])
     return _one_by_one(n, pairs, bound)
-
-
-def rings_fault(fabric: Fabric, rings: Sequence[Sequence[int]]) -> str:
-    """Why these are not Hamiltonian rings without a common link, in one sentence; an empty text if they are."""
-    n = fabric.nodes
-    free: dict[tuple[int, int], int] = {}
-    for e in fabric.edges:
-        free[e.a, e.b] = free.get((e.a, e.b), 0) + 1
-    given = dict(free)
-    for number, ring in enumerate(rings):
-        if len(ring) < 3:
-            return f"ring {number} has {len(ring)} chips; a ring has three or more"
-        if sorted(ring) != list(range(n)):
-            return f"ring {number} does not pass each of the {n} chips exactly once"
-        for a, b in zip(ring, [*ring[1:], ring[0]], strict=True):
-            pair = (min(a, b), max(a, b))
-            if pair not in given:
-                return f"ring {number} goes from {a} to {b}, which are not linked"
-            if not free[pair]:
-                return f"ring {number} uses the link {a}-{b}, which is used already"
-            free[pair] -= 1
-    return ""
 
 
 def _two_sides(pairs: list[tuple[int, int]], at: list[list[int]]) -> list[bool] | None:
@@ -298,14 +255,13 @@ def _alternating_square(
     return None
 
 
-def _one_by_one(n: int, pairs: list[tuple[int, int]], bound: int) -> Rings:
+def _one_by_one(n: int, pairs: list[tuple[int, int]], bound: int) -> tuple[tuple[int, ...], ...]:
     """Rings by backtracking, one after the other, each on the links that the others do not use."""
     left: dict[tuple[int, int], int] = {}
     for a, b in pairs:
         left[a, b] = left.get((a, b), 0) + 1
     rings: list[tuple[int, ...]] = []
     ring: tuple[int, ...] | None = None
-    exhausted = False
     while len(rings) < bound:
         near: list[list[int]] = [[] for _ in range(n)]
         for (a, b), times in left.items():
@@ -325,7 +281,7 @@ def _one_by_one(n: int, pairs: list[tuple[int, int]], bound: int) -> Rings:
         rings.append(ring)
         for a, b in zip(ring, [*ring[1:], ring[0]], strict=True):
             left[min(a, b), max(a, b)] -= 1
-    return Rings(tuple(rings), len(rings) == bound or (exhausted and not rings))
+    return tuple(rings)
 
 
 def _backtrack(near: list[list[int]], steps: int) -> tuple[tuple[int, ...] | None, bool]:

@@ -75,21 +75,16 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
         return stream.read(most)
 
 
-def read_file(
-    path: str | os.PathLike[str],
-    file: str | None = None,
-    limits: Limits = _DEFAULT,
-) -> Document:
-    """The document in the file at ``path``, shown in messages as ``file``.
+def read_file(path: str | os.PathLike[str]) -> Document:
+    """The document in a file; one that is missing, unreadable or not a regular file gives one with the problem ``TRN001``.
 
-    A file that is missing, unreadable or not a regular file gives a document with the problem ``TRN001``.
-    At most one byte more than ``limits.bytes`` is read.
+    At most one byte more than the limit is read.
     """
-    name = os.fsdecode(path) if file is None else file
-    problems = Problems(limits.problems)
+    name = os.fsdecode(path)
+    problems = Problems(_DEFAULT.problems)
     raw = b""
     try:
-        raw = read_bytes(path, limits.bytes + 1)
+        raw = read_bytes(path, _DEFAULT.bytes + 1)
     except IrregularFileError:
         problems.add("TRN001", f"{show(name)} is not a regular file.", None, "name a file")
     except IsADirectoryError:
@@ -101,7 +96,7 @@ def read_file(
         problems.add("TRN001", f"{show(name)} is not a file name: {error}.", None, "name a file")
     if "TRN001" in problems:
         return Document(name, None, {}, problems.sorted(), "")
-    return read_text(raw, name, limits)
+    return read_text(raw, name)
 
 
 def read_text(

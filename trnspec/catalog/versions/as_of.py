@@ -35,7 +35,7 @@ from trnspec.model.reflection import (
 )
 from trnspec.model.rounded import count_of
 from trnspec.model.source import Rank, Source
-from trnspec.quantities.quantity import Quantity, agrees, parse
+from trnspec.quantities.quantity import Quantity, parse
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
@@ -318,7 +318,7 @@ def _fits(text: str, pattern: Pattern | None) -> bool:
 
 def _overlap(one: Quantity | int | str, other: Quantity | int | str) -> bool:
     if isinstance(one, Quantity) and isinstance(other, Quantity):
-        return one.dimension is other.dimension and agrees(one, other)
+        return one.dimension is other.dimension and one.agrees(other)
     return one == other
 
 

@@ -22,8 +22,6 @@ def model_document(
     name: str,
     title: str,
     source: str | None = None,
-    where: str | None = None,
-    aliases: Sequence[str] = (),
     notes: Sequence[str] = (),
 ) -> str:
     """The YAML document of a model; fields that have their default are left out.
@@ -33,17 +31,11 @@ def model_document(
         name: Its name in the catalog.
         title: Its title.
         source: The name of the source document, where it has one.
-        where: The place in the source.
-        aliases: Other names.
         notes: Sentences of the note.
     """
     metadata: dict[str, Any] = {"name": name, "title": title}
-    if aliases:
-        metadata["aliases"] = list(aliases)
     if source:
         metadata["source"] = source
-    if where:
-        metadata["where"] = where
     if notes:
         metadata["note"] = " ".join(note if note.endswith(".") else f"{note}." for note in notes)
     return document_text("Model", metadata, _stated(spec), "../../schemas/v1/model.schema.json")

@@ -203,7 +203,7 @@ class Routes:
             return self._grid_rings(self.grid, chips)
         number = {chip: i for i, chip in enumerate(chips)}
         inside = [evolve(e, a=number[e.a], b=number[e.b]) for e in self.fabric.edges if {e.a, e.b} <= number.keys()]
-        rings = hamiltonian_rings(Fabric(len(chips), tuple(inside))).rings
+        rings = hamiltonian_rings(Fabric(len(chips), tuple(inside)))
         return tuple(tuple(chips[i] for i in ring) for ring in rings)
 
     def _grid_rings(self, grid: Grid, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
@@ -235,7 +235,7 @@ class Routes:
                 other = number.get(int(grid.number(ahead)))
                 if other is not None:
                     edges.append(Edge(i, other))
-        return hamiltonian_rings(Fabric(len(chips), tuple(edges))).rings
+        return hamiltonian_rings(Fabric(len(chips), tuple(edges)))
 
     def _walked(self, chips: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         """One ring through a large box of neighbours; the search for several would take too long."""
