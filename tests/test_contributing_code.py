@@ -131,11 +131,6 @@ Experience.
 def test_code(scratch) -> None:
     scratch.add("trnspec/checks/codes/TRN060.md", PAGE.format(blank="\t"))
     scratch.insert(
-        "trnspec/checks/codes/__init__.py",
-        '        "TRN056": "space-before-colon",',
-        '        "TRN060": "trailing-tab",\n',
-    )
-    scratch.insert(
         "trnspec/yaml/text.py",
         '    if text and text[-1] not in "\\r\\n":',
         '    for match in re.finditer(r"\\t+$", text, re.MULTILINE):\n'
