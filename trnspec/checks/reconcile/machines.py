@@ -27,7 +27,7 @@ from trnspec.topology.compare import difference
 from trnspec.topology.fabric import Fabric, TopologyError, asymmetries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.graph.graph import Graph
     from trnspec.loading.host.machine import Device
@@ -224,6 +224,15 @@ def _rows(graph: Graph, machine: Machine, server: Node[Server]) -> Iterator[Row]
         yield from _of_chip(graph, machine, chip)
 
 
+def _row(
+    title: str, machine: str | None, catalog: str | None, place: Mapping[str, str], *, same: bool, note: str = ""
+) -> Row:
+    outcome: Outcome = "agrees" if same else "differs"
+    if machine is None or catalog is None:
+        outcome = "not reported" if machine is None else "not stated"
+    return Row(property=title, machine=machine, catalog=catalog, outcome=outcome, note=note, **place)
+
+
 def _of_server(graph: Graph, machine: Machine, server: Node[Server]) -> Iterator[Row]:
     count, listed = server.spec.chips.count, len(machine.devices)
     note = ""
@@ -246,7 +255,7 @@ def _of_server(graph: Graph, machine: Machine, server: Node[Server]) -> Iterator
 
 def _links(graph: Graph, server: Node[Server], tables: list[tuple[int, ...]], expected: Fabric | None) -> Row:
     """The links of each device; without a declared number those of the declared topology."""
-    title, at = "links of a device", "fabric.links_per_chip"
+    at = "fabric.links_per_chip"
     stated = figure_at(server, ("spec", *at.split(".")))
     degrees = sorted({len(expected.links[v]) for v in range(expected.nodes)}) if expected is not None else []
     if stated is None and server.spec.chips.count == 1 and server.spec.fabric is None:
@@ -254,8 +263,8 @@ def _links(graph: Graph, server: Node[Server], tables: list[tuple[int, ...]], ex
     values = [int(stated)] if isinstance(stated, int) and len(degrees) < 2 else degrees
     counted = _each(sorted(map(len, tables))) if tables else None
     text = " or ".join(map(str, values)) or None
-    outcome = _outcome(counted, text, same=all(len(t) in values for t in tables))
-    return Row(property=title, machine=counted, catalog=text, outcome=outcome, **_place(graph, server, at))
+    same = all(len(t) in values for t in tables)
+    return _row("links of a device", counted, text, _place(graph, server, at), same=same)
 
 
 def _topology(
@@ -263,49 +272,42 @@ def _topology(
 ) -> Row:
     """The graph of the links, up to the numbering of the devices."""
     declared = server.spec.fabric.topology if server.spec.fabric is not None else None
-    dimensions = " x ".join(map(str, declared.dimensions)) if declared is not None else ""
-    words = f"{declared.shape} {dimensions}".strip() if declared is not None else None
-    place = _place(graph, server, "fabric.topology") if declared is not None else {}
-    if not any(tables):
-        return Row(property="topology", machine=None, catalog=words, outcome="not reported", **place)
+    words, place = None, {}
+    if declared is not None:
+        words = f"{declared.shape} {' x '.join(map(str, declared.dimensions))}".strip()
+        place = _place(graph, server, "fabric.topology")
+    text, note = None, ""
+    outcome: Outcome = "not reported"
     numbers = {d.index: n for n, d in enumerate(machine.devices)}
     missing = sorted({m for table in tables for m in table if m not in numbers})
-    if missing or len(tables) < len(machine.devices):
-        note = f"linked devices that are not described: {', '.join(map(str, missing))}" if missing else ""
-        return Row(property="topology", machine=None, catalog=words, outcome="not reported", note=note, **place)
-    rows = [[numbers[m] for m in table] for table in tables]
-    one_sided = next(iter(asymmetries(rows)), None)
-    if one_sided is not None:
-        a, b = (machine.devices[n].index for n in one_sided)
-        text = f"device {a} lists itself" if a == b else f"device {a} lists {b}, but {b} does not list {a}"
-        return Row(property="topology", machine=text, catalog=words, outcome="differs", **place)
-    if expected is None:
-        text = f"{sum(map(len, rows)) // 2} links"
-        return Row(property="topology", machine=text, catalog=words, outcome="not stated", **place)
-    found = difference(Fabric.from_adjacency(rows), expected)
-    text = found or "the same graph"
-    return Row(property="topology", machine=text, catalog=words, outcome="differs" if found else "agrees", **place)
+    if missing:
+        note = f"linked devices that are not described: {', '.join(map(str, missing))}"
+    elif any(tables) and len(tables) == len(machine.devices):
+        rows = [[numbers[m] for m in table] for table in tables]
+        one_sided = next(iter(asymmetries(rows)), None)
+        if one_sided is not None:
+            a, b = (machine.devices[n].index for n in one_sided)
+            text = f"device {a} lists itself" if a == b else f"device {a} lists {b}, but {b} does not list {a}"
+            outcome = "differs"
+        elif expected is None:
+            text, outcome = f"{sum(map(len, rows)) // 2} links", "not stated"
+        else:
+            found = difference(Fabric.from_adjacency(rows), expected)
+            text, outcome = found or "the same graph", "differs" if found else "agrees"
+    return Row(property="topology", machine=text, catalog=words, outcome=outcome, note=note, **place)
 
 
 def _of_chip(graph: Graph, machine: Machine, chip: Node[Chip]) -> Iterator[Row]:
     devices = machine.devices
     products = sorted({d.name for d in devices if d.name})
     if products:
-        others = [p for p in products if (node := _chip(graph, p)) is None or node.name != chip.name]
-        yield Row(
-            property="product",
-            machine=", ".join(products),
-            catalog=chip.metadata.title,
-            outcome="differs" if others else "agrees",
-            name=chip.name,
-        )
+        same = all((node := _chip(graph, p)) is not None and node.name == chip.name for p in products)
+        yield _row("product", ", ".join(products), chip.metadata.title, {"name": chip.name}, same=same)
     if machine.tool == "neuron-ls":
         yield _cores(graph, devices, chip)
     if any(d.partitioned for d in devices):
         count = sum(d.partitioned for d in devices)
-        yield Row(
-            property="partitions", machine=f"MIG on {count} of {len(devices)}", catalog=None, outcome="not stated"
-        )
+        yield _row("partitions", f"MIG on {count} of {len(devices)}", None, {}, same=False)
     if chip.spec.memory.capacity is not None:
         yield _memory(graph, machine, chip)
     if machine.tool == "nvidia-smi":
@@ -334,8 +336,6 @@ def _physical(device: Device) -> int | None:
 def _memory(graph: Graph, machine: Machine, chip: Node[Chip]) -> Row:
     sizes = [d.memory for d in machine.devices if d.memory is not None]
     figure = chip.spec.memory.capacity
-    place = _place(graph, chip, "memory.capacity")
-    title = "memory of a device"
     counted = _each(sizes, _mebibytes if machine.tool == "nvidia-smi" else _bytes) if sizes else None
     low, high = figure.interval.low, figure.interval.high
     outside = [s for s in sizes if Fraction(s) not in figure.interval]
@@ -345,8 +345,8 @@ def _memory(graph: Graph, machine: Machine, chip: Node[Chip]) -> Row:
     if outside and kept:
         share = 1 - Fraction(min(outside)) / figure.value.value
         note = f"the driver keeps {float(share):.1%} back".replace("%", " %")
-    outcome = _outcome(counted, str(figure), same=not outside or kept)
-    return Row(property=title, machine=counted, catalog=str(figure), outcome=outcome, note=note, **place)
+    place = _place(graph, chip, "memory.capacity")
+    return _row("memory of a device", counted, str(figure), place, same=not outside or kept, note=note)
 
 
 def _power(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
@@ -355,10 +355,8 @@ def _power(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
     figure = None if known is None else known.figure
     counted = _each(limits, lambda w: render(w, "W", 6)) if limits else None
     same = figure is not None and all(w in figure.interval for w in limits)
-    text = None if figure is None else figure.value.text
-    outcome = _outcome(counted, text, same=same)
     place = _place(graph, chip if known is None else known.document, "power")
-    return Row(property="power limit", machine=counted, catalog=text, outcome=outcome, **place)
+    return _row("power limit", counted, None if figure is None else figure.value.text, place, same=same)
 
 
 def _host_link(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row:
@@ -372,13 +370,7 @@ def _host_link(graph: Graph, devices: Iterable[Device], chip: Node[Chip]) -> Row
         generation in _TRANSFER and 2 * _TRANSFER[generation] * lanes / 8 * 10**9 in figure.interval
         for generation, lanes in links
     )
-    return Row(
-        property="host link",
-        machine=counted,
-        catalog=text,
-        outcome=_outcome(counted, text, same=same),
-        **_place(graph, chip, at),
-    )
+    return _row("host link", counted, text, _place(graph, chip, at), same=same)
 
 
 def _count(graph: Graph, title: str, counts: int | list[int], node: Node[Any], at: str, note: str = "") -> Row:
@@ -387,16 +379,7 @@ def _count(graph: Graph, title: str, counts: int | list[int], node: Node[Any], a
     stated = figure_at(node, ("spec", *at.split(".")))
     text = f"{stated:,}" if isinstance(stated, int) else None
     counted = (f"{counts:,}" if isinstance(counts, int) else _each(counts)) if values else None
-    outcome = _outcome(counted, text, same=all(v == stated for v in values))
-    return Row(property=title, machine=counted, catalog=text, outcome=outcome, note=note, **_place(graph, node, at))
-
-
-def _outcome(machine: str | None, catalog: str | None, *, same: bool) -> Outcome:
-    if machine is None:
-        return "not reported"
-    if catalog is None:
-        return "not stated"
-    return "agrees" if same else "differs"
+    return _row(title, counted, text, _place(graph, node, at), same=all(v == stated for v in values), note=note)
 
 
 def _place(graph: Graph, node: Node[Any], at: str) -> dict[str, str]:
