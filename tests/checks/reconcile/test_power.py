@@ -17,8 +17,8 @@ from trnspec.checks.reconcile.power import (
     _rates,
     _systems,
     _types,
-    likely_cause,
 )
+from trnspec.checks.reconcile.quoted import likely_cause
 
 
 @functools.cache
@@ -192,4 +192,4 @@ def test_the_power_of_most_conflicts_is_blamed() -> None:
 def test_the_cause_of_a_power_out_of_bounds(value: float, count: int, cause: str) -> None:
     one = power("b2.large-maximum", value=value, count=count)
 
-    assert likely_cause(PowerConflict("TRN813", one, None, (900.0, 1_100.0), "")) == cause
+    assert likely_cause(PowerConflict("TRN813", one, None, (900.0, 1_100.0), ""), one.count, "W", "power") == cause

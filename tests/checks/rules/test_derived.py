@@ -306,7 +306,11 @@ def test_formulas_without_a_meaning(formula, message):
     ("both", "place", "hint"),
     [
         ("{value: 12800 Gbps, derived: 4 x 3,200 Gbps}", "derived", 'quote it: "4 x 3,200 Gbps"'),
-        ("{value: 96 GB/s, derived: 384 GB/s / 5}", "value", "or update the formula"),
+        (
+            "{value: 96 GB/s, derived: 384 GB/s / 5}",
+            "derived",
+            "4 for 5 in the formula gives 96 GB/s; or update the figure",
+        ),
         (
             "{value: 96 GB/s, derived: 384 GB/s / 5, check: 192 GB/s / 2}",
             "derived",

@@ -6,6 +6,7 @@ states, agrees with the value that the failing relations expect.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections import Counter
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.checks.reconcile.lookalikes import lookalikes
-from trnspec.checks.reconcile.sites import Site, Term
+from trnspec.checks.reconcile.sites import Relation, Site, Term
 from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import Graph
 from trnspec.plugins.failures import call_seconds, contained
@@ -27,7 +28,7 @@ from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse, re
 from trnspec.quantities.units import Dimension, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from trnspec.checks.reconcile.suspects import Suspect
     from trnspec.model.document import Node
@@ -121,18 +122,22 @@ def explain(suspect: Suspect, graph: Graph) -> list[Explanation]:
     if isinstance(value, int):
         return list(_count(suspect, value))
     assert value is not None  # a suspect is a site of a relation
+    return explain_case(case_of(suspect.site, value, suspect.expected, suspect.failing, graph))
+
+
+def case_of(
+    site: Site, quantity: Quantity, wanted: Iterable[Interval], relations: Iterable[Relation], graph: Graph
+) -> Case:
+    """The case of a figure, with the parts and the totals that it has in some relations."""
     terms: list[Term] = []
     shares: list[tuple[Fraction, Quantity]] = []
-    for relation in suspect.failing:
-        if suspect.site.key == relation.total.key:
+    for relation in relations:
+        total = relation.total.value
+        if site.key == relation.total.key:
             terms += relation.terms if len(relation.terms) == 1 else ()
-            continue
-        for term in relation.terms:
-            total = relation.total.value
-            if suspect.site.key == term.part.key and isinstance(total, Quantity):
-                shares.append((term.times, total))
-    case = Case(suspect.site, value, tuple(suspect.expected), tuple(terms), tuple(shares), graph)
-    return explain_case(case)
+        elif isinstance(total, Quantity):
+            shares += [(term.times, total) for term in relation.terms if term.part.key == site.key]
+    return Case(site, quantity, tuple(wanted), tuple(terms), tuple(shares), graph)
 
 
 def explain_case(case: Case) -> list[Explanation]:
@@ -369,16 +374,8 @@ def _part(case: Case) -> Iterator[Explanation]:
             yield Explanation("whole-for-part", f"the total, {total}, was used for one part")
 
 
-def _near_count(case: Case) -> Iterator[Explanation]:
-    """A count that is written by mistake: one part too many or too few, twice or half as many."""
-    yield from _counted(case, near=True)
-
-
-def _wrong_count(case: Case) -> Iterator[Explanation]:
-    yield from _counted(case, near=False)
-
-
-def _counted(case: Case, *, near: bool) -> Iterator[Explanation]:
+def _wrong_count(case: Case, *, near: bool = False) -> Iterator[Explanation]:
+    """Another number of parts; ``near``: a count that is written by mistake, one more or less, twice or half as many."""
     quantity = case.quantity
     if any(_units(case)) or any(_point(case)):
         return  # a factor of 8 or 10 is an error of the unit or of the decimal point
@@ -411,23 +408,15 @@ def _near(term: Term) -> set[Fraction]:
     return counts
 
 
-def _other_figure(case: Case) -> Iterator[Explanation]:
-    """The figure of another row, kind of rate, older claim or generation of the family was used."""
-    yield from (e for e in _figures(case) if e.id != "distant")
-
-
 def _figures(case: Case) -> Iterator[Explanation]:
+    """The figure of another row, kind of rate, older claim or document was used."""
     # The same digits explain more than digits that would be rounded to these.
     found = list(_others(case, case.site, Fraction(1)))
     yield from (e for exact in (True, False) for e, same in found if same is exact)
 
 
-def _other_part(case: Case) -> Iterator[Explanation]:
-    """The total was computed from such a figure of the part."""
-    yield from (e for e in _figures_of_parts(case) if e.id != "distant")
-
-
 def _figures_of_parts(case: Case) -> Iterator[Explanation]:
+    """The total was computed from such a figure of the part."""
     own = {e.sentence.partition(":")[0] for e in _figures(case)}
     for term, _ in _alike(case):
         # The same row of the parts and of the totals is one explanation.
@@ -437,11 +426,18 @@ def _figures_of_parts(case: Case) -> Iterator[Explanation]:
                 yield explanation
 
 
+def _other_figure(case: Case) -> Iterator[Explanation]:
+    yield from (e for e in _figures(case) if e.id != "distant")
+
+
+def _other_part(case: Case) -> Iterator[Explanation]:
+    yield from (e for e in _figures_of_parts(case) if e.id != "distant")
+
+
 def _distant(case: Case) -> Iterator[Explanation]:
     """The figure of a document of another family was used."""
-    for explanation in (*_figures(case), *_figures_of_parts(case)):
-        if explanation.id == "distant":
-            yield evolve(explanation, id="neighbour")
+    found = (*_figures(case), *_figures_of_parts(case))
+    yield from (evolve(e, id="neighbour") for e in found if e.id == "distant")
 
 
 def _others(case: Case, home: Site, times: Fraction) -> Iterator[tuple[Explanation, bool]]:
@@ -500,18 +496,21 @@ def _slip(case: Case) -> Iterator[Explanation]:
 _LITERAL = re.compile(r"(?<![\w.:,-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w.,])")
 
 
-def corrected_formulas(formula: str, site: Site, graph: Graph) -> Iterator[Explanation]:
-    """The formulas with one other digit that give a figure."""
-    value = site.value
+def corrected_formulas(formula: str, site: Site, graph: Graph) -> list[Explanation]:
+    """The formulas with one other digit that give a figure; before those that give it by the margins of rounding only."""
+    value, found = site.value, list[Explanation]()
     for literal in _LITERAL.finditer(formula) if isinstance(value, Quantity) else ():
         for at, digit in itertools.product(range(*literal.span()), "0123456789"):
             if formula[at] == digit or not formula[at].isdigit():
                 continue
             other = f"{formula[:at]}{digit}{formula[at + 1 :]}"
             with suppress(FormulaError):
-                if value_of(other, site.node, graph).overlaps(site.interval):
+                result = value_of(other, site.node, graph)
+                if result.overlaps(site.interval):
                     meant = other[slice(*literal.span())]
-                    yield Explanation("formula", f"{meant} for {literal[0]} in the formula gives {value}")
+                    id_ = "formula" if _middle(result) in site.interval else "rounded-formula"
+                    found.append(Explanation(id_, f"{meant} for {literal[0]} in the formula gives {value}"))
+    return sorted(found, key=lambda e: e.id != "formula")
 
 
 _HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
@@ -524,7 +523,7 @@ _HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
     _direction,
     _part,
     _other_figure,
-    _near_count,
+    functools.partial(_wrong_count, near=True),
     _chained,
     _other_part,
     _wrong_count,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain_case
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, case_of, explain_case
 from trnspec.checks.reconcile.relations import sums
-from trnspec.checks.reconcile.sites import Site, Term
+from trnspec.checks.reconcile.sites import Site
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.graph.facts import Fact, facts
@@ -21,8 +21,6 @@ from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Interval, Quantity, parse
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.yaml import Path
@@ -143,14 +141,5 @@ def _measured(spec: type[Any], path: Path) -> bool:
 
 def _case(graph: Graph, site: Site, stated: Quantity, interval: Interval) -> Case:
     """The case of a figure that disagrees with one value: its parts, and the totals that it is a part of."""
-    terms: list[Term] = []
-    shares: list[tuple[Fraction, Quantity]] = []
-    for relation in sums(graph):
-        if any(s.value is None for term in relation.terms for s in (*term.counts, term.part)):
-            continue
-        if relation.total.key == site.key and len(relation.terms) == 1:
-            terms += relation.terms
-        value = relation.total.value
-        if isinstance(value, Quantity):
-            shares += [(term.times, value) for term in relation.terms if term.part.key == site.key]
-    return Case(site, stated, (interval,), tuple(terms), tuple(shares), graph)
+    known = (r for r in sums(graph) if all(s.value is not None for term in r.terms for s in (*term.counts, term.part)))
+    return case_of(site, stated, [interval], known, graph)

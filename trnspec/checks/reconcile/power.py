@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.quoted import QuoteConflict, blamed, scales
+from trnspec.checks.reconcile.quoted import QuoteConflict, blamed, half_precision
 from trnspec.graph.composition import chips
 from trnspec.graph.graph import cached_by_graph
 from trnspec.graph.quotes import Draw, draws
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node  # read at run time
-from trnspec.model.figure import Figure
 from trnspec.model.quotes import Power
 
 if TYPE_CHECKING:
@@ -156,13 +155,9 @@ def _outside(code: str, one: KnownPower, other: KnownPower, ratio: Range, why: s
 def _rates(known: tuple[KnownPower, ...]) -> Iterator[PowerConflict]:
     """Powers of chips per rate that no known chip has."""
     for one in known:
-        dense = one.chip.spec.peak.dense
-        if not isinstance(one.subject.spec, Chip) or dense is None:
+        tera = half_precision(one.chip) / 1e12
+        if not isinstance(one.subject.spec, Chip) or not tera:
             continue
-        rates = [float(r.value.value) for r in (dense.bf16, dense.fp16) if isinstance(r, Figure)]
-        if not rates:
-            continue
-        tera = max(rates) / 1e12
         low, high = tera / PER_WATT[1], tera / PER_WATT[0]
         if one.draw.type not in _BOUNDING:
             low *= OF_MAXIMUM[one.draw.type][0]
@@ -185,15 +180,3 @@ def _blamed(conflicts: list[PowerConflict]) -> Iterator[PowerConflict]:
 
 def _supported(known: KnownPower) -> int:
     return sum(c.verdict in ("agrees", "rounded") for c in known.draw.figure.conflicting)
-
-
-def likely_cause(conflict: PowerConflict) -> str:
-    """The likely cause of a wrong power: a power of ten, or the power of one chip; empty if none fits."""
-    one = conflict.one
-    if conflict.bounds is None:
-        return ""
-    low, high = conflict.bounds
-    middle = (low + high) / 2
-    causes = scales(one.value, one.count, "W", "power")
-    fits = [(abs(value - middle), text) for value, text in causes if low <= value <= high]
-    return min(fits)[1] if fits else ""

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.quoted import QuoteConflict, blamed, scales
+from trnspec.checks.reconcile import quoted
+from trnspec.checks.reconcile.quoted import QuoteConflict, blamed, half_precision
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.graph.graph import cached_by_graph
 from trnspec.graph.provenance import source_of
 from trnspec.graph.quotes import region_of
 from trnspec.model.document import Node  # read at run time
-from trnspec.model.figure import Figure
 from trnspec.model.quotes import UNSTATED, Price
 from trnspec.model.server import Server
 from trnspec.quantities.quantity import Quantity
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from trnspec.checks.reconcile.quoted import Range
     from trnspec.graph.graph import Graph
-    from trnspec.model.chip import Chip
     from trnspec.model.quotes import PriceType
 
 OF_ON_DEMAND: dict[PriceType, Range] = {
@@ -163,21 +162,14 @@ def _offers(graph: Graph, node: Node[Price]) -> Iterator[Offer]:
         if isinstance(value, Quantity) and value.dimension is Dimension.PRICE and value.value > 0:
             date = "" if source is None else source.spec.as_of
             place = str(site.path[-1])
-            yield Offer(
-                site, server, chip.name, _sizes(server.spec), _rate(server.spec, chip), place, date, float(value.value)
-            )
+            rate = half_precision(chip) * server.spec.chips.count / 1e15
+            yield Offer(site, server, chip.name, _sizes(server.spec), rate, place, date, float(value.value))
 
 
 def _sizes(server: Server) -> tuple[float, ...]:
     host = server.host
     memory = None if host is None or host.memory is None else float(host.memory.value.value)
     return (float(server.chips.count), float((host and host.vcpus) or 0), memory or 0.0)
-
-
-def _rate(server: Server, chip: Node[Chip]) -> float:
-    dense = None if chip.spec.peak is None else chip.spec.peak.dense
-    rates = [] if dense is None else [r for r in (dense.bf16, dense.fp16) if isinstance(r, Figure)]
-    return max((float(r.value.value) for r in rates), default=0.0) * server.chips.count / 1e15
 
 
 def _pairs(offers: tuple[Offer, ...]) -> Iterator[PriceConflict]:
@@ -349,10 +341,4 @@ def likely_cause(conflict: PriceConflict, known: Iterable[Offer]) -> str:
             same, key=lambda o: (o.type != offer.type, o.place != offer.place, o.chip != offer.chip, o.server.name)
         )
         return f"{offer.site.value} is the {best.type} price of {best.server.name} in {best.place}"
-    if conflict.bounds is None:
-        return ""
-    low, high = conflict.bounds
-    causes = scales(offer.value, offer.sizes[0], "USD/h", "price")
-    center = math.sqrt(low * high)
-    fits = [(abs(math.log(value / center)), text) for value, text in causes if low <= value <= high]
-    return min(fits)[1] if fits else ""
+    return quoted.likely_cause(conflict, offer.sizes[0], "USD/h", "price")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from attrs import evolve, frozen
 
+from trnspec.model.figure import Figure
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from trnspec.model.chip import Chip
     from trnspec.model.document import Node
 
 Range = tuple[float, float]
@@ -94,17 +98,29 @@ def blamed(
         conflicts = [one for one in conflicts if worst not in one.parties]
 
 
-def scales(value: float, count: float, unit: str, what: str) -> Iterator[tuple[float, str]]:
-    """Plausible values behind a wrong one, with the cause: another power of ten, or one chip instead of all.
+def likely_cause(conflict: QuoteConflict[Any], count: float, unit: str, what: str) -> str:
+    """The likely cause of a wrong value: a power of ten, or one chip instead of all; empty if neither is within the bounds.
 
     Args:
-        value: The value.
+        conflict: The conflict.
         count: Chips of the product.
-        unit: Its unit.
+        unit: The unit of the value.
         what: The name of the quantity.
     """
-    for factor in FACTORS:
-        yield value / factor, f"a factor of {factor:,g}: {value / factor:,.6g} {unit} is within the bounds"
+    if conflict.bounds is None:
+        return ""
+    (low, high), value = conflict.bounds, conflict.one.value
+    causes = [(value / f, f"a factor of {f:,g}: {value / f:,.6g} {unit} is within the bounds") for f in FACTORS]
     if count > 1:
         whole = value * count
-        yield whole, f"the {what} of one chip: {count:,.0f} x {value:,.6g} = {whole:,.6g} {unit}"
+        causes.append((whole, f"the {what} of one chip: {count:,.0f} x {value:,.6g} = {whole:,.6g} {unit}"))
+    center = math.sqrt(low * high)
+    fits = [(abs(math.log(other / center)), text) for other, text in causes if low <= other <= high]
+    return min(fits)[1] if fits else ""
+
+
+def half_precision(chip: Node[Chip]) -> float:
+    """The dense rate of a chip in 16-bit numbers, in FLOPS; 0 if it is not known."""
+    dense = None if chip.spec.peak is None else chip.spec.peak.dense
+    rates = [] if dense is None else [r for r in (dense.bf16, dense.fp16) if isinstance(r, Figure)]
+    return max((float(r.value.value) for r in rates), default=0.0)

@@ -191,12 +191,15 @@ def _mismatch(site: Site, figure: Figure, key: str, result: Interval, graph: Gra
         place = node.document.place((*path, key))
         edit = None if place is None else quoting(node.document, place, cut)
         return Finding((*path, key), message, f'quote it: "{cut}"', edit=edit)
-    cause = next(corrected_formulas(formula, site, graph), None)
-    if is_supported(graph, node.name, path) or (cause is not None and relatives_agree(site, graph)):
-        what = f"likely cause: {cause.sentence}" if cause else "update the formula"
-        hint = f"{what}; other figures agree with {figure}"
-        return Finding((*path, key), message, hint, (at(node, (*path, "value"), text=f"the figure: {figure}"),))
+    cause = next(iter(corrected_formulas(formula, site, graph)), None)
     causes = explain_case(Case(site, figure.value, (result,), (), (), graph))
+    agree = is_supported(graph, node.name, path) or (cause is not None and relatives_agree(site, graph))
+    # A figure of another document closes many gaps by chance.
+    is_exact = cause is not None and cause.id == "formula"
+    if agree or (is_exact and (not causes or causes[0].id == "neighbour")):
+        hint = f"likely cause: {cause.sentence}" if cause else "update the formula"
+        hint += f"; other figures agree with {figure}" if agree else "; or update the figure"
+        return Finding((*path, key), message, hint, (at(node, (*path, "value"), text=f"the figure: {figure}"),))
     hint = f"{sentence(causes)}; or update the formula" if causes else "update the figure or its formula"
     return Finding((*path, "value"), message, hint, (at(node, (*path, key), text=f"the formula: {formula}"),))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trnspec.checks.reconcile import power as powers
 from trnspec.checks.reconcile import prices
 from trnspec.checks.reconcile.prices import market
+from trnspec.checks.reconcile.quoted import likely_cause
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.graph.graph import at
 from trnspec.model.quotes import Price
@@ -38,7 +39,11 @@ def _violations(graph: Graph, code: str) -> Iterator[Finding]:
     has_power = any(getattr(n.spec, "power", None) is not None for n in graph.focused())
     for conflict in powers.power_conflicts(graph) if has_power else ():
         if conflict.code == code:
-            known, against, cause = conflict.one, conflict.other, powers.likely_cause(conflict)
+            known, against, cause = (
+                conflict.one,
+                conflict.other,
+                likely_cause(conflict, conflict.one.count, "W", "power"),
+            )
             see = () if against is None else (at(against.document, ("spec", "power")),)
             hint = f"likely cause: {cause}" if cause else ""
             yield Finding(("spec", "power"), conflict.text("W"), hint, see, known.document)
