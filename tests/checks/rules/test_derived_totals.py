@@ -9,6 +9,7 @@ from tests.support.rules import bare, claim, findings, found, put, shipped
 from trnspec.checks.reconcile.sites import CLAIM
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.derived import disagreement
+from trnspec.testing import report
 
 
 def one(graph, code="TRN402"):
@@ -157,3 +158,29 @@ def test_the_clock_is_compared_with_the_peak():
     graph = put(bare(), "neuroncore-v2", "engines.tensor.clock", "2.0 GHz")
 
     assert {n for n, _ in found("TRN402", graph)} & {"neuroncore-v2"}
+
+
+@pytest.mark.parametrize(
+    ("rates", "files"),
+    [
+        (("1307.4 TFLOPS", "1307.4 TFLOPS"), {"servers/acme-1-box.yaml", "servers/acme-2-box.yaml"}),
+        (("1307.4 TFLOPS", "1300 TFLOPS"), {"chips/acme-1.yaml"}),
+    ],
+)
+def test_truncated_totals_of_equal_chips(rates, files):
+    """The totals of both are doubted, and the first cause is the right one; of one chip alone it is the chip."""
+    head = "api_version: trnspec/v1\nkind: {}\nmetadata: {{name: {}, title: Acme, source: neuron-trn1-2026-08}}\n"
+    texts = {}
+    for number, rate in enumerate(rates, 1):
+        chip, box = f"acme-{number}", f"acme-{number}-box"
+        texts[f"chips/{chip}.yaml"] = head.format("Chip", chip) + (
+            f"spec: {{memory: {{capacity: 192 GiB}}, peak: {{dense: {{bf16: {rate}}}}}}}\n"
+        )
+        texts[f"servers/{box}.yaml"] = head.format("Server", box) + (
+            f"spec: {{chips: {{chip: {chip}, count: 8}}, stated: {{peak: {{dense: {{bf16: 10.4 PFLOPS}}}}}}}}\n"
+        )
+    shown = [d for d in report(texts, plugins=()).diagnostics if d.code == "TRN402"]
+
+    assert {d.where.file for d in shown} == files
+    if len(files) > 1:
+        assert all("gap: truncation: digits after 10.4 PFLOPS were cut off, not rounded" in d.hint for d in shown)

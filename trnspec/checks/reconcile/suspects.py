@@ -264,9 +264,10 @@ def _doubted(relation: Relation, graph: Graph | None, contested: Collection[Key]
     if graph is None:
         return claim
     adopted = relation.terms[0].part
+    is_alone = relatives_agree(claim, graph) and not relatives_agree(adopted, graph)
     if not relation.is_claim or claim.claim is None:
-        return adopted if len(relation.terms) == 1 and relatives_agree(claim, graph) else claim
-    if adopted.key in contested or (relatives_agree(claim, graph) and not relatives_agree(adopted, graph)):
+        return adopted if len(relation.terms) == 1 and is_alone else claim
+    if adopted.key in contested or is_alone:
         return adopted
     precedence = []
     for ref in (claim.node.claims[claim.claim].source, source_of(adopted.node, adopted.path)):
