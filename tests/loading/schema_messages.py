@@ -67,7 +67,13 @@ TABLE: list[tuple[str, str, list[Found]]] = [
                 "claims.0 has no 'says'",
                 "add says: The value as printed: a figure with its unit, a count or a word.",
             ),
-            ("TRN102", 6, 5, "claims.0 has no 'source'", "add source: The source of the claim."),
+            (
+                "TRN102",
+                6,
+                5,
+                "claims.0 has no 'source'",
+                "add source: the name of a Source, such as neuron-trn1-2023-02",
+            ),
         ],
     ),
     (

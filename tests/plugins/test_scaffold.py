@@ -28,7 +28,7 @@ def test_new(here) -> None:
     made = {f.relative_to(here.folder).as_posix() for f in here.folder.rglob("*") if f.is_file()}
 
     assert (0, "") == (done.status, done.err)
-    assert "pip install --editable trnspec-acme-tpu" in done.out
+    assert "pip install --editable 'trnspec-acme-tpu[test]'" in done.out
     assert {f"trnspec-acme-tpu/{name}" for name in files("acme-tpu", "rules")} == made
     assert 'acme-tpu = "trnspec_acme_tpu:plugin"' in (here.folder / "trnspec-acme-tpu/pyproject.toml").read_text()
 

@@ -187,4 +187,4 @@ def new(name: str, kind: str, into: str) -> None:
 
     folder = write(name, kind, FilePath(into))
     click.echo(f"{folder}: a plugin with tests. Next:\n")
-    click.echo(f"  pip install --editable {folder}\n  python -m pytest {folder}\n  trnspec plugin list")
+    click.echo(f"  pip install --editable '{folder}[test]'\n  python -m pytest {folder}\n  trnspec plugin list")

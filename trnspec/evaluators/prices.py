@@ -20,7 +20,6 @@ from trnspec.short_repr import short_repr
 if TYPE_CHECKING:
     from trnspec.evaluation.questions import Prices
     from trnspec.graph.graph import Graph
-    from trnspec.graph.provenance import Stated
     from trnspec.graph.quotes import Quote
     from trnspec.model.document import Node
     from trnspec.model.server import Server
@@ -70,20 +69,13 @@ def hourly_price(graph: Graph, server: Node[Server], question: Prices) -> Hourly
     if quote is None:
         raise _unknown(graph, server, question)
     figure = quote.figure
-    return HourlyPrice(figure.value.value, figure.interval, (used(figure),), Assumption("price", *_words(quote)))
+    return HourlyPrice(figure.value.value, figure.interval, (figure.used,), Assumption("price", *_words(quote)))
 
 
 def _words(quote: Quote) -> tuple[str, str]:
     place = "no region stated" if quote.place == UNSTATED else quote.place
     term = f", {quote.document.spec.term}" if quote.document.spec.term else ""
     return f"{quote.figure.value} per server", f"{quote.type}{term}, {place}, {quote.figure.as_of}"
-
-
-def used(figure: Stated) -> UsedFigure:
-    """A figure of the catalog as one that an evaluation uses, with the values of other sources."""
-    conflicting = tuple(f"{c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in figure.conflicting)
-    source = figure.source_name or f"derived: {figure.derived}"
-    return UsedFigure(figure.of, figure.at, figure.value.text, source, figure.as_of, conflicting)
 
 
 def _unknown(graph: Graph, server: Node[Server], question: Prices) -> RefusalError:

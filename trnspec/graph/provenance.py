@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from trnspec.evidence import UsedFigure
 from trnspec.graph.graph import figure_at
 from trnspec.model.figure import ConflictingValue, Figure
 from trnspec.model.ref import Ref
@@ -50,6 +51,13 @@ class Stated(Figure):
     source_title: str = ""
     as_of: str = ""
     conflicting: tuple[ConflictingValue, ...] = ()
+
+    @property
+    def used(self) -> UsedFigure:
+        """The figure as one that an evaluation uses, with the values of other sources."""
+        conflicting = tuple(f"{c.says}, {c.verdict} ({c.source}, {c.as_of})" for c in self.conflicting)
+        source = self.source_name or (f"derived: {self.derived}" if self.derived else "none")
+        return UsedFigure(self.of, self.at, self.value.text, source, self.as_of, conflicting)
 
     def _sections(self) -> Iterator[tuple[str, Block]]:
         from trnspec.quantities.display import interval_text

@@ -12,6 +12,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import click
+from attrs import evolve
 
 from trnspec.api import graph, plugins, validate
 from trnspec.api import registry as installed
@@ -29,7 +30,7 @@ from trnspec.loading.settings import Settings
 from trnspec.output.exporters.exported import Export, ExportError
 from trnspec.plugins.api import API, Plugin, Registry, Rule, loaded
 from trnspec.plugins.failures import called
-from trnspec.plugins.selection import GROUP
+from trnspec.plugins.selection import CORE, GROUP
 from trnspec.plugins.validation import invalid_kinds, invalid_values
 from trnspec.yaml import read_file, read_text
 
@@ -194,12 +195,14 @@ def check_rule(rule: Rule, *, registry: Registry | None = None) -> None:
 
     Args:
         rule: The rule.
-        registry: The kinds and other rules; default: those of trnspec and of the installed plugins.
+        registry: The kinds and other rules; default: the rules of trnspec and of the plugin that has this one, and the
+            kinds of all installed plugins.
     """
     if registry is None:
-        registry = installed()
-        if rule not in registry.rules:
-            registry = Registry.of([*registry.plugins, Plugin(name="rule-under-test", api=API, rules=(rule,))])
+        plugins = installed().plugins
+        owner = next((p for p in plugins if rule in p.rules), Plugin(name="rule-under-test", api=API, rules=(rule,)))
+        plugins = tuple(p if p.name in (CORE[0], owner.name) else evolve(p, rules=()) for p in plugins)
+        registry = Registry.of(dict.fromkeys((*plugins, owner)))
     check_code(rule.code, registry=registry)
 
 

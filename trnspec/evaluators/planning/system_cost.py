@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.questions import Prices
-from trnspec.evaluators.prices import HourlyPrice, hourly_price, used
+from trnspec.evaluators.prices import HourlyPrice, hourly_price
 from trnspec.graph.composition import chips, servers
 from trnspec.graph.quotes import PRICE_TYPES, Draw, chosen, upper_power
 
@@ -44,7 +44,7 @@ class ChipPower:
     @property
     def figures_used(self) -> tuple[UsedFigure, ...]:
         """The power of one chip as a catalog figure."""
-        return (used(self.each.figure),)
+        return (self.each.figure.used,)
 
     def __str__(self) -> str:
         return f"chips at {self.each}, without hosts, network and cooling"

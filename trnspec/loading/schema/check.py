@@ -268,16 +268,22 @@ def _missing(
     for key in absent:
         if key in blocks:
             continue
-        rule = schema["properties"][key]
+        rule, above = schema["properties"][key], shape_in_document(spec, path)
         message = f"{_name(path)} has no {key!r}"
-        value = (
-            rule["enum"][0] if (*path, key) == ("api_version",) else rule.get("const") or rule.get("description", "")
-        )
-        hint = f"add {key}: {value}" if value else f"add {key}"
+        member = above.fields.get(key) if isinstance(above, ObjectShape) else None
+        of_version = rule["enum"][0] if (*path, key) == ("api_version",) else ""
+        hint = _addition(key, of_version or rule.get("const") or rule.get("description", ""), member)
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
         if key not in misspelt:
             below = shape_in_document(spec, (*path, key))
             yield from _missing_below(below, document, (*path, key), place, path)
+
+
+def _addition(key: str, value: str, member: Field | None) -> str:
+    """The hint for a missing key: its description, or of a reference the kind of document with an example."""
+    if member is not None and isinstance(member.shape, RefShape):
+        value = f"the {member.expected}"
+    return f"add {key}: {value}" if value else f"add {key}"
 
 
 def _skeleton(shape: Shape | None) -> str:
@@ -310,7 +316,7 @@ def _missing_below(
         return
     for name, member in shape.fields.items():
         if member.required:
-            hint = f"add {name}: {member.description}" if member.description else f"add {name}"
+            hint = _addition(name, member.description, member)
             message = f"{_name(path)} has no {name!r}"
             yield Unsound(Problem("TRN102", message, place, hint, present), present, name)
             yield from _missing_below(member.shape, document, (*path, name), place, present)

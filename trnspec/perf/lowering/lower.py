@@ -11,7 +11,6 @@ from attrs import evolve, frozen
 
 from trnspec.diagnostics import in_plugin, nearest
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
-from trnspec.evidence import UsedFigure
 from trnspec.graph import composition
 from trnspec.graph.fabrics import fabric as shape_of
 from trnspec.graph.provenance import Stated, figures
@@ -23,6 +22,7 @@ from trnspec.topology.switched import Switched
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from trnspec.evidence import UsedFigure
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
 
@@ -258,11 +258,7 @@ class _Lowering:
         figure = self._figures_of(node).get(at)
         if figure is None:
             return UNKNOWN
-        conflicting = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
-        source = figure.source_name or (f"derived: {figure.derived}" if figure.derived else "none")
-        self.figures_used[node.name, at] = UsedFigure(
-            node.name, at, figure.value.text, source, figure.as_of, conflicting
-        )
+        self.figures_used[node.name, at] = figure.used
         interval = figure.interval
         low, high = (self.end == "slow") != slow_is_high, (self.end == "fast") != slow_is_high
         if self.end != "value" and low:

@@ -177,10 +177,7 @@ def _power(chip: DocumentView, given: str | None) -> tuple[float, Interval, tupl
             hint='give power, such as "500 W", or add a document of the kind Power with its source',
         )
     figure = draw.figure
-    conflicting = tuple(f"{r.says}, {r.verdict} ({r.source}, {r.as_of})" for r in figure.conflicting)
-    source = figure.source_name or f"derived: {figure.derived}"
-    figures_used = UsedFigure(figure.of, figure.at, figure.value.text, source, figure.as_of, conflicting)
-    return float(figure.value), figure.interval, (figures_used,), None
+    return float(figure.value), figure.interval, (figure.used,), None
 
 
 def _share(share: float) -> str:
