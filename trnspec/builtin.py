@@ -21,84 +21,24 @@ from trnspec.checks.rules import (
     verdicts,
 )
 from trnspec.loading.files import shipped
-from trnspec.plugins.api import API, Command, Evaluator, Exporter, Plugin, Reporter
+from trnspec.plugins.api import API, Command, Evaluator, Exporter, Plugin, Reporter, Rule
 from trnspec.plugins.builtin_commands import COMMANDS
 from trnspec.plugins.builtin_kinds import KINDS
 
 _EXPORTERS = "trnspec.output.exporters"
 _REPORTERS = "trnspec.output.reporters"
 
+_MODULES = (
+    dates, derived, measurements, model_families, names, peaks, plausibility, provenance, quote_conflicts, quotes,
+    scenarios, topology, transformers, units, verdicts,
+)  # fmt: skip
+_RULES = {value for module in _MODULES for value in vars(module).values() if isinstance(value, Rule)}
+
 plugin = Plugin(
     name="trnspec",
     api=API,
     kinds=KINDS,
-    rules=(
-        names.name_file_mismatch,
-        names.name_family_mismatch,
-        names.name_version_mismatch,
-        names.copied_document,
-        provenance.unsourced_figure,
-        provenance.misplaced_claim,
-        provenance.conflict_without_verdict,
-        provenance.superseded_figure,
-        provenance.impossible_date,
-        dates.date_out_of_range,
-        dates.superseded_by_older,
-        dates.conflict_within_source,
-        dates.date_before_launch,
-        dates.wrong_source_page,
-        dates.impossible_change_date,
-        dates.vendor_rank_mismatch,
-        verdicts.rounding_mismatch,
-        verdicts.arithmetic_mismatch,
-        verdicts.scope_mismatch,
-        derived.aggregate_mismatch,
-        provenance.self_contradiction,
-        derived.derived_mismatch,
-        transformers.parameter_count,
-        transformers.impossible_dimensions,
-        transformers.name_size_mismatch,
-        model_families.differs_from_base,
-        model_families.family_outlier,
-        model_families.unusual_dimension,
-        topology.topology_size_mismatch,
-        topology.degree_mismatch,
-        topology.topologies_differ,
-        topology.link_chip_mismatch,
-        topology.link_use_mismatch,
-        topology.server_chip_mismatch,
-        units.decimal_memory,
-        units.binary_bandwidth,
-        units.unit_field_mismatch,
-        peaks.sparse_below_dense,
-        peaks.narrow_type_slower,
-        plausibility.dma_below_memory,
-        plausibility.implausible_ridge,
-        derived.ratio_mismatch,
-        peaks.tensor_above_chip,
-        peaks.engine_rate_conflict,
-        plausibility.baseline_above_peak,
-        plausibility.generation_order,
-        plausibility.implausible_read_time,
-        plausibility.implausible_host_memory,
-        plausibility.network_above_links,
-        quotes.quote_name_mismatch,
-        quote_conflicts.price_out_of_proportion,
-        quote_conflicts.price_differs_too_much,
-        quote_conflicts.quote_type_conflict,
-        quote_conflicts.implausible_quote,
-        quote_conflicts.conflicting_quotes,
-        quotes.stale_quote,
-        quote_conflicts.copied_price,
-        quote_conflicts.power_chip_mismatch,
-        scenarios.invalid_scenario,
-        measurements.unreadable_measurements,
-        measurements.invalid_measurement,
-        measurements.duplicate_measurement,
-        measurements.above_peak,
-        measurements.throughput_time_mismatch,
-        measurements.changed_table,
-    ),
+    rules=tuple(sorted(_RULES, key=lambda rule: rule.code.id)),
     codes=CODES,
     catalogs=(shipped(),),
     evaluators=(
