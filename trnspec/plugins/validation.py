@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -20,18 +20,26 @@ from attrs.exceptions import FrozenInstanceError
 from trnspec.diagnostics import Code
 from trnspec.plugins.api import Command, Evaluator, Exporter, Kind, Plugin, Reporter, Rule
 from trnspec.plugins.failures import TimeLimitError, call_seconds, contained, described
-from trnspec.quantities.units import Unit, UnitTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from importlib.metadata import EntryPoint
 
     from trnspec.model.reflection import Shape
+    from trnspec.quantities.units import UnitTable
 
-_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
-_KIND = re.compile(r"[A-Z][A-Za-z0-9]*")
-_VERSION = re.compile(r"[a-z][a-z0-9.-]*/v[0-9]+[a-z0-9]*")
-_CODE = re.compile(r"[A-Z]{2,8}[0-9]{2,4}")
+_VERSION = (r"[a-z][a-z0-9.-]*/v[0-9]+[a-z0-9]*", "a version such as acme/v2")
+_TEXTS: Mapping[str, tuple[str, str]] = {
+    "Kind.name": (r"[A-Z][A-Za-z0-9]*", "a capital letter, then letters and digits, such as Rack,"),
+    "Kind.folder": (r"([A-Za-z0-9][A-Za-z0-9_.+-]*)?", "the name of a folder, such as racks,"),
+    "Kind.api_version": _VERSION,
+    "Code.id": (r"[A-Z]{2,8}[0-9]{2,4}", "a code of 2 to 8 capital letters and 2 to 4 digits, such as ACME001,"),
+    "Code.name": (r".+", "a short name"),
+    "Code._doc": (r".+", "an explanation"),
+    "name": (r"[A-Za-z0-9][A-Za-z0-9_.+-]*", "a word such as energy"),
+    "summary": (r"\s*\S.*", "one sentence"),
+}
+"""The pattern of each text, and what is expected; the last two are those of evaluators, exporters, reporters and commands."""
 
 FIELD_TYPES = (
     "use str, int, float, bool, a Literal, a figure type such as Capacity, Ref[Kind], tuple[T, ...], Mapping[str, T], "
@@ -51,90 +59,62 @@ def invalid_values(entry: EntryPoint, value: object) -> Iterator[str]:
     if value.name != entry.name:
         yield f"its entry point is named {entry.name!r} and the plugin {value.name!r}; use one name"
         return
-    for name, (cls, check, hint) in _VALUES.items():
-        values: object = getattr(value, name)
-        if not isinstance(values, tuple):
-            yield f"{name} is of type {type(values).__name__}; a tuple is expected"
-            continue
-        for index, each in enumerate(values):
-            if isinstance(each, cls):
-                yield from check(each)
-            else:
-                yield f"{name}[{index}] is of type {type(each).__name__}; a {cls.__name__} is expected{hint}"
-    explanations: object = value.explanations
-    if not isinstance(explanations, tuple) or not all(map(callable, explanations)):
-        yield "explanations is not a tuple of functions"
+    yield from _faults_of_attributes(value, "")
+    yield from (
+        f"its catalog {c} is not a folder" for c in value.catalogs if isinstance(c, FilePath) and not c.is_dir()
+    )
 
 
-# Any: the values of a plugin need not be of the types that its classes declare.
+def _faults(value: Any, declared: Any, name: str) -> Iterator[str]:
+    """What is not of the declared type: a value of a plugin, its items, or its attributes if it is one of the interface."""
+    origin, inner = get_origin(declared) or declared, get_args(declared)
+    if origin in (typing.Union, types.UnionType):
+        fits = any(not list(_faults(value, each, name)) for each in inner)
+    else:
+        fits = declared is Any or (callable(value) if origin is Callable else isinstance(value, origin))
+    if not fits:
+        hint = "; decorate the function with @rule(...)" if declared is Rule else ""
+        yield f"{name} is of type {type(value).__name__}; {_words(declared)} is expected{hint}"
+    elif origin is tuple:
+        for index, item in enumerate(value):
+            yield from _faults(item, inner[0], f"{name}[{index}]")
+    elif origin is Mapping:
+        for key, item in value.items():
+            yield from (*_faults(key, inner[0], f"{name}: {key!r}"), *_faults(item, inner[1], f"{name}: {key!r}"))
+    elif origin in _INTERFACE:
+        code = value.code if isinstance(value, Rule) else value
+        title = f"{code.id} {code.name}" if isinstance(code, Code) else getattr(code, "name", "")
+        yield from _faults_of_attributes(value, f"the {origin.__name__.lower()} {title}: ")
 
 
-def _invalid_catalog(folder: FilePath) -> Iterator[str]:
-    if not folder.is_dir():
-        yield f"its catalog {folder} is not a folder"
+def _words(declared: Any) -> str:
+    """A type in the words of a message."""
+    origin = get_origin(declared) or declared
+    if origin in (typing.Union, types.UnionType):
+        return " or ".join(map(_words, get_args(declared)))
+    names = {Callable: "function", str: "text", type: "class such as Chip"}
+    return "None" if origin is type(None) else f"a {names.get(origin, origin.__name__)}"
 
 
-def _invalid_kind(kind: Any) -> Iterator[str]:
-    if not isinstance(kind.name, str) or not _KIND.fullmatch(kind.name):
-        yield f"the kind {kind.name!r}: the name is a capital letter, then letters and digits, such as Rack"
-    if not isinstance(kind.folder, str) or (kind.folder and not _WORD.fullmatch(kind.folder)):
-        yield f"the kind {kind.name}: the folder {kind.folder!r} is not the name of a folder, such as racks"
-    for version in (kind.api_version, *kind.upgrade):
-        if not isinstance(version, str) or not _VERSION.fullmatch(version):
-            yield f"the kind {kind.name}: the version {version!r} is not one such as acme/v2"
-    if kind.api_version in kind.upgrade or not all(map(callable, kind.upgrade.values())):
-        yield f"the kind {kind.name}: upgrade is not a mapping from former versions to functions"
+def _faults_of_attributes(value: Any, title: str) -> Iterator[str]:
+    cls = type(value)
+    hints = typing.get_type_hints(cls)
+    for attribute in attrs.fields(cls):
+        name, each = attribute.name, getattr(value, attribute.name)
+        yield from _faults(each, hints[name], f"{title}{name.lstrip('_')}")
+        pattern, expected = _TEXTS.get(f"{cls.__name__}.{name}") or _TEXTS.get(name, (".*", ""))
+        if isinstance(each, str) and not re.fullmatch(pattern, each, re.DOTALL):
+            yield f"{title}{name.lstrip('_')} is {each!r}; {expected} is expected"
+    if isinstance(value, Kind) and isinstance(value.upgrade, Mapping):
+        former = [v for v in value.upgrade if not re.fullmatch(_VERSION[0], str(v)) or v == value.api_version]
+        yield from (
+            f"{title}upgrade has {version!r}; a former version such as acme/v1 is expected" for version in former
+        )
+    if isinstance(value, Exporter) and not value.functions:
+        yield f"{title}it has neither 'one' nor 'all'; give at least one of them"
 
 
-def _invalid_rule(rule: Any) -> Iterator[str]:
-    if not isinstance(rule.code, Code):
-        yield f"a rule has a code of type {type(rule.code).__name__}; a Code is expected"
-        return
-    yield from _invalid_code(rule.code)
-    name = f"the rule {rule.code.id} {rule.code.name}"
-    if rule.over is not None and not isinstance(rule.over, type):
-        yield f"{name}: over is {rule.over!r}; a class such as Chip, or None for the whole graph, is expected"
-    if not callable(rule.check):
-        yield f"{name}: check is of type {type(rule.check).__name__}; a function is expected"
-
-
-def _invalid_code(code: Any) -> Iterator[str]:
-    if not isinstance(code.id, str) or not _CODE.fullmatch(code.id):
-        yield f"the code {code.id!r}: 2 to 8 capital letters and 2 to 4 digits are expected, such as ACME001"
-    if not all(isinstance(text, str) and text for text in (code.name, code.doc)):
-        yield f"the code {code.id}: its name or its explanation is empty"
-
-
-def _invalid_function(value: Any) -> Iterator[str]:
-    what = f"the {type(value).__name__.lower()} {value.name}"
-    if not isinstance(value.name, str) or not _WORD.fullmatch(value.name):
-        yield f"{what}: its name is {value.name!r}; a word such as energy is expected"
-    if not isinstance(value.summary, str) or not value.summary.strip():
-        yield f"{what}: it has no summary; write one sentence"
-    if not value.functions:
-        yield f"{what}: it has neither 'one' nor 'all'; give at least one of them"
-    for name, function in value.functions.items():
-        if not isinstance(function, str) and not callable(function):
-            of = type(function).__name__
-            yield f"{what}: {name} is of type {of}; a function, or 'package.module:function', is expected"
-
-
-def _valid(_: object) -> Iterator[str]:
-    return iter(())  # the class itself checks its values
-
-
-_VALUES: Mapping[str, tuple[type, Callable[[Any], Iterator[str]], str]] = {
-    "kinds": (Kind, _invalid_kind, ""),
-    "rules": (Rule, _invalid_rule, "; decorate the function with @rule(...)"),
-    "codes": (Code, _invalid_code, ""),
-    "catalogs": (FilePath, _invalid_catalog, ""),
-    "evaluators": (Evaluator, _invalid_function, ""),
-    "exporters": (Exporter, _invalid_function, ""),
-    "reporters": (Reporter, _invalid_function, ""),
-    "commands": (Command, _invalid_function, ""),
-    "units": (Unit, _valid, ""),
-}
-"""The fields of a plugin: the class of their values, what checks one, and a hint."""
+_INTERFACE = (Kind, Rule, Code, Evaluator, Exporter, Reporter, Command)
 
 
 def invalid_kinds(plugin: Plugin, units: UnitTable) -> Iterator[str]:
