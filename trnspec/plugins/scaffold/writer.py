@@ -9,27 +9,10 @@ from __future__ import annotations
 import re
 from pathlib import Path as FilePath
 
-from attrs import frozen
-
 from trnspec.errors import UsageError
 
 _TEMPLATES = FilePath(__file__).parent / "templates"
 _SUFFIX = ".tmpl"
-
-
-@frozen
-class _Template:
-    """A kind of new plugin.
-
-    Attributes:
-        summary: What the plugin adds.
-        command: A command that shows the example.
-        catalog: Whether it brings documents.
-    """
-
-    summary: str
-    command: str
-    catalog: bool = False
 
 
 # Each document is a test, by the pytest plugin that comes with trnspec.
@@ -39,18 +22,19 @@ _README = """
 `src/trnspec_MODULE/catalog` refer to them in their first line.
 """
 
-_KINDS = {
-    "generation": _Template("hardware of another generation", "trnspec list chips", catalog=True),
-    "rules": _Template("a cross-check", "trnspec explain LETTERS001"),
-    "evaluator": _Template("an evaluator", "trnspec eval NAME-sweep --times 1,2,3"),
-    "kind": _Template("a kind of document", "trnspec explain CLASSRack", catalog=True),
-    "exporter": _Template("an export format", "trnspec export NAME-csv trainium2"),
-    "reporter": _Template("a report format", "trnspec validate --format NAME-counts"),
-    "command": _Template("a command", "trnspec NAME-rank memory.capacity"),
-    "unit": _Template("a unit", "trnspec query 'chip where memory.capacity > 1000 Mwords'"),
+_COMMANDS = {
+    "generation": ("hardware of another generation", "trnspec list chips"),
+    "rules": ("a cross-check", "trnspec explain LETTERS001"),
+    "evaluator": ("an evaluator", "trnspec eval NAME-sweep --times 1,2,3"),
+    "kind": ("a kind of document", "trnspec explain CLASSRack"),
+    "exporter": ("an export format", "trnspec export NAME-csv trainium2"),
+    "reporter": ("a report format", "trnspec validate --format NAME-counts"),
+    "command": ("a command", "trnspec NAME-rank memory.capacity"),
+    "unit": ("a unit", "trnspec query 'chip where memory.capacity > 1000 Mwords'"),
 }
+"""By kind, what a new plugin adds, and a command that shows the example."""
 
-KINDS = {kind: template.summary for kind, template in _KINDS.items()}
+KINDS = {kind: summary for kind, (summary, _) in _COMMANDS.items()}
 """Kinds of new plugins, and a summary of each."""
 
 
@@ -69,14 +53,13 @@ def files(name: str, kind: str) -> dict[str, str]:
             f"{name!r} is not a valid name of a plugin: 2 to 40 lower-case letters, digits and single hyphens, a "
             "letter first, such as acme-tpu"
         )
-    if kind not in _KINDS:
+    if kind not in KINDS:
         raise UsageError(f"{kind!r} is not a kind of plugin; use one of {', '.join(KINDS)}")
-    template = _KINDS[kind]
     texts: dict[str, str] = {}
     for folder in (_TEMPLATES / "common", _TEMPLATES / kind):
         for file in sorted(folder.rglob(f"*{_SUFFIX}")):
             texts[file.relative_to(folder).as_posix().removesuffix(_SUFFIX)] = file.read_text(encoding="utf-8")
-    if template.catalog:
+    if any("/catalog/" in path for path in texts):
         texts["pyproject.toml"] += _PROJECT
         texts["README.md"] += _README
     camel = "".join(word.capitalize() for word in name.split("-"))
@@ -88,7 +71,8 @@ def files(name: str, kind: str) -> dict[str, str]:
         "NAME": name,
     }
     # These hold some of the other words.
-    words |= {"SUMMARY": template.summary, "COMMAND": _filled(template.command, words)}
+    summary, command = _COMMANDS[kind]
+    words |= {"SUMMARY": summary, "COMMAND": _filled(command, words)}
     return {_filled(path, words): _filled(text, words) for path, text in texts.items()}
 
 
