@@ -65,7 +65,7 @@ def test_a_catalog_is_written_and_has_no_finding(here) -> None:
         "  source: acme-2026-10\n"
         "  where: page 2\n"
         "spec:\n"
-        '  launched: "2026-09"\n'
+        "  launched: 2026-09\n"
         "  dies: {value: 2, note: two}\n"
         '  peak: {dense: {bf16: "1,400 TFLOPS", fp16: "1,400 TFLOPS"}}\n'
         "  memory: {capacity: 64 GiB}\n"

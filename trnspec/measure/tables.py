@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from trnspec.loading.measured import is_stated
 from trnspec.measure.device import Device
+from trnspec.model.document_text import document_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from trnspec.measure.kernels import Cells
 
-_US, _GBPS, _MIB = "unit: us", "unit: GB/s", "unit: MiB"
-_NUMBER = "holds: number"
+_US, _GBPS, _MIB = ({"unit": unit} for unit in ("us", "GB/s", "MiB"))
+_NUMBER = {"holds": "number"}
 
-_COLUMNS: Mapping[str, tuple[str, str]] = {
-    "kind": ("what the row measures", ""),
-    "id": ("name of the row", ""),
-    "op": ("what ran", ""),
-    "phase": ("prefill or decode", ""),
-    "model": ("what was multiplied", ""),
-    "hardware": ("hardware, as the driver or the catalog names it", ""),
+_COLUMNS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "kind": ("what the row measures", {}),
+    "id": ("name of the row", {}),
+    "op": ("what ran", {}),
+    "phase": ("prefill or decode", {}),
+    "model": ("what was multiplied", {}),
+    "hardware": ("hardware, as the driver or the catalog names it", {}),
     "n_chips": ("chips in use", _NUMBER),
     "ranks": ("ranks", _NUMBER),
     "cores": ("logical cores in use", _NUMBER),
-    "precision": ("arithmetic", ""),
-    "kv_precision": ("type of the KV cache", ""),
+    "precision": ("arithmetic", {}),
+    "kv_precision": ("type of the KV cache", {}),
     "m": ("rows of the left operand", _NUMBER),
     "n": ("columns of the right operand", _NUMBER),
     "k": ("inner dimension", _NUMBER),
@@ -42,26 +42,26 @@ _COLUMNS: Mapping[str, tuple[str, str]] = {
     "heads": ("attention heads", _NUMBER),
     "kv_heads": ("KV heads", _NUMBER),
     "head_dim": ("size of a head", _NUMBER),
-    "causal": ("whether the mask is causal", "holds: yes-no"),
-    "collective": ("the collective", ""),
-    "size_bytes": ("the buffer", "unit: B"),
-    "dtype": ("type of an element", ""),
-    "shape": ("bytes that are copied; of a layer batch, tokens, hidden size, heads, KV heads and width", ""),
+    "causal": ("whether the mask is causal", {"holds": "yes-no"}),
+    "collective": ("the collective", {}),
+    "size_bytes": ("the buffer", {"unit": "B"}),
+    "dtype": ("type of an element", {}),
+    "shape": ("bytes that are copied; of a layer batch, tokens, hidden size, heads, KV heads and width", {}),
     "time_us": ("time per call", _US),
-    "tflops_per_chip": ("achieved rate per chip", "unit: TFLOPS"),
+    "tflops_per_chip": ("achieved rate per chip", {"unit": "TFLOPS"}),
     "achieved": ("achieved rate: bytes read and written over the time", _NUMBER),
-    "unit": ("unit of the achieved rate", ""),
+    "unit": ("unit of the achieved rate", {}),
     "algbw_GBps": ("buffer over time", _GBPS),
     "busbw_GBps": ("bus bandwidth, as nccl-tests defines it", _GBPS),
-    "bytes": ("bytes of operands and results, each counted once", "unit: B"),
+    "bytes": ("bytes of operands and results, each counted once", {"unit": "B"}),
     "peak_mib": ("largest allocated memory, forward and backward, weights included", _MIB),
     "saved_mib": ("activations kept for the backward computation", _MIB),
-    "framework": ("software", ""),
-    "framework_version": ("its version", ""),
-    "kernel": ("kernel or library", ""),
-    "launch": ("how calls were launched", ""),
-    "source": ("the program that measured", ""),
-    "note": ("how the value was obtained", ""),
+    "framework": ("software", {}),
+    "framework_version": ("its version", {}),
+    "kernel": ("kernel or library", {}),
+    "launch": ("how calls were launched", {}),
+    "source": ("the program that measured", {}),
+    "note": ("how the value was obtained", {}),
 }
 """The columns of all tables, in order: meaning, and unit or form."""
 
@@ -140,44 +140,44 @@ def files(folder: Path, tables: Mapping[str, Sequence[Cells]], origin: Origin) -
         tables: The completed rows by kind.
         origin: What they have in common.
     """
-    texts = {folder / "sources" / f"{origin.name}.yaml": "\n".join(_source(origin))}
+    texts = {folder / "sources" / f"{origin.name}.yaml": _source(origin)}
     for kind, rows in tables.items():
         if rows:
             stem = folder / "measured" / f"{origin.name}-{kind}"
             texts[stem.with_name(f"{stem.name}.csv")] = table(rows)
-            texts[stem.with_name(f"{stem.name}.yaml")] = "\n".join(_document(kind, rows, origin))
+            texts[stem.with_name(f"{stem.name}.yaml")] = _document(kind, rows, origin)
     return {path: text.encode() for path, text in texts.items()}
 
 
-def _source(origin: Origin) -> Iterator[str]:
-    yield from ("api_version: trnspec/v1", "kind: Source", "metadata:", f"  name: {origin.name}")
-    yield f"  title: {json.dumps(f'Own measurements on {origin.device.name}')}"
-    yield from ("spec:", "  publisher: own measurements", f"  as_of: {origin.date}", "  rank: third-party")
-    yield f"  version: {json.dumps(f'trnspec {origin.version}')}"
-    yield f"  note: {json.dumps(_facts(origin))}"
-    yield ""
+def _source(origin: Origin) -> str:
+    return document_text(
+        "Source",
+        {"name": origin.name, "title": f"Own measurements on {origin.device.name}"},
+        {
+            "publisher": "own measurements", "as_of": origin.date, "rank": "third-party",
+            "version": f"trnspec {origin.version}", "note": _facts(origin),
+        },
+    )  # fmt: skip
 
 
 def _facts(origin: Origin) -> str:
     return "; ".join(f"{name} {value}" for name, value in {"device": origin.device.name, **origin.device.facts}.items())
 
 
-def _document(kind: str, rows: Sequence[Cells], origin: Origin) -> Iterator[str]:
-    yield from ("api_version: trnspec/v1", "kind: Measurements", "metadata:", f"  name: {origin.name}-{kind}")
-    yield f"  title: {json.dumps(f'{TITLES[kind]}, {origin.device.name}')}"
-    yield f"  source: {origin.name}"
-    yield f"  note: {json.dumps(_facts(origin))}"
-    yield from ("spec:", f"  data: {origin.name}-{kind}.csv", f"  of: {kind}", "  framework: PyTorch")
-    yield f"  version: {json.dumps(origin.device.facts.get('PyTorch', 'unknown'))}"
-    yield "  licence: own measurements"
+def _document(kind: str, rows: Sequence[Cells], origin: Origin) -> str:
     known = {origin.hardware: origin.chip, origin.server: origin.server}
-    yield "  hardware:"
-    yield from (
-        f"    {json.dumps(text)}: {json.dumps(known.get(text, ''))}" for text in sorted({r["hardware"] for r in rows})
-    )
-    yield "  columns:"
-    for name in columns(rows):
-        meaning, form = _COLUMNS[name]
-        yield f"    {name}: {{meaning: {json.dumps(meaning)}{', ' if form else ''}{form}}}"
-    yield "  unstated: [temperature, L2 residency]"
-    yield ""
+    described = {name: _COLUMNS[name] for name in columns(rows)}
+    return document_text(
+        "Measurements",
+        {
+            "name": f"{origin.name}-{kind}", "title": f"{TITLES[kind]}, {origin.device.name}", "source": origin.name,
+            "note": _facts(origin),
+        },
+        {
+            "data": f"{origin.name}-{kind}.csv", "of": kind, "framework": "PyTorch",
+            "version": origin.device.facts.get("PyTorch", "unknown"), "licence": "own measurements",
+            "hardware": {text: known.get(text, "") for text in sorted({r["hardware"] for r in rows})},
+            "columns": {name: {"meaning": meaning, **form} for name, (meaning, form) in described.items()},
+            "unstated": ["temperature", "L2 residency"],
+        },
+    )  # fmt: skip

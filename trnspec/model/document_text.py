@@ -70,9 +70,9 @@ def _stub(cls: type, given: Mapping[str, Any], indent: str) -> Iterator[str]:
 def entry_text(fields: Mapping[str, Any], indent: str) -> Iterator[str]:
     """The lines of the entries of a mapping, small mappings on one line."""
     for key, value in fields.items():
-        flow = f"{indent}{key}: {flow_text(value)}"
+        flow = f"{indent}{_scalar(key)}: {flow_text(value)}"
         if isinstance(value, dict) and len(flow) > _WIDTH:
-            yield f"{indent}{key}:"
+            yield f"{indent}{_scalar(key)}:"
             yield from entry_text(value, indent + "  ")
         else:
             yield flow
@@ -81,7 +81,7 @@ def entry_text(fields: Mapping[str, Any], indent: str) -> Iterator[str]:
 def flow_text(value: Any) -> str:
     """A value on one line."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {flow_text(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{_scalar(key)}: {flow_text(item)}" for key, item in value.items()) + "}"
     if isinstance(value, Ref):
         return value.name
     if isinstance(value, (list, tuple)):
@@ -96,7 +96,7 @@ def _scalar(text: str) -> str:
     plain = text[:1].isalnum() and not any(
         mark in text for mark in (": ", " #", "[", "]", "{", "}", ",", '"', "\n", "\\")
     )
-    number = text.replace(".", "").replace("-", "").replace("_", "").isdigit()
+    number = text.replace(".", "").replace("_", "").isdigit()  # a date is a text in documents
     words = text.lower() in {"true", "false", "yes", "no", "on", "off", "null"}
     if plain and not number and not words and not text.endswith(":"):
         return text

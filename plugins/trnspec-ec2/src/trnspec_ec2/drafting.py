@@ -11,9 +11,9 @@ from attrs import frozen
 from trnspec import Graph, Interval, Quantity, Ref
 from trnspec.graph.graph import figure_at
 from trnspec.model.core import Core
+from trnspec.model.document_text import document_text
 from trnspec_ec2.comparing import chip_named
 from trnspec_ec2.statements import NOT_EFA, Device, Statement, devices, distinct, printed, statements
-from trnspec_ec2.yaml_text import document
 
 if TYPE_CHECKING:
     from trnspec import Node
@@ -93,7 +93,7 @@ class _Drafter:
     def add(self, kind: str, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
         """Add the text of a document."""
         schema = f"{self.schemas}/{kind.lower()}.schema.json"
-        self.files[f"{FOLDERS[kind]}/{metadata['name']}.yaml"] = document(schema, kind, metadata, spec)
+        self.files[f"{FOLDERS[kind]}/{metadata['name']}.yaml"] = document_text(kind, metadata, spec, schema)
 
     def source(self) -> None:
         """Draft the source."""
