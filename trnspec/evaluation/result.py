@@ -286,7 +286,7 @@ class Evaluation:
     def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:
         """The evaluation that :meth:`to_dict` returned, also from JSON; unknown keys are ignored."""
         values = {name: data[name] for name in ("evaluator", "title", "inputs", "bottleneck", "edition", "as_of")}
-        for name, kind in _ROWS.items():
+        for name, kind in ROWS.items():
             known = {f.name for f in attrs.fields(kind)}
             rows = data.get(name, ()) if name == "suggestions" else data[name]
             values[name] = tuple(kind(**{k: _tuples(v) for k, v in row.items() if k in known}) for row in rows)
@@ -298,7 +298,7 @@ class Evaluation:
 _PAGE_ONLY = ("first", "first_rows")
 """Fields that only choose what the first page has."""
 
-_ROWS: dict[str, Any] = {
+ROWS: dict[str, Any] = {
     "answers": Answer,
     "parts": Part,
     "assumptions": Assumption,
@@ -306,6 +306,7 @@ _ROWS: dict[str, Any] = {
     "tables": Table,
     "suggestions": Suggestion,
 }
+"""The class of the rows of each attribute of an evaluation that has some."""
 
 
 def _tuples(value: Any) -> Any:

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
+from attrs import evolve, fields
 
 from trnspec.errors import UsageError
 from trnspec.evaluation.assumptions import INPUTS, applied
 from trnspec.evaluation.assumptions import evaluate as under_assumptions
 from trnspec.evaluation.inputs import Input, bound, call, inputs
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Suggestion, Table
+from trnspec.evaluation.result import ROWS, Evaluation, Suggestion
 from trnspec.evidence import KINDS, Evidence, UsedFigure
 from trnspec.plugins.api import loaded
 from trnspec.plugins.failures import described, guarded
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from trnspec.evaluation.figure_path import Documents
+    from trnspec.evaluation.result import Answer, Table
     from trnspec.plugins.api import Evaluator
 
 CLOSE = 1e-9
@@ -138,28 +139,12 @@ def unsound(result: object, name: str) -> Iterator[str]:
     yield from faults
 
 
-_FORMS: dict[str, type] = {
-    "answers": Answer,
-    "parts": Part,
-    "assumptions": Assumption,
-    "figures_used": UsedFigure,
-    "tables": Table,
-    "suggestions": Suggestion,
-}
-
-
-_TEXTS: dict[type, tuple[str, ...]] = {
-    Answer: ("name", "unit", "note", "kind"),
-    Part: ("of", "name", "note"),
-    Assumption: ("name", "value", "why"),
-    UsedFigure: ("of", "at", "says", "source", "as_of"),
-    Table: ("title",),
-    Suggestion: ("evaluator", "note"),
-}
+_TEXTS = {kind: [f.name for f in fields(kind) if f.type in ("str", "Kind")] for kind in ROWS.values()}
+"""The attributes of rows that are texts."""
 
 
 def _forms(result: Evaluation) -> Iterator[str]:
-    for name, kind in _FORMS.items():
+    for name, kind in ROWS.items():
         values = getattr(result, name)
         if not isinstance(values, tuple) or not all(isinstance(v, kind) for v in values):
             yield f"its {name} are not a tuple of {kind.__name__}"

@@ -26,13 +26,13 @@ from trnspec.evaluation.questions import (
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
 from trnspec.evaluators.fit import MAX_CHANGES, PARTS, Capacity, Change, Demand, nearest, neighbors
 from trnspec.evaluators.software import resolve_training, runtime_of, training_assumptions
-from trnspec.evaluators.training import expert_assumptions
+from trnspec.evaluators.training import expert_assumptions, layout_of
 from trnspec.model.transformers.counting import dimensions, parameters
 from trnspec.perf.frameworks import SETTINGS
 from trnspec.perf.lowering.lookup import model_named
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.roofline import element_bytes
-from trnspec.perf.work.layout import OPTIMIZERS, Layout, splits_sequence
+from trnspec.perf.work.layout import OPTIMIZERS, Layout
 from trnspec.perf.work.memory import Memory
 
 if TYPE_CHECKING:
@@ -82,18 +82,9 @@ class MemoryQuestion(Workload, System, Software, TrainingParallelism, TrainingPr
 
     def demand(self, ranks: int) -> Demand:
         """The layout on a number of ranks with its workload, defaults resolved."""
-        interleaved = self.interleave > 1 and self.schedule == "1f1b"
-        split = splits_sequence(self.seq, self.tp, self.cp, wanted=self.sequence_parallel)
-        layout: dict[str, Any] = {
-            **resolve_training(self).common(Layout),
-            "dp": max(1, ranks // max(1, self.tp * self.pp * self.cp)) if self.dp is None else self.dp,
-            "global_batch": 1,
-            "schedule": "interleaved" if interleaved else self.schedule,
-            "sequence_parallel": split,
-        }
         return Demand(
             mode=self.mode,
-            layout=Layout(**layout),
+            layout=layout_of(self, ranks, global_batch=1),
             microbatches=self.pp if self.microbatches is None else self.microbatches,
             dropout=self.dropout,
             element_bytes=element_bytes(self.dtype, "dtype"),

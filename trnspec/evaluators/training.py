@@ -111,17 +111,26 @@ class TrainingQuestion(
             ranks: Ranks of the system.
             calibrated: Whether times are those of software; else they are ideal.
         """
-        others = max(1, self.tp * self.pp * self.cp)
-        interleaved = self.interleave > 1 and self.schedule == "1f1b"
-        split = splits_sequence(self.seq, self.tp, self.cp, wanted=self.sequence_parallel)
-        resolved: dict[str, Any] = {
-            **resolve_training(self).common(Layout),
-            "dp": max(1, ranks // others) if self.dp is None else self.dp,
-            "schedule": "interleaved" if interleaved else self.schedule,
-            "sequence_parallel": split,
-            **dispatched(self, calibrated=calibrated),
-        }
-        return Layout(**resolved)
+        return layout_of(self, ranks, **dispatched(self, calibrated=calibrated))
+
+
+def layout_of(question: Any, ranks: int, **values: Any) -> Layout:
+    """The layout of a question on a number of ranks, defaults resolved.
+
+    Args:
+        question: The inputs, :class:`~trnspec.evaluation.questions.TrainingParallelism` and its schedule among them.
+        ranks: Ranks of the system.
+        values: Fields of the layout that the question has not, or has otherwise.
+    """
+    q = question
+    resolved: dict[str, Any] = {
+        **resolve_training(q).common(Layout),
+        "dp": max(1, ranks // max(1, q.tp * q.pp * q.cp)) if q.dp is None else q.dp,
+        "schedule": "interleaved" if q.interleave > 1 and q.schedule == "1f1b" else q.schedule,
+        "sequence_parallel": splits_sequence(q.seq, q.tp, q.cp, wanted=q.sequence_parallel),
+        **values,
+    }
+    return Layout(**resolved)
 
 
 def run(catalog: Catalog, question: TrainingQuestion) -> Evaluation:

@@ -106,7 +106,23 @@ class Framework:
         return (self.training if phase == "training" else self.serving) is not None
 
 
-_AUTOBUCKETING = "generate_buckets of its autobucketing: powers of two from 128 to the longest context"
+def _on_neuron(**settings: tuple[str | int, str]) -> Framework:
+    """A framework of inference on Neuron devices: value and origin of each setting."""
+    tile = Setting("core", "compiled shards take whole tiles of the tensor engine's array")
+    every = {name: Setting(*setting) for name, setting in settings.items()} | {"tile": tile}
+    return Framework(serving=ServingSettings(neuron=True, settings=every))
+
+
+def _on_gpus(batching: str, chunk: str, attention: str, experts: str, *, mixed: bool = True) -> Framework:
+    """A framework of inference on GPUs, whose collectives are measured too: the origin of each setting."""
+    settings = {
+        "batching": Setting("continuous", batching),
+        "chunk": Setting(8192, chunk),
+        "prefill_attention": Setting("flash", attention),
+        "experts": Setting("selected", experts),
+    }
+    return Framework(collectives=True, serving=ServingSettings(neuron=False, settings=settings, mixed=mixed))
+
 
 FRAMEWORKS: Mapping[str, Framework] = {
     # Gradients are accumulated and reduced in 32 bit, in one buffer of which buckets are views.
@@ -123,86 +139,43 @@ FRAMEWORKS: Mapping[str, Framework] = {
     "deepspeed": Framework(training=TrainingSettings(optimizer="adam-fp32-grads", bucket="1 GB")),
     # FSDP with mixed_precision PURE: gradients are reduced in 16 bit.
     "llm-foundry": Framework(training=TrainingSettings(optimizer="adam", zero=3, recompute="full")),
-    "nxd-inference": Framework(
-        serving=ServingSettings(
-            neuron=True,
-            settings={
-                "batching": Setting(
-                    "continuous", "its vLLM integration, with one prompt per prefill (ctx_batch_size 1)"
-                ),
-                "prefill_batch": Setting(1, "ctx_batch_size of its vLLM integration"),
-                "prefill_attention": Setting("flash", "NKI flash attention kernel of its context encoding"),
-                "experts": Setting(
-                    "selective-loading", "its expert_mlps: all experts from a threshold of T k / E = 1 on"
-                ),
-                "context_buckets": Setting(128, _AUTOBUCKETING),
-                "batch_buckets": Setting(1, "vllm-neuron compiles one graph per batch bucket; powers of two assumed"),
-                "tile": Setting("core", "compiled shards take whole tiles of the tensor engine's array"),
-            },
-        )
+    "nxd-inference": _on_neuron(
+        batching=("continuous", "its vLLM integration, with one prompt per prefill (ctx_batch_size 1)"),
+        prefill_batch=(1, "ctx_batch_size of its vLLM integration"),
+        prefill_attention=("flash", "NKI flash attention kernel of its context encoding"),
+        experts=("selective-loading", "its expert_mlps: all experts from a threshold of T k / E = 1 on"),
+        context_buckets=(128, "generate_buckets of its autobucketing: powers of two from 128 to the longest context"),
+        batch_buckets=(1, "vllm-neuron compiles one graph per batch bucket; powers of two assumed"),
     ),
-    "transformers-neuronx": Framework(
-        serving=ServingSettings(
-            neuron=True,
-            settings={
-                "batching": Setting("static", "generate() of its sampling API"),
-                "prefill_attention": Setting("materialized", "measured first tokens of prompts up to 4,096 tokens"),
-                "experts": Setting("all", "its Mixtral multiplies each token by all experts and masks the rest"),
-                "context_buckets": Setting(128, "its bucket lists: powers of two from 128 to n_positions"),
-                "batch_buckets": Setting(1, "compiled for the given batch sizes; powers of two assumed"),
-                "tile": Setting("core", "compiled shards take whole tiles of the tensor engine's array"),
-            },
-        )
+    "transformers-neuronx": _on_neuron(
+        batching=("static", "generate() of its sampling API"),
+        prefill_attention=("materialized", "measured first tokens of prompts up to 4,096 tokens"),
+        experts=("all", "its Mixtral multiplies each token by all experts and masks the rest"),
+        context_buckets=(128, "its bucket lists: powers of two from 128 to n_positions"),
+        batch_buckets=(1, "compiled for the given batch sizes; powers of two assumed"),
     ),
-    "optimum-neuron": Framework(
-        serving=ServingSettings(
-            neuron=True,
-            settings={
-                "batching": Setting("continuous", "its server, TGI or vLLM, with one prompt per prefill"),
-                "prefill_batch": Setting(1, "its continuous batching: one prompt per prefill"),
-                "prefill_attention": Setting("flash", "NKI flash attention kernel of its decoder models"),
-                "experts": Setting("all", "static shapes: every expert of the compiled graph"),
-                "context_buckets": Setting(4096, "one graph of the exported sequence length; 4,096 assumed"),
-                "tile": Setting("core", "compiled shards take whole tiles of the tensor engine's array"),
-            },
-        )
+    "optimum-neuron": _on_neuron(
+        batching=("continuous", "its server, TGI or vLLM, with one prompt per prefill"),
+        prefill_batch=(1, "its continuous batching: one prompt per prefill"),
+        prefill_attention=("flash", "NKI flash attention kernel of its decoder models"),
+        experts=("all", "static shapes: every expert of the compiled graph"),
+        context_buckets=(4096, "one graph of the exported sequence length; 4,096 assumed"),
     ),
-    "vllm": Framework(
-        collectives=True,
-        serving=ServingSettings(
-            neuron=False,
-            settings={
-                "batching": Setting("continuous", "its scheduler"),
-                "chunk": Setting(8192, "max_num_batched_tokens of its API server on GPUs of 70 GiB or more"),
-                "prefill_attention": Setting("flash", "FlashAttention or FlashInfer backend"),
-                "experts": Setting("selected", "fused_moe kernels"),
-            },
-        ),
+    "vllm": _on_gpus(
+        "its scheduler",
+        "max_num_batched_tokens of its API server on GPUs of 70 GiB or more",
+        "FlashAttention or FlashInfer backend",
+        "fused_moe kernels",
     ),
-    "trtllm": Framework(
-        collectives=True,
-        serving=ServingSettings(
-            neuron=False,
-            settings={
-                "batching": Setting("continuous", "in-flight batching"),
-                "chunk": Setting(8192, "its default max_num_tokens"),
-                "prefill_attention": Setting("flash", "context FMHA kernels"),
-                "experts": Setting("selected", "grouped GEMM kernels"),
-            },
-        ),
+    "trtllm": _on_gpus(
+        "in-flight batching", "its default max_num_tokens", "context FMHA kernels", "grouped GEMM kernels"
     ),
-    "sglang": Framework(
-        collectives=True,
-        serving=ServingSettings(
-            neuron=False,
-            mixed=False,
-            settings={
-                "batching": Setting("continuous", "its scheduler"),
-                "chunk": Setting(8192, "chunked_prefill_size on GPUs of 80 GB or more"),
-                "prefill_attention": Setting("flash", "FlashAttention or FlashInfer backend"),
-                "experts": Setting("selected", "fused_moe kernels"),
-            },
-        ),
+    "sglang": _on_gpus(
+        "its scheduler",
+        "chunked_prefill_size on GPUs of 80 GB or more",
+        "FlashAttention or FlashInfer backend",
+        "fused_moe kernels",
+        mixed=False,
     ),
     "nccl": Framework(collectives=True),
     "nccom": Framework(collectives=True),
