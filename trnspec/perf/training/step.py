@@ -125,8 +125,8 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
     predicted = costs.mtp
     if always_zero(costs.unequal):
         if limit < math.inf and not always_zero(costs.v_shape):
-            possible = least_time(costs, microbatch, microbatches) <= limit
-            needed = both(needed, np.logical_or(costs.v_shape == 0.0, possible))
+            least = _least(costs, microbatches, layer, split, pipeline, head + embedding_head_comm, stages)
+            needed = both(needed, np.logical_or(costs.v_shape == 0.0, least <= limit))
         idle = bubble(
             costs,
             microbatches,
@@ -173,34 +173,6 @@ def step_from_costs(  # noqa: PLR0915  # the parts of a step, in their order
         *(total, computed, recompute, head, tensor, context, expert),
         *(pipeline, idle, data, optimizer, fixed, costs.unknown),
     )
-
-
-def least_time(costs: Costs, microbatch: Number, microbatches: Number) -> Number:
-    """A lower bound on the time of a step, without executing its schedule: the work of the slowest stage, and what surrounds it [s].
-
-    Args:
-        costs: As in :func:`step_from_costs`.
-        microbatch: Sequences of a microbatch.
-        microbatches: Microbatches per step and replica.
-    """
-    tokens = microbatch * costs.seq_tokens
-    forward, backward, _, scores = passes_of_layer(costs, tokens)
-    work = forward + backward + (costs.full * forward + costs.selective * scores)
-    rounds = 2.0 + costs.full
-    tensor = rounds * costs.tensor.of(tokens)
-    tensor = larger(tensor - costs.tensor_overlap * work, 0.0)
-    context = costs.context.of(tokens)
-    fwd_bwd = work + tensor + (rounds + (1.0 + costs.selective)) * context
-    expert = costs.expert.of(tokens)
-    fwd_bwd = fwd_bwd + larger(expert - costs.expert_overlap * fwd_bwd, 0.0)
-    pipeline = costs.p2p_messages * costs.p2p.of(tokens)
-    embedding_head_comm = (1.0 + costs.mtp) * costs.embedding_head.of(tokens)
-    head_excess = larger(tokens * costs.head + embedding_head_comm - (costs.missing_layers - costs.mtp) * fwd_bwd, 0.0)
-    busy = microbatches * (costs.stage_layers * fwd_bwd + pipeline + head_excess)
-    if not always_zero(costs.bubble_microbatches):
-        times = Times(fwd_bwd, 0.0, 0.0, 0.0, pipeline, 0.0, 0.0)
-        busy = busy + least_idle(pipeline_of(costs, microbatches), times, head_excess > 0.0)
-    return _ROUNDED * (busy + costs.state * costs.update_bytes + costs.step)
 
 
 @define
@@ -387,9 +359,9 @@ def _least(  # noqa: PLR0917  # parts of a step
     head_excess: Number,
     output_layers: Number,
 ) -> Number:
-    """A lower bound on the total of unequal stages [s], from the slowest stage and what comes before and after it.
+    """A lower bound on the total [s] without executing the schedule, from the slowest stage and what comes before and after it.
 
-    Arguments are those of :func:`_unequal_bubble`, and the layers of the stage with the output.
+    Arguments are those of :func:`_unequal_bubble`, where the output adds to equal stages, and the layers of the stage with the output.
     """
     stages = costs.stage_layers
     weights = split * layer.weights
