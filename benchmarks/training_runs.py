@@ -7,9 +7,9 @@ its published tensor- and pipeline-parallel degrees.  Printed are the median and
 ``r`` is planned over published chip hours, the share of runs inside the interval, and the median of its high end over its low end.
 6ND assumes 40 % of the peak rate, for models with experts 20 %.
 
-The production factors of plans are fitted here, and printed: the logarithm of published over planned chip hours of benchmark
-steps, each family with the weight of one run. Factors of chips are shrunk towards their mean by the variance between chips (empirical
-Bayes); that of given layouts is 1, with the spread of the families. In the table each run is planned with factors fitted without its family.
+The production factor of plans is fitted here, and printed: the logarithm of published over planned chip hours of benchmark steps,
+each family with the weight of one run, with the published degrees where they are known. In the table each run is planned with a
+factor fitted without its family.
 """
 
 from __future__ import annotations
@@ -85,39 +85,14 @@ def family(row: dict[str, str]) -> str:
     return row["id"][: re.match("[a-z]+", row["id"]).end()]  # type: ignore[union-attr]
 
 
-def chip(row: dict[str, str]) -> str:
-    """The chip of a run; the A800 is like an A100, the H800 like an H100."""
-    return {"A": "a100", "H": "h100"}[row["hardware"][0]]
-
-
-def factors(runs: Runs) -> dict[str, ProductionFactor]:
-    """The production factor of each chip, and at ``""`` that of others, fitted on plans of benchmark steps."""
+def factor(runs: Runs) -> ProductionFactor:
+    """The production factor, fitted on plans of benchmark steps: each family has the weight of one run."""
     number = Counter(family(row) for row, _ in runs)
-    found: dict[str, tuple[float, float]] = {}
-    squares = 0.0
-    for name in ("a100", "h100"):
-        cases = [(-math.log(plan.ratio), 1.0 / number[family(row)]) for row, plan in runs if chip(row) == name]
-        weight = sum(w for _, w in cases)
-        mean = sum(w * value for value, w in cases) / weight
-        found[name] = mean, weight
-        squares += sum(w * (value - mean) ** 2 for value, w in cases)
-    weights = sum(weight for _, weight in found.values())
-    variance = squares / (weights - len(found))
-    middle = statistics.mean(mean for mean, _ in found.values())
-    errors = statistics.mean(variance / weight for _, weight in found.values())
-    between = max(0.0, statistics.variance(mean for mean, _ in found.values()) - errors)
-    fitted = {}
-    for name, (mean, weight) in found.items():
-        share = between / (between + variance / weight)
-        fitted[name] = ProductionFactor(math.exp(middle + share * (mean - middle)), math.sqrt(variance))
-    return fitted | {"": ProductionFactor(math.exp(middle), math.sqrt(variance + between))}
-
-
-def factor_given(runs: Runs) -> ProductionFactor:
-    """The production factor of given layouts: 1, as a fitted one is further off families that it was not fitted to; its spread."""
-    families = {family(row) for row, _ in runs}
-    means = [statistics.mean(-math.log(plan.ratio) for row, plan in runs if family(row) == of) for of in families]
-    return ProductionFactor(1.0, math.sqrt(statistics.mean(mean**2 for mean in means)))
+    cases = [(-math.log(plan.ratio), 1.0 / number[family(row)]) for row, plan in runs]
+    weight = sum(w for _, w in cases)
+    mean = sum(w * value for value, w in cases) / weight
+    variance = sum(w * (value - mean) ** 2 for value, w in cases) / (weight - 1.0)
+    return ProductionFactor(math.exp(mean), math.sqrt(variance))
 
 
 @frozen
@@ -141,13 +116,17 @@ Runs = list[tuple[dict[str, str], Planned]]
 """Rows with their plans."""
 
 
-def left_out(runs: Runs, *, given: bool) -> list[Planned]:
-    """Plans with production factors that are fitted without the family of each."""
+def left_out(runs: Runs, known: Runs) -> list[Planned]:
+    """Plans with production factors that are fitted without the family of each.
+
+    Args:
+        runs: The plans of benchmark steps.
+        known: Those that factors are fitted on.
+    """
     found = []
     for row, plan in runs:
-        others = [(r, p) for r, p in runs if family(r) != family(row)]
-        factor = factor_given(others) if given else factors(others)[chip(row)]
-        value, low, high = factor.applied((plan.value, plan.low, plan.high or math.inf))
+        fitted = factor([(r, p) for r, p in known if family(r) != family(row)])
+        value, low, high = fitted.applied((plan.value, plan.low, plan.high or math.inf))
         found.append(evolve(plan, value=value, low=low, high=high))
     return found
 
@@ -207,21 +186,23 @@ def summary(plans: list[Planned]) -> str:
     return text + ("" if (known := intervals(plans)) is None else f" {known[0]:4} {known[1]:6.2f}")
 
 
+TITLES = ("layout free", "TP, PP published")
+"""What the runs of each kind of plan have."""
+
+
 @frozen
 class Scored:
     """The plans of runs of one kind: planned with production factors that were fitted without the family of each, and without.
 
     Attributes:
-        title: ``layout free``, or ``TP, PP published``.
+        title: One of :data:`TITLES`.
         runs: The runs, with plans of benchmark steps.
         plans: The plans with a production factor.
-        factors: The factors that are fitted to all runs, by the chip or what they are of.
     """
 
     title: str
     runs: Runs
     plans: list[Planned]
-    factors: dict[str, ProductionFactor]
 
     @property
     def lines(self) -> list[tuple[str, list[Planned]]]:
@@ -234,13 +215,19 @@ def scored(catalog: Any) -> list[Scored]:
     """The plans of all published runs with ``use`` score."""
     with RUNS.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["use"] == "score"]
-    found = []
     with tempfile.TemporaryDirectory() as name:
-        for title, fixed in (("layout free", False), ("TP, PP published", True)):
-            runs = [(row, plan) for row in rows if (plan := planned(catalog, row, Path(name), fixed=fixed))]
-            fitted = {"given layouts": factor_given(runs)} if fixed else factors(runs)
-            found.append(Scored(title, runs, left_out(runs, given=fixed), fitted))
-    return found
+        free, fixed = (
+            [(row, plan) for row in rows if (plan := planned(catalog, row, Path(name), fixed=given))]
+            for given in (False, True)
+        )
+    known = as_run(free, fixed)
+    return [Scored(title, runs, left_out(runs, known)) for title, runs in zip(TITLES, (free, fixed), strict=True)]
+
+
+def as_run(free: Runs, fixed: Runs) -> Runs:
+    """The plans of all runs, with the published degrees where they are known."""
+    given = {row["id"]: plan for row, plan in fixed}
+    return [(row, given.get(row["id"], plan)) for row, plan in free]
 
 
 def main() -> None:
@@ -257,9 +244,8 @@ def main() -> None:
             inside = plan.high is not None and plan.low <= plan.published <= plan.high
             line = f"{plan.ratio:5.2f} {six_nd(row) / plan.published:5.2f} {inside:2d} {plan.kind:12} {plan.layout}"
             print(f"  {row['id']:22} {line}")
-    for one in every:
-        for of, factor in one.factors.items():
-            print(f"production factor, {of or 'other chips'}: {factor.value:.2f}, deviation {factor.deviation:.2f}")
+    fitted = factor(as_run(*(one.runs for one in every)))
+    print(f"production factor: {fitted.value:.2f}, deviation {fitted.deviation:.2f}")
 
 
 if __name__ == "__main__":

@@ -70,29 +70,8 @@ class ProductionFactor:
         return value * self.value, value * self.value / below, value * self.value * above
 
 
-PRODUCTION = {"a100": ProductionFactor(1.35, 0.26), "h100": ProductionFactor(1.69, 0.26)}
-"""The production factor by the beginning of the chip's name, fitted on published runs by ``benchmarks/training_runs.py``."""
-PRODUCTION_ELSEWHERE = ProductionFactor(1.52, 0.32)
-"""The factor of other chips: the mean of the chips above, and the spread between them in addition."""
-
-
-PRODUCTION_GIVEN = ProductionFactor(1.0, 0.32)
-"""The factor of a layout whose tensor and pipeline degrees are given.
-
-A fitted one, 1.2, is further off published runs of families that it was not fitted to than none.
-"""
-
-
-def production_factor(chip: str, *, given: bool = False) -> ProductionFactor:
-    """The production factor of a run.
-
-    Args:
-        chip: The name of the chip.
-        given: Whether the layout is given, and not the fastest of many by estimate.
-    """
-    if given:
-        return PRODUCTION_GIVEN
-    return next((factor for name, factor in PRODUCTION.items() if chip.startswith(name)), PRODUCTION_ELSEWHERE)
+PRODUCTION = ProductionFactor(1.42, 0.31)
+"""The production factor, fitted on published runs by ``benchmarks/training_runs.py``."""
 
 
 @frozen(kw_only=True)

@@ -26,7 +26,7 @@ from trnspec.evaluators.planning.comparison import evident, is_bound
 from trnspec.evaluators.planning.counts import considered
 from trnspec.evaluators.planning.run import DAY, HOUR, Goals, Objective, Plan
 from trnspec.evaluators.planning.system_cost import chip_power, rent
-from trnspec.evaluators.planning.training_page import layout_given, page, step_question
+from trnspec.evaluators.planning.training_page import page, step_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.model.quotes import PriceType
 from trnspec.model.transformers.counting import parameters
@@ -35,11 +35,11 @@ from trnspec.perf.goodput import (
     CHECKPOINT_STALL,
     CHIP_HOURS_PER_FAILURE,
     CHIP_HOURS_PER_FAILURE_ENDS,
+    PRODUCTION,
     RESTART,
     RESTART_ENDS,
     ProductionFactor,
     goodput,
-    production_factor,
     spare_servers,
 )
 
@@ -382,7 +382,7 @@ def _plan(  # the parts of a question
     asked = step_question(q, layout, on)
     at, _, _, benchmark, _ = training.timed(catalog, asked, estimator, layout)
     bound = not at.calibration.coverage
-    factor = _production(q, estimator.system.chip, bound=bound)
+    factor = _production(q, bound=bound)
     step = factor.applied(benchmark)
     price = rent(catalog, on, type=q.price_type, region=q.region, price=q.price)
     power = chip_power(catalog, on)
@@ -419,13 +419,11 @@ def _plan(  # the parts of a question
     )
 
 
-def _production(q: PlanTrainingQuestion, chip: str, *, bound: bool) -> ProductionFactor:
-    """The production factor that is given, else that of the chip; 1 of a bound, which would be none with it."""
+def _production(q: PlanTrainingQuestion, *, bound: bool) -> ProductionFactor:
+    """The production factor that is given, else that of published runs; 1 of a bound, which would be none with it."""
     if bound:
         return ProductionFactor(1.0)
-    if q.production_factor is not None:
-        return ProductionFactor(q.production_factor)
-    return production_factor(chip, given=layout_given(q))
+    return PRODUCTION if q.production_factor is None else ProductionFactor(q.production_factor)
 
 
 def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: Rent | None) -> float:

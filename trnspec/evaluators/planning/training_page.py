@@ -12,7 +12,7 @@ from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, liste
 from trnspec.evaluators.planning.run import HOUR
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.evaluators.searching.training import LAYOUT, training_question
-from trnspec.perf.goodput import CHECKPOINT_STALL, FAILURE_RATES, MEASURED_CHIP, PRODUCTION
+from trnspec.perf.goodput import CHECKPOINT_STALL, FAILURE_RATES, MEASURED_CHIP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,11 +119,6 @@ def page(
         evidence=best.evidence,
         edition=catalog.edition or "",
     )
-
-
-def layout_given(q: PlanTrainingQuestion) -> bool:
-    """Whether the layout is given: its tensor and its pipeline degree have one value each."""
-    return len(q.tp or ()) == 1 == len(q.pp or ())
 
 
 def step_question(question: PlanTrainingQuestion, layout: Layout, on: str) -> TrainingQuestion:
@@ -312,11 +307,8 @@ def _production(best: Plan, q: PlanTrainingQuestion) -> Assumption:
         why = "none: the time is a bound"
     elif q.production_factor is not None:
         why = "the input production_factor"
-    elif layout_given(q):
-        why = "published runs with given tp and pp are nearer to the estimate without one"
     else:
-        measured = next((name for name in PRODUCTION if best.chip.startswith(name)), " and ".join(PRODUCTION))
-        why = f"published runs on {measured} took as much longer than the fastest layout by estimate"
+        why = "published runs on A100 and H100 took as much longer than estimated benchmark steps"
     benchmark = f"a benchmark step takes {best.step[0] / factor.value:.3g} s"
     return Assumption("production_factor", f"{factor.value:.3g}", f"{benchmark}; {why}")
 
