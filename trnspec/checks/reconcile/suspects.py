@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from fractions import Fraction
-from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -35,6 +34,9 @@ if TYPE_CHECKING:
 
 Key = tuple[str, Path, int | None]
 """The identity of a site."""
+
+Rank = tuple[int, bool, bool, bool, int, str, str]
+"""The position of a candidate among others."""
 
 
 @frozen
@@ -100,26 +102,22 @@ def suspects(relations: Iterable[Relation], formulas: Iterable[Key] = (), graph:
             if key not in candidates:
                 candidates[key] = _Candidate(site, sound[key])
             candidates[key].add(number, relation, doubted=key == doubted)
-    heap = [rank for candidate in candidates.values() if (rank := candidate.rank(graph)) is not None]
-    heapify(heap)
+    ranks = {key: rank for key, candidate in candidates.items() if (rank := candidate.rank(graph)) is not None}
     result: list[Suspect] = []
-    while heap:
-        rank = heappop(heap)
-        candidate = rank.candidate
-        if rank.version != candidate.version:
-            continue  # some of its relations were explained since
+    while ranks:
+        candidate = candidates[max(ranks, key=ranks.__getitem__)]
         explained = candidate.fixed()
         result.append(Suspect(candidate.site, tuple(sorted(explained.values(), key=lambda r: r.is_claim))))
-        changed: dict[Key, _Candidate] = {}
+        changed: set[Key] = set()
         for number, relation in explained.items():
             doubted = _doubted(relation, graph, contested).key
             for key in {s.key for s in relation.sites}:
-                changed[key] = candidates[key]
+                changed.add(key)
                 candidates[key].remove(number, doubted=key == doubted)
-        # Only these candidates have another rank; their old entries of the heap are skipped.
-        for other in changed.values():
-            if (following := other.rank(graph)) is not None:
-                heappush(heap, following)
+        for key in changed:  # no other candidate has another rank
+            ranks.pop(key, None)
+            if (rank := candidates[key].rank(graph)) is not None:
+                ranks[key] = rank
     return result
 
 
@@ -132,7 +130,6 @@ class _Candidate:
         sound: The number of relations that use it and hold.
         failing: The relations that another value would fix, by number, under the interval of that value.
         doubted: The number of failing relations whose doubted site it is.
-        version: Counts the changes.
         numbers: The interval of each relation in ``failing``.
         ranges: For each interval, widened by the digits of the site: where it begins among the starts of all intervals, in
             ascending order, and which of them it contains. Known from the first ranking on.
@@ -142,7 +139,6 @@ class _Candidate:
     sound: int
     failing: dict[Interval, dict[int, Relation]] = field(factory=dict)
     doubted: int = 0
-    version: int = 0
     numbers: dict[int, Interval] = field(factory=dict)
     ranges: dict[Interval, tuple[int, int, int]] = field(factory=dict)
 
@@ -156,7 +152,6 @@ class _Candidate:
 
     def remove(self, number: int, *, doubted: bool) -> None:
         """Remove a failing relation that is explained."""
-        self.version += 1
         self.doubted -= doubted
         expected = self.numbers.pop(number, None)
         if expected is not None:
@@ -201,8 +196,8 @@ class _Candidate:
         """The most relations that one other value would fix, by number in ascending order."""
         return dict(sorted((n, r) for e in self._fitting() for n, r in self.failing[e].items()))
 
-    def rank(self, graph: Graph | None) -> _Rank | None:
-        """The present rank; ``None`` where no value fixes any relation."""
+    def rank(self, graph: Graph | None) -> Rank | None:
+        """The present rank, the highest for the likeliest; ``None`` where no value fixes any relation."""
         fitting = self._fitting()
         if not fitting:
             return None
@@ -210,20 +205,7 @@ class _Candidate:
         usual = graph is not None and _is_usual(self.site, fitting, graph)
         name, *rest = self.site.key
         edited = graph is not None and graph.focus is not None and name in graph.focus
-        order = (gain, usual, edited, self.doubted > 0, -self.sound, name, str(tuple(rest)))
-        return _Rank(order, self.version, self)
-
-
-@frozen(eq=False)
-class _Rank:
-    """A position in the order of the candidates, the most likely first."""
-
-    order: tuple[int, bool, bool, bool, int, str, str]
-    version: int
-    candidate: _Candidate
-
-    def __lt__(self, other: _Rank) -> bool:
-        return self.order > other.order
+        return gain, usual, edited, self.doubted > 0, -self.sound, name, str(tuple(rest))
 
 
 def _contested(relations: list[Relation], failing: list[Relation]) -> Counter[Key]:
