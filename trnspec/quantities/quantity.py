@@ -81,6 +81,11 @@ class Interval:
         """True if the interval contains exactly one number."""
         return self.low == self.high
 
+    @property
+    def middle(self) -> Fraction:
+        """The middle; the lower end where there is no upper one."""
+        return self.low if self.high is None else (self.low + self.high) / 2
+
     def __contains__(self, value: Fraction | float) -> bool:
         return self.low <= value and (self.high is None or value < self.high or self.low == value == self.high)
 

@@ -75,6 +75,7 @@ def test_known_conflicts_have_gap_and_rounding(shown: Audit) -> None:
             ("trn1.32xlarge", "13,120 GiB/sec"),
             ("trn2-ultraserver", "3,200 Gbps"),
             ("trn2-ultraserver", "42.8 PFLOPS"),
+            ("llama-2-13b", "13015866880"),
         ]
     }
 
@@ -83,6 +84,7 @@ def test_known_conflicts_have_gap_and_rounding(shown: Audit) -> None:
         ("trn1.32xlarge", "13,120 GiB/sec"): (7.4, "cannot explain it"),
         ("trn2-ultraserver", "3,200 Gbps"): (-75.0, "cannot explain it"),
         ("trn2-ultraserver", "42.8 PFLOPS"): (0.3, "cannot explain it"),
+        ("llama-2-13b", "13015866880"): (0.1, "explains it"),  # 13B is adopted
     }
 
 

@@ -174,13 +174,14 @@ def _coarse(graph: Graph) -> Iterator[Disagreement]:
         if relation.is_claim or not isinstance(value, Quantity) or gap is None or abs(gap) < COARSE:
             continue
         if relation.holds:
-            middle = (relation.expected.low + (relation.expected.high or relation.expected.low)) / 2
-            computed = f"{render(middle, value.unit, 3)} = {' + '.join(str(t) for t in relation.terms)}"
+            computed = (
+                f"{render(relation.expected.middle, value.unit, 3)} = {' + '.join(str(t) for t in relation.terms)}"
+            )
             digits = f"{value.digits} digit{'' if value.digits == 1 else 's'}"
             yield Disagreement(
                 name=total.node.name,
                 at=dotted(total.path),
-                adopted=Side(str(value), _source(total), _date(graph, _source(total))),
+                adopted=_of(graph, value, _source(total)),
                 conflicting=(Side(computed, "computed"),),
                 gap=_gap(relation.expected, total.interval),
                 rounding="explains it",
@@ -270,7 +271,11 @@ def _disagreement(
 
 
 def _side(graph: Graph, claim: Claim) -> Side:
-    return Side(str(claim.says), claim.source.name, _date(graph, claim.source.name), claim.where or "")
+    return _of(graph, claim.says, claim.source.name, claim.where or "")
+
+
+def _of(graph: Graph, says: object, name: str, where: str = "") -> Side:
+    return Side(str(says), name, _date(graph, name), where)
 
 
 def _adopted(
@@ -279,19 +284,16 @@ def _adopted(
     """The adopted figure at a path, or else the sum of its parts; and the terms of the sum."""
     skeleton = skeletons.get((node.name, path))
     terms = skeleton.terms if skeleton is not None else ()
-    figure = figure_at(node, path)
-    if isinstance(figure, Figure):
-        source = figure.source or node.metadata.source
-        name = "derived" if figure.derived is not None else source.name if source is not None else ""
-        return Side(str(figure), name, _date(graph, name)), figure.value.interval, terms
-    if isinstance(figure, int):
-        name = node.metadata.source.name if node.metadata.source is not None else ""
-        return Side(str(figure), name, _date(graph, name)), Interval.point(figure), terms
+    site = Site(node, path)
+    if site.value is not None:
+        figure = figure_at(node, path)
+        is_derived = isinstance(figure, Figure) and figure.derived is not None
+        shown = figure if isinstance(figure, Figure) else site.value
+        return _of(graph, shown, "derived" if is_derived else _source(site)), site.interval, terms
     if skeleton is not None:
-        value = skeleton.terms[0].part.value
-        expected = skeleton.expected
+        value, expected = skeleton.terms[0].part.value, skeleton.expected
         if isinstance(value, Quantity) and expected.high is not None:
-            text = render((expected.low + expected.high) / 2, value.unit, value.digits + 2)
+            text = render(expected.middle, value.unit, value.digits + 2)
             return Side(f"{text} = {skeleton.terms[0]}", "computed"), expected, terms
     return None, None, ()
 

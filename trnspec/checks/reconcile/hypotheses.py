@@ -80,12 +80,12 @@ class Case:
         Coarse figures overlap often by chance: 18 GB and 16 GiB do, although neither is a rounding of the other.
         """
         return self.closes(interval) and any(
-            w.low == 0 or w.high is None or _middle(w) in interval or _middle(interval) in w for w in self.wanted
+            w.low == 0 or w.high is None or w.middle in interval or interval.middle in w for w in self.wanted
         )
 
     def cut_from(self, interval: Interval) -> bool:
         """True if it closes the gap, and contains an expected value and not only its margin: 10 is not cut from 20."""
-        return self.closes(interval) and any(_middle(w) in interval for w in self.wanted)
+        return self.closes(interval) and any(w.middle in interval for w in self.wanted)
 
     def divided(self, divisor: int) -> Interval:
         """The figure divided by a number; where no digit is lost the quotient is as coarse as the figure: 79 from 790."""
@@ -197,7 +197,7 @@ def _digits(quantity: Quantity) -> str:
 def _truncation(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
     step = quantity.ulp * quantity.unit.factor
-    if any(quantity.value - step / 2 <= m < quantity.value + step / 2 for m in map(_middle, case.wanted)):
+    if any(quantity.value - step / 2 <= m < quantity.value + step / 2 for m in (w.middle for w in case.wanted)):
         return  # rounding would print the same
     cut = _cut_off(quantity, step)
     if case.closes(cut) if quantity.digits > 1 else case.cut_from(cut):
@@ -222,10 +222,6 @@ def _truncated_zeros(case: Case) -> Iterator[Explanation]:
 def _cut_off(quantity: Quantity, step: Fraction) -> Interval:
     """The numbers that give this quantity when the digits below ``step`` are cut off."""
     return Interval(quantity.value, quantity.value + step)
-
-
-def _middle(interval: Interval) -> Fraction:
-    return interval.low if interval.high is None else (interval.low + interval.high) / 2
 
 
 def _alike(case: Case) -> Iterator[tuple[Term, Quantity]]:
@@ -292,7 +288,7 @@ def _binary(case: Case) -> Iterator[Explanation]:
     for power in (-3, -2, -1, 1, 2, 3):
         # Figures of few digits overlap by chance.
         if quantity.digits >= len("125") and case.cut_from(printed.scaled(Fraction(1024, 1000) ** power)):
-            meant = render(_middle(case.wanted[0]), quantity.unit, quantity.digits)
+            meant = render(case.wanted[0].middle, quantity.unit, quantity.digits)
             yield Explanation("decimal-unit", f"powers of 1,000 for those of 1,024, or the reverse: {meant} was meant")
             return
 
@@ -508,7 +504,7 @@ def corrected_formulas(formula: str, site: Site, graph: Graph) -> list[Explanati
                 result = value_of(other, site.node, graph)
                 if result.overlaps(site.interval):
                     meant = other[slice(*literal.span())]
-                    id_ = "formula" if _middle(result) in site.interval else "rounded-formula"
+                    id_ = "formula" if result.middle in site.interval else "rounded-formula"
                     found.append(Explanation(id_, f"{meant} for {literal[0]} in the formula gives {value}"))
     return sorted(found, key=lambda e: e.id != "formula")
 

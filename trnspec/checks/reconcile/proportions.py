@@ -42,7 +42,7 @@ class Share:
     note: str = ""
 
     def __str__(self) -> str:
-        middle = self.interval.low if self.interval.high is None else (self.interval.low + self.interval.high) / 2
+        middle = self.interval.middle
         return render(middle, self.unit, 4) if self.unit else f"{float(middle):.4g}"
 
 

@@ -225,8 +225,7 @@ def _contested(relations: list[Relation], failing: list[Relation]) -> Counter[Ke
                 continue
             if expected is None or expected.high is None:
                 continue
-            middle = (expected.low + expected.high) / 2
-            found[key] += FAR_BETTER * abs(claimed.value - middle) <= abs(adopted.value - middle)
+            found[key] += FAR_BETTER * abs(claimed.value - expected.middle) <= abs(adopted.value - expected.middle)
     return +found
 
 

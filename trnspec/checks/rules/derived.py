@@ -110,7 +110,7 @@ def _arithmetic(relation: Relation, site: Site) -> str:
 
 def _in_unit(interval: Interval, like: Quantity | int | None, others: list[Quantity | int | None]) -> str:
     """An expected interval in the unit of what it is compared with, to as many digits as it has."""
-    middle = interval.low if interval.high is None else (interval.low + interval.high) / 2
+    middle = interval.middle
     if not isinstance(like, Quantity):
         return f"{middle}" if middle.denominator == 1 else f"{float(middle):.4g}"
     digits = max([3, like.digits, *(o.digits + 1 for o in others if isinstance(o, Quantity))])
@@ -184,7 +184,7 @@ def derived_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 def _mismatch(site: Site, figure: Figure, key: str, result: Interval, graph: Graph) -> Finding:
     """The finding for a figure and its formula: at the formula where others agree with the figure."""
     node, path, formula = site.node, site.path, getattr(figure, key)
-    shown = render(_middle(result), figure.value.unit, figure.value.digits + 1)
+    shown = render(result.middle, figure.value.unit, figure.value.digits + 1)
     message = f"{dotted(path)} is {figure}, but {formula} is {shown}"
     if cut := cut_text(node.document, (*path, key)):
         message = f"the comma in {cut} ends the formula {formula}"
@@ -261,8 +261,4 @@ def ratio_mismatch(chip: Node[Chip], graph: Graph) -> Iterator[Finding]:
 
 
 def _show(given: Interval) -> str:
-    return render(_middle(given), "x", 3)
-
-
-def _middle(interval: Interval) -> Fraction:
-    return interval.low if interval.high is None else (interval.low + interval.high) / 2
+    return render(given.middle, "x", 3)

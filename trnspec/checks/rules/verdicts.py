@@ -243,8 +243,7 @@ def wrong_results(text: str, units: UnitTable) -> tuple[tuple[str, str, str], ..
         if printed is not None and not _agrees(printed, value, operands_have_units=operands_have_units):
             unit, digits = printed.unit, printed.digits + 1
             with_unit = operands_have_units and printed.dimension is not Dimension.RATIO
-            middle = value.low if value.high is None else (value.low + value.high) / 2
-            shown = render(middle, unit, digits) if with_unit else f"{float(middle):,.{digits}g}"
+            shown = render(value.middle, unit, digits) if with_unit else f"{float(value.middle):,.{digits}g}"
             wrong.append((calculation, printed.text.removesuffix("x"), shown))
     return tuple(wrong)
 
