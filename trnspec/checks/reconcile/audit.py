@@ -254,7 +254,9 @@ def _disagreement(
     rounding: Rounding = "-"
     causes: tuple[Explanation, ...] = ()
     if interval is not None and value is not None:
-        gap = _gap(site.interval, interval)
+        count = Site(node, path).value
+        # The interval of a rounded count, such as 13B, is not symmetric.
+        gap = _gap(site.interval, Interval.point(count) if isinstance(count, int) else interval)
         rounding = _rounding(value, interval)
         causes = tuple(_causes(site, value, interval, terms, graph))
     return Disagreement(
