@@ -330,22 +330,16 @@ def _references(node: Node[Any], graph: Graph, users: dict[str, set[str]]) -> It
         kind = target_word(target)
         named: tuple[Node[Any], ...] = graph.of(target)
         known = [n.name for n in named]
+        see: tuple[Location, ...] = ()
         if target_node is None and ref.name in graph.broken:
-            message = f"{kind} {ref.name!r} cannot be used: its own document has errors"
-            yield NodeProblem(
-                node,
-                Problem("TRN203", message, place, "fix that document first", path),
-                (Location(graph.broken[ref.name]),),
-            )
+            code, message = "TRN203", f"{kind} {ref.name!r} cannot be used: its own document has errors"
+            hint, see = "fix that document first", (Location(graph.broken[ref.name]),)
         elif target_node is None:
+            code, message = "TRN201", f"no {kind} is named {ref.name!r}"
             hint = did_you_mean(ref.name, [*known, *(a for n in named for a in n.aliases)])
             hint = hint or _unknown_hint(kind, ref.name, named)
-            yield NodeProblem(node, Problem("TRN201", f"no {kind} is named {ref.name!r}", place, hint, path))
         else:
-            message = f"{ref.name!r} is a {target_node.kind}; a {kind} is expected here"
+            code, message = "TRN202", f"{ref.name!r} is a {target_node.kind}; a {kind} is expected here"
             hint = f"known: {', '.join(known[:6])}" if known else ""
-            yield NodeProblem(
-                node,
-                Problem("TRN202", message, place, hint, path),
-                (at(target_node, ("kind",), text=target_node.kind),),
-            )
+            see = (at(target_node, ("kind",), text=target_node.kind),)
+        yield NodeProblem(node, Problem(code, message, place, hint, path), see)

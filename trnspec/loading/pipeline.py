@@ -5,7 +5,6 @@ Every stage reports its problems and passes on the valid parts, so that one run 
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from trnspec.model.document import API_VERSIONS, Node
 from trnspec.model.kinds import BUILTIN
 from trnspec.model.parts import has_parts, parts_fault
 from trnspec.model.reflection import dotted
-from trnspec.yaml import Document, Path, Place, Problem
+from trnspec.yaml import Document, Path, Problem
 from trnspec.yaml.text import BIDI, foreign, name_of, unsafe_texts
 
 if TYPE_CHECKING:
@@ -351,23 +350,12 @@ def text_at(document: Document, problem: Problem) -> str:
     span = document.places.get(problem.path)
     if span is None or problem.place is None or not document.text:
         return ""
+    begin, start, end = document.extent(problem.path)
     if span.key == problem.place and problem.path:
-        return _key_text(document, problem.place) or str(problem.path[-1])
-    if span.value == problem.place and span.end.line == span.value.line:
-        lines = _lines_of(document.text)
-        if span.value.line <= len(lines):
-            return lines[span.value.line - 1][span.value.column - 1 : span.end.column - 1]
-    return ""
+        # The key as it is written: that of a renamed attribute differs from the last step of its path.
+        match = _KEY.match(document.text, begin)
+        return match[0] if match else str(problem.path[-1])
+    return document.text[start:end] if span.value == problem.place and span.end.line == span.value.line else ""
 
 
-@functools.lru_cache(maxsize=4)
-def _lines_of(text: str) -> list[str]:
-    """The lines of a text; the problems of one document come one after another."""
-    return text.splitlines()
-
-
-def _key_text(document: Document, place: Place) -> str:
-    """The key at a place as it is written: that of a renamed attribute differs from the last step of its path."""
-    lines = _lines_of(document.text)
-    match = re.match(r"[\w.-]+", lines[place.line - 1][place.column - 1 :]) if place.line <= len(lines) else None
-    return match[0] if match else ""
+_KEY = re.compile(r"[\w.-]+")

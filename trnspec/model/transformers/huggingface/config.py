@@ -155,10 +155,7 @@ class Config:
         Raises:
             ConfigError: It is missing and has no default, or is not a count.
         """
-        value = self.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ConfigError(key, f"{key} is {value!r}; expected a positive integer")
-        return value
+        return self._integer(key, default, 1, "a positive integer")
 
     def number(self, key: str, default: Any = REQUIRED) -> int:
         """A count, or 0.
@@ -166,9 +163,12 @@ class Config:
         Raises:
             ConfigError: It is missing and has no default, or is neither.
         """
+        return self._integer(key, default, 0, "an integer of at least 0")
+
+    def _integer(self, key: str, default: Any, least: int, words: str) -> int:
         value = self.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise ConfigError(key, f"{key} is {value!r}; expected an integer of at least 0")
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ConfigError(key, f"{key} is {value!r}; expected {words}")
         return value
 
     def flag(self, key: str, *, default: bool = False) -> bool:
