@@ -27,7 +27,7 @@ from trnspec.model.parts import CountRange, PartCount
 from trnspec.model.reflection import dotted, is_extensive, leaves, shape_at, value_at
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.display import interval_text
-from trnspec.quantities.quantity import Interval, Qualifier, choose_unit, render
+from trnspec.quantities.quantity import Interval, Qualifier, render
 from trnspec.yaml import Path
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["BoundedAmount", "Sum", "Term", "Total", "chips", "count_total", "sums", "terms", "total"]
 
-_FIVE_DIGITS = 10_000
 _UPPER = (Qualifier.UP_TO, Qualifier.AT_MOST, Qualifier.UNDER)
 _LOWER = (Qualifier.AT_LEAST, Qualifier.OVER)
 
@@ -144,10 +143,7 @@ class Total:
     @property
     def unit(self) -> Unit:
         """The unit to show it in: that of the part; a large decimal one moves to the next."""
-        quantity = self.figures[0].value
-        if self.value >= _FIVE_DIGITS * quantity.unit.factor and "i" not in quantity.unit.symbol:
-            return choose_unit(self.value, quantity.dimension)
-        return quantity.unit
+        return self.amount.shown_unit
 
     @property
     def digits(self) -> int:
@@ -210,11 +206,8 @@ def terms(graph: Graph, node: Node[Any], path: Path) -> tuple[Term, ...] | None:
         return None
     summands = tuple(Term(count, part, path) for count, part in counted)
     additive = all(t.part is node or is_extensive(type(t.part.spec), path[1:]) for t in summands)
-    return summands if additive and all(_adds_up(t.value) for t in summands) else None
-
-
-def _adds_up(value: object) -> bool:
-    return isinstance(value, (Figure, int)) and not isinstance(value, bool)
+    known = all(isinstance(t.value, (Figure, int)) and not isinstance(t.value, bool) for t in summands)
+    return summands if additive and known else None
 
 
 def total(graph: Graph, node: Node[Any], path: Path) -> Total | None:
@@ -244,12 +237,8 @@ def count_total(graph: Graph, node: Node[Any], path: Path) -> PartCount | None:
     summands = terms(graph, node, path)
     if summands is None:
         return None
-    values = [(t.count, t.value) for t in summands]
-    return added([c * v for c, v in values if isinstance(v, int)]) if _all_counts(values) else None
-
-
-def _all_counts(values: Sequence[tuple[PartCount, Figure | int]]) -> bool:
-    return all(isinstance(v, int) for _, v in values)
+    counts = [t.count * t.value for t in summands if isinstance(t.value, int)]
+    return added(counts) if len(counts) == len(summands) else None
 
 
 @frozen

@@ -64,17 +64,17 @@ class Amount(Measured):
         return self
 
     @property
-    def _shown_unit(self) -> Unit:
+    def shown_unit(self) -> Unit:
         """The unit of ``str``: a large decimal value moves to a larger unit."""
         if self.value >= _LARGE * self.unit.factor and "i" not in self.unit.symbol:
             return choose_unit(self.value, self.dimension)
         return self.unit
 
     def __str__(self) -> str:
-        return render(self.value, self._shown_unit, self.digits)
+        return render(self.value, self.shown_unit, self.digits)
 
     def __format__(self, spec: str) -> str:
-        return formatted(self.value, self._shown_unit, spec) if spec else str(self)
+        return formatted(self.value, self.shown_unit, spec) if spec else str(self)
 
     def __repr__(self) -> str:
         return f"<{self}>"
