@@ -134,7 +134,7 @@ def occurrences(
         if below is None or any(here is above for above, _ in steps):
             return False
         spec: Any = type(here.spec)
-        if not below and any(unknown(kind) for kind in _closure(spec)):
+        if not below and any(unknown(kind) for kind in declared_closure(spec)):
             return False
         return all(walk(part.node, (*steps, (here, part))) for part in below)
 
@@ -143,11 +143,6 @@ def occurrences(
 
 def declared_closure(spec: Any) -> tuple[type, ...]:
     """The declared kinds of parts at any depth, nearest first."""
-    return _closure(spec)
-
-
-@functools.cache
-def _closure(spec: Any) -> tuple[type, ...]:
     kinds: dict[type, None] = {}
     waiting = list(declared_parts(spec))
     while waiting:

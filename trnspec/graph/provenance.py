@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from trnspec.evidence import UsedFigure
 from trnspec.graph.graph import figure_at
@@ -163,12 +163,7 @@ def _stated(
     ref = own or (node.metadata.source if figure.derived is None else None)
     source = None if ref is None else graph.find(ref)
     return Stated(
-        value=figure.value,
-        source=ref,
-        where=figure.where,
-        derived=figure.derived,
-        check=figure.check,
-        note=figure.note,
+        **asdict(figure, recurse=False) | {"source": ref},
         of=node.name,
         at=dotted(path[1:]),
         scope=scope(node.kind, path),
