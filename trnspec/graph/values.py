@@ -210,16 +210,11 @@ def compare(sign: str, left: Side, right: Side) -> bool | None:
         right: Another value of the same dimension.
     """
     a, b = _ends(left), _ends(right)
-    below, above = _less(a, b), _less(b, a)
-    if sign in ("<", ">="):
-        answer = True if below else False if _less_or_equal(b, a) else None
-    elif sign in (">", "<="):
-        answer = True if above else False if _less_or_equal(a, b) else None
-    else:
-        answer = False if below or above else None
-    if answer is None or sign in ("<", ">", "=", "~"):
-        return answer
-    return not answer
+    if sign in ("<", "<="):
+        return a.is_below(b, or_equal=sign == "<=")
+    if sign in (">", ">="):
+        return b.is_below(a, or_equal=sign == ">=")
+    return sign == "!=" if a.is_below(b) or b.is_below(a) else None
 
 
 def _ends(value: Side) -> Interval:
@@ -229,11 +224,3 @@ def _ends(value: Side) -> Interval:
         return Interval(value.value, None) if value.interval.high is None else Interval(Fraction(0), value.value)
     assert not isinstance(value, str)  # words are compared with words
     return Interval.point(value.value if isinstance(value, Amount) else Fraction(value))
-
-
-def _less(a: Interval, b: Interval) -> bool:
-    return a.high is not None and a.high < b.low
-
-
-def _less_or_equal(a: Interval, b: Interval) -> bool:
-    return a.high is not None and a.high <= b.low

@@ -94,10 +94,9 @@ class CountRange:
             TypeError: ``other`` is not a count.
         """
         low, high = _bounds(other)
-        if self.high is not None and (self.high < low or (or_equal and self.high == low)):
-            return True
-        if high is not None and (self.low > high or (not or_equal and self.low == high)):
-            return False
+        answer = self.interval.is_below(CountRange(low, high).interval, or_equal=or_equal)
+        if answer is not None:
+            return answer
         message = f"the bounds do not decide whether a count of {self} is {operator} {other:,}"
         raise QuantityError("bounds", message, "compare one of its bounds: low, or high, which may be None")
 

@@ -107,6 +107,17 @@ class Interval:
             return self.low - other.high
         return Fraction(0)
 
+    def is_below(self, other: Interval, *, or_equal: bool = False) -> bool | None:
+        """Whether a number of this interval is below (or equal to) one of the other; ``None`` where that depends on them.
+
+        Both ends count as numbers of an interval here: it is that of a value with bounds.
+        """
+        if self.high is not None and (self.high < other.low or (or_equal and self.high == other.low)):
+            return True
+        if other.high is not None and (self.low > other.high or (not or_equal and self.low == other.high)):
+            return False
+        return None
+
     def scaled(self, k: Fraction | int) -> Interval:
         """All numbers times an exact ``k``: the interval of 16 chips from the interval of one.
 

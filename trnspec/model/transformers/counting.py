@@ -126,13 +126,13 @@ def sizes(spec: Model) -> Dimensions:
     window = attention.window or 0
     attended, recurrent, dense, with_experts = layers_of(spec)
     plain = spec.layers - with_experts  # those without experts, over which a dense network is averaged
-    windowed = (attention.windowed or layers_of(spec)[0]) if window else 0
+    windowed = (attention.windowed or attended) if window else 0
     if attention.pooling is not None:
         windowed = attention.windowed or 0  # the other layers have a window besides
     counts: dict[str, Any] = {
         **dict.fromkeys(_DEFAULTS, 0),  # integers, where the class has floats
         **_attention(attention, h),
-        **({} if spec.experts is None else _experts(spec.experts, h, layers_of(spec)[3])),
+        **({} if spec.experts is None else _experts(spec.experts, h, with_experts)),
     }
     counts |= {
         "expert_layers": with_experts,
@@ -149,9 +149,9 @@ def sizes(spec: Model) -> Dimensions:
         counts |= _indexer(counts, attention.indexer, attention, attended, h)
     if attention.pooling is not None:
         counts |= _pooling(counts, attention.pooling, attention, h)
-    if spec.streams is not None:
+    n = spec.streams or 0
+    if n:
         # A norm without weights, a matrix to the weights of n inputs, n outputs and n by n streams, and three scales.
-        n = spec.streams
         counts["attention_weights"] += spec.layers * 2 * (n + 2) * n * n * h
         counts["attention_small"] += spec.layers * 2 * ((n + 2) * n + 3)
     if spec.recurrence is not None:
@@ -186,19 +186,15 @@ def sizes(spec: Model) -> Dimensions:
         "tied": 1 if spec.embeddings == "tied" else 0,
         # BERT: the biases of pooler and transform, the transform's layer norm, the biases of both outputs.
         "outer_small": outer
-        + (_streams(spec) + 1 if spec.streams else 0)
+        + (n + 1 if n else 0)
         + {"none": 0, "bert": 4 * h + spec.vocabulary + 2, "bias": spec.vocabulary}[spec.head],
         # BERT: pooler and transform, and the matrix of next-sentence prediction.
-        "outer_weights": (2 * h * h + 2 * h if bert else 0) + _streams(spec) * _streams(spec) * h,
+        "outer_weights": (2 * h * h + 2 * h if bert else 0) + n * n * h,
         "mtp_layers": spec.mtp or 0,
         "mtp_weights": 2 * h * h if spec.mtp else 0,
         "mtp_small": 3 * norm if spec.mtp else 0,
     }
     return Dimensions(**counts)
-
-
-def _streams(spec: Model) -> int:
-    return spec.streams or 0
 
 
 def local_of(attention: Attention) -> Attention:
