@@ -30,31 +30,34 @@
   }
   const isNumber = (value) => value !== null && value.value !== null;
 
-  // Units. A column has one unit, by default the most frequent one, unless its values are shown as published.
+  // Units. A column has one unit, chosen as in trnspec/quantities/display.py: the published one if it suits all values, else one
+  // of its family that suits the median. "published" shows the text of the source.
 
   const PREFIXES = { decimal: ["", "k", "M", "G", "T", "P", "E"], binary: ["", "Ki", "Mi", "Gi", "Ti", "Pi"] };
+  const readable = (x) => x === 0 || (x >= 1 && x < 10000);
   function unitFor(list, system) {
     const numbers = list.filter((value) => isNumber(value) && value.unit);
     if (!numbers.length) return { symbol: "", factor: 1 };
     const base = numbers[0].base;
-    if (PREFIXES[system] && (base === "B" || base === "B/s")) {
-      const sorted = numbers.map((value) => value.value).sort((a, b) => a - b);
-      const median = sorted[Math.floor(sorted.length / 2)];
-      const size = system === "decimal" ? 1000 : 1024;
-      let step = 0;
-      while (step + 1 < PREFIXES[system].length && median >= size ** (step + 1)) step += 1;
-      return { symbol: PREFIXES[system][step] + base, factor: size ** step };
-    }
-    const counts = new Map();
-    for (const value of numbers) counts.set(value.unit, (counts.get(value.unit) || 0) + 1);
-    const symbol = [...counts].sort((a, b) => b[1] - a[1])[0][0];
-    return { symbol, factor: data.units[symbol][0] };
+    const first = (numbers.find((value) => value.unit.endsWith("iB")) || numbers[0]).unit;
+    const own = { symbol: first, factor: data.units[first][0] };
+    const bytes = PREFIXES[system] && (base === "B" || base === "B/s");
+    if (!bytes && numbers.every((value) => value.unit === first && readable(value.value / own.factor))) return own;
+    const family = bytes ? system : /^[KMGTP]i/.test(first) ? "binary" : "decimal";
+    const bare = first.replace(/^[kKMGTPE]i?/, "");
+    const stem = bytes ? base : data.units[bare] ? bare : first;
+    const size = (family === "decimal" ? 1000 : 1024);
+    const units = PREFIXES[family].map((prefix, step) => ({ symbol: prefix + stem, factor: size ** step * (data.units[stem] || [1])[0] }));
+    const sorted = numbers.map((value) => value.value).sort((x, y) => x - y);
+    const median = sorted[Math.floor(sorted.length / 2)];
+    return units.filter((unit) => (bytes || data.units[unit.symbol]) && unit.factor <= median).pop() || own;
   }
   const number = (x, digits = 4) => x.toLocaleString("en-US", { maximumSignificantDigits: Math.min(21, Math.max(digits, Math.abs(x) >= 1e4 && Number.isInteger(x) ? 15 : digits)) });
   const digitsOf = (text) => (text.match(/\d/g) || []).length;
   function shown(value, unit, system) {
     if (system === "published" || !value.unit) return value.text;
-    if (system === "one" ? value.unit === unit.symbol || data.units[unit.symbol][1] !== value.base : !["B", "B/s"].includes(value.base)) return value.text;
+    const same = system === "one" ? value.text.endsWith(` ${unit.symbol}`) || data.units[unit.symbol][1] !== value.base : !["B", "B/s"].includes(value.base);
+    if (same) return value.text;
     const mark = value.text.match(/^\D*/)[0];
     return `${mark}${number(value.value / unit.factor, Math.max(4, Math.min(digitsOf(value.text), 12)))} ${unit.symbol}`;
   }
@@ -109,8 +112,10 @@
     if (!b.value) return null;
     const same = a.base === b.base;
     const per = (x, y) => (y ? `${x || "1"} per ${y}` : x);
+    const quotient = { value: a.value / b.value, low: a.low / b.high, high: b.low > 0 ? a.high / b.low : Infinity };
+    if (a.base === "FLOPS" && b.base === "B/s") return { ...quotient, factor: 1, symbol: "FLOP/B", base: "FLOP/B" };
     return {
-      value: a.value / b.value, low: a.low / b.high, high: b.low > 0 ? a.high / b.low : Infinity,
+      ...quotient,
       factor: same ? 1 : a.factor / b.factor, symbol: same ? "" : per(a.symbol, b.symbol), base: same ? "" : per(a.base, b.base),
     };
   }
