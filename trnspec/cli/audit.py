@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from datetime import date
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
 
-from trnspec.api import graph, registry
+from trnspec.api import registry
 from trnspec.checks.reconcile.audit import Audit, Disagreement, Side, audit
 from trnspec.checks.reconcile.hypotheses import extra_hypotheses, shown
 from trnspec.checks.reconcile.overview import Overview, is_at, overview, paths_of
 from trnspec.checks.reconcile.proportions import Proportion, proportions
 from trnspec.checks.reconcile.relations import claimed_paths
+from trnspec.cli.common import catalog_option, working_graph
 from trnspec.cli.complete import document_then_path, offering
 from trnspec.cli.complete import paths as figure_paths
 from trnspec.cli.help import GroupedCommand, option
-from trnspec.cli.render import SCREEN, colored, emit, formats, is_colored, width
+from trnspec.cli.render import SCREEN, colored, emit, formats, full_option, is_colored, versioned_json, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
-from trnspec.loading import settings as settings_
 from trnspec.model.reflection import dotted
 from trnspec.text_table import Column, Table, escape, markdown, table, wrapped
 
@@ -63,13 +61,7 @@ _LABEL = max(map(len, _VERDICTS))
     shell_complete=offering(lambda _, __: _VERDICTS),
     help=f"Only disagreements with this verdict: {', '.join(_VERDICTS)}. May be repeated.",
 )
-@option(
-    "--full",
-    "--details",
-    group="Output",
-    is_flag=True,
-    help=f"Print every disagreement in full; by default the page has about {SCREEN} lines at 80 columns.",
-)
+@full_option("--details")
 @formats("text", "json", "markdown")
 @option(
     "--host",
@@ -89,12 +81,7 @@ _LABEL = max(map(len, _VERDICTS))
     metavar="AGE",
     help="The limit of --stale in months or years, such as 18mo or 2y.  [default: 12mo]",
 )
-@option(
-    "--catalog",
-    group="Catalog",
-    metavar="DIR",
-    help="Also read the documents in this folder; they take precedence over others of the same name.",
-)
+@catalog_option
 def command(
     names: tuple[str, ...],
     verdicts: tuple[str, ...],
@@ -127,7 +114,7 @@ def command(
             hint = did_you_mean(verdict, _VERDICTS) or f"the verdicts are {', '.join(_VERDICTS)}"
             raise UsageError(f"--verdict: {verdict!r} is not a verdict; {hint}")
     with extra_hypotheses(registry().explanations):
-        known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
+        known = working_graph(catalog)
         documents, paths = _split(known, names)
         result = audit(known, documents)
         ratios = [] if names or verdicts else proportions(known)
@@ -156,14 +143,14 @@ def _host(file: str, names: tuple[str, ...], format_: str, catalog: str | None, 
         raise UsageError(
             "--host compares a machine with one server; it goes with one NAME, without --verdict and --full"
         )
-    known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
+    known = working_graph(catalog)
     sys.exit(1 if _compare(known, file, names[0] if names else None, format_) else 0)
 
 
 def _stale(names: tuple[str, ...], format_: str, catalog: str | None, older_than: str | None, *, allowed: bool) -> None:
     if not allowed:
         raise UsageError("--stale and --older-than go together, without --verdict, --full and --host")
-    known = graph([catalog] if catalog else [], settings=settings_.find(FilePath.cwd()))
+    known = working_graph(catalog)
     documents, paths = _split(known, names)
     _list_stale(known, documents, paths, older_than or "12mo", format_)
 
@@ -349,7 +336,6 @@ def _json(result: Audit, ratios: list[Proportion], summary: Overview) -> str:
     counts = {field.name: getattr(summary, field.name) for field in attrs.fields(Overview)}
     important = [{"name": d.name, "at": d.at, "verdict": d.verdict} for d in summary.important[:_MOST_IMPORTANT]]
     data: dict[str, Any] = {
-        "version": 1,
         "summary": {**counts, "important": important},
         "disagreements": [attrs.asdict(d) for d in result.disagreements],
         "proportions": [
@@ -362,7 +348,7 @@ def _json(result: Audit, ratios: list[Proportion], summary: Overview) -> str:
         ],
         "views": [attrs.asdict(v) for v in result.views],
     }
-    return json.dumps(data, indent=2, ensure_ascii=False)
+    return versioned_json(data)
 
 
 def _markdown(result: Audit, ratios: list[Proportion], summary: Overview) -> str:

@@ -37,6 +37,19 @@ def catalog_options(command: F) -> F:
     return command
 
 
+def catalog_option(command: F) -> F:
+    """Adds ``--catalog`` alone, to a command that reads the working edition only."""
+    name, metavar, text = _OPTIONS[0]
+    return option(name, group="Catalog", metavar=metavar, help=text)(command)
+
+
+def working_graph(catalog: str | None) -> Graph:
+    """The graph of the shipped catalog, those of the settings, and that of ``--catalog``."""
+    from trnspec.api import graph
+
+    return graph([catalog] if catalog else [], settings=here())
+
+
 def catalogs_option(text: str = ALSO) -> Callable[[F], F]:
     """The repeated ``--catalog`` of commands that check documents; the function gets ``catalogs``."""
     return option("--catalog", "catalogs", multiple=True, group="Catalog", metavar="DIR", help=text)

@@ -12,7 +12,7 @@ from trnspec.catalog.figure_column import displayed_total
 from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, option
-from trnspec.cli.render import SCREEN, emit, format_option, lines_of, table_options, width
+from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, table_options, width
 from trnspec.cli.show import importance
 from trnspec.errors import UsageError
 from trnspec.graph.facts import facts, group, in_groups, words
@@ -120,13 +120,7 @@ class Row:
     type=click.Choice(list(_PER)),
     help="Divide what adds up by the number of chips, or by the price of an hour of the same type for all.",
 )
-@option(
-    "--full",
-    "--all",
-    is_flag=True,
-    group="Output",
-    help=f"Print every row, also those that only one document has; by default the page has at most {SCREEN} lines.",
-)
+@full_option("--all")
 @table_options
 @format_option
 @catalog_options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path as FilePath
@@ -17,7 +16,7 @@ from trnspec.catalog.versions.diff import Change, Differences, Side, ratio_text
 from trnspec.catalog.versions.editions import is_name
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, option
-from trnspec.cli.render import VERDICTS, colored, formats, is_colored
+from trnspec.cli.render import VERDICTS, colored, formats, is_colored, versioned_json
 from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_in
 from trnspec.loading.pipeline import link, load_document
@@ -61,7 +60,11 @@ def command(old: str, new: str, names: tuple[str, ...], format_: str) -> None:
     differences, 2 wrong usage.
     """
     differences = open_catalog(old).diff(open_catalog(new), *names, called=(label(old), label(new)))
-    writers: dict[str, Callable[[Differences], str]] = {"text": _text, "json": _json, "markdown": _markdown}
+    writers: dict[str, Callable[[Differences], str]] = {
+        "text": _text,
+        "json": lambda d: versioned_json(attrs.asdict(d)),
+        "markdown": _markdown,
+    }
     click.echo(writers[format_](differences), color=is_colored())
     sys.exit(1 if differences else 0)
 
@@ -78,10 +81,6 @@ def _text(differences: Differences) -> str:
         is_heading = bool(line) and not line.startswith(" ")
         lines.append(click.style(line, bold=True) if is_heading else _VERDICT.sub(lambda m: colored(m[0]), line))
     return "\n".join(lines)
-
-
-def _json(differences: Differences) -> str:
-    return json.dumps({"version": 1, **attrs.asdict(differences)}, indent=2, ensure_ascii=False)
 
 
 def _markdown(differences: Differences) -> str:

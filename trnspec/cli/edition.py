@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path as FilePath
 
@@ -10,7 +9,7 @@ import click
 
 from trnspec.catalog.versions import editions
 from trnspec.cli.help import Group, GroupedCommand, option
-from trnspec.cli.render import formats
+from trnspec.cli.render import formats, versioned_json
 from trnspec.errors import EditionError
 from trnspec.loading.files import shipped
 
@@ -51,7 +50,7 @@ def list_(root: str | None, format_: str) -> None:
         for name in editions.names(folder)
     ]
     if format_ == "json":
-        click.echo(json.dumps({"version": 1, "editions": rows}, indent=2, ensure_ascii=False))
+        click.echo(versioned_json({"editions": rows}))
         return
     for row in rows:
         click.echo(f"{row['name']:<12}  {str(row['sha256'] or 'not in RELEASED')[:16]}")

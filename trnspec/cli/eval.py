@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -18,7 +17,7 @@ from trnspec.cli.analysis import Analysis, analysis_options
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
 from trnspec.cli.help import BRIEF, Group, GroupedCommand, GroupedOption, former_option, renamed, write_examples
-from trnspec.cli.render import emit, format_option, show, table_options, width
+from trnspec.cli.render import emit, format_option, show, table_options, versioned_json, width
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.result import COMMANDS, Evaluation, Suggestion, plain
@@ -490,7 +489,7 @@ def print_evaluation(
     except RefusalError as error:
         if format_ == "json":
             suggestions = {"suggestions": with_commands(error.suggestions, context)} if error.suggestions else {}
-            click.echo(_json({"evaluator": name, "refusal": {**refusal(error), **suggestions}}))
+            click.echo(versioned_json({"evaluator": name, "refusal": {**refusal(error), **suggestions}}))
         else:
             click.echo(sentence(name, error), err=True)
             for suggestion in error.suggestions:
@@ -498,7 +497,7 @@ def print_evaluation(
         click.get_current_context().exit(_REFUSED)
     if format_ == "json":
         suggestions = {"suggestions": with_commands(evaluation.suggestions, context)}
-        click.echo(_json({**evaluation.to_dict(), **suggestions, **about}))
+        click.echo(versioned_json({**evaluation.to_dict(), **suggestions, **about}))
     elif format_ == "csv":
         click.echo(csv(csv_of(evaluation)), nl=False)
     elif format_ == "markdown":
@@ -510,10 +509,6 @@ def print_evaluation(
 def with_commands(suggestions: Sequence[Suggestion], context: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Suggestions as plain data, each with its command."""
     return [{**asdict(s), "command": suggested(s, context)} for s in suggestions]
-
-
-def _json(data: Mapping[str, Any]) -> str:
-    return json.dumps({"version": 1, **data}, indent=2, ensure_ascii=False)
 
 
 def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: str) -> None:
@@ -544,7 +539,7 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
             for c, f in rows
         ]
         about = {"evaluator": evaluator.name, "catalog": request.options, "given": given, "swept": list(varied)}
-        click.echo(_json({**about, "rows": rows_}))
+        click.echo(versioned_json({**about, "rows": rows_}))
     elif format_ == "csv":
         click.echo(csv(ranked(many(request, rows), request.sort).selected(request.columns)), nl=False)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import textwrap
@@ -14,7 +13,7 @@ from trnspec.api import registry
 from trnspec.builtin import plugin
 from trnspec.cli.complete import topics
 from trnspec.cli.help import GroupedCommand
-from trnspec.cli.render import emit, format_option, width
+from trnspec.cli.render import emit, format_option, versioned_json, width
 from trnspec.diagnostics import did_you_mean, present_id
 from trnspec.errors import UsageError
 from trnspec.plugins.api import Registry
@@ -88,7 +87,7 @@ def _figure() -> Kind:
 def _code_page(code: Code, format_: str) -> str:
     if format_ == "json":
         data = {"id": code.id, "name": code.name, "severity": code.severity.label, "doc": code.doc.strip()}
-        return json.dumps({"version": 1, **data}, indent=2, ensure_ascii=False)
+        return versioned_json(data)
     if format_ == "csv":
         raise UsageError("an explanation is text; --format csv lists all codes")
     head = f"{code.id} {code.name} ({code.severity.label})"

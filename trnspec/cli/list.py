@@ -67,7 +67,7 @@ _FIGURES: dict[type, dict[str, str]] = {
     ),
 )
 @click.argument("kind", required=False, shell_complete=kinds)
-@full_option
+@full_option()
 @table_options
 @format_option
 @catalog_options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from os.path import realpath
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.help import Group, GroupedCommand, option
-from trnspec.cli.render import formats
+from trnspec.cli.render import formats, versioned_json
 from trnspec.plugins.scaffold.writer import KINDS
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def list_(format_: str) -> None:
 
     records = _examined(plugins())
     if format_ == "json":
-        click.echo(json.dumps({"version": 1, "plugins": [asdict(r) for r in records]}, indent=2, ensure_ascii=False))
+        click.echo(versioned_json({"plugins": [asdict(r) for r in records]}))
         return
     if not records:
         click.echo("No plugins are installed.")

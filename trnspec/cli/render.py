@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from json import dumps
 from typing import Any, TypeVar
 
 import click
@@ -47,14 +48,10 @@ format_option = formats(*FORMATS)
 """The option ``--format`` of a command that prints a table."""
 
 
-def full_option(command: F) -> F:
-    """Adds ``--full`` to a command whose page fits a screen; the function gets ``full``."""
-    return option(
-        "--full",
-        is_flag=True,
-        group="Output",
-        help=f"Print the whole page; by default it has at most {SCREEN} lines at 80 columns.",
-    )(command)
+def full_option(*former: str) -> Callable[[F], F]:
+    """Adds ``--full``, also by its former names, to a command whose page fits a screen; the function gets ``full``."""
+    text = f"Print the whole page; by default it has at most {SCREEN} lines at 80 columns."
+    return option("--full", *former, is_flag=True, group="Output", help=text)
 
 
 def table_options(command: F) -> F:
@@ -84,6 +81,11 @@ def emit(
         click.echo(json(data(), about()), nl=False)
     else:
         click.echo((csv if format_ == "csv" else markdown)(data()), nl=False)
+
+
+def versioned_json(data: Mapping[str, Any]) -> str:
+    """An object as JSON, after the version of the formats of commands, 1."""
+    return dumps({"version": 1, **data}, indent=2, ensure_ascii=False)
 
 
 def width() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from attrs import asdict
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval_csv import REFUSED, column, ranked
 from trnspec.cli.help import GroupedCommand, option
-from trnspec.cli.render import format_option, show, table_options, width
+from trnspec.cli.render import format_option, show, table_options, versioned_json, width
 from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.text_table import Table, csv, markdown, table, wrapped
 
@@ -189,11 +188,11 @@ def _about(node: Node[Scenarios], outcomes: Sequence[Outcome], chosen: Mapping[s
         }
         for o in outcomes
     ]
-    return {"version": 1, "name": node.name, "title": node.metadata.title, "catalog": chosen, "scenarios": scenarios}
+    return {"name": node.name, "title": node.metadata.title, "catalog": chosen, "scenarios": scenarios}
 
 
 def _json(node: Node[Scenarios], outcomes: Sequence[Outcome], chosen: Mapping[str, str], **more: Any) -> None:
-    click.echo(json.dumps({**_about(node, outcomes, chosen), **more}, indent=2, ensure_ascii=False))
+    click.echo(versioned_json({**_about(node, outcomes, chosen), **more}))
 
 
 def _flat(outcomes: Sequence[Outcome]) -> Table:

@@ -14,7 +14,7 @@ from attrs import evolve
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval import evaluator_command, print_evaluation
 from trnspec.cli.help import BRIEF, GroupedCommand, GroupedOption, NamedPath, former_option, option
-from trnspec.cli.render import format_option
+from trnspec.cli.render import format_option, full_option
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
     group="Output",
     help="Also write the merged result to this folder.",
 )
-@option("--full", is_flag=True, group="Output", help="Print the page in full, not its first 40 lines.")
+@full_option()
 @format_option
 @catalog_options
 def merge(

@@ -48,7 +48,7 @@ _Row = tuple[Cell, ...] | str
     group="Output",
     help="Print --full with notes, formulas and the reason of each verdict.",
 )
-@full_option
+@full_option()
 @format_option
 @catalog_options
 def command(name: str, format_: str, *, reasons: bool, full: bool, **options: Any) -> None:
