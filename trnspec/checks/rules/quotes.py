@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.yaml import Path
 
 STALE = 18
 """Months after which a price or a measured power is stale, before the newest one of the catalog."""
@@ -170,44 +171,33 @@ def stale_quote(node: Node[Any], graph: Graph) -> Iterator[Finding]:
         The price lists of AWS of 2025-04 and 2025-06.
         The one power of Trainium3 that the press states, of 2024, when the chip was sold from 2025-12.
     """
-    yield from _stale_price(node, graph) if isinstance(node.spec, Price) else _stale_power(node, graph)
-
-
-def _stale_price(price: Node[Price], graph: Graph) -> Iterator[Finding]:
-    newest = max((d for node in graph.of(Price) for d in _dates(graph, node).values()), default="")
-    for place, date in _dates(graph, price).items():
+    spec: Any = type(node.spec)
+    others: tuple[Node[Any], ...] = graph.of(spec)
+    newest = max((date for other in others for date in _dates(graph, other).values()), default="")
+    for path, date in _dates(graph, node).items():
+        what, newer, hint = f"price of {path[-1]}", "price", "look for a newer price list"
+        if isinstance(node.spec, Power):
+            subject = graph.find(node.spec.of)
+            launched = None if subject is None else getattr(subject.spec, "launched", None)
+            if subject is not None and launched is not None and str(launched)[: len(date)] > date:
+                message = (
+                    f"the source is of {date}, before {subject.name} was launched ({launched}): the power is a forecast"
+                )
+                yield Finding(path, message, "look for a source of after the launch")
+                continue
+            if subject is None or node.spec.type not in ("typical", "measured"):
+                continue
+            what, newer, hint = f"{node.spec.type} power", "power", "look for a newer measurement"
         age = months_between(date, newest)
         if age > STALE:
-            message = f"the price of {place} is of {date}, {age} months before the newest price of the catalog"
-            yield Finding(("spec", "hourly", place), message, "look for a newer price list")
+            yield Finding(path, f"the {what} is of {date}, {age} months before the newest {newer} of the catalog", hint)
 
 
-def _dates(graph: Graph, price: Node[Price]) -> dict[str, str]:
-    """The date of each adopted price, by place."""
-    sources = {place: source_of(price, ("spec", "hourly", place)) for place in price.spec.hourly}
-    found = {place: graph.find(ref) for place, ref in sources.items() if ref is not None}
-    return {place: source.spec.as_of for place, source in found.items() if source is not None}
-
-
-def _stale_power(power: Node[Power], graph: Graph) -> Iterator[Finding]:
-    spec, date = power.spec, _power_date(graph, power)
-    subject = graph.find(spec.of)
-    if spec.power is None or not date or subject is None:
-        return
-    launched = getattr(subject.spec, "launched", None)
-    if launched is not None and str(launched)[: len(date)] > date:
-        message = f"the source is of {date}, before {subject.name} was launched ({launched}): the power is a forecast"
-        yield Finding(("spec", "power"), message, "look for a source of after the launch")
-    elif spec.type in ("typical", "measured"):
-        newest = max((d for node in graph.of(Power) if (d := _power_date(graph, node))), default=date)
-        age = months_between(date, newest)
-        if age > STALE:
-            message = f"the {spec.type} power is of {date}, {age} months before the newest power of the catalog"
-            yield Finding(("spec", "power"), message, "look for a newer measurement")
-
-
-def _power_date(graph: Graph, power: Node[Power]) -> str:
-    """The date of the source of an adopted power; empty if there is none."""
-    ref = None if power.spec.power is None else source_of(power, ("spec", "power"))
-    source = None if ref is None else graph.find(ref)
-    return "" if source is None else source.spec.as_of
+def _dates(graph: Graph, node: Node[Any]) -> dict[Path, str]:
+    """The date of the source of each adopted price or power, by path."""
+    paths: list[Path] = [("spec", "power")] if isinstance(node.spec, Power) and node.spec.power is not None else []
+    if isinstance(node.spec, Price):
+        paths = [("spec", "hourly", place) for place in node.spec.hourly]
+    sources = {path: source_of(node, path) for path in paths}
+    found = {path: graph.find(ref) for path, ref in sources.items() if ref is not None}
+    return {path: source.spec.as_of for path, source in found.items() if source is not None}
