@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -85,32 +84,16 @@ def run(
         RuleRun(rule, graph, registry, *((nullcontext,) if own is None or id(rule) in own else limited))
         for rule in rules
     ]
-    scope = graph.scope
-    concerned = _by_document(runs, scope if only is None else None)
+    scope = graph.scope if only is None else None
+    # One document after another, so that what several rules use is still cached: figures and positions.
     for node in graph if only is None else (only,):
-        for each in concerned(node):
-            each.on(node)
+        for each in runs:
+            if (scope is None or not each.rule.local or node.name in scope) and each.rule.concerns(node):
+                each.on(node)
     for each in runs if only is None else ():
         if each.rule.is_over_graph:
             each.on(None)
     return [diagnostic for each in runs for diagnostic in each.diagnostics]
-
-
-def _by_document(runs: Iterable[RuleRun], scope: AbstractSet[str] | None) -> Callable[[Node[Any]], list[RuleRun]]:
-    """The rules to run on a document, of those that are not over the graph; the local ones only in a scope.
-
-    They are run on one document after another, so that what several rules use is still known: figures and positions.
-    """
-    concerned: dict[tuple[str, bool, str | None], list[RuleRun]] = {}
-
-    def of(node: Node[Any]) -> list[RuleRun]:
-        key = (node.kind, scope is None or node.name in scope, getattr(node.spec, "status", None))
-        if key not in concerned:
-            candidates = (each for each in runs if not each.rule.is_over_graph and (key[1] or not each.rule.local))
-            concerned[key] = [each for each in candidates if each.rule.concerns(node)]
-        return concerned[key]
-
-    return of
 
 
 @define
