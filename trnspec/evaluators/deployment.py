@@ -28,8 +28,7 @@ from trnspec.perf import frameworks
 from trnspec.perf.experts import SENT
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated
-from trnspec.perf.lowering.lookup import model_named
-from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import Level, System
 from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where

@@ -18,8 +18,7 @@ from trnspec.graph.graph import Graph
 from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
-from trnspec.perf.lowering.lookup import model_named
-from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.system import System
 from trnspec.perf.ops import Number, floor, larger, where
 from trnspec.perf.roofline import ELEMENT_BYTES

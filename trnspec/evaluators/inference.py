@@ -25,8 +25,7 @@ from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of, with_nearest
-from trnspec.perf.lowering.lookup import model_named
-from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.ops import Number, smaller, where
 from trnspec.perf.serving.forward_pass import PARTS, Serving, cache_bytes, head_share, kept_bytes
 from trnspec.perf.serving.in_flight import in_flight, most_running

@@ -29,8 +29,7 @@ from trnspec.evaluators.software import resolve_training, runtime_of, training_a
 from trnspec.evaluators.training import expert_assumptions, layout_of
 from trnspec.model.transformers.counting import dimensions, parameters
 from trnspec.perf.frameworks import SETTINGS
-from trnspec.perf.lowering.lookup import model_named
-from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.roofline import element_bytes
 from trnspec.perf.work.layout import OPTIMIZERS, Layout
 from trnspec.perf.work.memory import Memory

@@ -24,8 +24,7 @@ from trnspec.evidence import IDEAL as NO_LOSSES
 from trnspec.evidence import UsedFigure
 from trnspec.graph.provenance import figures
 from trnspec.model.transformers.counting import dimensions
-from trnspec.perf.lowering.lookup import model_named
-from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.roofline import Piece, attainable, element_bytes, least_time, pieces, ridge
 from trnspec.perf.work.flops import matmul_flops, matmul_traffic
 

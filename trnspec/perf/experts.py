@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from trnspec.perf import ops
-from trnspec.perf.lowering.machine import across, cached_for_numbers, carried, unit_shares
+from trnspec.perf.lowering.machine import across, carried, unit_shares
 from trnspec.perf.ops import Number, larger, power, smaller, where
 
 if TYPE_CHECKING:
@@ -65,7 +64,6 @@ class Exchange:
     unknown: Number
 
 
-@cached_for_numbers
 def exchange(machine: Machine, n: Number, stride: Number) -> Exchange:
     """The links of an all-to-all among ``n`` ranks with a stride.
 
@@ -102,7 +100,6 @@ def reach(links: Exchange, node_limit: Number) -> Number:
     return where(node_limit > 0.0, smaller(1.0, larger(1.0, node_limit) * links.shares[-2]), 1.0)
 
 
-@ops.remembered
 def visited(share: Number, k: Number) -> Number:
     """The probability that a token is sent to a unit with this share of the experts: ``1 - (1 - share)^k``.
 

@@ -7,16 +7,12 @@ Only operations that IEEE 754 rounds correctly are used, and none whose result d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import lru_cache, wraps
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
 Number: TypeAlias = Any
 """A float, or a float64 array that broadcasts with the others; conditions are bool or bool arrays."""
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 def where(condition: Number, then: Number, otherwise: Number) -> Number:
@@ -82,17 +78,6 @@ def power(base: Number, n: Number, bits: int = 24) -> Number:
         base = base * base
         n = half
     return result
-
-
-def remembered(function: F) -> F:
-    """A function of numbers that keeps its results for single ones."""
-    kept = lru_cache(maxsize=4096)(function)
-
-    @wraps(function)
-    def recall(*numbers: Number) -> Any:
-        return kept(*numbers) if _FLOAT.issuperset(map(type, numbers)) else function(*numbers)
-
-    return cast("F", recall)
 
 
 def all_floats(*numbers: Number) -> bool:

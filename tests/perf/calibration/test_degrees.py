@@ -7,7 +7,7 @@ import pytest
 from tests.support.engine import everything, shipped
 from trnspec.model.transformers.counting import dimensions
 from trnspec.perf.calibration.degrees import measured_degrees
-from trnspec.perf.lowering.lookup import model_named
+from trnspec.perf.lowering.lower import model_named
 
 
 def degrees(chip: str, model: str) -> dict[str, tuple[int, ...]]:

@@ -10,8 +10,7 @@ from attrs import evolve
 
 from tests.support.engine import shipped
 from trnspec.model.transformers.counting import dimensions
-from trnspec.perf.lowering.lookup import model_named
-from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL as RATES
 from trnspec.perf.serving.decode import decode, decode_time, mean_context

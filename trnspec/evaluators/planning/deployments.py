@@ -15,8 +15,7 @@ from trnspec.evidence import IDEAL
 from trnspec.perf.calibration.fit_range import scale_of, serving_inputs
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated, serving_of
-from trnspec.perf.lowering.lookup import model_named
-from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.serving.decode import decode, mean_context, speculate
 from trnspec.perf.serving.in_flight import in_flight, most_running
 from trnspec.perf.serving.load import Replica

@@ -15,8 +15,7 @@ from trnspec.evaluators.planning.system_cost import ChipPower, Rent, chip_power,
 from trnspec.evidence import Evidence, weakest
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import with_nearest
-from trnspec.perf.lowering.lookup import model_named
-from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.serving.load import MOST_UTILIZED
 from trnspec.perf.serving.pools import Fleet, State, least
 from trnspec.perf.serving.replay import replay

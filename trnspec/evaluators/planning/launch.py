@@ -6,7 +6,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from trnspec.perf.lowering.lookup import model_named
+from trnspec.perf.lowering.lower import model_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,8 +14,7 @@ from trnspec.evaluators.searching.question import BATCHES
 from trnspec.evidence import rank_class
 from trnspec.graph.graph import Graph, names_used
 from trnspec.model.transformers.counting import dimensions
-from trnspec.perf.lowering.lookup import model_named
-from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.sweep.blocks import blocks
 from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates
 

@@ -1,30 +1,34 @@
-"""Lowering: a :class:`System`, the input of the performance engine, from the figures of the catalog graph."""
+"""Lowering: a :class:`System`, the input of the performance engine, from the figures of the catalog graph; and models by name."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 from math import ceil
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from trnspec.diagnostics import in_plugin, nearest
+from trnspec.diagnostics import did_you_mean, in_plugin, nearest
 from trnspec.errors import RefusalError, UnknownNameError, UsageError
 from trnspec.graph import composition
 from trnspec.graph.fabrics import fabric as shape_of
 from trnspec.graph.provenance import Stated, figures
 from trnspec.model.chip import Chip
+from trnspec.model.document import Metadata, Node
+from trnspec.model.transformers.model import Model
+from trnspec.model.transformers.names import name_key
 from trnspec.perf.lowering.system import UNKNOWN, Level, System
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.switched import Switched
+from trnspec.yaml import Document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trnspec.evidence import UsedFigure
     from trnspec.graph.graph import Graph
-    from trnspec.model.document import Node
 
 _ON = re.compile(r"(?P<name>[a-z0-9][a-z0-9.-]*?)(?:\s*[*x]\s*(?P<count>[1-9][0-9]{0,5}))?\Z")
 _MISSPELLED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,79}?)(?P<count>|\s*[*xX]\s*[1-9][0-9]{0,5})")
@@ -439,3 +443,42 @@ class _Lowering:
 def _is_neuron(chip: Chip) -> bool:
     """Whether programs run on single cores of the chip, as on Neuron; elsewhere a rank is a chip."""
     return chip.cores is not None and chip.cores.core.name.startswith("neuroncore")
+
+
+# Models.
+
+
+def _of_config(file: str) -> Node[Model]:
+    """The model of a config.json, which is in no catalog."""
+    # Few evaluations are of such a model.
+    from trnspec.model.transformers.huggingface.config import read_config
+    from trnspec.model.transformers.huggingface.registry import imported
+
+    config = read_config(file)
+    stem = str(config.get("_name_or_path") or PurePath(file).stem)
+    name = re.sub(r"[^a-z0-9.]+", "-", stem.rpartition("/")[2].lower()).strip("-.") or "model"
+    spec = imported(config).model
+    document = Document(file=file, data=None, places={}, problems=(), text="")
+    return Node(kind="Model", metadata=Metadata(name=name, title=name), spec=spec, document=document)
+
+
+def model_named(graph: Graph, name: str) -> Node[Model]:
+    """The model with this name or alias, as the catalog or a model hub writes it, or that of a config.json.
+
+    Raises:
+        UnknownNameError: No such model; the message suggests the nearest.
+        UsageError: The config.json cannot be read.
+        ConfigError: No model can be made from it.
+    """
+    if name.endswith(".json"):
+        return _of_config(name)
+    models = tuple(graph.of(Model))
+    for node in models:
+        if name in (node.name, *node.metadata.aliases):
+            return node
+    key = name_key(name)
+    for node in models:
+        if key in map(name_key, (node.name, *node.metadata.aliases)):
+            return node
+    hint = did_you_mean(name, [alias for n in graph.of(Model) for alias in (n.name, *n.metadata.aliases)])
+    raise UnknownNameError(f"no model is named {name!r}" + (f"; {hint}" if hint else ""))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property, wraps
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from attrs import define, frozen
 
@@ -12,7 +11,7 @@ from trnspec.errors import RefusalError
 from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from trnspec.perf.lowering.system import Efficiency, System
     from trnspec.topology.shapes import Shape
@@ -106,11 +105,6 @@ class Machine:
     def chip_share(self) -> Number:
         """One over the ranks of a chip."""
         return self.levels[0].share
-
-    @cached_property
-    def known(self) -> dict[tuple[object, ...], Any]:
-        """Results of functions of a machine and some numbers, see :func:`cached_for_numbers`."""
-        return {}
 
 
 _FROM_EFFICIENCY = (
@@ -211,33 +205,6 @@ _SCORE_DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16")
 """Dtypes in which attention scores and values are computed when matrices are; for others see ``scores``."""
 
 
-R = TypeVar("R")
-
-
-def cached_for_numbers(function: Callable[[Machine, Number, Number], R]) -> Callable[[Machine, Number, Number], R]:
-    """A function of a machine, the ranks of a group and their stride that keeps its results for floats.
-
-    The groups of many layouts have few sizes and strides.
-    """
-
-    @wraps(function)
-    def recall(machine: Machine, n: Number, stride: Number) -> R:
-        if type(n) is not float or type(stride) is not float:
-            return function(machine, n, stride)
-        known, key = machine.known, (function, n, stride)
-        result: R | None = known.get(key)
-        if result is None:
-            if len(known) >= _MOST_KNOWN:
-                known.clear()
-            result = known[key] = function(machine, n, stride)
-        return result
-
-    return recall
-
-
-_MOST_KNOWN = 8192
-
-
 # Single calls create many of these; frozen classes take three times as long.
 @define
 class Group:
@@ -293,7 +260,6 @@ def unit_shares(machine: Machine, n: Number, stride: Number) -> tuple[Number, ..
     return 1.0, *(larger(least, smaller(1.0, stride * level.share)) for level in machine.levels[:-1]), least
 
 
-@cached_for_numbers
 def group(machine: Machine, n: Number, stride: Number) -> Group:
     """A group of ``n`` ranks with a stride, on the levels it spans, innermost first.
 

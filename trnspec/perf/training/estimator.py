@@ -10,7 +10,7 @@ from trnspec.model.transformers.counting import dimensions
 from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.frameworks import ALLOCATED, Runtime, runtime
 from trnspec.perf.lowering.calibrated import Calibrated, calibrated
-from trnspec.perf.lowering.lower import lower
+from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.ops import Number, larger
@@ -142,8 +142,6 @@ def prepare(  # noqa: PLR0913  # the inputs of an estimator
         UnknownNameError: No document of that name.
         RefusalError: A figure is not published.
     """
-    from trnspec.perf.lowering.lookup import model_named
-
     node = model_named(graph, model)
     dims = dimensions(node.spec)
     system = lower(graph, on, lnc=lnc, chips=chips)

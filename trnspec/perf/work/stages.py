@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from trnspec.perf.ops import Number, all_floats, both, ceil, floor, larger, remembered, smaller, somewhere, where
+from trnspec.perf.ops import Number, all_floats, both, ceil, floor, larger, smaller, somewhere, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,7 +172,6 @@ def _dense(d: Dimensions, deal: Deal, until: Callable[[Number], Number], first_l
     return whole + (until(boundary + 1.0) - before) * (dense - deal.start(boundary))
 
 
-@remembered
 def extreme_layers(
     layers: Number, pp: Number, interleave: Number, is_v_shaped: Number, mtp: Number = 0.0
 ) -> tuple[Number, Number, Number]:
