@@ -32,7 +32,9 @@ def test_page_of_a_code(here, code) -> None:
     known = KNOWN.codes[code]
 
     assert (result.status, result.err) == (0, "")
-    assert f"# {code} {known.name} ({known.severity.label})\n\n{known.doc.strip()}\n" == written.out
+    page, _, waiver = written.out.partition("\n\nAccept:\n")
+    assert f"# {code} {known.name} ({known.severity.label})\n\n{known.doc.strip()}" == page.rstrip("\n")
+    assert (f"- {{code: {code}, at: PATH, reason: REASON}}" in waiver) == any(r.code.id == code for r in KNOWN.rules)
     assert result.out.split() == written.out.removeprefix("# ").split()
 
 

@@ -188,7 +188,7 @@ def test_a_rule_that_raises(tmp_path) -> None:
 
 # Exporters and reporters of plugins.
 
-FORMATS = """
+FORMATS = '''
 from trnspec.output.exporters.exported import Assumption, Export
 from trnspec.plugins.api import Exporter, Reporter
 
@@ -209,13 +209,23 @@ def count(report, **_):
 
 def number(report, **_):
     return 5
-"""
+
+def endless(*_, **options):
+    while True:
+        pass
+
+def loop(catalog, *, x: int = 0):
+    """It does not end."""
+    endless()
+'''
 ADDED = """exporters=(
     Exporter('names', '.txt', 'the names', one='trnspec_formats:one', all=all_, inline=False),
     Exporter('wrong', '.txt', 'no Export', one=wrong),
     Exporter('raises', '.txt', 'it raises', one=raises),
     Exporter('absent', '.txt', 'not there', one='trnspec_formats:absent'),
-), reporters=(
+    Exporter('endless', '.txt', 'it does not end', one=endless),
+), evaluators=(Evaluator('endless', 'It does not end.', loop),), reporters=(
+    Reporter('endless', 'it does not end', endless),
     Reporter('count', 'the number of findings', 'trnspec_formats:count'),
     Reporter('number', 'no text', number),
     Reporter('stops', 'it raises', raises),
@@ -293,6 +303,21 @@ def test_a_reporter_of_a_plugin(formats) -> None:
 )
 def test_errors_name_the_plugin(formats, args, message) -> None:
     done = formats.run(*args)
+
+    assert (2, "", f"trnspec: {message}\n") == (done.status, done.out, done.err)
+
+
+@pytest.mark.parametrize(
+    ("args", "what"),
+    [
+        (("export", "endless", "acme-1"), "exporter"),
+        (("validate", FILE, "--format", "endless"), "reporter"),
+        (("eval", "endless"), "evaluator"),
+    ],
+)
+def test_functions_without_end_are_stopped(formats, args, what) -> None:
+    done = formats.run(*args, TRNSPEC_RULE_SECONDS="0.2")
+    message = f"the {what} endless {PROVIDER} failed: TimeLimitError: it took longer than 0.2 s"
 
     assert (2, "", f"trnspec: {message}\n") == (done.status, done.out, done.err)
 

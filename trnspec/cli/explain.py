@@ -66,7 +66,9 @@ def _page(known: Registry, topic: str, format_: str) -> str | None:
     """The page of a code, a kind or a field; ``None`` where there is none."""
     for code in known.codes.values():
         if present_id(topic).upper() == code.id or topic == code.name:
-            return _code_page(code, format_)
+            return _code_page(
+                code, format_, _WAIVER.format(code.id) if any(code is r.code for r in known.rules) else ""
+            )
     name, _, path = topic.partition(".")
     kind = _figure() if name.lower() == "figure" else _kind(known, name)
     if kind is None:
@@ -84,7 +86,20 @@ def _figure() -> Kind:
     return Kind("Figure", "", Figure)
 
 
-def _code_page(code: Code, format_: str) -> str:
+_WAIVER = """
+
+Accept:
+    A waiver in the document, with its reason:
+
+    ```yaml
+    metadata:
+      allow:
+        - {{code: {}, at: PATH, reason: REASON}}
+    ```"""
+"""The end of the page of a rule, whose findings can be accepted; ``at`` may be left out."""
+
+
+def _code_page(code: Code, format_: str, waiver: str) -> str:
     if format_ == "json":
         data = {"id": code.id, "name": code.name, "severity": code.severity.label, "doc": code.doc.strip()}
         return versioned_json(data)
@@ -92,8 +107,8 @@ def _code_page(code: Code, format_: str) -> str:
         raise UsageError("an explanation is text; --format csv lists all codes")
     head = f"{code.id} {code.name} ({code.severity.label})"
     if format_ == "markdown":
-        return f"# {head}\n\n{code.doc.strip()}"
-    return f"{head}\n\n{_wrapped(code.doc.strip())}"
+        return f"# {head}\n\n{code.doc.strip()}{waiver}"
+    return f"{head}\n\n{_wrapped(code.doc.strip() + waiver)}"
 
 
 def _wrapped(text: str) -> str:
