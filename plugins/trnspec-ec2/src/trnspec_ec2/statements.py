@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -137,12 +137,23 @@ def _of(part: Part, *paths: str) -> tuple[Target, ...]:
     return tuple(Target(part, f"spec.{path}") for path in paths)
 
 
+def _stated(data: Mapping[str, Any], fields: Iterable[_Field], at: str = "") -> Iterator[Statement]:
+    """The statements of a table of fields; a field that is missing has none."""
+    for id_, title, where, says, part, path in fields:
+        value: Any = data
+        for key in where.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if value is not None:
+            # The bandwidth in MB/s repeats that in Mbit/s, so it adds nothing.
+            yield Statement(
+                id=id_, title=title, says=says(value), where=f"{at}{where}", targets=_of(part, path),
+                adds=not where.endswith("InMBps"),
+            )  # fmt: skip
+
+
 def _host(data: Mapping[str, Any]) -> Iterator[Statement]:
     cpu = data.get("VCpuInfo", {})
-    vcpus = _of("server", "host.vcpus")
-    if "DefaultVCpus" in cpu:
-        where = "VCpuInfo.DefaultVCpus"
-        yield Statement(id="vcpus", title="vCPUs", says=cpu["DefaultVCpus"], where=where, targets=vcpus)
+    yield from _stated(data, _HOST[:1])
     if "DefaultCores" in cpu and "DefaultThreadsPerCore" in cpu:
         cores, threads = cpu["DefaultCores"], cpu["DefaultThreadsPerCore"]
         yield Statement(
@@ -151,23 +162,9 @@ def _host(data: Mapping[str, Any]) -> Iterator[Statement]:
             says=cores * threads,
             text=f"{cores} x {threads} = {cores * threads}",
             where="VCpuInfo.DefaultCores and VCpuInfo.DefaultThreadsPerCore",
-            targets=vcpus,
+            targets=_of("server", "host.vcpus"),
         )
-    if "SizeInMiB" in data.get("MemoryInfo", {}):
-        says = printed(data["MemoryInfo"]["SizeInMiB"], "MiB")
-        targets = _of("server", "host.memory")
-        where = "MemoryInfo.SizeInMiB"
-        yield Statement(id="host-memory", title="host memory", says=says, where=where, targets=targets)
-    maker = data.get("ProcessorInfo", {}).get("Manufacturer")
-    if maker is not None:
-        where = "ProcessorInfo.Manufacturer"
-        targets = _of("server", "host.cpu")
-        yield Statement(id="cpu", title="maker of the processor", says=maker, where=where, targets=targets)
-    clock = data.get("ProcessorInfo", {}).get("SustainedClockSpeedInGhz")
-    if clock is not None:
-        where = "ProcessorInfo.SustainedClockSpeedInGhz"
-        targets = _of("server", "other.cpu_clock")
-        yield Statement(id="clock", title="clock", says=printed(clock, "GHz"), where=where, targets=targets)
+    yield from _stated(data, _HOST[1:])
 
 
 def _accelerators(data: Mapping[str, Any]) -> Iterator[Statement]:
@@ -186,33 +183,12 @@ def _accelerators(data: Mapping[str, Any]) -> Iterator[Statement]:
 
 
 def _device(device: Device) -> Iterator[Statement]:
-    where, core = device.where, device.data.get("CoreInfo", {})
     if device.name:
         targets = _of("server", "chips.chip")
-        at = f"{where}.Name"
+        at = f"{device.where}.Name"
         yield Statement(id="chip", title="chip", says=device.name, text=device.title, where=at, targets=targets)
-    if device.is_part:
-        return
-    if device.count is not None:
-        targets = _of("server", "chips.count")
-        yield Statement(id="chips", title="chips", says=device.count, where=f"{where}.Count", targets=targets)
-    if "Count" in core:
-        targets = _of("chip", "cores.count")
-        at = f"{where}.CoreInfo.Count"
-        yield Statement(id="cores", title="cores of a chip", says=core["Count"], where=at, targets=targets)
-    if "Version" in core:
-        at = f"{where}.CoreInfo.Version"
-        says = f"v{core['Version']}"
-        targets = _of("core", "version")
-        yield Statement(id="core-version", title="version of the core", says=says, where=at, targets=targets)
-    if "SizeInMiB" in device.data.get("MemoryInfo", {}):
-        yield Statement(
-            id="device-memory",
-            title="device memory of a chip",
-            says=printed(device.data["MemoryInfo"]["SizeInMiB"], "MiB"),
-            where=f"{where}.MemoryInfo.SizeInMiB",
-            targets=_of("chip", "memory.capacity"),
-        )
+    if not device.is_part:
+        yield from _stated(device.data, _DEVICE, f"{device.where}.")
 
 
 EFA, NOT_EFA = "EFA", "not EFA"
@@ -321,39 +297,54 @@ def _advertised(network: Mapping[str, Any], *, with_efa: bool) -> Iterator[State
 
 def _storage(data: Mapping[str, Any]) -> Iterator[Statement]:
     disks = data.get("InstanceStorageInfo", {})
-    targets = _of("server", "local_storage")
-    if "TotalSizeInGB" in disks:
-        where = "InstanceStorageInfo.TotalSizeInGB"
-        says = printed(disks["TotalSizeInGB"], "GB")
-        yield Statement(id="local-storage", title="local storage", says=says, where=where, targets=targets)
+    yield from _stated(data, _DISKS)
     sizes = [d["Count"] * d["SizeInGB"] for d in disks.get("Disks", ()) if "Count" in d and "SizeInGB" in d]
     if sizes and len(sizes) == len(disks["Disks"]) and sum(sizes) < _MOST:
-        where = "InstanceStorageInfo.Disks"
-        says = printed(sum(sizes), "GB")
+        where, says, targets = "InstanceStorageInfo.Disks", printed(sum(sizes), "GB"), _of("server", "local_storage")
         yield Statement(id="disks", title="local disks, added", says=says, where=where, targets=targets)
-    ebs = data.get("EbsInfo", {}).get("EbsOptimizedInfo", {})
-    for key, id_, title, unit, path in _EBS:
-        if key in ebs:
-            says = printed(ebs[key], unit)
-            targets = _of("server", f"network.{path}")
-            where = f"EbsInfo.EbsOptimizedInfo.{key}"
-            # The bandwidth in MB/s repeats that in Mbit/s, so it adds nothing.
-            adds = unit != "MB/s"
-            yield Statement(id=id_, title=title, says=says, where=where, targets=targets, adds=adds)
+    yield from _stated(data, _EBS)
 
 
-_EBS = (
-    ("MaximumBandwidthInMbps", "ebs", "bandwidth to block storage", "Mbps", "storage"),
-    ("MaximumThroughputInMBps", "ebs-throughput", "throughput to block storage", "MB/s", "storage"),
-    ("MaximumIops", "ebs-iops", "operations on block storage", "IOPS", "storage_iops"),
-    ("BaselineBandwidthInMbps", "ebs-baseline", "baseline to block storage", "Mbps", "storage_baseline"),
-    (
-        "BaselineThroughputInMBps",
-        "ebs-baseline-throughput",
-        "baseline throughput to block storage",
-        "MB/s",
-        "storage_baseline",
-    ),
-    ("BaselineIops", "ebs-baseline-iops", "baseline of operations on block storage", "IOPS", "storage_iops_baseline"),
+def _in(unit: str) -> Callable[[Any], Quantity]:
+    return lambda number: printed(number, unit)
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+_Field = tuple[str, str, str, Callable[[Any], Any], Part, str]
+"""Identifier, title, place in the record, the statement by the value, and the document and path of the attribute."""
+
+_HOST: tuple[_Field, ...] = (
+    ("vcpus", "vCPUs", "VCpuInfo.DefaultVCpus", _as_is, "server", "host.vcpus"),
+    ("host-memory", "host memory", "MemoryInfo.SizeInMiB", _in("MiB"), "server", "host.memory"),
+    ("cpu", "maker of the processor", "ProcessorInfo.Manufacturer", _as_is, "server", "host.cpu"),
+    ("clock", "clock", "ProcessorInfo.SustainedClockSpeedInGhz", _in("GHz"), "server", "other.cpu_clock"),
 )
-"""The values for block storage: key, identifier, title, unit, and the field of ``network``."""
+_DEVICE: tuple[_Field, ...] = (
+    ("chips", "chips", "Count", _as_is, "server", "chips.count"),
+    ("cores", "cores of a chip", "CoreInfo.Count", _as_is, "chip", "cores.count"),
+    ("core-version", "version of the core", "CoreInfo.Version", "v{}".format, "core", "version"),
+    ("device-memory", "device memory of a chip", "MemoryInfo.SizeInMiB", _in("MiB"), "chip", "memory.capacity"),
+)
+_DISKS: tuple[_Field, ...] = (
+    ("local-storage", "local storage", "InstanceStorageInfo.TotalSizeInGB", _in("GB"), "server", "local_storage"),
+)
+_EBS: tuple[_Field, ...] = tuple(
+    (id_, title, f"EbsInfo.EbsOptimizedInfo.{key}", _in(unit), "server", f"network.{path}")
+    for key, id_, title, unit, path in (
+        ("MaximumBandwidthInMbps", "ebs", "bandwidth to block storage", "Mbps", "storage"),
+        ("MaximumThroughputInMBps", "ebs-throughput", "throughput to block storage", "MB/s", "storage"),
+        ("MaximumIops", "ebs-iops", "operations on block storage", "IOPS", "storage_iops"),
+        ("BaselineBandwidthInMbps", "ebs-baseline", "baseline to block storage", "Mbps", "storage_baseline"),
+        (
+            "BaselineThroughputInMBps", "ebs-baseline-throughput", "baseline throughput to block storage", "MB/s",
+            "storage_baseline",
+        ),
+        (
+            "BaselineIops", "ebs-baseline-iops", "baseline of operations on block storage", "IOPS",
+            "storage_iops_baseline",
+        ),
+    )
+)  # fmt: skip
