@@ -8,7 +8,8 @@ import pytest
 
 from tests.lsp.editor_session import CHIP, edited, session
 from trnspec.api import validate
-from trnspec.lsp.checking import StoppedError, carried, full, syntax
+from trnspec.lsp.checking import StoppedError, carried, full, quick, syntax
+from trnspec.lsp.server import file_of
 
 WRONG = ("2.9 TB/sec", "2.3 TB/sec")
 
@@ -50,6 +51,19 @@ def test_second_stage_is_what_validate_reports(texts, tmp_path) -> None:
 
     assert {("TRN402", 45), ("TRN606", 71)} == {(d.code, d.where.place.line) for d in found}
     assert {(d.code, d.where.place, d.message) for d in expected} == {(d.code, d.where.place, d.message) for d in found}
+
+
+def test_a_text_that_was_not_saved_has_no_name_of_a_file(texts) -> None:
+    text = (
+        Path(CHIP)
+        .read_text(encoding="utf-8")
+        .replace("name: trainium2", "name: acme")
+        .replace("aliases: [trn2]", "aliases: []")
+    )
+    texts[file_of("untitled:Untitled-1")] = text
+    found = quick(session(), "untitled:Untitled-1").diagnostics
+
+    assert set() == codes(found) & {"TRN001", "TRN204", "TRN205"}
 
 
 def test_it_stops() -> None:
