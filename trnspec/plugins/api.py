@@ -128,10 +128,7 @@ def rule(
         name: A short name, such as ``tiny-memory``.
         over: The spec class of the documents to check; ``None`` for the whole graph.
         severity: The default severity.
-        local: Whether its findings on a document only point into that document, those that it refers to, directly or
-            through others, and files other than documents. It then is not run on documents that have nothing to do with
-            those that are checked. Of a rule over the whole graph: whether the findings that an edit of some documents can
-            cause are found with these and their users as the focus of the graph.
+        local: See :class:`Rule`; for rules of trnspec.
 
     Raises:
         TypeError: The function has no docstring.
@@ -369,6 +366,7 @@ class Registry(ShortRepr):
         plugins = tuple(plugins)
         owners: dict[tuple[str, str], str] = {}
         tables: dict[str, dict[str, Any]] = {}
+        units = UNITS
         for plugin in plugins:
             if plugin.api != API:
                 raise UsageError(f"the plugin {plugin.name} was written for API {plugin.api}; this is API {API}")
@@ -380,6 +378,10 @@ class Registry(ShortRepr):
                     raise UsageError(f"{what} {name!r} is defined by two plugins: {both}")
                 owners[what, name] = plugin.name
                 tables.setdefault(what, {})[name] = value
+            try:
+                units = with_units(units, plugin)
+            except UsageError as error:
+                raise UsageError(f"the plugin {plugin.name}: {error}") from error
         return cls(
             plugins,
             tables.get("kind", {}),
@@ -389,7 +391,7 @@ class Registry(ShortRepr):
             tables.get("exporter", {}),
             tables.get("reporter", {}),
             tuple(e for p in plugins for e in p.explanations),
-            unit_table(plugins),
+            units,
             {} if distributions is None else distributions,
         )
 
@@ -438,29 +440,15 @@ def _named(table: Mapping[str, V], name: str, what: str) -> V:
     return table[name]
 
 
-def unit_table(plugins: Iterable[Plugin]) -> UnitTable:
-    """The units that figures may be written in: the built-in ones and those of some plugins.
+def with_units(table: UnitTable, plugin: Plugin) -> UnitTable:
+    """A table of units and those of a plugin.
 
     Raises:
-        UsageError: One of them could be mistaken for another; the message names the unit and its plugin.
+        UsageError: One of them could be mistaken for another.
     """
-    table = UNITS
-    for plugin in plugins:
-        if reason := unit_clash(plugin, table):
-            raise UsageError(f"the plugin {plugin.name}: {reason}")
-        table = with_units(table, plugin)
-    return table
-
-
-def with_units(table: UnitTable, plugin: Plugin) -> UnitTable:
-    """A table of units and those of a plugin that does not clash with it."""
-    return extended(tuple(dict.fromkeys((*table.units[len(UNITS.units) :], *plugin.units))))
-
-
-def unit_clash(plugin: Plugin, known: UnitTable) -> str:
-    """Why the units of a plugin cannot be added to those that are known, or an empty text."""
+    known = table
     for unit in plugin.units:
         if reason := known.confusion(unit):
-            return reason
+            raise UsageError(reason)
         known = known.with_units(unit)
-    return ""
+    return extended(tuple(dict.fromkeys((*table.units[len(UNITS.units) :], *plugin.units))))

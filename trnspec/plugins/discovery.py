@@ -24,8 +24,6 @@ from trnspec.plugins.api import (
     Registry,
     described_plugin,
     unique_names,
-    unit_clash,
-    unit_table,
     with_units,
 )
 from trnspec.plugins.entry_points import Outcome, distribution, imported, took_too_long
@@ -33,6 +31,7 @@ from trnspec.plugins.entry_points import installed as entries
 from trnspec.plugins.failures import described, print_traceback, seconds_of
 from trnspec.plugins.selection import CORE, GROUP, REPORT, Choice, chosen
 from trnspec.plugins.validation import invalid_kinds, invalid_values
+from trnspec.quantities.units import UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,7 +149,7 @@ def discover(
     outcomes = {e: imported(e, seconds) for e in wanted}
     kept = [core()]
     owners = {(what, name): "trnspec" for what, name, _ in unique_names(kept[0])}
-    units = unit_table(kept)
+    units = with_units(UNITS, kept[0])
     records: list[Record] = []
     for entry in installed:
         if entry not in outcomes:
@@ -201,11 +200,13 @@ def _compatible(record: Record, plugin: Plugin, owners: dict[tuple[str, str], st
         elif (what, name) in own:
             faults.append(f"it defines the {what} {name} twice")
         own.add((what, name))
-    if reason := unit_clash(plugin, units):
-        faults.append(reason)
+    try:
+        units = with_units(units, plugin)
+    except UsageError as error:
+        faults.append(str(error))
     if faults:
         return _with_faults(record, CLASH, tuple(faults))
-    return _with_faults(record, INVALID, tuple(invalid_kinds(plugin, with_units(units, plugin))))
+    return _with_faults(record, INVALID, tuple(invalid_kinds(plugin, units)))
 
 
 def _with_faults(record: Record, status: str, faults: tuple[str, ...]) -> Record:
