@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from datetime import date
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -49,6 +50,7 @@ _LABEL = max(map(len, _VERDICTS))
         ("trnspec audit --verdict unresolved", "The disagreements that are not resolved:"),
         ("trnspec audit --host neuron-ls.json", "A machine, compared with the catalog:"),
         ("trnspec audit --stale --older-than 18mo", "Values without a source of the last 18 months:"),
+        ("trnspec audit --pages pages", "Values that the page of their source does not print:"),
     ),
 )
 @click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=document_then_path)
@@ -81,17 +83,22 @@ _LABEL = max(map(len, _VERDICTS))
     metavar="AGE",
     help="The limit of --stale in months or years, such as 18mo or 2y.  [default: 12mo]",
 )
+@option(
+    "--pages",
+    group="Pages",
+    metavar="DIR",
+    type=click.Path(path_type=FilePath),
+    help="Look up each value on the page of its source: DIR/SOURCE.txt, or DIR/SOURCE/DOCUMENT.txt.",
+)
 @catalog_option
 def command(
     names: tuple[str, ...],
     verdicts: tuple[str, ...],
     format_: str,
-    host: str | None,
     catalog: str | None,
     *,
     full: bool,
-    stale: bool,
-    older_than: str | None,
+    **modes: Any,
 ) -> None:
     """Compare what different sources state of the same figure.
 
@@ -101,14 +108,11 @@ def command(
     likely causes, verdict and reason. Exit status 1: there is a disagreement that no document records.
 
     With --host, a machine is compared with the server that it is, or with NAME. Exit status 1: something differs. With
-    --stale, values without a recent source are listed, and the exit status is 0.
+    --stale, values without a recent source are listed, and the exit status is 0. With --pages, values that the page of
+    their source does not print are listed. Exit status 1: there is one.
     """
-    if stale or older_than is not None:
-        _stale(names, format_, catalog, older_than, allowed=stale and not (verdicts or full or host is not None))
-        return
-    if host is not None:
-        _host(host, names, format_, catalog, narrowed=bool(verdicts) or full)
-        return
+    if any(value not in (None, False) for value in modes.values()):
+        sys.exit(_mode(names, format_, catalog, narrowed=bool(verdicts) or full, **modes))
     for verdict in verdicts:
         if verdict not in _VERDICTS:
             hint = did_you_mean(verdict, _VERDICTS) or f"the verdicts are {', '.join(_VERDICTS)}"
@@ -138,21 +142,37 @@ def command(
     sys.exit(1 if any(d.verdict == "found" for d in result.disagreements) else 0)
 
 
-def _host(file: str, names: tuple[str, ...], format_: str, catalog: str | None, *, narrowed: bool) -> None:
-    if narrowed or len(names) > 1:
+def _mode(
+    names: tuple[str, ...],
+    format_: str,
+    catalog: str | None,
+    *,
+    narrowed: bool,
+    host: str | None,
+    stale: bool,
+    older_than: str | None,
+    pages: FilePath | None,
+) -> int:
+    """The exit status of --stale, --pages or --host."""
+    aged = stale or older_than is not None
+    if pages is not None and (aged or narrowed or host is not None):
+        raise UsageError("--pages goes with NAME and PATH, without --verdict, --full, --host and --stale")
+    if aged and (not stale or narrowed or host is not None):
+        raise UsageError("--stale and --older-than go together, without --verdict, --full and --host")
+    if host is not None and (narrowed or len(names) > 1):
         raise UsageError(
             "--host compares a machine with one server; it goes with one NAME, without --verdict and --full"
         )
     known = working_graph(catalog)
-    sys.exit(1 if _compare(known, file, names[0] if names else None, format_) else 0)
-
-
-def _stale(names: tuple[str, ...], format_: str, catalog: str | None, older_than: str | None, *, allowed: bool) -> None:
-    if not allowed:
-        raise UsageError("--stale and --older-than go together, without --verdict, --full and --host")
-    known = working_graph(catalog)
+    if host is not None:
+        return int(_compare(known, host, names[0] if names else None, format_))
     documents, paths = _split(known, names)
+    if pages is not None:
+        from trnspec.cli.audit_pages import list_unprinted
+
+        return int(list_unprinted(known, pages, documents, paths, format_))
     _list_stale(known, documents, paths, older_than or "12mo", format_)
+    return 0
 
 
 def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:

@@ -5,49 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
-from attrs import frozen
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.help import GroupedCommand, option
 from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.errors import UnknownNameError
-from trnspec.graph.facts import facts
-from trnspec.model.calibration import Calibration
-from trnspec.model.measurements import Measurements
+from trnspec.graph.citations import Citation, citations
 from trnspec.model.source import Rank, Source
 from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
-
-
-@frozen
-class Citation:
-    """A value of a document that comes from a source: the adopted one, or a claim about a figure.
-
-    Attributes:
-        source: The source.
-        of: The document.
-        kind: Its kind.
-        at: The path in it.
-        says: The value as published.
-        verdict: ``adopted``, or the verdict on the claim.
-        where: The place in the source.
-        reason: Why the verdict was given.
-    """
-
-    source: str
-    of: str
-    kind: str
-    at: str
-    says: str
-    verdict: str
-    where: str = ""
-    reason: str = ""
 
 
 @click.command(
@@ -110,32 +81,6 @@ def command(
         lambda: _data(shown).sorted(sort).selected(columns),
         lambda: _about(sources, name),
     )
-
-
-def citations(graph: Graph, sources: set[str]) -> list[Citation]:
-    """All values that come from some sources, document by document."""
-    cited: list[Citation] = []
-    for node in sorted(graph, key=lambda n: (n.kind, n.name)):
-        # The fields of a source itself have no source. The description of a table is no claim of its source, and what is
-        # fitted to measurements is not stated by theirs.
-        if isinstance(node.spec, (Source, Measurements, Calibration)):
-            continue
-        for fact in facts(graph, node):
-            place = (node.name, node.kind, fact.at)
-            if fact.text is not None and _own(graph, fact.source) in sources:
-                source = _own(graph, fact.source)
-                cited.append(Citation(source, *place, fact.text, fact.verdict, fact.where, fact.reason))
-            cited += [
-                Citation(_own(graph, r.source), *place, r.says, r.verdict, r.where, r.reason)
-                for r in fact.conflicting
-                if _own(graph, r.source) in sources
-            ]
-    return cited
-
-
-def _own(graph: Graph, name: str) -> str:
-    """The name of a source that may be cited by an alias."""
-    return graph.aliases.get(name, name)
 
 
 def _about(sources: Sequence[Node[Any]], name: str | None) -> dict[str, Any]:

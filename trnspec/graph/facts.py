@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.graph.graph import figure_at
-from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures
+from trnspec.graph.provenance import ConflictingValue, Stated, conflicting, figures, inherited
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     ListShape,
@@ -122,6 +122,8 @@ def facts(graph: Graph, node: Node[Any]) -> tuple[Fact, ...]:
             fact = _ratio(graph, node, path, stated)
         elif path[:1] == ("features",):
             fact = _feature(graph, node, path)
+        elif path[:1] == ("fabric",) and path[1] in ("source", "where"):
+            continue
         else:
             fact = _fact(graph, node, path, value, stated)
         if fact is not None:
@@ -149,14 +151,17 @@ def _values(node: Node[Any]) -> Iterator[tuple[Path, Any]]:
 def _fact(graph: Graph, node: Node[Any], path: Path, value: Any, stated: Any) -> Fact:
     at = dotted(path)
     origin = value if isinstance(value, Figure) else origin_of(value) or Origin()
+    ref, where = origin.source, origin.where
     # A note is written by the catalog itself and has no source.
-    document = None if path[-1] == "note" or origin.derived is not None else node.metadata.source
+    if ref is None and path[-1] != "note" and origin.derived is None:
+        ref, around = inherited(node, ("spec", *path))
+        where = where or around
     if isinstance(value, Figure):
         shown = stated[at]
     else:
         shown = value if isinstance(value, (int, str, bool, tuple)) else str(value)
     return _sourced(
-        graph, node, at, shown, origin.source or document, where=origin.where, note=origin.note,
+        graph, node, at, shown, ref, where=where, note=origin.note,
         verdict="adopted" if origin.derived is None else "derived", reason=origin.derived,
     )  # fmt: skip
 

@@ -157,13 +157,13 @@ def _by_path(graph: Graph, node: Node[Any]) -> dict[Path, Stated]:
 def _stated(
     graph: Graph, node: Node[Any], path: Path, figure: Figure, conflicting: tuple[ConflictingValue, ...]
 ) -> Stated:
-    # A printed ratio has its source next to the figure, not in it.
-    sibling = value_at(node.spec, (*path[1:-1], "source"))
-    own = figure.source or (sibling if isinstance(sibling, Ref) else None)
-    ref = own or (node.metadata.source if figure.derived is None else None)
+    ref, where = figure.source, figure.where
+    if ref is None and figure.derived is None:
+        ref, place = inherited(node, path)
+        where = where or place or None
     source = None if ref is None else graph.find(ref)
     return Stated(
-        **asdict(figure, recurse=False) | {"source": ref},
+        **asdict(figure, recurse=False) | {"source": ref, "where": where},
         of=node.name,
         at=dotted(path[1:]),
         scope=scope(node.kind, path),
@@ -222,6 +222,14 @@ def source_of(node: Node[Any], path: Path) -> Ref[Source] | None:
         return None
     if own is not None and own.source is not None:
         return own.source
-    # A printed ratio has its source next to the figure, not in it.
-    sibling = figure_at(node, (*path[:-1], "source"))
-    return sibling if isinstance(sibling, Ref) else node.metadata.source
+    return inherited(node, path)[0]
+
+
+def inherited(node: Node[Any], path: Path) -> tuple[Ref[Source] | None, str]:
+    """The source of a value that names none, and the place in it: of the nearest object around it, or of the document."""
+    for depth in range(len(path) - 1, 1, -1):
+        around = value_at(node.spec, path[1:depth])
+        source = getattr(around, "source", None)
+        if isinstance(source, Ref):
+            return source, getattr(around, "where", None) or ""
+    return node.metadata.source, ""

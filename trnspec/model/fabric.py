@@ -10,6 +10,7 @@ from attrs import frozen
 from trnspec.model.annotations import Count, Text
 from trnspec.model.link import Link, LinkRate
 from trnspec.model.ref import Ref
+from trnspec.model.source import Source
 from trnspec.short_repr import ShortRepr
 
 
@@ -54,6 +55,8 @@ class Fabric(ShortRepr):
         topology: How the chips are linked.
         links_per_chip: Links that one chip has in this fabric. Example: 4
         bandwidth: The rate of one chip over all these links.
+        source: The source of every value of the fabric that names none, if it is not the source of the document.
+        where: The place in it. Example: HGX H100 8-GPU
     """
 
     RENAMED: ClassVar[Mapping[str, str]] = {"bandwidth": "bandwidth.both"}
@@ -62,3 +65,5 @@ class Fabric(ShortRepr):
     topology: Topology | None = None
     links_per_chip: Count | None = None
     bandwidth: LinkRate | None = None
+    source: Ref[Source] | None = None
+    where: Text | None = None

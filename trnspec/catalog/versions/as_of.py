@@ -13,10 +13,10 @@ from attrs import evolve, field, frozen
 
 from trnspec.errors import QuantityError, UsageError
 from trnspec.graph.graph import Graph, references
+from trnspec.graph.provenance import inherited
 from trnspec.loading.structure import plain, structure
 from trnspec.model.document import Claim, Node
 from trnspec.model.figure import Figure
-from trnspec.model.ref import Ref
 from trnspec.model.reflection import (
     ChoiceShape,
     FigureShape,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from trnspec.model.annotations import Pattern
+    from trnspec.model.ref import Ref
     from trnspec.quantities.units import UnitTable
 
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?", re.ASCII)
@@ -291,8 +292,7 @@ class _Dated:
 
 def _cited(node: Node[Any], path: Path, figure: Figure) -> Ref[Source] | None:
     """The source of a figure; for a derived figure that of the document."""
-    sibling = value_at(node.spec, (*path[1:-1], "source"))
-    return figure.source or (sibling if isinstance(sibling, Ref) else None) or node.metadata.source
+    return figure.source or inherited(node, path)[0]
 
 
 def _typed(says: int | str, shape: Shape, units: UnitTable) -> Quantity | int | str | None:

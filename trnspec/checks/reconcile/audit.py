@@ -14,6 +14,7 @@ from trnspec.checks.reconcile.relations import AGREES, claimed_paths, relations,
 from trnspec.checks.reconcile.sites import Relation, Site, Term
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.graph.graph import Graph, figure_at
+from trnspec.graph.provenance import inherited
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import dotted
 from trnspec.model.source import Source
@@ -193,7 +194,8 @@ def _coarse(graph: Graph) -> Iterator[Disagreement]:
 
 def _source(site: Site) -> str:
     figure = figure_at(site.node, site.path)
-    source = figure.source if isinstance(figure, Figure) and figure.source else site.node.metadata.source
+    own = figure.source if isinstance(figure, Figure) else None
+    source = own or inherited(site.node, site.path)[0]
     return source.name if source is not None else ""
 
 

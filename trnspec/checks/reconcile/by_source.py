@@ -10,6 +10,7 @@ from attrs import evolve
 from trnspec.checks.reconcile.relations import claims_at, sums
 from trnspec.checks.reconcile.sites import Relation, Site
 from trnspec.graph.graph import cached_by_graph, figure_at
+from trnspec.graph.provenance import source_of
 from trnspec.model.figure import Figure
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _own_source(node: Node[Any], path: Path) -> Ref[Source] | None:
     figure = figure_at(node, path)
     if not isinstance(figure, Figure) or figure.derived is not None:
         return None
-    return figure.source or node.metadata.source
+    return source_of(node, path)
 
 
 def _sources(graph: Graph, node: Node[Any], path: Path) -> Mapping[str, list[int | None]]:

@@ -16,6 +16,7 @@ from attrs import evolve, frozen
 from trnspec.errors import UsageError
 from trnspec.graph.fabrics import fabric
 from trnspec.graph.graph import figure_at
+from trnspec.graph.provenance import inherited
 from trnspec.graph.quotes import upper_power
 from trnspec.loading.host.machine import Machine
 from trnspec.model.chip import Chip
@@ -384,9 +385,10 @@ def _count(graph: Graph, title: str, counts: int | list[int], node: Node[Any], a
 
 def _place(graph: Graph, node: Node[Any], at: str) -> dict[str, str]:
     """Document, path and source of a value."""
-    value = figure_at(node, ("spec", *at.split(".")))
+    path = ("spec", *at.split("."))
+    value = figure_at(node, path)
     own = value.source if isinstance(value, Figure) else getattr(origin_of(value), "source", None)
-    source = own or node.metadata.source
+    source = own or inherited(node, path)[0]
     known = source is not None and graph.find(source) is not None
     return {"name": node.name, "at": at, "source": source.name if source is not None and known else ""}
 
