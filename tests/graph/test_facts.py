@@ -61,7 +61,7 @@ NAMES = ("of", "at", "label", "source", "as_of", "where", "verdict", "reason", "
 
 
 def test_origin_as_written() -> None:
-    """Source, date, place, formula and remark of every adopted value are those of the file, or of the document."""
+    """Source, date, place, formula and remark of every adopted value are those of the file, of the fabric or of the document."""
     for node in NODES:
         written = dict(as_written(node.document.data["spec"]))
         found = [f for f in facts(GRAPH, node) if f.value is not None and not f.at.startswith(("ratios.", "features."))]
@@ -69,12 +69,13 @@ def test_origin_as_written() -> None:
         for fact in found:
             # A default is not written, and is that of the document.
             here = written.get(fact.at, {})
-            of_document = (
-                node.document.data["metadata"].get("source", "") if fact.at.rpartition(".")[2] != "note" else ""
-            )
-            source = here.get("source", "" if "derived" in here else of_document)
+            around: dict[str, str] = {}
+            if not ({"source", "derived"} & here.keys() or fact.at.rpartition(".")[2] == "note"):
+                fabric = node.document.data["spec"].get("fabric", {}) if fact.at.startswith("fabric.") else {}
+                around = fabric if "source" in fabric else {"source": node.document.data["metadata"].get("source", "")}
+            source = here.get("source", around.get("source", ""))
             verdict = "derived" if "derived" in here else "adopted"
-            rest = (here.get("where", ""), verdict, here.get("derived", ""), here.get("note", ""))
+            rest = (here.get("where", around.get("where", "")), verdict, here.get("derived", ""), here.get("note", ""))
             expected.append((node.name, fact.at, fact.at, source, date(source), *rest))
 
         assert expected == [tuple(getattr(f, name) for name in NAMES) for f in found]
