@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trnspec.checks.credit import OUTCOMES, credited
 from trnspec.checks.reconcile.overview import is_at
-from trnspec.checks.reconcile.pages import OUTCOMES, credited
 from trnspec.cli.render import emit, width
 from trnspec.text_table import Column, table, wrapped
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.programs import Here
 from trnspec.api import graph
-from trnspec.checks.reconcile.pages import credited, prints
+from trnspec.checks.credit import credited, prints
 from trnspec.errors import UsageError
 
 
