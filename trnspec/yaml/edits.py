@@ -83,8 +83,7 @@ def moving(document: Document, path: Path, group: Path, name: str) -> Edit | Non
         column = document.lines.place(at).column
         rest = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)").match(text, at)
         assert rest is not None
-        line_end = re.search(r"\r\n|\n|\r", text)
-        end = line_end[0] if line_end else "\n"
+        end = _line_end(text)
         margin = " " * (first.key.column - 1)
         at, lead = (at, "") if column == 1 else (rest.end(), "" if rest[1] else end)
         added = _below(f"{name}:", text[start:stop], value, span, margin)
@@ -130,8 +129,7 @@ def wrapping(document: Document, path: Path, keys: Sequence[str]) -> Edit | None
         return None  # in braces, or not a mapping
     start -= len(margin)
     step = " " * (span.value.column - span.key.column)
-    line_end = re.search(r"\r\n|\n|\r", text)
-    lead = "".join(f"{margin}{step * n}{key}:{line_end[0] if line_end else ''}" for n, key in enumerate(keys))
+    lead = "".join(f"{margin}{step * n}{key}:{_line_end(text)}" for n, key in enumerate(keys))
     body = re.sub(r"^(?=[^\r\n])", step * len(keys), text[start:end], flags=re.MULTILINE)
     return document.edit(start, end, lead + body)
 
@@ -148,10 +146,10 @@ def item(document: Document, key: str, text: str, *, instead: int | None = None)
     Returns:
         ``None`` for a list in brackets, and where a comment of the replaced item would be lost.
     """
-    first, end = document.places.get((key, 0)), len(document.text)
+    first, end, line_end = document.places.get((key, 0)), len(document.text), _line_end(document.text)
     if (key,) not in document.places:
-        lead = "" if document.lines.place(end).column == 1 else "\n"
-        return document.edit(end, end, f"{lead}{key}:\n  - {text}\n")
+        lead = "" if document.lines.place(end).column == 1 else line_end
+        return document.edit(end, end, f"{lead}{key}:{line_end}  - {text}{line_end}")
     if first is None or document.text.startswith("[", document.extent((key,))[1]):
         return None
     start = document.lines.offset(Place(first.value.line, 1))
@@ -159,10 +157,15 @@ def item(document: Document, key: str, text: str, *, instead: int | None = None)
     if margin is None:
         return None
     if instead is None:
-        return document.edit(start, start, f"{margin[0]}{text}\n")
+        return document.edit(start, start, f"{margin[0]}{text}{line_end}")
     removed = removal(document, (key, instead))
-    lead = f"{key}:\n" if (key, 1) not in document.places else ""  # the only item is removed with its key
-    return removed and evolve(removed, text=f"{lead}{margin[0]}{text}\n")
+    lead = f"{key}:{line_end}" if (key, 1) not in document.places else ""  # the only item is removed with its key
+    return removed and evolve(removed, text=f"{lead}{margin[0]}{text}{line_end}")
+
+
+def _line_end(text: str) -> str:
+    found = re.search(r"\r\n|\n|\r", text)
+    return found[0] if found else "\n"
 
 
 _CUT = re.compile(r"(?:[^,}\]\"'\r\n]*[0-9],[0-9]{3}(?![0-9]))+[^,}\]\"'\r\n]*")

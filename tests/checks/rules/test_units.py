@@ -91,6 +91,14 @@ def test_trn601_adopts_what_a_claim_states(says: str, claim: str, others: str) -
     assert adopted(others + API.format(says)) == done
 
 
+def test_trn601_keeps_line_ends() -> None:
+    chip = f"{CHIP}claims:\n{API.format('80 GiB')}".replace("\n", "\r\n")
+    fixed = fix([load_document(read_text(chip, "chips/example.yaml"), KNOWN)], KNOWN, Settings(select=("TRN601",)))
+
+    (text,) = fixed.texts.values()
+    assert text.count("\n") == text.count("\r\n") == chip.count("\n") - 3
+
+
 @pytest.mark.parametrize(("claims", "kept"), [("", ""), (OTHER, OTHER)])
 def test_trn601_adopts_the_share_of_a_total(claims: str, kept: str) -> None:
     """Of a system: the figure is derived from the total, and the printed value is the first claim."""
