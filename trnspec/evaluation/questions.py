@@ -15,12 +15,14 @@ the fields. ``slots=False`` lets a class have several bases.
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import attrs
 from attrs import field, frozen
 
+from trnspec.errors import UsageError
 from trnspec.evaluation.inputs import AXIS, Axis, fields_of
 from trnspec.model.quotes import PriceType
 
@@ -168,6 +170,21 @@ class System(Question):
         unset="that of the chip",
         minimum=1,
     )
+
+
+_COUNTED = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
+
+
+def system_and_count(on: str) -> tuple[str, int]:
+    """The name of a system and the number of them: those of ``trn2.48xlarge*64``.
+
+    Raises:
+        UsageError: The text is not a name and a count.
+    """
+    match = _COUNTED.fullmatch(on.strip())
+    if match is None:
+        raise UsageError(f"on: a system and a count are expected, such as trn2.48xlarge*64, not {on!r}")
+    return match["name"], int(match["count"] or 1)
 
 
 @frozen(kw_only=True, slots=False)

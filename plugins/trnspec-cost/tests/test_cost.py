@@ -115,7 +115,7 @@ def test_prices_of_an_earlier_date() -> None:
         ({"hours": 1.0, "tokens": 0.0}, "tokens: more than 0"),
         ({"hours": 1.0, "price": "3 W"}, "price: '3 W'|measures power"),
         ({"hours": 1.0, "on": "trainium1"}, "Chip trainium1 has no price"),
-        ({"hours": 1.0, "on": "*2"}, "a server and a count are expected"),
+        ({"hours": 1.0, "on": "*2"}, "a system and a count are expected"),
     ],
 )
 def test_misuse(inputs, message) -> None:

@@ -102,4 +102,5 @@ def test_power_of_all_chips(powered: Catalog, on: str, chips: int) -> None:
 
 def test_power_that_is_not_published(powered: Catalog) -> None:
     assert (chip_power(powered, "trn1.32xlarge*2"), chip_watts(powered, "trn1.32xlarge*2")) == (None, None)
-    assert chip_power(powered, "trn2.48xlarge*x") is None
+    with pytest.raises(UsageError, match="on: a system and a count are expected"):
+        chip_power(powered, "trn2.48xlarge*x")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluation.questions import Prices
+from trnspec.errors import RefusalError
+from trnspec.evaluation.questions import Prices, system_and_count
 from trnspec.evaluators.prices import HourlyPrice, hourly_price
 from trnspec.graph.composition import chips, servers
 from trnspec.graph.quotes import PRICE_TYPES, Draw, chosen, upper_power
@@ -50,9 +49,6 @@ class ChipPower:
         return f"chips at {self.each}, without hosts, network and cooling"
 
 
-_SYSTEM = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
-
-
 @frozen
 class Rent:
     """The price of the servers of a system.
@@ -90,14 +86,9 @@ def rented(catalog: Catalog, on: str) -> tuple[int, Node[Server]] | None:
     Raises:
         UsageError: The text is not a name and a count.
     """
-    match = _SYSTEM.fullmatch(on.strip())
-    if match is None:
-        raise UsageError(f"on: a system and a count are expected, such as trn2.48xlarge*64, not {on!r}")
-    found = servers(catalog.graph, catalog[match["name"]].node)
-    if found is None:
-        return None
-    number, server = found
-    return number * int(match["count"] or 1), server
+    name, count = system_and_count(on)
+    found = servers(catalog.graph, catalog[name].node)
+    return None if found is None else (found[0] * count, found[1])
 
 
 def rent(
@@ -153,13 +144,12 @@ def purchases(catalog: Catalog, on: str, region: str | None = None) -> Iterator[
 
 def chip_power(catalog: Catalog, on: str) -> ChipPower | None:
     """The power of all chips of a system; ``None`` if that of the chip, or the number of chips, is not known."""
-    match = _SYSTEM.fullmatch(on.strip())
-    counted = None if match is None else chips(catalog.graph, catalog[match["name"]].node)
+    name, count = system_and_count(on)
+    counted = chips(catalog.graph, catalog[name].node)
     draw = None if counted is None else upper_power(catalog.graph, counted[1])
-    if match is None or counted is None or draw is None:
+    if counted is None or draw is None:
         return None
-    number = counted[0] * int(match["count"] or 1)
-    return ChipPower(number * float(draw.figure.value.value), draw)
+    return ChipPower(counted[0] * count * float(draw.figure.value.value), draw)
 
 
 def chip_watts(catalog: Catalog, on: str) -> float | None:

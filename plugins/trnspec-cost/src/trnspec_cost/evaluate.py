@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from trnspec import Answer, Assumption, Evaluation, UsageError
-from trnspec.evaluation.questions import Prices, System, axis, like
+from trnspec.evaluation.questions import Prices, System, axis, like, system_and_count
 from trnspec.evaluators.prices import hourly_price
 from trnspec.graph.composition import servers
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from trnspec import Catalog, DocumentView, Interval
 
-_ON = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 _HOUR = 3600.0
 _MILLION = 1e6
 
@@ -105,11 +103,8 @@ def cost(catalog: Catalog, question: CostQuestion) -> Evaluation:
 
 def _servers(catalog: Catalog, on: str) -> tuple[DocumentView, int, int]:
     """The server, the number of servers, and the number of chips."""
-    match = _ON.fullmatch(on.strip())
-    if match is None:
-        raise UsageError(f"on: a server and a count are expected, such as trn1.32xlarge*4, not {on!r}")
-    count = int(match["count"] or 1)
-    system: DocumentView = catalog[match["name"]]
+    name, count = system_and_count(on)
+    system: DocumentView = catalog[name]
     rented = servers(catalog.graph, system.node)
     chips = system.chip_count
     if rented is None or not isinstance(chips, int):

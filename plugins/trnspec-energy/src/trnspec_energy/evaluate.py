@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from trnspec import Answer, Assumption, Dimension, Evaluation, Part, QuantityError, RefusalError, UsageError, UsedFigure
-from trnspec.evaluation.questions import Question, System, axis, like
+from trnspec.evaluation.questions import Question, System, axis, like, system_and_count
 from trnspec.graph.quotes import power_documents, upper_power
 from trnspec.quantities.quantity import parse
 
 if TYPE_CHECKING:
     from trnspec import Catalog, DocumentView, Interval
 
-_ON = re.compile(r"(?P<name>[^*\s]+)\s*(?:\*\s*(?P<count>[1-9]\d{0,8}))?")
 _HOUR = 3600.0
 
 
@@ -119,14 +117,12 @@ def energy(catalog: Catalog, question: EnergyQuestion) -> Evaluation:
 
 def _system(catalog: Catalog, on: str) -> tuple[DocumentView, int]:
     """The chip of a system, and the number of chips."""
-    match = _ON.fullmatch(on.strip())
-    if match is None:
-        raise UsageError(f"on: a system and a count are expected, such as trn2.48xlarge*4, not {on!r}")
-    system: DocumentView = catalog[match["name"]]
+    name, count = system_and_count(on)
+    system: DocumentView = catalog[name]
     chips = system.chip_count
     if not isinstance(chips, int):
         raise UsageError(f"on: {system.name} has {chips} chips, which is a bound; give a server and a count")
-    return system.chip_view, chips * int(match["count"] or 1)
+    return system.chip_view, chips * count
 
 
 def _time(
