@@ -9,7 +9,6 @@ import functools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import attrs
@@ -194,13 +193,7 @@ class Graph:
 
     def figures(self, node: Node[Any]) -> Mapping[Path, Figure]:
         """Every figure of a node by its path from the top of the document, in the order of the classes."""
-        return _figures(node)
-
-
-@functools.lru_cache(maxsize=256)
-def _figures(node: Node[Any]) -> Mapping[Path, Figure]:
-    """The figures of a node; the rules over one document use them one after another."""
-    return MappingProxyType(figures_of(node.spec, ("spec",)))
+        return figures_of(node.spec, ("spec",))
 
 
 def at(node: Node[Any], path: Path, *, key: bool = False, text: str = "") -> Location:
@@ -210,16 +203,7 @@ def at(node: Node[Any], path: Path, *, key: bool = False, text: str = "") -> Loc
 
 def figure_at(node: Node[Any], path: Path) -> Any:
     """The value at a path that begins with ``spec``: a figure, a count, a word, or ``None``."""
-    known = _known_values(node)
-    if path not in known:
-        known[path] = value_at(node.spec, path[1:])
-    return known[path]
-
-
-@functools.lru_cache(maxsize=256)
-def _known_values(_node: Node[Any]) -> dict[Path, Any]:
-    """The values of a node that were looked up; the rules over one document look up the same ones."""
-    return {}
+    return value_at(node.spec, path[1:])
 
 
 @frozen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from attrs import evolve, frozen
 
@@ -68,6 +68,21 @@ class Figure(Measured):
     check: Text | None = None
     note: Text | None = None
 
+    of = ""
+    """The name of the document that states it."""
+    at = ""
+    """Its path in the document: ``peak.dense.bf16``."""
+    scope = ""
+    """The unit of hardware and the conditions it applies to: ``per chip, dense``."""
+    source_name = ""
+    """The name of its source; empty for a derived figure and for one without source."""
+    source_title = ""
+    """The title of its source."""
+    as_of = ""
+    """The date of its source."""
+    conflicting = cast("tuple[ConflictingValue, ...]", ())
+    """The values that other sources give."""
+
     @property
     def amount(self) -> Amount:
         """The exact value with its dimension and interval."""
@@ -93,41 +108,6 @@ class Figure(Measured):
         # The value itself is rounded, and a formula of counts is exact.
         high = None if inputs.high is None else max(inputs.high, self.value.value)
         return Interval(min(inputs.low, self.value.value), high)
-
-    @property
-    def of(self) -> str:
-        """The name of the document that states it."""
-        return ""
-
-    @property
-    def at(self) -> str:
-        """Its path in the document: ``peak.dense.bf16``."""
-        return ""
-
-    @property
-    def scope(self) -> str:
-        """The unit of hardware and the conditions it applies to: ``per chip, dense``."""
-        return ""
-
-    @property
-    def source_name(self) -> str:
-        """The name of its source; empty for a derived figure and for one without source."""
-        return ""
-
-    @property
-    def source_title(self) -> str:
-        """The title of its source."""
-        return ""
-
-    @property
-    def as_of(self) -> str:
-        """The date of its source."""
-        return ""
-
-    @property
-    def conflicting(self) -> tuple[ConflictingValue, ...]:
-        """The values that other sources give."""
-        return ()
 
     def __str__(self) -> str:
         return self.value.text
