@@ -176,15 +176,8 @@ class Graph:
 
     def focused(self, *specs: type) -> tuple[Node[Any], ...]:
         """The nodes of the focus, or all, whose spec is of one of the classes, or of any class if none is given."""
-        if specs not in self._focused:
-            nodes = self if self.focus is None else (n for n in self if n.name in self.focus)
-            self._focused[specs] = tuple(n for n in nodes if not specs or n.is_of(*specs))
-        return self._focused[specs]
-
-    @functools.cached_property
-    def _focused(self) -> dict[tuple[type, ...], tuple[Node[Any], ...]]:
-        """The results of :meth:`focused`."""
-        return {}
+        nodes = self if self.focus is None else (n for n in self if n.name in self.focus)
+        return tuple(n for n in nodes if not specs or n.is_of(*specs))
 
     def replace(self, name: str, spec: Any) -> Graph:
         """The same graph with another spec under ``name``; every reference to it sees the new one."""
@@ -247,12 +240,9 @@ def build(
             else:
                 taken[alias] = (node, path)
     graph = Graph(kept, broken)
-    users: dict[str, set[str]] = {}
     for node in kept.values():
         if node.target or not targets_only:
-            problems += _references(node, graph, users)
-    if not targets_only:
-        object.__setattr__(graph, "users", users)
+            problems += _references(node, graph)
     return graph, problems
 
 
@@ -279,15 +269,9 @@ def references(node: Node[Any]) -> Iterator[tuple[Path, type, Ref[Any]]]:
                 yield (*path, "source"), Source, origin.source
 
 
-_names_used: weakref.WeakKeyDictionary[Node[Any], tuple[str, ...]] = weakref.WeakKeyDictionary()
-
-
 def names_used(node: Node[Any]) -> tuple[str, ...]:
-    """The names that a node refers to, each once; a node is in several graphs, so they are cached for its lifetime."""
-    known = _names_used.get(node)
-    if known is None:
-        known = _names_used[node] = tuple(dict.fromkeys(ref.name for _, _, ref in references(node)))
-    return known
+    """The names that a node refers to, each once."""
+    return tuple(dict.fromkeys(ref.name for _, _, ref in references(node)))
 
 
 def _unknown_hint(kind: str, name: str, known: tuple[Node[Any], ...]) -> str:
@@ -301,13 +285,9 @@ MOST_KNOWN = 6
 """The most names that a hint lists."""
 
 
-def _references(node: Node[Any], graph: Graph, users: dict[str, set[str]]) -> Iterator[NodeProblem]:
-    every = list(references(node))
-    _names_used[node] = tuple(dict.fromkeys(ref.name for _, _, ref in every))
-    for path, target, ref in every:
+def _references(node: Node[Any], graph: Graph) -> Iterator[NodeProblem]:
+    for path, target, ref in references(node):
         target_node: Node[Any] | None = graph.lookup(ref.name)
-        if target_node is not None:
-            users.setdefault(target_node.name, set()).add(node.name)
         if target_node is not None and target_node.is_of(target):
             continue
         place: Place = node.document.place(path)
