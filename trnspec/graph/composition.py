@@ -7,7 +7,6 @@ depends on it is ``None``; a partial result is never returned.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import frozen
@@ -17,7 +16,7 @@ from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.parts import CountRange, PartCount, declared_parts, has_parts
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import RefShape, leaves, value_at
+from trnspec.model.reflection import leaves, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -222,17 +221,11 @@ def servers(graph: Graph, node: Node[Any]) -> tuple[int, Node[Any]] | None:
 
 def count_path(holder: Node[Any], ref: Ref[Any]) -> Path | None:
     """The path of the count of a part, which is the field ``count`` next to the reference; ``None`` without one."""
-    for path, leaf in _ref_paths(holder):
+    for path, _, leaf in leaves(holder.spec, ("spec",)):
         if leaf is ref:
             at = (*path[:-1], "count")
             return at if isinstance(value_at(holder.spec, at[1:]), int) else None
     return None
-
-
-@functools.lru_cache(maxsize=256)
-def _ref_paths(holder: Node[Any]) -> tuple[tuple[Path, Any], ...]:
-    found = leaves(holder.spec, ("spec",))
-    return tuple((path, leaf) for path, shape, leaf in found if isinstance(shape, RefShape))
 
 
 def counted_at(holder: Node[Any], path: Path) -> Ref[Any] | None:

@@ -270,26 +270,11 @@ def parse(text: str, dimension: Dimension | None = None, table: UnitTable = UNIT
     """
     if not isinstance(text, str):
         raise not_text(text, dimension)
-    key = (text, id(table))
-    quantity = _parsed.get(key)
-    if quantity is None or quantity.table is not table or dimension not in (None, quantity.unit.dimension):
-        quantity = _parse(text, dimension, table)
-        if len(_parsed) >= _MOST_PARSED:
-            _parsed.clear()
-        _parsed[key] = quantity
-    return quantity
-
-
-_MOST_PARSED = 10_000
-_parsed: dict[tuple[str, int], Quantity] = {}
-"""Quantities that were parsed: documents and rules repeat the same texts."""
+    return _parse(text, dimension, table)
 
 
 def parse_or_none(text: str, table: UnitTable = UNITS) -> Quantity | None:
     """A printed quantity of any dimension; ``None`` for another text, without the cost of an explanation."""
-    known = _parsed.get((text, id(table)))
-    if known is not None and known.table is table:
-        return known
     match = PARTS.match(text)
     if match is None or table.get(match[6]) is None:
         return None
@@ -299,6 +284,7 @@ def parse_or_none(text: str, table: UnitTable = UNITS) -> Quantity | None:
         return None
 
 
+@functools.lru_cache(maxsize=10_000)  # documents and rules repeat the same texts
 def _parse(text: str, dimension: Dimension | None, table: UnitTable) -> Quantity:
     if len(text) > MAX_TEXT:
         raise QuantityError(
