@@ -72,9 +72,27 @@ def command() -> None:
     """
 
 
+def _option(flag: str, text: str, *other: str, group: str, metavar: str) -> GroupedOption:
+    return GroupedOption([flag, *other], help=text, group=group, metavar=metavar)
+
+
+def _params(*, sourced: bool = True) -> list[click.Parameter]:
+    """The parameters of all commands: name, title and source of the document, and the file to write."""
+    source = _option("--source", "The source document that states the figures.", group="Document", metavar="NAME")
+    return [
+        click.Argument(["name"], required=False),
+        # Its former form.
+        GroupedOption(["--name", "named"], metavar="NAME", hidden=True),
+        _option("--title", "Its title; by default the name.", group="Document", metavar="TEXT"),
+        *([source] if sourced else []),
+        _option("--output", "Write to this file; it must not exist.", "--out", group="Output", metavar="FILE"),
+    ]
+
+
 @command.command(
     "model",
     cls=GroupedCommand,
+    params=_params(),
     examples=(
         ("trnspec new model my-model --from config.json", "A model of the Hugging Face Hub, printed:"),
         ("trnspec new model my-model --from config.json --output models/my-model.yaml", "Written to a file:"),
@@ -82,7 +100,6 @@ def command() -> None:
         ("trnspec new model my-model --from config.json --title 'My model'", "With a title:"),
     ),
 )
-@click.argument("name", required=False)
 @option(
     "--from",
     "file",
@@ -91,29 +108,8 @@ def command() -> None:
     required=True,
     help="The config.json of the model; - for standard input.",
 )
-@option(
-    "--name",
-    "named",
-    metavar="NAME",
-    hidden=True,
-)
-@option("--title", group="Input", metavar="TEXT", help="Its title; by default the name.")
-@option(
-    "--source",
-    group="Input",
-    metavar="NAME",
-    help="The source document that the figures are taken from.",
-)
-@option(
-    "--output",
-    "--out",
-    "out",
-    group="Output",
-    metavar="FILE",
-    help="Write to this file; it must not exist.",
-)
-def model_(  # the options above
-    name: str | None, file: str, named: str | None, title: str | None, source: str | None, out: str | None
+def model_(  # the parameters above
+    name: str | None, file: str, named: str | None, title: str | None, source: str | None, output: str | None
 ) -> None:
     """Write the document of a model from the config.json of the Hugging Face Hub.
 
@@ -132,7 +128,7 @@ def model_(  # the options above
         called, known_as = _named(config, name or named, title)
         return model_document(model.model, name=called, title=known_as, source=source, notes=model.notes)
 
-    write_new(out, document)
+    write_new(output, document)
 
 
 def _named(config: dict[str, Any], name: str | None, title: str | None) -> tuple[str, str]:
@@ -176,17 +172,9 @@ class KindCommand(GroupedCommand):
 def kind_command(kind: Kind, known: Registry) -> click.Command:
     """The command that writes a document of a kind."""
     sourced = _is_sourced(kind)
-    params: list[click.Parameter] = [
-        click.Argument(["name"], required=False),
-        # Its former form.
-        GroupedOption(["--name", "named"], metavar="NAME", hidden=True),
-        _option("--title", "Its title; by default the name.", group="Document", metavar="TEXT"),
-    ]
+    params = _params(sourced=sourced)
     if sourced:
-        params += [
-            _option("--source", "The source document that states the figures.", group="Document", metavar="NAME"),
-            _option("--where", "The place in the source.", group="Document", metavar="TEXT"),
-        ]
+        params.append(_option("--where", "The place in the source.", group="Document", metavar="TEXT"))
     params += [
         GroupedOption(
             ["--set", "values"],
@@ -197,7 +185,6 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
             shell_complete=_completed_paths,
         ),
         GroupedOption(["--stub"], help="Write all fields as comments, to be filled in.", group="Output", is_flag=True),
-        _option("--output", "Write to this file; it must not exist.", "--out", group="Output", metavar="FILE"),
         _option("--catalog", "Also resolve names in this catalog.", group="Output", metavar="DIR"),
     ]
 
@@ -262,10 +249,6 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
             (f"trnspec explain {kind.name}", "The paths of its values, with types and units:"),
         ),
     )
-
-
-def _option(flag: str, text: str, *other: str, group: str, metavar: str) -> GroupedOption:
-    return GroupedOption([flag, *other], help=text, group=group, metavar=metavar)
 
 
 def _is_sourced(kind: Kind) -> bool:
