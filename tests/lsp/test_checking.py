@@ -9,7 +9,7 @@ import pytest
 from tests.lsp.editor_session import CHIP, edited, session
 from trnspec.api import validate
 from trnspec.lsp.checking import StoppedError, carried, full, quick, syntax
-from trnspec.lsp.server import file_of
+from trnspec.lsp.documents import file_of
 
 WRONG = ("2.9 TB/sec", "2.3 TB/sec")
 

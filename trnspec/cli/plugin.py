@@ -84,7 +84,7 @@ def _faults_of_functions(plugin: Plugin) -> Iterator[str]:
     from trnspec.evaluation.inputs import inputs
     from trnspec.plugins.api import loaded
     from trnspec.plugins.discovery import limit
-    from trnspec.plugins.entry_points import imported, took_too_long
+    from trnspec.plugins.entry_points import imported
     from trnspec.plugins.failures import described
 
     functions: list[tuple[str, str, Function]] = [
@@ -103,8 +103,7 @@ def _faults_of_functions(plugin: Plugin) -> Iterator[str]:
     for what, name, function in functions:
         outcome = outcomes.get(function) if isinstance(function, str) else None
         if outcome is not None and outcome.error is not None:
-            late = took_too_long(outcome)
-            reason = "it took longer than TRNSPEC_PLUGIN_SECONDS" if late else described(outcome.error)
+            reason = "it took longer than TRNSPEC_PLUGIN_SECONDS" if outcome.is_late else described(outcome.error)
             yield f"the {what} {name}: {function} cannot be imported: {reason}"
             continue
         try:

@@ -10,6 +10,7 @@ from lsprotocol import types
 from pygls.uris import from_fs_path, to_fs_path
 
 from trnspec.checks.stubs import missing_source, stub_of
+from trnspec.lsp.documents import file_of
 from trnspec.model.document import PathText
 from trnspec.model.reflection import (
     ChoiceShape,
@@ -106,7 +107,7 @@ def new_source(diagnostic: types.Diagnostic, uri: str, known: Registry) -> Itera
 def waiver(diagnostic: types.Diagnostic, uri: str, document: Document, lines: Lines) -> Iterator[types.CodeAction]:
     """A waiver of a finding of a rule, with a reason to be written."""
     data: Any = diagnostic.data or {}
-    if not data.get("rule") or _file(uri) != document.file:
+    if not data.get("rule") or file_of(uri) != document.file:
         return
     at = dotted(tuple(data.get("path", ()))).removesuffix(".value")
     where = f"at: {at}, " if _PATH.fullmatch(at) else ""
@@ -181,9 +182,3 @@ def _range(edit: dict[str, Any], lines: Lines) -> types.Range:
 
 def _margin(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" "))]
-
-
-def _file(uri: str) -> str:
-    from trnspec.lsp.documents import canonical
-
-    return canonical(to_fs_path(uri) or "")

@@ -17,6 +17,7 @@ from trnspec.checks.runner import apply_waivers, check, finished, run
 from trnspec.diagnostics import Diagnostic
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import LoadResult, link, text_at
+from trnspec.loading.settings import Settings
 from trnspec.yaml import Problem
 
 if TYPE_CHECKING:
@@ -64,13 +65,7 @@ class QuickCheck:
 def syntax(documents: Documents, file: str) -> tuple[Diagnostic, ...]:
     """The findings of the reader and the schema alone, while the catalog is not read yet."""
     _, diagnostics = link([documents.target(file)])
-    return tuple(finished(d, documents.known, _no_settings()) for d in diagnostics if not d.code.startswith("TRN2"))
-
-
-def _no_settings() -> Any:
-    from trnspec.loading.settings import Settings
-
-    return Settings()
+    return tuple(finished(d, documents.known, Settings()) for d in diagnostics if not d.code.startswith("TRN2"))
 
 
 def quick(documents: Documents, file: str) -> QuickCheck:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 
 from attrs import Factory, define, evolve, field, frozen
+from pygls.uris import to_fs_path
 
 from trnspec.api import owners, select
 from trnspec.errors import UsageError
@@ -115,3 +116,9 @@ class Documents:
 def canonical(path: str | os.PathLike[str]) -> str:
     """The name of a file by which it is known here: absolute, without links."""
     return os.path.realpath(path)
+
+
+def file_of(uri: str) -> str:
+    """The file of an address; a name that no file has for a text that was not saved."""
+    path = to_fs_path(uri) if uri.startswith("file:") else None
+    return canonical(path) if path else uri

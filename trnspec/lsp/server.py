@@ -19,7 +19,7 @@ from attrs import define, field, frozen
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
-from pygls.uris import from_fs_path, to_fs_path
+from pygls.uris import from_fs_path
 
 from trnspec._version import __version__
 from trnspec.api import registry
@@ -27,7 +27,7 @@ from trnspec.diagnostics import Diagnostic
 from trnspec.errors import UsageError
 from trnspec.loading.rewriting import formatted
 from trnspec.lsp import actions, checking, completion, navigation, symbols
-from trnspec.lsp.documents import Documents, canonical, kind_in
+from trnspec.lsp.documents import Documents, file_of, kind_in
 from trnspec.lsp.hover import code_text, hover
 from trnspec.lsp.messages import by_file
 from trnspec.lsp.positions import Lines, Spot, spot_at
@@ -294,12 +294,6 @@ class Server(LanguageServer):
     def locations(self, sites: Iterable[TextLocation]) -> list[types.Location]:
         """Places in files as locations of the protocol."""
         return [types.Location(self.uri(s.file), self.lines(s.file).range(s.place, s.end)) for s in sites]
-
-
-def file_of(uri: str) -> str:
-    """The file of an address; a name that no file has for a text that was not saved."""
-    path = to_fs_path(uri) if uri.startswith("file:") else None
-    return canonical(path) if path else uri
 
 
 def create() -> Server:  # noqa: C901, PLR0915  # one function for each request

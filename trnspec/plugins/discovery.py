@@ -26,7 +26,7 @@ from trnspec.plugins.api import (
     unique_names,
     with_units,
 )
-from trnspec.plugins.entry_points import Outcome, distribution, imported, took_too_long
+from trnspec.plugins.entry_points import Outcome, distribution, imported
 from trnspec.plugins.entry_points import installed as entries
 from trnspec.plugins.failures import described, print_traceback, seconds_of
 from trnspec.plugins.selection import CORE, GROUP, REPORT, Choice, chosen
@@ -171,7 +171,7 @@ def discover(
 def _imported(entry: EntryPoint, outcome: Outcome, seconds: float) -> tuple[Record, Plugin | None]:
     """The record of an import, and the plugin if it can be used as far as that can be seen from itself."""
     took, value = outcome.seconds, outcome.value
-    if took_too_long(outcome):
+    if outcome.is_late:
         return _record(entry, SLOW, f"its import took longer than {seconds:g} s (TRNSPEC_PLUGIN_SECONDS)", took), None
     if outcome.error is not None:
         print_traceback(outcome.error)

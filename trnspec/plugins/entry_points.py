@@ -34,6 +34,11 @@ class Outcome:
     value: Any = None
     error: BaseException | None = None
 
+    @property
+    def is_late(self) -> bool:
+        """Whether the import was stopped by the time limit."""
+        return isinstance(self.error, TimeLimitError)
+
 
 def imported(entry: EntryPoint, seconds: float) -> Outcome:
     """The outcome of the import of an entry point within a time limit."""
@@ -48,8 +53,3 @@ def imported(entry: EntryPoint, seconds: float) -> Outcome:
     except BaseException as raised:  # noqa: BLE001  # SystemExit too: no plugin ends the run
         error = raised
     return Outcome(time.perf_counter() - began, value, error)
-
-
-def took_too_long(outcome: Outcome) -> bool:
-    """Whether the import was stopped by the time limit."""
-    return isinstance(outcome.error, TimeLimitError)
