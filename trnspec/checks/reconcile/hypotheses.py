@@ -489,13 +489,18 @@ def _slip(case: Case) -> Iterator[Explanation]:
         yield Explanation("one-digit", f"one digit differs from {text}")
 
 
+_ROUNDED = Fraction(1, 1000)
+"""Relative difference of a figure from its formula that rounded operands cause."""
+
 _LITERAL = re.compile(r"(?<![\w.:,-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w.,])")
 
 
 def corrected_formulas(formula: str, site: Site, graph: Graph) -> list[Explanation]:
     """The formulas with one other digit that give a figure; before those that give it by the margins of rounding only."""
     value, found = site.value, list[Explanation]()
-    for literal in _LITERAL.finditer(formula) if isinstance(value, Quantity) else ():
+    if not isinstance(value, Quantity):
+        return []
+    for literal in _LITERAL.finditer(formula):
         for at, digit in itertools.product(range(*literal.span()), "0123456789"):
             if formula[at] == digit or not formula[at].isdigit():
                 continue
@@ -504,7 +509,9 @@ def corrected_formulas(formula: str, site: Site, graph: Graph) -> list[Explanati
                 result = value_of(other, site.node, graph)
                 if result.overlaps(site.interval):
                     meant = other[slice(*literal.span())]
-                    id_ = "formula" if result.middle in site.interval else "rounded-formula"
+                    off = abs(result.middle - value.value)
+                    is_exact = result.middle in site.interval or off <= value.value * _ROUNDED
+                    id_ = "formula" if is_exact else "rounded-formula"
                     found.append(Explanation(id_, f"{meant} for {literal[0]} in the formula gives {value}"))
     return sorted(found, key=lambda e: e.id != "formula")
 
