@@ -395,7 +395,8 @@ def _unquoted(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
     old = graph.named(slip.name)
     text = old.document.text.replace(f"derived: {slip.before}", f"derived: {slip.after}")
     loaded = load_document(read_text(text, old.document.file), registry())
-    found = [(p.path, p.hint or p.message) for p in loaded.problems]
+    problems = sorted(loaded.problems, key=lambda p: (p.place is not None, p.place))  # in the order of a report
+    found = [(p.path, p.hint or p.message) for p in problems]
     if loaded.node is not None:
         made = NewGraph({**graph.nodes, old.name: loaded.node})
         found += [(d.where.path, d.hint or d.message) for d in run(rules, made) if d.code != "TRN304"]

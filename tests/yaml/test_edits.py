@@ -6,7 +6,7 @@ import pytest
 
 from trnspec.yaml import Place, read_text
 from trnspec.yaml.document import Edit
-from trnspec.yaml.edits import apply, joined, moving, quoting, removal, renaming, replacement, wrapping
+from trnspec.yaml.edits import apply, cut_text, joined, moving, quoting, removal, renaming, replacement, wrapping
 
 
 def after(text: str, make, *args) -> str | None:
@@ -128,3 +128,20 @@ def test_joined_edits_cover_what_is_between_them() -> None:
     assert joined(document, edits) == Edit(Place(1, 1), Place(3, 2), "x: 1\nb: 2\nz")
     assert joined(document, [*edits, None]) is None
     assert joined(document, []) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("{a: 1,979 TFLOPS / 2}", "1,979 TFLOPS / 2"),
+        ("{a: 4 x 3,200 Gbps, b: 1}", "4 x 3,200 Gbps"),
+        ("{a: 4 x 1,500,000 us / 3,000,000}", "4 x 1,500,000 us / 3,000,000"),
+        ("{a: 4 x 3,20 Gbps}", ""),
+        ('{a: "4 x 3,200 Gbps"}', ""),
+        ("{a: 4 x 320 Gbps, b: 1}", ""),
+        ("a: 4 x 3,200 Gbps\n", ""),
+    ],
+)
+def test_a_text_that_the_comma_of_a_number_ends(text: str, whole: str) -> None:
+    """In braces and without quotes; nothing ends it in block style."""
+    assert cut_text(read_text(text, "a.yaml"), ("a",)) == whole

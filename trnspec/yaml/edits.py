@@ -168,7 +168,7 @@ def _line_end(text: str) -> str:
     return found[0] if found else "\n"
 
 
-_CUT = re.compile(r"(?:[^,}\]\"'\r\n]*[0-9],[0-9]{3}(?![0-9]))+[^,}\]\"'\r\n]*")
+_CUT = re.compile(r"(?:[^,}\]\"'\r\n]*[0-9](?:,[0-9]{3})+(?![0-9]))+[^,}\]\"'\r\n]*")
 
 
 def cut_text(document: Document, path: Path) -> str:
