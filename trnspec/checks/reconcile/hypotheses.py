@@ -213,10 +213,8 @@ def _truncated_zeros(case: Case) -> Iterator[Explanation]:
             return
         step *= 10 ** (quantity.digits - quantity.min_digits)
         if case.cut_from(_cut_off(quantity, step)):
-            first = _digits(quantity).removesuffix(" digit").removesuffix(" digits")
-            yield Explanation(
-                "truncation", f"truncation to {quantity}: the digits after its first {first} were cut off"
-            )
+            words = f"truncation to {quantity}: the digits after its first {quantity.min_digits} were cut off"
+            yield Explanation("truncation", words)
 
 
 def _cut_off(quantity: Quantity, step: Fraction) -> Interval:
