@@ -15,7 +15,10 @@ from trnspec.model.reflection import (
     MapShape,
     ObjectShape,
     Shape,
+    classes_below,
     dotted,
+    fields_of,
+    item_of,
     shape_at,
     shape_of,
     value_at,
@@ -244,22 +247,8 @@ def _concerned(cls: type) -> Mapping[str, Shape]:
 
 
 def _is_concerned(shape: Shape) -> bool:
-    seen: set[type] = set()
-    shapes = [shape]
-    while shapes:
-        one = shapes.pop()
-        if isinstance(one, ListShape):
-            shapes.append(one.item)
-        elif isinstance(one, MapShape):
-            shapes.append(one.value)
-        elif isinstance(one, ObjectShape) and one.cls not in seen:
-            seen.add(one.cls)
-            if renames(one.cls):
-                return True
-            shapes += [field.shape for field in one.fields.values()]
-        elif one == _PATH_TEXT:
-            return True
-    return False
+    inner = [field.shape for cls in classes_below(shape) for field in fields_of(cls).values()]
+    return any(map(renames, classes_below(shape))) or any(item_of(each) == _PATH_TEXT for each in (shape, *inner))
 
 
 def _descend(value: dict[str, Any], way: list[str]) -> dict[str, Any] | None:

@@ -308,6 +308,18 @@ def classes_in(shape: Shape) -> Iterator[type]:
         yield shape.cls
 
 
+def classes_below(shape: Shape) -> Iterator[type]:
+    """The classes of the objects that a value may be or contain at any depth, each once."""
+    seen: dict[type, None] = {}
+    waiting = list(classes_in(shape))
+    while waiting:
+        cls = waiting.pop()
+        if cls not in seen:
+            seen[cls] = None
+            yield cls
+            waiting += (inner for field in fields_of(cls).values() for inner in classes_in(field.shape))
+
+
 def field_at(cls: type, path: Path) -> Field | None:
     """The field at a path below a class, or ``None``; items of lists and values of mappings are passed through."""
     found: Field | None = None

@@ -19,8 +19,7 @@ from trnspec.model.reflection import (
     FigureShape,
     ObjectShape,
     Shape,
-    classes_in,
-    fields_of,
+    classes_below,
     shape_at,
     spread,
     step_into,
@@ -48,17 +47,7 @@ def is_group(old: Path, new: Path) -> bool:
 @functools.cache
 def has_renames(cls: type) -> bool:
     """Whether a class, or a class of one of its fields, has renamed attributes."""
-    seen: set[type] = set()
-    classes = [cls]
-    while classes:
-        one = classes.pop()
-        if one in seen:
-            continue
-        if renames(one):
-            return True
-        seen.add(one)
-        classes += (cls for field in fields_of(one).values() for cls in classes_in(field.shape))
-    return False
+    return any(map(renames, classes_below(ObjectShape(cls))))
 
 
 def current(cls: type, path: Path, *, groups: bool = True) -> Path:
