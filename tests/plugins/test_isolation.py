@@ -225,10 +225,10 @@ ADDED = """exporters=(
     Exporter('absent', '.txt', 'not there', one='trnspec_formats:absent'),
     Exporter('endless', '.txt', 'it does not end', one=endless),
 ), evaluators=(Evaluator('endless', 'It does not end.', loop),), reporters=(
-    Reporter('endless', 'it does not end', endless),
     Reporter('count', 'the number of findings', 'trnspec_formats:count'),
     Reporter('number', 'no text', number),
     Reporter('stops', 'it raises', raises),
+    Reporter('endless', 'it does not end', endless),
 )"""
 ABSENT = "AttributeError: module 'trnspec_formats' has no attribute 'absent'"
 PROVIDER = "of the plugin formats of trnspec-formats 1.0"

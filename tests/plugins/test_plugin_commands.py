@@ -96,7 +96,7 @@ def test_trnspec_wins_a_clash(site) -> None:
     done = site.run("audit", "--help")
 
     assert (0, "") == (done.status, done.err)
-    assert "Print every disagreement" in done.out
+    assert "Compare what different sources state" in done.out
     assert {"one": ("clash", "the command audit is defined by trnspec already")} == records(site)
 
 
