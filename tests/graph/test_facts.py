@@ -61,7 +61,7 @@ NAMES = ("of", "at", "label", "source", "as_of", "where", "verdict", "reason", "
 
 
 def test_origin_as_written() -> None:
-    """Source, date, place, formula and remark of every adopted value are those of the file, of the fabric or of the document."""
+    """Source, date, place, formula and remark of every adopted value are those of the file, of the fabric or the availability, or of the document."""
     for node in NODES:
         written = dict(as_written(node.document.data["spec"]))
         found = [f for f in facts(GRAPH, node) if f.value is not None and not f.at.startswith(("ratios.", "features."))]
@@ -71,8 +71,10 @@ def test_origin_as_written() -> None:
             here = written.get(fact.at, {})
             around: dict[str, str] = {}
             if not ({"source", "derived"} & here.keys() or fact.at.rpartition(".")[2] == "note"):
-                fabric = node.document.data["spec"].get("fabric", {}) if fact.at.startswith("fabric.") else {}
-                around = fabric if "source" in fabric else {"source": node.document.data["metadata"].get("source", "")}
+                section = node.document.data["spec"].get(fact.at.partition(".")[0])
+                around = {"source": node.document.data["metadata"].get("source", "")}
+                if fact.at.startswith(("fabric.", "availability.")) and "source" in section:
+                    around = section
             source = here.get("source", around.get("source", ""))
             verdict = "derived" if "derived" in here else "adopted"
             rest = (here.get("where", around.get("where", "")), verdict, here.get("derived", ""), here.get("note", ""))

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.errors import QuantityError
+from trnspec.graph.provenance import inherited
 from trnspec.model.fields import Rates
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
@@ -272,7 +273,10 @@ def sayings(node: Node[Any]) -> Iterator[Saying]:
             yield Saying(dotted(path), str(value), feature.source.name, feature.where or "")
         else:
             origin = origin_of(value) or Origin()
-            source, where = (origin.source.name, origin.where) if origin.source is not None else (own, meta.where)
+            around = inherited(node, path)
+            name = around[0].name if around[0] is not None else ""
+            places = around[1] or meta.where
+            source, where = (origin.source.name, origin.where) if origin.source is not None else (name, places)
             if origin.derived is None:
                 yield Saying(dotted(path), value.name if isinstance(value, Ref) else value, source, where or "")
     for claim in node.claims:

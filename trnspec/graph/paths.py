@@ -62,7 +62,7 @@ def place(graph: Graph, spec: type[Any], path: str) -> PathField | None:
         spec: The class of the kind.
         path: The path, dotted.
     """
-    steps = _steps(path)
+    steps = _steps(getattr(spec, "SHORT", {}).get(path, path))
     field = _own(graph, spec, steps) or _part(graph, spec, steps) or _total(graph, spec, steps)
     if field is None and len(steps) == 1 and steps[0] in _METADATA:
         target = {"name": spec, "source": Source}.get(path)
@@ -149,7 +149,7 @@ def _own(graph: Graph, spec: type[Any], steps: Path) -> PathField | None:
     return PathField(
         path="",
         holds=kind,
-        read=group(steps, shape) if kind is Sort.GROUP else own(graph, steps),
+        read=group(steps, shape) if kind in (Sort.GROUP, Sort.WORDS) else own(graph, steps),
         words=shape.words if isinstance(shape, ChoiceShape) else ("yes", "no") if isinstance(shape, FlagShape) else (),
         target=shape.target if isinstance(shape, RefShape) else None,
     )
@@ -202,6 +202,8 @@ def _type(shape: Shape) -> Dimension | Sort | None:
         return Sort.COUNT
     if isinstance(shape, TextShape):
         return Sort.DATE if shape == shape_of(Date) else Sort.WORD
+    if isinstance(shape, ListShape) and isinstance(shape.item, (TextShape, ChoiceShape)):
+        return Sort.WORDS
     return Sort.GROUP if isinstance(shape, (ObjectShape, ListShape, MapShape)) else Sort.WORD
 
 

@@ -30,6 +30,7 @@ class Sort(enum.Enum):
 
     COUNT = "a count"
     WORD = "a word"
+    WORDS = "a list of words"
     DATE = "a date"
     GROUP = "a group"
 
@@ -120,13 +121,14 @@ def own(graph: Graph, steps: Path) -> Read:
 
 
 def group(steps: Path, shape: Shape) -> Read:
-    """Reads whether a mapping or a list has any entries; a list of counts is read as dimensions, ``4 x 4``."""
+    """Reads whether a mapping or a list has any entries; counts are read as dimensions, ``4 x 4``, words as ``a, b``."""
 
     def read(node: Node[Any]) -> PathValue | None:
         value = value_at(node.spec, steps)
         if not leaves(value, (), shape):
             return None
-        text = " x ".join(map(str, value)) if isinstance(value, tuple) else "known"
+        between = ", " if isinstance(value, tuple) and isinstance(value[0], str) else " x "
+        text = between.join(map(str, value)) if isinstance(value, tuple) else "known"
         return PathValue(text, text)
 
     return read

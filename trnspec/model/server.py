@@ -15,6 +15,7 @@ from trnspec.model.fields import AnyFigure, Bandwidth, Capacity, DiskCapacity, I
 from trnspec.model.link import Link
 from trnspec.model.parts import Parts  # noqa: TC001  # the annotation of parts() is read at run time
 from trnspec.model.ref import Ref
+from trnspec.model.source import Source
 from trnspec.short_repr import ShortRepr
 
 
@@ -117,6 +118,25 @@ class ServerTotals(ShortRepr):
 
 
 @frozen(kw_only=True, repr=False)
+class Availability(ShortRepr):
+    """Where and how a server is offered, at the date of the source; capacity may be short all the same.
+
+    Attributes:
+        regions: The regions that offer it. Example: us-east-2
+        zones: The availability zones that offer it. Example: us-east-2c
+        purchase: The ways to buy it there.
+        source: Its source, if it is not the source of the document.
+        where: The place in it. Example: section 1.1
+    """
+
+    regions: tuple[Text, ...]
+    zones: tuple[Text, ...] = ()
+    purchase: tuple[Literal["on-demand", "spot", "capacity-block"], ...] = ()
+    source: Ref[Source] | None = None
+    where: Text | None = None
+
+
+@frozen(kw_only=True, repr=False)
 class Server(ShortRepr):
     """A host with its chips.
 
@@ -126,6 +146,7 @@ class Server(ShortRepr):
         host: Processors and memory of the host.
         fabric: The network among its chips.
         network: The network to other servers and to storage.
+        availability: Where it is offered.
         local_storage: Local disks, all together. Disks are sold in decimal units. Example: 7,600 GB
         stated: Totals as printed.
         other: Figures that have no attribute of their own, by a name in snake case.
@@ -133,6 +154,7 @@ class Server(ShortRepr):
     """
 
     KIND: ClassVar[str] = "Server"
+    SHORT: ClassVar[Mapping[str, str]] = {"region": "availability.regions", "zone": "availability.zones"}
     RENAMED: ClassVar[Mapping[str, str]] = {
         "efa": "network",
         "efa.link": "network.link",
@@ -145,6 +167,7 @@ class Server(ShortRepr):
     host: Host | None = None
     fabric: Fabric | None = None
     network: Network | None = None
+    availability: Availability | None = None
     local_storage: Annotated[DiskCapacity, Extensive()] | None = None
     stated: ServerTotals | None = None
     other: Mapping[str, AnyFigure] = field(factory=dict)

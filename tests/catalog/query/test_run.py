@@ -14,6 +14,7 @@ from tests.support.programs import ROOT
 from tests.support.small_catalog import CAT
 from trnspec.catalog.query.tree import QueryError
 from trnspec.errors import QuantityError, UnknownNameError, UsageError
+from trnspec.model.server import Server
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
 
@@ -413,3 +414,22 @@ def test_one_error_to_catch() -> None:
         CAT.query("chip where memory.capacity > 3 GB/s")
     with pytest.raises(QuantityError):
         CAT.chips["full"].memory.capacity.to("GB/s")
+
+
+# Lists of words.
+
+
+def test_regions() -> None:
+    """A list of words is compared with one of them; where no list is known, the answer is unknown."""
+    listed = {s.name: s.document.data["spec"].get("availability", {}).get("regions") for s in SHIPPED.graph.of(Server)}
+    offered = {name for name, regions in listed.items() if regions and "us-east-2" in regions}
+
+    found = SHIPPED.query('server where region = "us-east-2"')
+    others = SHIPPED.query('server where region != "us-east-2"')
+
+    assert {row.name for row in found} == offered == {"trn1.2xlarge", "trn1.32xlarge", "trn2.48xlarge"}
+    assert {row.name for row in others} == {name for name, regions in listed.items() if regions} - offered
+    assert {row.name for row in found.undecided} == {name for name, regions in listed.items() if not regions}
+    assert [row.name for row in SHIPPED.query('server where zone = "us-east-2c"')] == ["trn2.48xlarge"]
+    with pytest.raises(QueryError, match="supports = and != only"):
+        SHIPPED.query('server where region < "us-east-2"')

@@ -6,7 +6,7 @@ import pytest
 
 import trnspec
 from trnspec.catalog.catalog import Catalog
-from trnspec.errors import UsageError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluators.planning.system_cost import chip_power, chip_watts, purchases, rent, rented
 from trnspec.graph.quotes import PRICE_TYPES, chosen, quotes
 
@@ -104,3 +104,24 @@ def test_power_that_is_not_published(powered: Catalog) -> None:
     assert (chip_power(powered, "trn1.32xlarge*2"), chip_watts(powered, "trn1.32xlarge*2")) == (None, None)
     with pytest.raises(UsageError, match="on: a system and a count are expected"):
         chip_power(powered, "trn2.48xlarge*x")
+
+
+@pytest.mark.parametrize(
+    ("on", "place", "offered"),
+    [
+        ("trn2.48xlarge", "us-east-2", True),
+        ("trn2.48xlarge*4", "ap-south-2b", True),
+        ("trn1.32xlarge", "us-west-2b", True),  # no zones are known
+        ("trn2.48xlarge", "us-west-2", False),
+        ("trn2.3xlarge", "ap-southeast-4a", False),
+        ("trn2-ultraserver", "us-east-2", False),
+    ],
+)
+def test_regions(on, place, offered) -> None:
+    """A server that is offered elsewhere has no rent, whatever its price."""
+    if offered:
+        assert rent(CAT, on, region=place, price="10 USD/h") is not None
+    else:
+        with pytest.raises(RefusalError, match=f"is not offered in {place}; it is in ") as found:
+            rent(CAT, on, region=place, price="10 USD/h")
+        assert found.value.reason == "not-offered"

@@ -150,7 +150,7 @@ class Check:
         literal = comparison.right if left is not None else comparison.left
         self._comparable(comparison, column)
         value = self._literal(column, literal)
-        compare = _date if column.holds is Sort.DATE else _compare
+        compare = _date if column.holds is Sort.DATE else _has if column.holds is Sort.WORDS else _compare
         read = column.read
         operator = comparison.operator
         if left is not None:
@@ -163,7 +163,7 @@ class Check:
         term = comparison.right
         if not isinstance(term, (PathTerm, Quotient)):
             return None
-        is_text = left is not None and left.holds in (Sort.WORD, Sort.DATE) and isinstance(term, PathTerm)
+        is_text = left is not None and left.holds in (Sort.WORD, Sort.WORDS, Sort.DATE) and isinstance(term, PathTerm)
         if is_text and place(self.graph, self.spec, str(term)) is None:
             raise self.refuse(f"{self.spec.__name__} has no {term}", term, f'write a text in quotes: "{term}"')
         return self.column(term)
@@ -197,7 +197,7 @@ class Check:
             raise self.refuse(f"{column.name} is a group, which cannot be compared", operand, hint)
         if column.holds is None:
             raise self.refuse(f"{column}: it cannot be compared", operand)
-        if column.holds is Sort.WORD and comparison.operator not in _TEXT_OPERATORS:
+        if column.holds in (Sort.WORD, Sort.WORDS) and comparison.operator not in _TEXT_OPERATORS:
             raise self.refuse(f"{column}, which supports = and != only", operand)
         if comparison.operator == "~" and not isinstance(column.holds, Dimension):
             raise self.refuse(f"{column}, which is not rounded", operand, "~ compares figures; write =")
@@ -280,6 +280,11 @@ def _compare(sign: str, a: Any, b: Any) -> bool | None:
     if isinstance(a, (CountRange, BoundedAmount)) or isinstance(b, (CountRange, BoundedAmount)):
         return compare_bounds(sign, a, b)
     return bool(a.agrees(b)) if sign == "~" else _ORDER[sign](a, b)
+
+
+def _has(sign: str, words: Any, word: Any) -> bool:
+    """Whether a list has a word (``=``), or has it not."""
+    return (word in words.split(", ")) is (sign == "=")
 
 
 def _date(sign: str, known: Any, literal: Any) -> bool | None:

@@ -12,6 +12,7 @@ from trnspec.graph.provenance import source_of
 from trnspec.graph.quotes import REGIONS, is_known, region_of
 from trnspec.model.chip import Chip
 from trnspec.model.quotes import UNSTATED, Power, Price, Quoted
+from trnspec.model.server import Server
 from trnspec.plugins.api import Finding, rule
 
 if TYPE_CHECKING:
@@ -83,13 +84,65 @@ def _price_mismatch(price: Node[Price], graph: Graph) -> Iterator[Finding]:
     for group in ("hourly", "observed"):
         for place in getattr(spec, group):
             if place != UNSTATED and not is_known(place):
-                similar = did_you_mean(place[:-1] if place[-1:].isalpha() else place, REGIONS)
-                hint = similar or f"write us-east-1, us-east-1a, or {UNSTATED} if the source names no region"
-                what = "is not a region" if region_of(place) not in REGIONS else f"is not a zone of {region_of(place)}"
-                yield Finding(("spec", group, place), f"{place!r} {what}", hint, key=True)
+                hint = f"write us-east-1, us-east-1a, or {UNSTATED} if the source names no region"
+                yield _unknown_place(("spec", group, place), place, hint, key=True)
     if spec.status == "unlisted" and spec.hourly:
         message = f"the status is unlisted, but there are prices of {', '.join(spec.hourly)}"
         yield Finding(("spec", "status"), message, "remove the status, or the prices")
+
+
+def _unknown_place(path: Path, place: str, hint: str, *, key: bool = False) -> Finding:
+    """The finding on a text that is neither a region nor a zone of one."""
+    similar = did_you_mean(place[:-1] if place[-1:].isalpha() else place, REGIONS)
+    what = "is not a region" if region_of(place) not in REGIONS else f"is not a zone of {region_of(place)}"
+    return Finding(path, f"{place!r} {what}", similar or hint, key=key)
+
+
+@rule("TRN821", "unknown-region", over=Server, local=True)
+def unknown_region(node: Node[Server], graph: Graph) -> Iterator[Finding]:
+    """A server that is offered in a region or a zone that does not exist, or in a zone of a region that is not listed.
+
+    Why:
+        A plan for a region leaves out servers that are not offered there, so a misspelt region hides a server.
+
+    Example:
+        ```yaml
+        api_version: trnspec/v1
+        kind: Server
+        metadata: {name: example, title: Example, source: neuron-trn1-2026-08}
+        spec:
+          chips: {chip: trainium1, count: 16}
+          availability:
+            regions:
+              - us-esat-1  #! TRN821
+              - us-west-2
+            zones:
+              - us-east-2a  #! TRN821
+        ```
+
+    Instead:
+        ```diff
+        -      - us-esat-1
+        +      - us-east-2
+        ```
+
+    Source:
+        Amazon EC2 User Guide, Regions and Zones.
+    """
+    known = node.spec.availability
+    if known is None:
+        return
+    for number, region in enumerate(known.regions):
+        if region not in REGIONS:
+            yield _unknown_place(
+                ("spec", "availability", "regions", number), region, "write a region, such as us-east-2"
+            )
+    for number, zone in enumerate(known.zones):
+        path = ("spec", "availability", "zones", number)
+        if not is_known(zone) or zone in REGIONS:
+            yield _unknown_place(path, zone, "write a zone, such as us-east-2a")
+        elif region_of(zone) not in known.regions:
+            yield Finding(path, f"{zone} is in {region_of(zone)}, which regions does not list", "list the region too")
 
 
 def _power_mismatch(power: Node[Power], graph: Graph) -> Iterator[Finding]:

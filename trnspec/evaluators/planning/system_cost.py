@@ -11,7 +11,8 @@ from trnspec.errors import RefusalError
 from trnspec.evaluation.questions import Prices, system_and_count
 from trnspec.evaluators.prices import HourlyPrice, hourly_price
 from trnspec.graph.composition import chips, servers
-from trnspec.graph.quotes import PRICE_TYPES, Draw, chosen, upper_power
+from trnspec.graph.provenance import inherited
+from trnspec.graph.quotes import PRICE_TYPES, Draw, chosen, region_of, upper_power
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,10 +106,31 @@ def rent(
 
     Raises:
         UsageError: The price is not one.
+        RefusalError: ``not-offered``: the server is offered in other regions only.
     """
     found = rented(catalog, on)
+    if found is not None and region is not None:
+        _offered(catalog.graph, found[1], region)
     quote = None if found is None else _price(catalog.graph, found[1].name, type, region, price)
     return None if found is None or quote is None else Rent(found[0], quote)
+
+
+def _offered(graph: Graph, server: Node[Server], place: str) -> None:
+    """Raises if a server is offered, but not in a region or a zone."""
+    known = server.spec.availability
+    if known is None or place in known.regions or place in known.zones:
+        return
+    if not known.zones and region_of(place) in known.regions:
+        return
+    ref = inherited(server, ("spec", "availability", "regions"))[0]
+    source = None if ref is None else graph.find(ref)
+    since = "" if source is None else f" ({source.name}, {source.spec.as_of})"
+    raise RefusalError(
+        "not-offered",
+        f"{server.name} is not offered in {place}; it is in {', '.join(known.regions)}{since}",
+        place="region",
+        hint="give one of these regions, or leave region out",
+    )
 
 
 @lru_cache(64)
