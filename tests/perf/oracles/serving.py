@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from attrs import frozen
@@ -164,11 +165,25 @@ def forward(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> 
     )
     of_layers = ("matrices", "attention", "tensor", "launch")
     rest = 2 * sum(halves[name] for name in of_layers)
-    left = max(0.0, 2 * halves["expert"] - rest)
+    left = max(0.0, 2 * (halves["expert"] + shared_bytes(d, system, s, x, 0.5 * load["tokens"])) - rest)
     if rest + left >= sum(layers[name] for name in of_layers) + layers["expert"]:
         return whole
     parts = whole | {name: whole[name] + 2 * halves[name] - layers[name] for name in of_layers} | {"expert": left}
     return parts | {"total": sum(time for name, time in parts.items() if name != "total")}
+
+
+def shared_bytes(d: Any, system: Any, s: Any, x: Request, tokens: float) -> float:
+    """Time in which tensor-parallel all-reduces of all layers send bytes over the links that the all-to-all uses."""
+    links = Links(system.levels, _NO_LOSS)
+    outermost = [i for i, (n, before) in enumerate(pairwise([1.0, *links.within(x.ep, x.tp)])) if before > n][-1]
+    within = [1.0, *links.within(x.tp, 1)]
+    if within[outermost + 1] == within[outermost]:
+        return 0.0
+    copied = d.active if x.dispatch == "per-copy" else met(x.ep * links.among(x.ep, x.tp, x.node_limit), d.active)
+    sums = -d.absent_results
+    for layer in layer_kinds(d):
+        sums += 1 + ((copied + bool(d.shared_width)) if layer.experts else bool(d.mlp_weights))
+    return sums * links.all_reduced(x.tp, 1) * tokens * d.hidden * 2.0 / s.link
 
 
 def exposed(d: Any, system: Any, s: Any, x: Request, load: dict[str, float]) -> dict[str, float]:

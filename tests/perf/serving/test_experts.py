@@ -120,3 +120,18 @@ def test_halves_of_the_tokens_overlap() -> None:
     # Bound by memory: reading the weights twice takes longer than the all-to-all.
     assert passed(16.0, plan) == passed(16.0, PLAN)
     assert passed(1.0, plan, slow) == passed(1.0, PLAN, slow)
+
+
+def test_bytes_on_the_same_links_add_up() -> None:
+    """With free computation an all-to-all hides behind tensor-parallel collectives on other links only."""
+    one_server = system((("server", 64.0, NVLINK, 0.0), ("network", float("inf"), NETWORK, 0.0)), 64)
+    model, load = transformer(MIXTRAL), Load(65536.0, *(0.0 for _ in range(5)))
+
+    for numbers, same in ((machine(one_server, IDEAL, "bf16"), True), (NUMBERS, False)):
+        free = evolve(numbers, seconds_per_flop=0.0, seconds_per_byte=0.0, score=0.0, head=0.0)
+        apart, together = (
+            run_forward(model, evolve(PLAN, expert_overlap=overlap), free, Serving(), load) for overlap in (0.0, 1.0)
+        )
+        assert apart.expert > 0.0 < apart.tensor
+        expected = apart.total if same else max(apart.expert + MIXTRAL.layers * 2 * 2e-6, apart.tensor)
+        assert together.total == pytest.approx(expected, rel=1e-9)

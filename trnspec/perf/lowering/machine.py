@@ -285,6 +285,18 @@ def group(machine: Machine, n: Number, stride: Number) -> Group:
     return Group(latency, gather, reduce, smaller(n - 1.0, 1.0), unknown)
 
 
+def same_links(machine: Machine, inner: Number, outer: Number) -> Number:
+    """1.0 where a group of ``outer`` ranks with a stride of ``inner`` uses the links of groups of the ``inner`` ranks, else 0.0.
+
+    The outermost level of the former decides: groups within it are their only other ones.
+    """
+    same: Number = 0.0
+    each = (pairwise(unit_shares(machine, *of)) for of in ((inner, 1.0), (outer, inner)))
+    for (near, far), (before, after) in zip(*each, strict=True):
+        same = where(before > after, where(near > far, 1.0, 0.0), same)
+    return same
+
+
 def carried(machine: Machine, level: LevelCosts, n: Number, stride: Number) -> Number:
     """Share of a chip's rate in a torus or mesh that a group can use while all groups of its kind communicate.
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from trnspec.perf.experts import byte_time, copies, exchange, reach
-from trnspec.perf.lowering.machine import group, towards
+from trnspec.perf.lowering.machine import group, same_links, towards
 from trnspec.perf.ops import MOST, Number, both, ceil, larger, power, smaller, somewhere, where
 from trnspec.perf.work.transformer import STATE_BYTES
 
@@ -486,7 +486,12 @@ def run_forward(model: Transformer, plan: Deployment, machine: Machine, serving:
 
     one = layer(load)
     if somewhere(plan.expert_overlap > 0.0):
-        one = _overlapping(one, layer(load.half()), plan, load)
+        half = load.half()
+        # Latencies leave the links free.
+        moved = tensor_parallel_all_reduce(
+            model, plan, evolve(ranks, latency=0.0), links, evolve(serving, call=0.0), half.tokens
+        )
+        one = _overlapping(one, layer(half), moved * same_links(machine, plan.tp, plan.ep), plan, load)
     head, reading_output = output_and_sampling(model, plan, machine, serving, load.logits)
     pipeline, pipeline_unknown = pipeline_messages(model, plan, machine, serving, load.tokens)
     layers = model.layers
@@ -516,20 +521,22 @@ class _Layer:
     reading: Number
 
 
-def _overlapping(whole: _Layer, half: _Layer, plan: Deployment, load: Load) -> _Layer:
+def _overlapping(whole: _Layer, half: _Layer, moved: Number, plan: Deployment, load: Load) -> _Layer:
     """A layer in which the all-to-all of each half of the tokens overlaps with the rest of the layer of the other half.
 
     Two-batch overlap (DeepSeek-V3, arXiv 2412.19437, section 3.4; ``--enable-two-batch-overlap`` of sgl-project/sglang).  Both halves
-    read the weights, so decoding of few tokens takes longer than without; then the tokens are not split.
+    read the weights, so decoding of few tokens takes longer than without; then the tokens are not split. Bytes of
+    tensor-parallel collectives on the same links add to those of the all-to-all.
 
     Args:
         whole: The layer for all tokens.
         half: The layer for half of them.
+        moved: The time for which its tensor-parallel collectives occupy the links of its all-to-all [s].
         plan: The deployment.
         load: The work of the pass.
     """
     rest = 2.0 * (half.matrices + half.attention + half.tensor + half.launch)
-    exposed = larger(2.0 * half.expert - rest, 0.0)
+    exposed = larger(2.0 * (half.expert + moved) - rest, 0.0)
     before = whole.matrices + whole.attention + whole.tensor + whole.launch + whole.expert
     # Graphs that compute all experts from some tokens on are compiled for the whole batch.
     able = both(plan.expert_overlap > 0.0, both(plan.all_experts_from == 0.0, whole.expert > 0.0))
