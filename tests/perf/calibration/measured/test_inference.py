@@ -182,6 +182,29 @@ def test_a_row_of_compiled_graphs():
     assert (1.0, 16.0, 0.0) == (single.plan.batch, single.plan.compiled_batch, single.queued)
 
 
+@pytest.mark.parametrize(
+    ("changed", "computed"),
+    [
+        ({"ctx_bucket": "512/4096", "isl": "400"}, 512.0),
+        ({"ctx_bucket": "[512, 4096]", "isl": "513"}, 4096.0),
+        ({"ctx_bucket": "4096", "isl": "400", "note": "context buckets 512 and 4096"}, 512.0),
+        # Another list than that of the cell, one bucket, and a prompt that none holds.
+        ({"ctx_bucket": "4096", "isl": "400", "note": "buckets 512, 8192"}, 4096.0),
+        ({"ctx_bucket": "4096", "isl": "400"}, 4096.0),
+        ({"ctx_bucket": "512/1024", "isl": "3700"}, 3700.0),
+    ],
+)
+def test_a_prompt_is_padded_to_the_smallest_bucket_that_holds_it(changed, computed):
+    one = case(**NXD | changed)
+    assert isinstance(one, InferenceCase)
+    assert one.plan.compiled_prompt == one.plan.compiled_tokens == computed
+
+
+def test_a_list_of_buckets_has_integers():
+    found = case(**NXD | {"ctx_bucket": "512/4k"})
+    assert found == Skipped("r", "ctx_bucket is '512/4k'; expected an integer, or a list such as 512/4096")
+
+
 def test_what_a_row_leaves_to_its_software():
     # Eight ranks of one chip of Trainium2 are physical cores.
     cores = case(**NXD | {"hardware": "trn2.3xlarge", "tp": "8", "lnc": ""})

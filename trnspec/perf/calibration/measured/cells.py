@@ -125,6 +125,19 @@ class Cells:
             raise UsageError(f"{column} is {self.row[column]}; expected an integer")
         return int(value)
 
+    def sizes(self, column: str) -> tuple[int, ...]:
+        """The integers in a cell, in increasing order: one, or a list such as ``512/4096``; none where none is stated.
+
+        Raises:
+            UsageError: One of them is not an integer.
+        """
+        parts = [part for part in re.split(r"[\s,;/|]+", self.get(column).strip(" []")) if part]
+        if len(parts) < 2:
+            return tuple(filter(None, (self.integer(column),)))
+        if not all(part.isdigit() for part in parts):
+            raise UsageError(f"{column} is {self.get(column)!r}; expected an integer, or a list such as 512/4096")
+        return tuple(sorted({int(part) for part in parts}))
+
     def flag(self, column: str, default: object) -> bool:
         """The yes or no in a cell; ``default`` where none is stated.
 

@@ -186,7 +186,7 @@ def _times(row: Cells, *, interrupted: bool) -> _Times:
     if not (tpot or ttft):
         return _encoded(row)
     prompt, output = float(row.integer("isl")), float(row.integer("osl"))
-    context, decoded = row.integer("ctx_bucket"), row.integer("tkg_bucket")
+    context, decoded = (max(_buckets(row, column), default=0) for column in ("ctx_bucket", "tkg_bucket"))
     if not output:
         if interrupted and tpot:
             raise UsageError("the row states no osl, over which prefill of other requests is distributed")
@@ -326,20 +326,38 @@ def _compiled(
     if "context_buckets" not in settings:
         return plan
     end = plan.prompt + plan.output
-    context, decoded = (float(row.integer(name)) for name in ("ctx_bucket", "tkg_bucket"))
     usual = powers_of_two(int(settings["context_buckets"].value), ceil(end))
     plan = compiled(model, plan, usual)
-    if decoded:
-        longest = max(decoded, end)
+    if decoded := _buckets(row, "tkg_bucket"):
+        longest = _holding(end, decoded)
         keys = context_at(model, longest)
         plan = evolve(
             plan, compiled_context=longest, compiled_keys=keys.full, compiled_window=keys.window,
             compiled_chosen=keys.chosen, compiled_first=longest, compiled_last=longest,
         )  # fmt: skip
-    if context:
-        width = max(context, plan.prompt)
+    if context := _buckets(row, "ctx_bucket"):
+        width = _holding(plan.prompt, context)
         plan = evolve(plan, compiled_tokens=width, compiled_prompt=width)
     return plan
+
+
+def _buckets(row: Cells, column: str) -> tuple[int, ...]:
+    """The compiled lengths of a row in increasing order: of its cell, or of a list in its note that has the one in the cell."""
+    sizes = row.sizes(column)
+    for text in re.findall(_LISTED, row.get("note")):
+        listed = {int(number) for number in re.findall(r"\d+", text)}
+        if listed.issuperset(sizes) and sizes:
+            return tuple(sorted(listed))
+    return sizes
+
+
+_LISTED = r"buckets[\s:=(\[]*(\d+(?:[\s,/]+(?:and )?\d+)+)"
+"""Buckets as notes list them: ``buckets [512, 4096]`` or ``buckets 512 and 4096``."""
+
+
+def _holding(size: float, buckets: Sequence[int]) -> float:
+    """The smallest bucket that holds a size; the size itself where none does."""
+    return next((float(one) for one in buckets if one >= size), float(size))
 
 
 _CONTINUOUS = re.compile(r"vllm|continuous|bench serve|sglang|trtllm|tensorrt", re.IGNORECASE)
