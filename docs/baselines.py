@@ -24,6 +24,9 @@ Row = dict[str, Any]
 CONDITIONS = ("isl", "osl", "batch_conc", "tp")
 """The conditions by which a row is near to another one, next to its ideal time."""
 
+MANY = 32
+"""Fleets that are planned together, so that rounding to whole servers has little effect."""
+
 SETS = ("inference_neuron", "inference_neuron_2026", "inference_h100_reference", "serving_gpu")
 
 
@@ -38,12 +41,13 @@ def plans(catalog: Any) -> list[list[str]]:
             lines.append(
                 [f"training, {name}", str(len(some)), *(f"{x:.2f}x" for x in training_runs.errors(some)), *ends]
             )
-    scores = fleets.scored(fleets.FLEETS)
-    off = sorted(max(one.ratio, 1.0 / one.ratio) for one in scores if one.planned)
-    widths = [one.high / one.low for one in scores if one.high and one.low]
-    ends = [f"{sum(one.inside for one in scores)} of {len(scores)}", f"{median(widths):.2f}"]
-    ninth = off[round(0.9 * (len(off) - 1))]
-    lines.append(["serving, chips of a fleet", str(len(off)), f"{median(off):.2f}x", f"{ninth:.2f}x", *ends])
+    for title, times in (("chips of a fleet", 1), (f"chips of {MANY} such fleets together", MANY)):
+        scores = fleets.scored(fleets.FLEETS, times)
+        off = sorted(max(one.ratio, 1.0 / one.ratio) for one in scores if one.planned)
+        widths = [one.high / one.low for one in scores if one.high and one.low]
+        ends = [f"{sum(one.inside for one in scores)} of {len(scores)}", f"{median(widths):.2f}"]
+        ninth = off[round(0.9 * (len(off) - 1))]
+        lines.append([f"serving, {title}", str(len(off)), f"{median(off):.2f}x", f"{ninth:.2f}x", *ends])
     return lines
 
 

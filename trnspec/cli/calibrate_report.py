@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trnspec.perf.calibration.fits.fit import Fitted, Holdout
     from trnspec.perf.calibration.measured.case import Skipped
 
-HELD_OUT = {"model": "rows", "chip": "chips"}
+HELD_OUT = {"model": "rows", "chip": "chips", "framework": "frameworks"}
 """The group that cross-validation holds out: the rows of a model, or those of a chip."""
 
 

@@ -115,8 +115,8 @@ class AccuracyQuestion(Question):
     holdout: Holdout = field(
         default="model",
         metadata=axis(
-            "What --refit leaves out of a fit together: all rows of a model (of kernels a shape, of collectives a size), or of a "
-            "chip, as if only its data sheet were known.",
+            "What --refit leaves out of a fit together: all rows of a model (of kernels a shape, of collectives a size), of a "
+            "chip, as if only its data sheet were known, or of a framework (not of collectives).",
             group="System",
         ),
     )

@@ -1,7 +1,7 @@
 """Plans of serving fleets against fleets that served a published load: MLPerf Inference 5.1 server results and a service.
 
-As a program it prints the ratio of planned to published chips for each fleet: ``python -m
-tests.evaluators.planning.test_published_fleets [FILE.csv]``.
+As a program it prints the ratio of planned to published chips for each fleet, or for that many of it together: ``python -m
+tests.evaluators.planning.test_published_fleets [FILE.csv [TIMES]]``.
 """
 
 from __future__ import annotations
@@ -45,27 +45,34 @@ class Score:
         return self.low is not None and self.high is not None and self.low <= self.published <= self.high
 
 
-def scored(file: Path) -> list[Score]:
-    """Each fleet of a table, planned with the fewest chips."""
+def scored(file: Path, times: int = 1) -> list[Score]:
+    """Each fleet of a table, planned with the fewest chips.
+
+    Args:
+        file: The table.
+        times: The fleet serves this many times the load, and the published one has as many times the chips: with many,
+            chips are not rounded to whole servers.
+    """
     catalog = trnspec.load([str(NVIDIA)])
     scores = []
     with file.open(newline="", encoding="utf-8") as lines:
         for row in csv.DictReader(lines):
             inputs = {name: row[name] for name in ("model", "ttft", "tpot")}
-            numbers = {name: float(row[name] or 0.0) for name in ("rate", "percentile", "prefix_hit")}
+            numbers = {name: float(row[name] or 0.0) for name in ("percentile", "prefix_hit")}
+            rate, published = (times * float(row[name]) for name in ("rate", "chips"))
             try:
                 found: Evaluation = keywords(run)(
-                    catalog, **inputs, **numbers, on=(row["on"],), isl=round(float(row["isl"])), osl=round(float(row["osl"])),
+                    catalog, **inputs, **numbers, rate=rate, on=(row["on"],), isl=round(float(row["isl"])), osl=round(float(row["osl"])),
                     framework=row["framework"] or None, dtype=(row["dtype"],), objective="chips",
                 )  # fmt: skip
             except RefusalError as error:
-                scores.append(Score(row["id"], float(row["chips"]), None, text=str(error)))
+                scores.append(Score(row["id"], published, None, text=str(error)))
                 continue
             chips = next(a for a in found.answers if a.name == "chips")
             scores.append(
                 Score(
                     row["id"],
-                    float(row["chips"]),
+                    published,
                     float(str(chips.value)),
                     chips.low,
                     chips.high,
@@ -95,7 +102,7 @@ def test_plans_of_published_fleets() -> None:
 
 
 if __name__ == "__main__":
-    every = scored(Path(sys.argv[1]) if len(sys.argv) > 1 else FLEETS)
+    every = scored(Path(sys.argv[1]) if len(sys.argv) > 1 else FLEETS, int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     for one in every:
         interval = "" if one.low is None or one.high is None else f"[{one.low:g}, {one.high:g}]"
         counts = f"{one.published:6g} {one.planned or 0:6g} {interval:14} {one.ratio:5.2f}"

@@ -208,10 +208,10 @@ def few(kind: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("kind", FITTED)
 def test_rows_are_held_out(kind: str) -> None:
-    """Each row has a value by fits to other models, and another one by fits to other chips."""
+    """Each row has a value by fits to other models, and others by fits to other chips and frameworks, where there are several."""
     some = few(kind)
     cases = [c for _, of_kind in cases_of(kind, some) for c in of_kind]
-    by_model, by_chip = (held(kind, some, holdout) for holdout in ("model", "chip"))
+    by_model, by_chip, by_framework = (held(kind, some, holdout) for holdout in ("model", "chip", "framework"))
     timed = {(c.id, part): c.measured(part) for c in cases for part in PARTS if part != "memory" and c.measured(part)}
     assert timed.keys() >= by_model.keys()
     assert len(by_model) > 0.8 * len(timed)
@@ -219,6 +219,9 @@ def test_rows_are_held_out(kind: str) -> None:
     assert 1e-3 < np.median(off) < 0.5
     assert by_chip.keys() <= timed.keys()
     assert len({c.chip for c in cases}) == 1 or by_chip != by_model
+    # Collectives are fitted to each library.
+    assert bool(by_framework) == (kind != "collective" and len({c.framework for c in cases}) > 1)
+    assert not by_framework or by_framework not in (by_model, by_chip)
 
 
 def test_few_rows_are_not_fitted() -> None:

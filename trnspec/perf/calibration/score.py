@@ -247,8 +247,8 @@ def _refit_steps(graph: Graph, cases: Sequence[TrainingCase], holdout: Holdout) 
 
 
 def _refit(model: Model, cases: Sequence[ModelCase], holdout: Holdout) -> HeldOut:
-    """Values by fits to other models, or to other chips where there are several."""
-    if holdout == "chip" and len({c.chip for c in cases}) == 1:
+    """Values by fits to other models, or to other chips or frameworks where there are several."""
+    if holdout != "model" and len({getattr(c, holdout) for c in cases}) == 1:
         return {}
     errors = fit(model, cases, (holdout,))[holdout].errors
     return {
@@ -319,7 +319,7 @@ def _requests(_graph: Graph, cases: Sequence[ServingCase], applied: Calibrated) 
 
 
 def _refit_requests(_graph: Graph, cases: Sequence[ServingCase], holdout: Holdout) -> HeldOut:
-    masks = of_groups([c.chip if holdout == "chip" else c.model for c in cases])
+    masks = of_groups([getattr(c, holdout) for c in cases])
     model = serving.MODEL
     whole = model.solve(cases) if masks else None
     return _values(cases, held_out(cases, masks, lambda some: model.solve(some, start=whole), model.times))
@@ -361,7 +361,8 @@ def _refit_collectives(graph: Graph, cases: Sequence[CollectiveCase], holdout: H
         except UsageError:
             continue
         for fitted in fits:
-            errors = fitted.main.elsewhere if holdout == "chip" else fitted.main.held_out
+            main = fitted.main
+            errors = {"chip": main.elsewhere, "model": main.held_out}.get(holdout)
             if errors is not None:
                 seconds = np.array([c.seconds for c in fitted.cases])
                 values |= _values(fitted.cases, {"collective": seconds * (1.0 + errors)})
@@ -478,7 +479,7 @@ def score(
         graph: The catalog.
         tables: The rows of each table.
         calibration: Name of a calibration for all rows, ``none``, or ``auto``.
-        refit: Also compute each row that was seen with a fit to the models, or to the chips, other than its own.
+        refit: Also compute each row that was seen with a fit to the models, chips or frameworks other than its own.
         holdout: Which of them.
         progress: Called with the work done and the work in all.
 

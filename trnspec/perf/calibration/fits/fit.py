@@ -21,7 +21,7 @@ from trnspec.perf.collectives.library import Library
 if TYPE_CHECKING:
     from trnspec.perf.calibration.measured.case import Case, ModelCase
 
-Holdout = Literal["model", "chip"]
+Holdout = Literal["model", "chip", "framework"]
 """Groups that are held out together: all rows of a model, or of a chip."""
 
 Solution = TypeVar("Solution")
@@ -223,7 +223,8 @@ def fit(
     seen, timed, labels = model.times(cases, found), model.timed(cases, prior), model.folds(cases)
     fits: dict[Holdout, Fitted] = {}
     for holdout in holdouts:
-        masks = holdout_masks(labels, [case.chip for case in cases], holdout)
+        others = [case.framework if holdout == "framework" else case.chip for case in cases]
+        masks = holdout_masks(labels, others, holdout)
         unseen = held_out(cases, masks, lambda some: model.solve(some, prior, found), model.times)
         errors = {
             part: Errors(
@@ -267,24 +268,24 @@ def of_groups(labels: Sequence[str]) -> list[Any]:
     return [each == name for name in names] if len(names) > 1 else []
 
 
-def holdout_masks(groups: Sequence[str], chips: Sequence[str], holdout: Holdout) -> list[Any]:
+def holdout_masks(groups: Sequence[str], others: Sequence[str], holdout: Holdout) -> list[Any]:
     """Masks of the rows that are computed from a fit to the others.
 
     Holding out one chip at a time shows the errors on a chip without rows in the fit.
 
     Args:
         groups: The model of each row.
-        chips: The chip of each row.
-        holdout: ``model``, for :func:`folds`, or ``chip``.
+        others: The chip or the framework of each row.
+        holdout: ``model``, for :func:`folds`, or which of these is held out.
 
     Raises:
-        UsageError: Chips are to be held out, and all rows are of one chip.
+        UsageError: Chips or frameworks are to be held out, and all rows are of one.
     """
     if holdout == "model":
         return folds(groups)
-    masks = of_groups(chips)
+    masks = of_groups(others)
     if not masks:
-        raise UsageError(f"with rows of {chips[0]} only, errors on another chip cannot be estimated")
+        raise UsageError(f"with rows of {others[0]} only, errors on another {holdout} cannot be estimated")
     return masks
 
 

@@ -98,11 +98,11 @@ def model(part: Part) -> Model:
 
 
 def unseen_times(cases: Sequence[KernelCase], holdout: Holdout) -> dict[Part, Any]:
-    """Times of the rows of one kernel [s], by fits to other shapes or to other chips; NaN where there are none."""
+    """Times of the rows of one kernel [s], by fits to other shapes, chips or frameworks; NaN where there are none."""
     part = cases[0].part
     of = model(part)
     whole = of.solve(cases)
-    masks = of_groups([c.chip for c in cases] if holdout == "chip" else of.folds(cases))
+    masks = of_groups(of.folds(cases) if holdout == "model" else [getattr(c, holdout) for c in cases])
     none: dict[Part, Any] = {part: np.full(len(cases), np.nan)}
     return none | held_out(cases, masks, lambda some: of.solve(some, start=whole), of.times)
 
