@@ -46,9 +46,35 @@ _AMOUNTS = ("TOKENS", "USD")
 _MAX_SHOWN = 64
 
 
+_COUNTER = itertools.count()
+
+
+@frozen(kw_only=True)
+class Axis:
+    """The description of an input in addition to its type and default; kept in the metadata of the field.
+
+    Attributes:
+        help: The help text: one sentence or two.
+        metavar: The unit or kind of the value in help: ``TOKENS``, ``RANKS``, ``FILE``; empty for the name of the type.
+        group: The group of options: one of :data:`GROUPS`, or another name.
+        unset: What is used instead of ``None``, for help: ``ranks / (tp x pp x cp)``.
+        minimum: The smallest number allowed.
+        maximum: The largest number allowed.
+        order: The position among the fields of its group: that of the definition in the source.
+    """
+
+    help: str = ""
+    metavar: str = ""
+    group: str = ""
+    unset: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    order: int = field(factory=lambda: next(_COUNTER), eq=False, repr=False)
+
+
 @frozen
-class Input:
-    """One input of an evaluator.
+class Input(Axis):
+    """One input of an evaluator, with its description.
 
     Attributes:
         name: The name of the field or parameter: ``global_batch``.
@@ -58,12 +84,6 @@ class Input:
         optional: True if it may be ``None``.
         required: True if it must be given.
         default: The value if it is not given.
-        help: The help text.
-        metavar: The unit or kind of the value in help: ``TOKENS``; empty for the name of the type.
-        group: The group of options it belongs to: ``Workload``.
-        unset: What is used instead of ``None``, for help: ``ranks / (tp x pp x cp)``.
-        minimum: The smallest number allowed.
-        maximum: The largest number allowed.
     """
 
     name: str
@@ -73,12 +93,6 @@ class Input:
     optional: bool = False
     required: bool = False
     default: Any = None
-    help: str = ""
-    metavar: str = ""
-    group: str = ""
-    unset: str = ""
-    minimum: float | None = None
-    maximum: float | None = None
 
     @property
     def expected(self) -> str:
@@ -179,32 +193,6 @@ def _shown(value: Any) -> str:
 # Fields of a question.
 
 
-_COUNTER = itertools.count()
-
-
-@frozen(kw_only=True)
-class Axis:
-    """The description of an input in addition to its type and default; kept in the metadata of the field.
-
-    Attributes:
-        help: The help text: one sentence or two.
-        metavar: The unit or kind of the value: ``TOKENS``, ``RANKS``, ``FILE``.
-        group: The group of options: one of :data:`GROUPS`, or another name.
-        unset: What ``None`` means: ``ranks / (tp x pp x cp)``.
-        minimum: The smallest number allowed.
-        maximum: The largest number allowed.
-        order: The position among the fields of its group: that of the definition in the source.
-    """
-
-    help: str
-    metavar: str = ""
-    group: str = ""
-    unset: str = ""
-    minimum: float | None = None
-    maximum: float | None = None
-    order: int = field(factory=lambda: next(_COUNTER))
-
-
 AXIS = "trnspec.axis"
 """The key of an :class:`Axis` in the metadata of a field."""
 
@@ -220,19 +208,18 @@ def fields_of(question: type[attrs.AttrsInstance]) -> tuple[Input, ...]:
         hints = typing.get_type_hints(question)
     except Exception as error:
         raise UsageError(f"the fields of {question.__name__} cannot be evaluated: {error}") from error
-    inputs_: list[tuple[int, int, Input]] = []
+    inputs_: list[Input] = []
     for attribute in attrs.fields(question):
-        axis: Axis = attribute.metadata.get(AXIS) or Axis(help="")
+        axis: Axis = attribute.metadata.get(AXIS) or Axis()
         required = attribute.default is attrs.NOTHING
         default: Any = None if required else attribute.default
         if isinstance(default, attrs.Factory):  # type: ignore[arg-type]  # a class, whatever its stub says
             default = default.factory()
         where = f"the field {attribute.name} of {question.__name__}"
-        more = attrs.asdict(axis, filter=lambda a, _: a.name != "order")
-        one = _input(attribute.name, hints[attribute.name], where, required=required, default=default, **more)
-        place = GROUPS.index(axis.group) if axis.group in GROUPS else len(GROUPS)
-        inputs_.append((place, axis.order, one))
-    return tuple(one for _, _, one in sorted(inputs_, key=lambda row: row[:2]))
+        hint, more = hints[attribute.name], attrs.asdict(axis)
+        inputs_.append(_input(attribute.name, hint, where, required=required, default=default, **more))
+    places = {group: place for place, group in enumerate(GROUPS)}
+    return tuple(sorted(inputs_, key=lambda one: (places.get(one.group, len(GROUPS)), one.order)))
 
 
 def question_of(function: Callable[..., Any]) -> type[attrs.AttrsInstance] | None:
