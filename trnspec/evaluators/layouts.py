@@ -29,7 +29,6 @@ from trnspec.evaluators import training
 from trnspec.perf.sweep.grid import Grid, framework_defaults, grid
 from trnspec.perf.sweep.pieces import TrainingPiece
 from trnspec.perf.sweep.reductions import Goal, Limit, Selected, Selection
-from trnspec.perf.training.estimator import prepare
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.reach import common_heads
 
@@ -88,10 +87,7 @@ class LayoutChoices(Software, TrainingPrecision, Splits):
             on: A system.
             system: ``calibration``, ``era``, ``lnc``, ``chips``; see :func:`trnspec.perf.training.estimator.prepare`.
         """
-        return prepare(
-            catalog.graph, model, on, dtype=self.dtype, framework=self.framework, reserve=self.reserve,
-            gathered_inputs=self.gathered_inputs, bucket=self.bucket, **system,
-        )  # fmt: skip
+        return training.estimator_of(catalog, self, model=model, on=on, **system)
 
 
 @frozen

@@ -246,8 +246,7 @@ def timed(
 
 def _ideal(catalog: Catalog, question: TrainingQuestion, layout: Layout) -> tuple[Answer, ...]:
     """The step time without losses, as a bound next to an estimate that is not of this chip or range."""
-    q = question
-    ideal = prepare(catalog.graph, q.model, q.on, dtype=q.dtype, calibration="none", lnc=q.lnc, chips=q.chips)
+    ideal = estimator_of(catalog, question, calibration="none")
     note = "no losses: lower bound on time"
     low = ideal.interval(layout)[0]
     return (Answer("ideal_step_time", float(ideal.step(layout).total), "s", low, note=note, kind="ideal"),)
@@ -256,11 +255,25 @@ def _ideal(catalog: Catalog, question: TrainingQuestion, layout: Layout) -> tupl
 def prepared(catalog: Catalog, question: TrainingQuestion) -> tuple[TrainingQuestion, Estimator]:
     """The inputs with what the framework sets, and the estimator of the model on the system."""
     q = resolve_training(question)
-    estimator = prepare(
-        catalog.graph, q.model, q.on, dtype=q.dtype, calibration=q.calibration, lnc=q.lnc, chips=q.chips,
-        framework=q.framework, era=q.era, reserve=q.reserve, gathered_inputs=q.gathered_inputs, bucket=q.bucket,
-    )  # fmt: skip
-    return q, estimator
+    return q, estimator_of(catalog, q)
+
+
+def estimator_of(catalog: Catalog, question: Any, **given: Any) -> Estimator:
+    """The estimator of a question.
+
+    Args:
+        catalog: The catalog.
+        question: The inputs, frameworks resolved.
+        given: Arguments of :func:`~trnspec.perf.training.estimator.prepare` that the question has not, or has otherwise.
+    """
+    return prepare(catalog.graph, **{n: getattr(question, n) for n in _PREPARED if hasattr(question, n)} | given)
+
+
+_PREPARED = (
+    *("model", "on", "dtype", "calibration", "era", "lnc", "chips"),
+    *("framework", "reserve", "gathered_inputs", "bucket"),
+)
+"""The inputs of an estimator."""
 
 
 def _too_large(question: TrainingQuestion, estimator: Estimator, memory: Memory) -> RefusalError:

@@ -13,7 +13,8 @@ from trnspec.evaluators.fit import Capacity, Demand, nearest
 from trnspec.evaluators.layouts import divisors, fastest
 from trnspec.evaluators.searching.measures import unit
 from trnspec.evaluators.searching.serving import DEPLOYMENT, ServingPiece
-from trnspec.evaluators.searching.training import LAYOUT, estimator_of
+from trnspec.evaluators.searching.training import LAYOUT
+from trnspec.evaluators.training import estimator_of
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.sweep.reductions import EXCESS, OUTSIDE, UNFIT, Selection
 
@@ -96,7 +97,7 @@ def _nearest(search: Search, kept: Selected) -> str:
 def _training(catalog: Catalog, search: Search, kept: Selected) -> Iterator[Suggestion]:
     q = search.question
     given, on = _given(q), q.on[0]
-    estimator = estimator_of(catalog, q, on, q.dtype[0])
+    estimator = estimator_of(catalog, q, on=on, dtype=q.dtype[0])
     choices = q.choices(q.dtype[0])
     assert q.seq is not None
     assert q.global_batch is not None
@@ -156,7 +157,7 @@ def _multiples(on: str) -> Iterator[str]:
 def _or_none(catalog: Catalog, q: SearchQuestion, on: str, **changed: Any) -> Estimator | None:
     """The estimator on another system; ``None`` where it cannot be made."""
     try:
-        return estimator_of(catalog, q, on, q.dtype[0], **changed)
+        return estimator_of(catalog, q, **{"on": on, "dtype": q.dtype[0]} | changed)
     except RefusalError:
         return None
 

@@ -10,7 +10,6 @@ from trnspec.evaluators import training
 from trnspec.evaluators.layouts import pieces_of
 from trnspec.evaluators.planning.system_cost import chip_watts, rent
 from trnspec.evaluators.training import TrainingQuestion
-from trnspec.perf.training.estimator import prepare
 from trnspec.perf.work.flops import model_flops_per_token
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluators.searching.question import SearchQuestion
     from trnspec.perf.sweep.pieces import TrainingPiece
-    from trnspec.perf.training.estimator import Estimator
     from trnspec.perf.work.layout import Layout
 
 LAYOUT = (
@@ -43,7 +41,7 @@ def training_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[TrainingPie
         price = rent(catalog, on, type=q.price_type, region=q.region, price=q.price)
         for dtype in q.dtype:
             choices = q.choices(dtype)
-            estimator = estimator_of(catalog, q, on, dtype)
+            estimator = training.estimator_of(catalog, q, on=on, dtype=dtype)
             about = {
                 "on": on,
                 "work": model_flops_per_token(
@@ -58,13 +56,6 @@ def training_pieces(catalog: Catalog, q: SearchQuestion) -> Iterator[TrainingPie
                 ):  # fmt: skip
                     yield evolve(piece, offload=what, rate=rate)
                     offset += piece.size
-
-
-def estimator_of(catalog: Catalog, q: SearchQuestion, on: str, dtype: str, **changed: Any) -> Estimator:
-    """The estimator of the model of a search on a system."""
-    names = ("framework", "reserve", "gathered_inputs", "bucket", "calibration", "era", "lnc", "chips")
-    given = {name: getattr(q, name) for name in names}
-    return prepare(catalog.graph, q.model, on, dtype=dtype, **given | changed)
 
 
 def layout_inputs(piece: TrainingPiece, number: int) -> dict[str, Any]:
