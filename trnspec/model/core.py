@@ -110,6 +110,7 @@ class Core(ShortRepr):
 
     Attributes:
         version: The version as its publisher writes it. Example: v2
+        isa: The generation of the instruction set that kernels are compiled for. Example: gen3
         engines: The engines by their role.
         sbuf: The state buffer.
         psum: The partial-sum buffer.
@@ -122,6 +123,7 @@ class Core(ShortRepr):
     KIND: ClassVar[str] = "Core"
 
     version: Text | None = None
+    isa: Text | None = None
     engines: Engines
     sbuf: Sram | None = None
     psum: Sram | None = None
