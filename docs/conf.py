@@ -30,6 +30,8 @@ myst_enable_extensions = ["dollarmath"]
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
+# Attributes that a class redeclares are members as well; as fields of the docstring they are not described twice.
+napoleon_use_ivar = True
 
 # Formulas are MathML, see docs/mathml.py: MathJax would be loaded from the network.
 html_math_renderer = "mathml"
