@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import frozen
 
-from trnspec.graph.graph import cached_by_graph
+from trnspec.graph.graph import cached_by_graph, references
 from trnspec.model.chip import Chip
 from trnspec.model.document import Node
 from trnspec.model.parts import CountRange, PartCount, declared_parts, has_parts
 from trnspec.model.ref import Ref
-from trnspec.model.reflection import leaves, value_at
+from trnspec.model.reflection import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -221,8 +221,8 @@ def servers(graph: Graph, node: Node[Any]) -> tuple[int, Node[Any]] | None:
 
 def count_path(holder: Node[Any], ref: Ref[Any]) -> Path | None:
     """The path of the count of a part, which is the field ``count`` next to the reference; ``None`` without one."""
-    for path, _, leaf in leaves(holder.spec, ("spec",)):
-        if leaf is ref:
+    for path, _, each in references(holder):
+        if each is ref:
             at = (*path[:-1], "count")
             return at if isinstance(value_at(holder.spec, at[1:]), int) else None
     return None

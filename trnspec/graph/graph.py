@@ -255,18 +255,21 @@ def _taken(node: Node[Any], path: Path, name: str, other: Node[Any], other_path:
     return NodeProblem(node, problem, (at(other, other_path, text=f"{other.kind} {other.name}"),))
 
 
-def references(node: Node[Any]) -> Iterator[tuple[Path, type, Ref[Any]]]:
+@functools.lru_cache(maxsize=1024)  # an editor links the same documents after every change of one
+def references(node: Node[Any]) -> tuple[tuple[Path, type, Ref[Any]], ...]:
     """Every reference of a node: its path, the class it must lead to, the reference."""
+    found: list[tuple[Path, type, Ref[Any]]] = []
     parts: list[tuple[Any, Path]] = [(node.metadata, ("metadata",)), (node.spec, ("spec",))]
     parts += [(claim, node.claim_path(i)) for i, claim in enumerate(node.claims)]
     for value, base in parts:
         for path, shape, leaf in leaves(value, base):
             if isinstance(shape, RefShape):
-                yield path, shape.target, leaf
+                found.append((path, shape.target, leaf))
             elif isinstance(shape, FigureShape) and leaf.source is not None:
-                yield (*path, "source"), Source, leaf.source
+                found.append(((*path, "source"), Source, leaf.source))
             elif (origin := origin_of(leaf)) is not None and origin.source is not None:
-                yield (*path, "source"), Source, origin.source
+                found.append(((*path, "source"), Source, origin.source))
+    return tuple(found)
 
 
 def names_used(node: Node[Any]) -> tuple[str, ...]:
