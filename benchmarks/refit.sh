@@ -20,7 +20,8 @@ fit() {
 fit catalog $MEASURED/training_trn1.csv --software Neuron --framework nxd --era 2024 --name neuron --source neuron-benchmarks-2026-08
 
 # Serving on Neuron. Reference implementations that are not tuned (linear attention in PyTorch, GLM-5) are not fitted; they are
-# scored, and widen the interval. Rows of models with experts are few, so those of all frameworks and chips are one fit.
+# scored, and widen the interval. Rows of other software (Kiln, PyTorch, nkipy, megakernels, mini-verl) are scored only. Rows of
+# models with experts are few, so those of all frameworks and chips are one fit.
 set -- $MEASURED/inference_neuron.csv --only '^(trn1|inf2)-' --software 'Transformers NeuronX' \
     --framework transformers-neuronx --era 2024 --source neuron-benchmarks-2026-08
 fit catalog "$@" --document trainium1
@@ -29,10 +30,10 @@ set -- $MEASURED/inference_neuron.csv --only '^optimum-' --software 'Optimum Neu
     --source neuron-benchmarks-2026-08 --models dense
 fit catalog "$@" --document trainium1
 fit $INFERENTIA "$@" --document inferentia2
-TUNED='^(?!jb-qwen3|jb-glm|ndi-glm)' UNTUNED='^(jb-qwen3|jb-glm|ndi-glm)'
-fit catalog $MEASURED/inference_neuron_2026.csv --only "$TUNED" --also "$UNTUNED" --software 'NxD Inference' --framework nxd-inference \
+UNTUNED='jb-qwen3|jb-glm|ndi-glm' OTHER='kiln-|ds-|nkipy|nkimoe-gptoss20b-mega|rl-Qwen3-8B-mv'
+fit catalog $MEASURED/inference_neuron_2026.csv --only "^(?!$UNTUNED|$OTHER)" --also "^($UNTUNED)" --software 'NxD Inference' --framework nxd-inference \
     --era 2026 --source neuronstuff-48c4bc5 --models dense --document trainium2 --document trainium3
-set -- $MEASURED/inference_neuron.csv $MEASURED/inference_neuron_2026.csv --only "$TUNED" --also "$UNTUNED" --models experts \
+set -- $MEASURED/inference_neuron.csv $MEASURED/inference_neuron_2026.csv --only "^(?!$UNTUNED|$OTHER)" --also "^($UNTUNED)" --models experts \
     --software 'NxD Inference and Optimum Neuron' --source neuronstuff-48c4bc5
 fit catalog "$@" --framework nxd-inference --era 2026 --document trainium2 --document trainium3
 fit $INFERENTIA "$@" --framework nxd-inference --era 2026 --document inferentia2

@@ -69,7 +69,7 @@ def _accuracy_page() -> str:
         "",
         "A table needs no document of kind Measurements; names of files and rows are arbitrary. A row is marked as seen",
         "where the calibration was fitted to a row with the same conditions and the same measured value: `rows` of a calibration",
-        "document has their hashes.",
+        "document names them, as lines of a table or by hashes.",
         "",
         "| field | content |",
         "|---|---|",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FRAMEWORKS_OF_ROWS = (
     (r"optimum", "optimum-neuron"),
     (r"transformers.?neuronx", "transformers-neuronx"),
-    (r"nxd|neuronx.?distributed|vllm.?neuron|neuron.?vllm", "nxd-inference"),
+    (r"nxd|neuronx.?distributed|vllm.(on.)?neuron|neuron.?vllm", "nxd-inference"),
     (r"sglang", "sglang"),
     (r"trt.?llm|tensorrt", "trtllm"),
     (r"vllm", "vllm"),
@@ -125,8 +125,10 @@ def _replica_batch(row: Cells) -> int:
 
 def framework_of(row: Cells) -> str:
     """The serving framework of a row, by the names of ``--framework``; empty if none is recognised."""
-    texts = row.texts("software", "framework", "id"), row.texts("note", "source")
-    return next(filter(None, (first(FRAMEWORKS_OF_ROWS, text) for text in texts)), "")
+    named = first(FRAMEWORKS_OF_ROWS, row.texts("software", "framework", "id"))
+    if named is None and not row.get("software"):
+        named = first(FRAMEWORKS_OF_ROWS, row.texts("note", "source"))
+    return named or ""
 
 
 def _era(row: Cells) -> str:
@@ -287,7 +289,10 @@ def _case(compiled_batches: dict[tuple[str, str], int], row: Cells) -> Inference
 
 def _system(row: Cells, ranks: int) -> System:
     """The system of a row; with logical cores of one physical core where those of two are too few and none are stated."""
-    chips, lnc = row.integer("n_chips", needed=bool(row.cell("hardware"))), row.integer("lnc") or None
+    share = row.number("n_chips")
+    # Of a part of a chip the other cores are idle.
+    chips = 1 if 0.0 < share < 1.0 else row.integer("n_chips", needed=bool(row.cell("hardware")))
+    lnc = row.integer("lnc") or None
     system = row.hardware(chips, lnc=lnc)
     if lnc is None and system.lnc == _TWO and system.ranks < ranks <= system.ranks * system.lnc:
         row.assume(f"lnc: 1, since {ranks} ranks are more than {system.ranks:g}")
