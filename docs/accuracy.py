@@ -476,7 +476,7 @@ def page(cat: Catalog, every: Sequence[Row], by_chip: Sequence[Row], by_framewor
         "- **time to first token**: prompts ahead of a new one that grow as a power of 0.5 or 0.75 of the requests in flight, as requests",
         "  of equal length arrive together: 31 and 29 % of the rows on GPUs, against 30 %.",
         "",
-        "**Trainium3**: target mean < 30 %, from its data sheet and Trainium2. No measurements are available, so that the error is unknown.",
+        "**Trainium3**: target mean < 30 %, from its data sheet and Trainium2. The only measurements are of gpt-oss-20b; for dense models the error is unknown.",
         f"Errors for held-out AWS chips: {of_neuron(by_chip)}. Where a chip is the only one with its framework, as",
         "Trainium2 with NxD Inference and dense models, none can be left out.",
         "",
