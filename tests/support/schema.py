@@ -119,6 +119,10 @@ def _within(limits: Schema, text: str) -> bool:
     return short and len(text) <= limits.get("maxLength", len(text))
 
 
+def _less(properties: Schema, name: str) -> Schema:
+    return {key: value for key, value in properties.items() if key != name}
+
+
 class _Made:
     """Strategies for the keywords that the generator writes; another keyword is an error."""
 
@@ -167,6 +171,11 @@ class _Made:
             } if set(rest) <= {"if", "else"}:
                 # What is required unless a product is announced is drawn always.
                 return self._object(properties, rest.get("else", {"required": required})["required"])
+            case {"oneOf": [{"required": [alone]}, {"required": [several]}], "properties": properties, **rest}:
+                # Documents are checked and structured once each claim has one source.
+                return self.of(
+                    {**rest, "properties": _less(properties, several), "required": [*rest["required"], alone]}
+                )
         raise AssertionError(f"no strategy for {sorted(said)}: teach this module what the generator has learnt")
 
     def _named(self, name: str) -> st.SearchStrategy[Any]:

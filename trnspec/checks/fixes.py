@@ -10,6 +10,7 @@ from attrs import field, frozen
 from trnspec.checks.runner import Checked, check
 from trnspec.checks.stubs import missing_source, stub_of
 from trnspec.diagnostics import Diagnostic, Severity
+from trnspec.loading.claims import joined_sources
 from trnspec.loading.pipeline import LoadResult, load_document
 from trnspec.yaml import read_text
 from trnspec.yaml.edits import apply
@@ -79,11 +80,27 @@ def fix(results: Iterable[LoadResult], registry: Registry, settings: Settings) -
             break
     else:
         checked = check(current, registry, settings)
+    if joined := _joined(current, registry):
+        current = [joined.get(r.document.file, r) for r in current]
+        texts |= {file: result.document.text for file, result in joined.items()}
+        checked = check(current, registry, settings)
     stubs = _stubs(checked, current, registry)
     if stubs:
         new = [load_document(read_text(text, file), registry) for file, text in stubs.items()]
         checked = check([*new, *current], registry, settings)
     return Fixed(checked, texts, tuple(applied), stubs)
+
+
+def _joined(results: Iterable[LoadResult], registry: Registry) -> dict[str, LoadResult]:
+    """The targets in which claims that differ in their sources alone become one, by file."""
+    joined = {}
+    for result in results:
+        document = result.document
+        text = joined_sources(document.text) if result.target and result.node is not None else document.text
+        if text != document.text:
+            fresh = read_text(text, document.file)
+            joined[document.file] = load_document(fresh, registry, plugin=result.plugin, layer=result.layer)
+    return joined
 
 
 def _stubs(checked: Checked, results: Iterable[LoadResult], registry: Registry) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -93,7 +93,20 @@ def run(
     for each in runs if only is None else ():
         if each.rule.is_over_graph:
             each.on(None)
-    return [diagnostic for each in runs for diagnostic in each.diagnostics]
+    return list(_said_once(diagnostic for each in runs for diagnostic in each.diagnostics))
+
+
+def _said_once(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Findings without those that repeat one for another source of the same claim."""
+    seen = set()
+    for diagnostic in diagnostics:
+        where = diagnostic.where
+        if where.path[:1] == ("claims",) and where.path[2:] != ("source",):
+            key = (diagnostic.code, where.file, where.place, diagnostic.message)
+            if key in seen:
+                continue
+            seen.add(key)
+        yield diagnostic
 
 
 @define

@@ -29,8 +29,8 @@ def command(paths: tuple[str, ...], check: bool, diff: bool, catalogs: tuple[str
     """Apply the safe hints of findings, and check again.
 
     Fixed are: a misspelt key and a misspelt unit if one correction is possible, a number such as 4,800 Gbps without
-    quotes in a flow mapping, an older api_version, the former path of an attribute, and a waiver that suppresses nothing. All
-    other text stays as it is. For a source that is named and does not exist, a document is written whose fields are empty: it is invalid until
+    quotes in a flow mapping, an older api_version, the former path of an attribute, and a waiver that suppresses nothing.
+    Claims that differ in their sources alone become one with sources: [a, b]. All other text stays as it is. For a source that is named and does not exist, a document is written whose fields are empty: it is invalid until
     they are filled in, so nothing unknown becomes known. Exit status: 0 no findings are left, 1 findings are left, or
     --check or --diff finds a change.
     """

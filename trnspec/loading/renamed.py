@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
+from trnspec.loading.claims import one_for_each_source
 from trnspec.loading.upgraded import upgrade_edit
 from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata, PathText
 from trnspec.model.reflection import (
@@ -41,7 +42,7 @@ CONFLICT = "TRN109"
 
 
 def upgrade(document: Document, spec: type, kind: Kind | None = None) -> Document:
-    """The document with present values and paths only; the same document where it uses no former one.
+    """The document with present values and paths only, and one source for a claim; else the same document.
 
     Positions stay those of the lines that the author wrote.  Each former path adds a problem of information level,
     each attribute that is given by both paths an error; the present path then takes precedence.
@@ -54,6 +55,10 @@ def upgrade(document: Document, spec: type, kind: Kind | None = None) -> Documen
     if document.data is None:
         return document
     document = _of_version(document, kind)
+    return one_for_each_source(_with_present_paths(document, spec))
+
+
+def _with_present_paths(document: Document, spec: type) -> Document:
     if document.data is None or not has_renames(spec):
         return document
     upgraded = _Upgrade(spec, document)

@@ -183,7 +183,8 @@ class _Definitions:
 def _schema(shape: Shape, definitions: _Definitions) -> Schema:  # noqa: PLR0911  # one branch for each shape
     match shape:
         case ObjectShape(cls):
-            return definitions.refer(cls, cls.__name__, lambda: _object(cls, definitions))
+            build = _claim if cls is Claim else functools.partial(_object, cls)
+            return definitions.refer(cls, cls.__name__, lambda: build(definitions))
         case FigureShape(dimension):
             name = "".join(w.title() for w in dimension.name.split("_")) if dimension else "Any"
             return definitions.refer(shape, f"{name}Figure", lambda: _figure(dimension, definitions))
@@ -252,6 +253,28 @@ def _object(cls: type, definitions: _Definitions) -> Schema:
         **({} if always == required else conditional),
         "additionalProperties": False,
         "properties": properties,
+    }
+
+
+def _claim(definitions: _Definitions) -> Schema:
+    """The schema of a claim, which has ``sources`` in place of ``source`` where several make it alike."""
+    schema = _object(Claim, definitions)
+    source = schema["properties"]["source"]
+    name = {key: source[key] for key in ("type", "pattern", "$comment", MESSAGE)}
+    several = {
+        "title": "sources",
+        "description": "In place of source: the sources that make the same claim, at the same place if it is given.",
+        "type": "array",
+        "minItems": 1,
+        "uniqueItems": True,
+        "items": name,
+        "examples": [["ec2-api-moto-5.2.1", "ec2-api-moto-5.2.5"]],
+    }
+    return {
+        **schema,
+        "required": [key for key in schema["required"] if key != "source"],
+        "oneOf": [{"required": ["source"]}, {"required": ["sources"]}],
+        "properties": {**schema["properties"], "sources": several},
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
@@ -20,7 +20,7 @@ from jsonschema.validators import extend
 from trnspec.diagnostics import did_you_mean, nearest
 from trnspec.errors import QuantityError
 from trnspec.model.annotations import NAME_PATTERN, Date
-from trnspec.model.document import API_VERSIONS
+from trnspec.model.document import API_VERSIONS, Claim
 from trnspec.model.json_schema import document_schema
 from trnspec.model.ref import target_word
 from trnspec.model.reflection import (
@@ -93,7 +93,20 @@ def check(
     if next(unsound, None) is not None:
         # What was not translated cannot be removed, so nothing of the document can be used.
         found.append(Unsound(None, ()))
-    return _listed(sorted(found, key=_position))
+    return _listed(list(_said_once(sorted(found, key=_position))))
+
+
+def _said_once(unsound: Iterable[Unsound]) -> Iterator[Unsound]:
+    """Problems of claims that were one claim with several sources are reported once."""
+    seen = set()
+    for one in unsound:
+        problem = one.problem
+        if problem is not None and problem.path[:1] == ("claims",):
+            key = (problem.code, problem.place, problem.path[2:], problem.hint)
+            yield evolve(one, problem=None) if key in seen else one
+            seen.add(key)
+        else:
+            yield one
 
 
 _MOST = 1_000
@@ -180,6 +193,10 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
                 yield _unknown_key(document, path, key, known, shape)
     elif error.validator == "required":
         yield from _missing(schema, instance, document, path, spec)
+    elif error.validator == "oneOf" and isinstance(shape, ObjectShape) and shape.cls is Claim:
+        # Claims have one source each when they are checked; what is no mapping is reported for that.
+        if isinstance(error.instance, dict):
+            yield from _missing({**schema, "required": ["source"]}, instance, document, path, spec)
     elif isinstance(figure, FigureShape) and not (figure is shape and isinstance(error.instance, dict)):
         yield _bad_figure(document, path, figure.dimension, error.instance, units)
     elif isinstance(shape, FigureShape):
