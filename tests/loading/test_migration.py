@@ -116,8 +116,13 @@ def test_the_documents_of_the_first_edition() -> None:
 
             assert [] == left
             assert not [p for p in after.problems if p.code == "TRN057"]
-            assert plain(before.node) == plain(after.node)
+            assert in_any_order(plain(before.node)) == in_any_order(plain(after.node))
     assert 2 * 11 == former
+
+
+def in_any_order(document):
+    """A document with its claims sorted: those that differ in their source alone are joined."""
+    return {**document, "claims": sorted(document.get("claims", []), key=repr)}
 
 
 def test_an_older_version_is_read_with_a_notice() -> None:
