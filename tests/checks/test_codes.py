@@ -216,12 +216,14 @@ def test_rule_failed() -> None:
 
 @EVERY_CODE
 def test_explain_prints_the_explanation(code: Code) -> None:
-    """By id, by id in lower case and by name."""
+    """By id, by id in lower case and by name; of a rule, whose findings can be accepted, a waiver follows."""
     for word in (code.id, code.id.lower(), code.name):
         done = CliRunner().invoke(group, ["explain", word])
         assert done.exit_code == 0
         # The paragraphs are wrapped to the terminal.
-        assert done.output.split() == f"{code.id} {code.name} ({code.severity.label}) {code.doc}".split()
+        page, _, waiver = done.output.partition("\nAccept:")
+        assert page.split() == f"{code.id} {code.name} ({code.severity.label}) {code.doc}".split()
+        assert (f"code: {code.id}, at:" in waiver) == any(code is rule.code for rule in KNOWN.rules)
 
 
 def test_explain_without_a_code_lists_all() -> None:

@@ -36,8 +36,8 @@ _LIST = "\n".join(f"{name:<12}{form.summary}" for name, form in FORMATS.items())
             "A training log, printed:",
         ),
         (
-            "trnspec calibrate import torchtitan train.log --set hardware=dgx-h200 --warmup 1 --out rows.csv",
-            "The same as a file, with one step of warm-up:",
+            "trnspec calibrate import torchtitan train.log --set hardware=dgx-h200 --set precision=bf16 --out rows.csv",
+            "The same as a file:",
         ),
         ("trnspec eval accuracy --data mine.csv", "The errors of the engine on imported rows:"),
     ),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         ("trnspec fmt my-catalog", "Format the documents of a folder:"),
         ("trnspec fmt --check my-catalog", "List those that are not formatted, with exit status 1:"),
         ("trnspec fmt --diff chips/acme-1.yaml", "Show what would change in a file:"),
-        ("trnspec fmt", "Format all documents of the folder in which it runs:"),
+        ("trnspec fmt .", "Format all documents of this folder:"),
     ),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
