@@ -405,7 +405,7 @@ def throughput_time_mismatch(node: Node[Measurements], graph: Graph) -> Iterator
     """A throughput and a time of one row that contradict each other.
 
     Why:
-        One of both is misread, or of another run.
+        One of the two is misread, or is of another run.
 
     Example:
         ```yaml

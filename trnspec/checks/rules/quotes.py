@@ -184,11 +184,11 @@ def _misnamed(node: Node[Any], subject: Node[Any] | None, key: str, name: str) -
 
 @rule("TRN807", "stale-quote", over=Quoted, severity=Severity.INFO, local=True)
 def stale_quote(node: Node[Any], graph: Graph) -> Iterator[Finding]:
-    """A price or a measured power 18 months older than the newest of the catalog, or a power of before the launch.
+    """A price or a measured power 18 months older than the newest of the catalog, or a power from before the launch.
 
     Why:
         Prices change: in June 2025 by up to 44 %. A cost computed with an old price is wrong without any sign of it.
-        What a system draws changes with firmware and programs. A power that is stated before a chip is sold is a
+        The power of a system changes with firmware and programs. A power that is stated before a chip is sold is a
         forecast. The design power of a chip that is sold does not change.
 
     Example:
