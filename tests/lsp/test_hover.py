@@ -39,7 +39,7 @@ def test_figure_as_a_mapping() -> None:
     """Everywhere in the mapping but at its references."""
     assert text_at("24 GiB") == text_at("line 93, 0x6")
     assert "24 GiB  (memory.stacks.capacity of trainium2)" in text_at("24 GiB")
-    assert "**neuron-driver-fca19f7** (Source)" == text_at('neuron-driver-fca19f7, where: "line 93')[0]
+    assert "**neuron-driver-fca19f7** (Source)" == text_at('neuron-driver-fca19f7, where: "v3')[0]
 
 
 def test_count() -> None:
