@@ -99,3 +99,13 @@ def test_other_comments_stay() -> None:
     claims = f"  # One.\n  - {{{AT}, source: a}} # two\n  # Three.\n  - {{{AT}, source: b}}\n"
 
     assert joined_sources(HEAD + claims) == HEAD + f"  # One.\n  - {{{AT}, sources: [a, b]}} # two\n  # Three.\n"
+
+
+def test_more_claims_than_calls_can_be_nested() -> None:
+    claims = "".join(
+        f"  - {{at: spec.latency, says: {i} us, source: {name}}}\n" for i in range(1, 1200) for name in ("a", "b")
+    )
+    head = "api_version: trnspec/v1\nkind: Link\nmetadata: {name: x, title: X}\nspec: {connects: chips}\nclaims:\n"
+    expected = "".join(f"  - {{at: spec.latency, says: {i} us, sources: [a, b]}}\n" for i in range(1, 1200))
+
+    assert joined_sources(head + claims) == head + expected

@@ -106,23 +106,31 @@ def joined_sources(text: str) -> str:
         if isinstance(claim, dict) and _names(claim):
             rest = {key: value for key, value in claim.items() if key not in ("source", _KEY)}
             groups.setdefault(repr(sorted(rest.items())), []).append(index)
-    for first, *others in groups.values():
-        names = _names(claims[first])
-        edits: list[Edit] = []
-        for other in others:
-            more = _names(claims[other])
-            edit = removal(document, ("claims", other))
-            if edit is not None and not set(more) & set(names):
-                names += more
-                edits.append(edit)
-        key = _KEY if _KEY in claims[first] else "source"
-        span = document.places[("claims", first, key)]
-        if edits and span.key is not None:
-            edits.append(Edit(span.key, span.end, f"{_KEY}: [{', '.join(names)}]"))
-            text = _checked(apply(document.text, edits)[0], text)
-            if text != document.text:
-                return joined_sources(text)
-    return text
+    joined = [edits for group in groups.values() if (edits := _joining(document, claims, group))]
+    # All groups at once; where one of them would lose something, only those that lose nothing.
+    whole = [edit for edits in joined for edit in edits]
+    if _is_same(applied := apply(text, whole)[0], text):
+        return applied
+    kept: list[Edit] = []
+    for edits in joined:
+        if _is_same(apply(text, [*kept, *edits])[0], text):
+            kept += edits
+    return apply(text, kept)[0]
+
+
+def _joining(document: Document, claims: list[Any], group: list[int]) -> list[Edit]:
+    """The edits that join some claims with the first of them; none if no other can be joined."""
+    first, *others = group
+    names, edits = _names(claims[first]), []
+    for other in others:
+        edit = removal(document, ("claims", other))
+        if edit is not None and not set(more := _names(claims[other])) & set(names):
+            names += more
+            edits.append(edit)
+    span = document.places[("claims", first, _KEY if _KEY in claims[first] else "source")]
+    if not edits or span.key is None:
+        return []
+    return [*edits, Edit(span.key, span.end, f"{_KEY}: [{', '.join(names)}]")]
 
 
 def _names(claim: dict[str, Any]) -> list[str]:
@@ -132,11 +140,10 @@ def _names(claim: dict[str, Any]) -> list[str]:
     return list(names) if all(isinstance(name, str) for name in names) else []
 
 
-def _checked(new: str, old: str) -> str:
-    """The new text if it makes the same claims with the same comments, else the old one."""
+def _is_same(new: str, old: str) -> bool:
+    """Whether two texts make the same claims with the same comments."""
     one, other = (one_for_each_source(read_text(text)) for text in (new, old))
-    is_same = _sorted_claims(one) == _sorted_claims(other) and sorted(comments(new)) == sorted(comments(old))
-    return new if is_same else old
+    return _sorted_claims(one) == _sorted_claims(other) and sorted(comments(new)) == sorted(comments(old))
 
 
 def _sorted_claims(document: Document) -> list[str]:
