@@ -1,4 +1,4 @@
-"""What every test may use: settings of Hypothesis, one reading of the catalogs, measurements shown at the end of the run."""
+"""Shared settings of Hypothesis, one reading of the catalogs, measurements shown at the end of the run."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def chosen(*paths: str) -> Selection:
     return select(paths, KNOWN, Settings())
 
 
-def test_nothing_means_the_shipped_catalog() -> None:
+def test_default_target_is_the_shipped_catalog() -> None:
     found = chosen()
 
     assert tuple(map(str, documents_in(shipped()))) == found.targets

@@ -29,13 +29,13 @@ def test_severities_are_ordered():
 
 
 @pytest.mark.parametrize("severity", Severity)
-def test_a_severity_by_its_word(severity):
+def test_severity_from_its_name(severity):
     assert Severity.of(severity.label) is severity
     assert Severity.of(severity.label.upper()) is severity
 
 
 @pytest.mark.parametrize("word", ["", "fatal", "errors", "3"])
-def test_a_word_that_is_no_severity(word):
+def test_unknown_severity_name(word):
     with pytest.raises(ValueError, match=r"is not a severity; write one of info, warning, error$") as caught:
         Severity.of(word)
     assert repr(word) in str(caught.value)
@@ -74,7 +74,7 @@ def test_findings_are_in_reading_order():
 
 
 @given(st.permutations([diagnostic(f, file=g, line=n) for f in ("A1", "B2") for g in ("a", "b") for n in (0, 1, 2)]))
-def test_the_order_of_a_report_does_not_depend_on_who_found_what_first(diagnostics):
+def test_report_order_is_independent_of_finding_order(diagnostics):
     assert Report(tuple(diagnostics)) == Report(tuple(reversed(diagnostics)))
     assert len(Report(tuple(diagnostics)).diagnostics) == 12
 
@@ -123,18 +123,18 @@ def test_an_empty_report():
         ("abc", ["abd-long-name"], []),
     ],
 )
-def test_the_nearest_words(word, words, found):
+def test_nearest_names(word, words, found):
     result = nearest(word, words)
     assert (len(result) if isinstance(found, int) else result) == found
     assert set(result) <= set(words)
 
 
-def test_the_number_of_near_words_can_be_chosen():
+def test_number_of_nearest_names():
     assert len(nearest("aaaa", ["aaab", "aaac", "aaad", "aaae"], most=1)) == 1
 
 
 @given(st.lists(st.text(min_size=1, max_size=20), min_size=1, unique_by=str.casefold), st.data())
-def test_a_word_is_nearest_to_itself(words, data):
+def test_name_is_nearest_to_itself(words, data):
     word = data.draw(st.sampled_from(words))
     assert nearest(word, words)[0] == word
 
@@ -157,7 +157,7 @@ def test_one_class_catches_all_that_is_raised():
     assert all(issubclass(e, TrnspecError) for e in raised)
 
 
-def test_errors_are_also_what_python_calls_them():
+def test_errors_derive_from_builtin_exceptions():
     quantity = QuantityError("no-unit", "a message", "a hint")
     assert isinstance(quantity, ValueError)
     assert (quantity.reason, str(quantity), quantity.hint) == ("no-unit", "a message", "a hint")

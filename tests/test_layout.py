@@ -115,7 +115,7 @@ def undocumented(tree: ast.Module) -> list[str]:
     return ([] if ast.get_docstring(tree) else ["the module"]) + walk(tree.body, "")
 
 
-def test_the_test_sees_what_is_missing() -> None:
+def test_missing_docstrings_are_detected() -> None:
     """A class, its method and a function; names with an underscore are private."""
     text = '"""M."""\nclass A:\n    def b(self): ...\n    def _c(self): ...\ndef d():\n    """D."""\ndef e(): ...\n'
 

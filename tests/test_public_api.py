@@ -240,7 +240,7 @@ def test_reprs_are_short() -> None:
     assert long == {}
 
 
-def test_reprs_of_what_is_wrong(tmp_path: Path) -> None:
+def test_reprs_of_errors(tmp_path: Path) -> None:
     (tmp_path / "wire.yaml").write_text(
         "api_version: trnspec/v1\nkind: Link\nmetadata: {name: wire, title: W}\nspec: {conects: chips}\n"
     )
@@ -268,7 +268,7 @@ def test_short_repr() -> None:
     assert len(repr(Thing("x" * 500, tuple(range(500)), "y" * 500))) <= LIMIT
 
 
-def test_reprs_tell_what_it_is() -> None:
+def test_reprs_name_kind_and_document() -> None:
     assert repr(CHIP) == "<Chip trainium2: AWS Trainium2>"
     assert repr(BANDWIDTH) == (
         "<Stated 2.9 TB/sec: memory.bandwidth of trainium2, neuron-trainium2-2026-08 2026-08-21>"

@@ -113,7 +113,7 @@ EXEMPT = {
 }
 
 
-def test_nothing_is_observed_patched_or_unpickled() -> None:
+def test_package_has_no_audit_hooks_patches_or_pickles() -> None:
     """No audit hook, no replaced function of Python, no stored code, no pickled files."""
     found = {
         file.relative_to(PACKAGE).as_posix(): names_in(ast.parse(file.read_text(encoding="utf-8"))) & FORBIDDEN
@@ -124,7 +124,7 @@ def test_nothing_is_observed_patched_or_unpickled() -> None:
     assert {file: names for file, names in left.items() if names} == {}
 
 
-def test_the_probe_sees_what_is_forbidden() -> None:
+def test_forbidden_names_are_detected() -> None:
     text = "import marshal\nfrom pickle import loads\nimport pickle\nsys.addaudithook(f)\nbuiltins.compile = g\npickle.load(f)"
     assert names_in(ast.parse(text)) >= {
         "marshal",

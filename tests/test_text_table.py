@@ -43,7 +43,7 @@ def tables(draw) -> Table:
 
 
 @given(tables(), st.integers(20, 100))
-def test_nothing_is_wider_than_the_page(found, room) -> None:
+def test_tables_fit_the_page_width(found, room) -> None:
     """Whatever the cells are, unless there are more columns that must be kept than the page has room for."""
     layout = fit(found, room)
 
@@ -85,7 +85,7 @@ def test_columns_of_little_importance_are_hidden_first() -> None:
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=5))
-def test_nothing_is_lost_where_there_is_room(cells) -> None:
+def test_all_columns_are_kept_where_they_fit(cells) -> None:
     """All characters of a wrapped column are on the page, in order, without its spaces."""
     made = lines(table([Column("x", wrap=True)], [[c] for c in cells]), 20)[2:]
 
@@ -163,7 +163,7 @@ def test_selected() -> None:
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=5, unique=True), st.sets(st.integers(0, 4)))
-def test_what_identifies_rows_is_always_selected(named: list[int], identities: set[int]) -> None:
+def test_identity_columns_are_always_selected(named: list[int], identities: set[int]) -> None:
     """Before what is named, unless it is named too."""
     columns = [Column(f"c{i}", identity=i in identities) for i in range(5)]
     some = table(columns, [range(5)]).selected(",".join(f"c{i}" for i in named))

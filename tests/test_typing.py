@@ -84,7 +84,7 @@ def test_mistakes(checker, revealed, refused) -> None:
     assert {int(line) for line in re.findall(refused, checker(WRONG))} == marked(WRONG)
 
 
-def test_package_says_that_it_is_typed() -> None:
+def test_package_has_py_typed() -> None:
     assert (ROOT / "trnspec" / "py.typed").is_file()
 
 

@@ -65,7 +65,7 @@ def test_contents(wheel: Path) -> None:
     assert any(n.endswith("/LICENSE") for n in names)
 
 
-def test_nothing_of_the_checkout_is_seen(elsewhere: Path) -> None:
+def test_wheel_runs_away_from_the_checkout(elsewhere: Path) -> None:
     probe = "import trnspec.loading.files as c; print(c.__file__); print(c.shipped()); print(c.schemas())"
     done = run(elsewhere / "env" / "bin" / "python", "-I", "-c", probe, cwd=elsewhere)
 

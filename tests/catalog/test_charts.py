@@ -36,7 +36,7 @@ def test_history_of_a_count() -> None:
     assert {4.0} == set(points["other-scope"].y)
 
 
-def test_history_of_what_is_not_a_number() -> None:
+def test_history_of_non_numeric_values() -> None:
     node = CAT["trainium2"].node
     with pytest.raises(UsageError, match="no dated values of one dimension"):
         history(CAT.graph, node, "launched")
@@ -54,7 +54,7 @@ def test_dates() -> None:
     assert (2024.5, (2024.0, 2025.0)) == year("2024")
 
 
-def test_comparison_draws_what_differs() -> None:
+def test_comparison_chart_draws_differing_columns() -> None:
     rows = [
         Compared("a", "1 | 2", ((1, (1.0, 1.0)), (2, (1.9, 2.1)))),
         Compared("b", "1 | 1", ((1, (1.0, 1.0)), (1, (1.0, 1.0)))),

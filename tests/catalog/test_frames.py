@@ -123,7 +123,7 @@ def test_sql(text, rows) -> None:
     assert rows == CAT.sql(text).to_pylist()
 
 
-def test_sql_reports_what_there_is() -> None:
+def test_sql_error_lists_tables_and_columns() -> None:
     assert sorted(TABLES) == sorted(r["name"] for r in CAT.sql("SHOW TABLES").to_pylist())
     described = CAT.sql("DESCRIBE chips").to_pylist()
     assert [c.name for c in TABLES["chips"].columns] == [r["column_name"] for r in described]
@@ -178,7 +178,7 @@ def test_wrong_sql(text, words) -> None:
         "SELECT * FROM query('SELECT * FROM read_text(''{file}'')')",
     ],
 )
-def test_sql_reaches_nothing_else(tmp_path, text) -> None:
+def test_sql_cannot_read_other_files(tmp_path, text) -> None:
     """Neither a file nor a variable of the program is read, and nothing is written."""
     secret_variable = pa.table({"a": [1]})
     file = tmp_path / "secret.csv"
@@ -224,7 +224,7 @@ def test_the_largest_result(monkeypatch) -> None:
         CAT.sql(query)
 
 
-def test_a_query_takes_not_too_long(monkeypatch) -> None:
+def test_query_time_limit(monkeypatch) -> None:
     monkeypatch.setattr("trnspec.catalog.frames.SQL_SECONDS", 0.05)
 
     with pytest.raises(UsageError, match=r"the query took longer than 0\.05 s"):

@@ -35,7 +35,7 @@ def test_systems_and_the_rest() -> None:
     ]
 
 
-def test_only_what_was_checked() -> None:
+def test_system_table_excludes_the_context() -> None:
     """The context gives the figures and no rows."""
     assert [line.split()[0] for line in table(SERVER, context=(CHIP,))[2:3]] == ["box"]
     assert table(SERVER, context=(CHIP, LINK))[-1].split()[:2] == ["0", "figures"]

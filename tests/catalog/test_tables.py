@@ -90,7 +90,7 @@ def test_a_column_of_mixed_dimensions_is_text() -> None:
 MAPPINGS = ("other.", "hourly.", "observed.")
 
 
-def test_columns_do_not_depend_on_what_is_known() -> None:
+def test_columns_do_not_depend_on_known_values() -> None:
     """Two dates have the same columns, the keys of mappings apart."""
     now, then = (trnspec.load(as_of=as_of)._tables() for as_of in (None, "2023-03"))
 
@@ -117,7 +117,7 @@ def test_figures() -> None:
     assert (0.0, "up to") == (peak["low"], peak["qualifier"])
 
 
-def test_nothing_bounds_it() -> None:
+def test_query_table_has_no_row_limit() -> None:
     changed = CAT.replace("bare", {"memory.capacity": ">= 50 GiB"})
     (row,) = [
         r

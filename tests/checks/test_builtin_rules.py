@@ -60,7 +60,7 @@ WARNINGS = (
 INFOS = ("TRN051", "TRN052", "TRN053", "TRN056", "TRN057", "TRN058", "TRN059", "TRN601", "TRN807")
 
 
-def test_which_rules_are_local_and_how_severe_codes_are() -> None:
+def test_local_rules_and_severities() -> None:
     """A rule that is no longer local is as right, and much slower; another severity passes or breaks a build."""
     codes = registry().codes.values()
 

@@ -113,7 +113,7 @@ def texts_of(found: dict[str, list[str]]) -> list[str]:
     return texts
 
 
-def test_nothing_without_slips() -> None:
+def test_no_findings_without_slips() -> None:
     assert list(described(checked().report.diagnostics)) == []
 
 

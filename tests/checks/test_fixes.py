@@ -41,7 +41,7 @@ def test_every_target_is_corrected() -> None:
     assert not found.checked.report.diagnostics
 
 
-def test_nothing_to_correct() -> None:
+def test_no_fixes_for_a_valid_catalog() -> None:
     found = fixed({"one": chip("one", MEMORY)})
 
     assert (found.texts, found.applied, found.stubs) == ({}, (), {})
@@ -63,7 +63,7 @@ WAIVER = ", allow: [{code: TRN402, reason: old}]"
     ("spec", "corrected"),
     [(MEMORY, True), ("memory: {capacity: 8 parsec}", False), ("memory: {capacity: 8 GiB, wings: 2}", False)],
 )
-def test_a_waiver_is_removed_where_no_error_may_hide_what_it_accepts(spec: str, *, corrected: bool) -> None:
+def test_unused_waiver_is_removed_without_errors(spec: str, *, corrected: bool) -> None:
     found = fixed({"one": chip("one", spec, WAIVER)})
 
     assert [d.code for d in found.applied] == ["TRN304"] * corrected

@@ -1,4 +1,4 @@
-"""How often the first hint names the cause of a slip, and how often a finding is at its place.
+"""Share of slips whose cause the first hint names, and whose place a finding has.
 
 ``pytest -m slow -v tests/checks/test_hints.py`` prints the figures by kind of slip, and the slips whose first hint is not right.
 """

@@ -1,4 +1,4 @@
-"""How many slips in the shipped catalog are noticed: each test changes one figure and looks for a finding."""
+"""Share of slips in the shipped catalog that are detected: each test changes one figure and looks for a finding."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _escaped(outcomes: Iterable[Outcome]) -> Iterator[str]:
         yield f"  escaped: {place}: {', '.join(some)}"
 
 
-def test_nothing_in_the_unchanged_catalog(graph: Graph) -> None:
+def test_no_findings_in_the_unchanged_catalog(graph: Graph) -> None:
     assert findings(graph, registry().rules) == []
 
 

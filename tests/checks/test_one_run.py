@@ -58,7 +58,7 @@ def test_every_mistake_is_reported_at_its_place_in_one_run(tmp_path: Path) -> No
     assert not [d for d in report.diagnostics if d.code in ("TRN190", "TRN900")]
 
 
-def test_the_hints_say_what_was_meant(tmp_path: Path) -> None:
+def test_hints_propose_the_intended_value(tmp_path: Path) -> None:
     root = _damaged(tmp_path)
 
     hints = {(d.code, d.where.text): d.hint for d in validate([str(root)]).report.diagnostics}

@@ -1,4 +1,4 @@
-"""Every fact that the five documents print is in the catalog; of all other sources it is reported how many are."""
+"""Facts that the five documents print are in the catalog; of other sources the share is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every row of tests/data/facts_2026_11.csv is in the catalog, or is listed here with the reason why it is not."""
+"""Rows of tests/data/facts_2026_11.csv in the catalog; exceptions are listed with their reason."""
 
 from __future__ import annotations
 

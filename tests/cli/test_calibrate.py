@@ -119,14 +119,14 @@ def test_a_document_for_a_chip_without_rows(here, tmp_path):
     )
 
 
-def test_rows_of_one_chip_say_nothing_of_another(here, tmp_path):
+def test_calibration_rejects_rows_of_another_chip(here, tmp_path):
     done = here("calibrate", DATA, *TOLD, "--document", "trainium2", "--out", "mine")
     assert 2 == done.status
     assert "with rows of trainium1 only, errors on another chip cannot be estimated" in " ".join(done.err.split())
     assert [] == [f for f in tmp_path.rglob("*") if f.is_file()]
 
 
-def test_it_does_not_write_over_what_is_there(here, tmp_path, monkeypatch):
+def test_existing_file_is_not_overwritten(here, tmp_path, monkeypatch):
     place = tmp_path / "mine" / "calibrations" / "trainium1-mine.yaml"
     place.parent.mkdir(parents=True)
     place.write_text("mine\n")

@@ -30,7 +30,7 @@ def repository(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_revision_and_a_folder_are_opened_alone(repository) -> None:
+def test_open_a_revision_and_a_folder(repository) -> None:
     """Nothing of the shipped catalog is in them."""
     then, now = open_catalog("git:HEAD"), open_catalog("catalog")
 

@@ -70,7 +70,7 @@ def test_misuse(here, args, message) -> None:
         assert message in result.err
 
 
-def test_a_catalog_is_asked_beside_the_others(here) -> None:
+def test_queries_with_an_additional_catalog(here) -> None:
     """What the help says: its documents come before others of their names, and the others are there too."""
     text = (ROOT / "catalog" / "chips" / "trainium1.yaml").read_text()
     (here.folder / "mine" / "chips").mkdir(parents=True)

@@ -110,7 +110,7 @@ def test_baseline(here) -> None:
     assert ["bf16", "[TFLOPS]", "190", "0.285x", "667"] in found
 
 
-def test_rows_of_one_alone(here) -> None:
+def test_compare_rows_of_one_document_only(here) -> None:
     """Counted, and shown with --full, or --all as it was called."""
     some, all_ = (here("compare", "trainium1", "trainium2", *more).out for more in ([], ["--full"]))
 
@@ -226,7 +226,7 @@ def test_misuse(here, args, message) -> None:
     assert message in result.err
 
 
-def test_nothing_in_common(here) -> None:
+def test_compare_without_common_rows(here) -> None:
     """All rows are of one document only: they are counted."""
     done = here("compare", "neuronlink-v3", "trainium2")
 

@@ -89,7 +89,7 @@ def test_figures_of_documents(completed) -> None:
     ]
 
 
-def test_names_of_another_catalog(completed, tmp_path) -> None:
+def test_completion_of_names_in_another_catalog(completed, tmp_path) -> None:
     (tmp_path / "chips").mkdir()
     (tmp_path / "chips" / "mine.yaml").write_text("")
 
@@ -119,7 +119,7 @@ def test_options(completed) -> None:
         (("calibrate", "--chip", "trainium2"), ["trainium2"]),
     ],
 )
-def test_what_is_typed_most(completed, words, found) -> None:
+def test_completions_of_common_inputs(completed, words, found) -> None:
     assert set(found) <= set(completed(*words))
     assert [c for c in completed(*words) if not c.startswith(words[-1])] == []
 

@@ -30,7 +30,7 @@ def copy(here):
     return "copy"
 
 
-def test_nothing_differs(here) -> None:
+def test_diff_without_differences(here) -> None:
     result = here("diff", "working", "working")
 
     assert (0, "From the working edition to the working edition:\n  no differences.\n", "") == (

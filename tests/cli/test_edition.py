@@ -52,7 +52,7 @@ def test_freeze_list_verify(here) -> None:
     assert (1, "edition 2026.11 was released, but its file is missing\n") == (result.status, result.out)
 
 
-def test_the_files_say_it_however_they_are_written(here) -> None:
+def test_edition_ignores_formatting(here) -> None:
     """A comment more and a figure in its long form give the same bytes."""
     edition(here, "freeze", "2026.11")
     chip = here.folder / "copy" / "chips" / "trainium1.yaml"

@@ -61,7 +61,7 @@ def test_a_sweep_of_training(here) -> None:
 
 
 @pytest.mark.parametrize("times", ["1,2", "1,65", "65,1"])
-def test_columns_do_not_hang_on_what_is_refused(here, times) -> None:
+def test_columns_do_not_depend_on_refusals(here, times) -> None:
     done = here("eval", "sweep", "--chip", "trainium2", "--times", times, "--format", "csv")
 
     assert [
@@ -184,7 +184,7 @@ def test_the_best_layout_can_be_pasted(here, monkeypatch, more) -> None:
     assert (answers["step_time"]["high"] is None) == ("none" in more)
 
 
-def test_the_command_asks_the_same_catalog(here, tmp_path) -> None:
+def test_command_uses_the_selected_catalog(here, tmp_path) -> None:
     (tmp_path / "fast.yaml").write_text("change:\n  trainium1: {memory.bandwidth: 5.8 TB/s}\n")
     data = json.loads(here(*SEARCH, "--top", "1", "--overlay", "fast.yaml", "--format", "json").out)
     words = {a["name"]: a["value"] for a in data["answers"]}
@@ -329,7 +329,7 @@ def test_brief_has_no_effect(here) -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_sweep_shows_what_is_compared(here, args, columns) -> None:
+def test_sweep_table_has_the_compared_columns(here, args, columns) -> None:
     head = here(*args).out.partition("--")[0]
 
     assert columns <= set(head.split())
@@ -337,7 +337,7 @@ def test_a_sweep_shows_what_is_compared(here, args, columns) -> None:
 
 @pytest.mark.parametrize("format_", ["csv", "text", "markdown"])
 @pytest.mark.parametrize("columns", ["mfu", "step_time,tp", "memory,zero,mfu"])
-def test_selected_columns_of_a_sweep_have_what_varies(here, format_, columns) -> None:
+def test_selected_sweep_columns_include_varying_ones(here, format_, columns) -> None:
     """Inputs and figures, first or where they are named; otherwise no row shows what it is about."""
     network = "trn1.32xlarge.network.bandwidth"
     done = here(
@@ -360,7 +360,7 @@ def test_selected_columns_of_a_sweep_have_what_varies(here, format_, columns) ->
     assert (first, named) == ({*found[: len(first)]}, found[len(first) :])
 
 
-def test_a_table_of_each_combination_has_what_varies(here) -> None:
+def test_combination_table_has_the_varying_columns(here) -> None:
     done = here(*SEARCH, "--seq", "512", "--top", "2", "--columns", "step_time", "--format", "csv")
 
     assert heads(done.out) == ["seq", "step_time [s]"]

@@ -80,7 +80,7 @@ def test_unknown_code(here, code, hint) -> None:
     assert hint in result.err
 
 
-def test_reader_that_goes() -> None:
+def test_closed_pipe_of_the_reader() -> None:
     """``trnspec explain | head -1``."""
     done = subprocess.run(
         f"{' '.join(command('explain'))} | head -1",

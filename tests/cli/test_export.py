@@ -23,7 +23,7 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
 
 
 @pytest.mark.parametrize("format", [f.name for f in FORMATS.values() if f.inline])
-def test_it_prints_what_python_gives(here, format) -> None:
+def test_export_command_equals_python_api(here, format) -> None:
     done = here("export", format, "trn2-ultraserver")
 
     assert (0, "") == (done.status, done.err)

@@ -97,7 +97,7 @@ def test_a_waiver_stays_while_there_are_errors(here) -> None:
     assert (text, []) == fixed(here, text)
 
 
-def test_diff_writes_nothing(here) -> None:
+def test_fix_diff_writes_no_file(here) -> None:
     file = here.folder / "chips" / "acme.yaml"
     file.write_bytes(f"{WAIVED}spec: {{memory: {{capcity: 8 GiB}}}}\n".replace("\n", "\r\n").encode())
     before = file.read_bytes()

@@ -190,7 +190,7 @@ def test_files_with_errors_are_not_written(here) -> None:
     assert [] == list(here.folder.glob("servers/*"))
 
 
-def test_nothing_is_overwritten(here) -> None:
+def test_existing_documents_are_not_overwritten(here) -> None:
     (here.folder / "a.yaml").write_text("mine")
     done = here("new", "source", "--output", "a.yaml", *SOURCE)
 

@@ -94,7 +94,7 @@ def test_sort(here) -> None:
     assert sorted(counts) == counts
 
 
-def test_nothing_found(here) -> None:
+def test_query_without_results(here) -> None:
     """That is not an error; documents without the figure are listed."""
     result = here("query", "chip where peak.sparse.fp8 > 9 PFLOPS")
 
@@ -121,7 +121,7 @@ def test_wrong_options(here, options) -> None:
     assert "did you mean 'memory.capacity'" in result.err
 
 
-def test_another_catalog(here) -> None:
+def test_query_another_catalog(here) -> None:
     shutil.copytree(ROOT / "catalog", here.folder / "copy")
     file = here.folder / "copy" / "chips" / "trainium2.yaml"
     text = file.read_text(encoding="utf-8")
@@ -135,7 +135,7 @@ def test_another_catalog(here) -> None:
     assert rows(here("query", "chip where memory.capacity > 500 GiB", "--format", "json").out) == []
 
 
-def test_another_date_and_an_overlay(here) -> None:
+def test_query_at_a_date_with_an_overlay(here) -> None:
     (here.folder / "my.yaml").write_text("change:\n  trainium1: {memory.capacity: 1 TiB}\n")
     early = here("query", "chip", "--as-of", "2023-03", "--format", "json")
     changed = here("query", "chip where memory.capacity >= 1 TiB", "--overlay", "my.yaml", "--format", "json")

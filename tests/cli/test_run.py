@@ -66,7 +66,7 @@ def test_every_scenario_is_the_single_evaluation(here) -> None:
     assert [ideal["step_time"], faster["step_time"]] == [float(r["step_time [s]"]) for r in rows[:2]]
 
 
-def test_the_table_has_what_differs(here) -> None:
+def test_compare_table_has_differing_rows(here) -> None:
     """The line above it has the rest, and the value of the catalog is shown where a figure is not assumed."""
     done = here("run", "plan.yaml", "--format", "markdown")
     head, _, names, _, *rows = done.out.splitlines()

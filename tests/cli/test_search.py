@@ -30,7 +30,7 @@ def results(here: Here, *args: str | Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("args", "formats"), [(LAYOUTS, ("text", "json")), (SERVING, ("csv", "markdown"))])
-def test_parts_are_the_whole(here, args, formats) -> None:
+def test_merged_parts_equal_the_whole(here, args, formats) -> None:
     for number in ("1/3", "3/3", "2/3"):
         done = here("search", *args, "--part", number, "--results", "parts")
         assert (0, "") == (done.status, done.err)
@@ -96,7 +96,7 @@ def test_the_catalog_of_parts_is_found_again(here) -> None:
     assert (2, True) == (other.status, "a result of another search, catalog or version" in other.err)
 
 
-def test_nothing_feasible_in_parts(here) -> None:
+def test_merge_of_parts_without_feasible_layouts(here) -> None:
     args = (*LAYOUTS, "--where", "step_time < 1 us")
     here("search", *args, "--part", "1/1", "--results", "parts")
     alone, merged = here("search", *args), here("search", "merge", "parts")
@@ -140,7 +140,7 @@ def test_mistakes(here, args, message) -> None:
     assert done.out == ""
 
 
-def test_merge_of_nothing(here) -> None:
+def test_merge_without_parts(here) -> None:
     (here.folder / "empty").mkdir()
     (here.folder / "other.json").write_text("{}")
 
@@ -153,7 +153,7 @@ def test_merge_of_nothing(here) -> None:
         assert (2, True) == (done.status, message in done.err)
 
 
-def test_an_interrupted_search_prints_what_was_found(here, monkeypatch) -> None:
+def test_interrupted_search_prints_results(here, monkeypatch) -> None:
     """Ctrl-C in the middle, which the progress bar simulates."""
     from trnspec.evaluators.searching import space as reduction
 

@@ -157,7 +157,7 @@ def test_catalog(here, tmp_path) -> None:
     assert "210.5 TFLOPS" in here("show", "trainium1", "--catalog", "mine").out
 
 
-def test_another_day(here) -> None:
+def test_show_at_another_date(here) -> None:
     """The rate that was published then is the adopted one."""
     found = lines(here("show", "trainium1", "--as-of", "2023-03", "--full").out)
 

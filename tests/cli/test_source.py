@@ -23,7 +23,7 @@ def rows(here, *args: str) -> list[dict]:
 
 
 @pytest.mark.parametrize("name", ["neuron-trainium2-2026-08", "semianalysis-2024-12", "neuron-trn1-2023-02"])
-def test_everything_that_rests_on_one(here, name) -> None:
+def test_source_lists_all_dependants(here, name) -> None:
     """Its adopted figures and its claims, each with its path and verdict, are those of the catalog."""
     found = rows(here, name)
     figures = {(d.name, at) for d in CATALOG for at, f in d.figures.items() if f.source_name == name}

@@ -96,7 +96,7 @@ def test_two_columns_of_one_name(here) -> None:
     assert here("sql", "SELECT 1 AS a, 2 AS a", "--format", "json").status == 2
 
 
-def test_another_date(here) -> None:
+def test_sql_at_another_date(here) -> None:
     result = here("sql", "SELECT name FROM chips", "--as-of", "2023-03", "--format", "csv")
 
     assert result.out == "name\ntrainium1\n"

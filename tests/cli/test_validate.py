@@ -46,7 +46,7 @@ def test_folder(here) -> None:
     assert (result.status, marks(result.out)) == (1, MARKS)
 
 
-def test_nothing_means_the_shipped_catalog(here) -> None:
+def test_default_target_is_the_shipped_catalog(here) -> None:
     result = here("validate", "--format", "json")
     files = len(list((ROOT / "catalog").rglob("*.yaml")))
 

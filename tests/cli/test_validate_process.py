@@ -78,7 +78,7 @@ def test_name_that_is_not_utf8(here) -> None:
         assert result.out.encode()
 
 
-def test_reader_that_goes(here) -> None:
+def test_closed_pipe_of_the_reader(here) -> None:
     """As in ``trnspec validate | head -1``, also with more to write than a pipe holds."""
     for number in range(600):
         (here.folder / "bad" / f"n{number}.yaml").write_text(WRONG)

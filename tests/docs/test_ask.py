@@ -62,7 +62,7 @@ def test_runner_sees_a_difference(runner, tmp_path, text) -> None:
         runner.run(block)
 
 
-def test_runner_goes_on_in_one_namespace(runner, tmp_path) -> None:
+def test_page_blocks_share_a_namespace(runner, tmp_path) -> None:
     first, second, third = page(
         tmp_path,
         "```python\nx = 1\n```\n```python\n>>> y = x + 1\n>>> y\n2\n```\n```yaml\nno: 1\n```\n```python\nassert y == 2\n```\n",

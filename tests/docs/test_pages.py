@@ -1,4 +1,4 @@
-"""Every page of the manual that shows commands or Python: its blocks run, in order, and print what the page shows."""
+"""Blocks of commands and Python in the manual, run in order and compared with the output that the page shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What README.md shows is what is printed."""
+"""Commands and outputs of README.md."""
 
 from __future__ import annotations
 

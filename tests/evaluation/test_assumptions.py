@@ -188,7 +188,7 @@ def test_a_figure_that_no_source_claims(on, hint, use_claims) -> None:
     assert (hint or ("no source claims a value for it" if use_claims else "")) == refused.value.hint
 
 
-def test_the_hint_is_what_to_assume() -> None:
+def test_hint_proposes_an_assumption() -> None:
     path = "trn3-gen1-server.fabric.bandwidth.per_direction"
 
     assert trnspec.evaluate("training", CATALOG, on="trn3-gen1-server", assume={path: "256 GB/s"}, **TRAINING).answers

@@ -70,7 +70,7 @@ def test_every_figure_and_parameter_has_a_row() -> None:
     assert "trainium1-neuron.achieved.matmul" in rows
 
 
-def test_another_answer() -> None:
+def test_sensitivity_of_a_named_answer() -> None:
     """A published peak is in the denominator of MFU alone."""
     found = trnspec.sensitivity("training", CATALOG, "mfu", **QUESTIONS[0][1])
     rows = {row["figure"]: row["elasticity"] for row in found.records()}
@@ -146,14 +146,14 @@ def test_refusal_on_one_side() -> None:
     assert "does-not-fit below it" == row.note
 
 
-def test_an_answer_of_nothing_has_no_elasticity() -> None:
+def test_zero_answer_has_no_elasticity() -> None:
     row = _elasticity(lambda _: 0.0)
 
     assert row.value is None
     assert "y is 0" == row.note
 
 
-def test_nothing_is_lost_to_rounding() -> None:
+def test_sensitivities_are_not_rounded() -> None:
     row = _elasticity(lambda _: math.pi)
 
     assert 0.0 == row.value

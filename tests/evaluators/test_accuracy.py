@@ -1,4 +1,4 @@
-"""How far the engine lies from measurements: of tables of which one can tell what must come out."""
+"""Evaluator `accuracy` on tables with known errors."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_rows_are_seen_by_their_content(tmp_path):
     assert "step_unseen_error" not in found.names
 
 
-def test_other_rows_are_unseen_whatever_their_names(tmp_path):
+def test_new_rows_are_classified_as_unseen(tmp_path):
     catalog, file = copied(tmp_path, lambda row: {**row, "step_time_s": str(1.01 * float(row["step_time_s"]))})
     found = run(catalog, data=file)
     assert {False} == set(seen(found))

@@ -34,7 +34,7 @@ def test_answers_are_consistent(kind, on, size):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_rank_exchanges_nothing(kind):
+def test_one_rank_sends_no_bytes(kind):
     found = run(CAT, kind=kind, size="1 GiB", on="trn2.48xlarge", ranks=1)
 
     assert [] == list(unsound(found, "collective"))
@@ -236,7 +236,7 @@ def test_an_algorithm_that_is_not_the_bound_is_not_called_one():
     assert least.high is None
 
 
-def test_latency_is_that_of_every_level_and_what_is_missing_is_named():
+def test_latency_per_level_and_missing_levels():
     found = ideal(CAT, kind="all-reduce", size="1 KiB", on="trn2-ultraserver*2")
     without = ideal(CAT, kind="all-reduce", size="1 KiB", on="trn1.32xlarge*2")
 

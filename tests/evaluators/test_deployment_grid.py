@@ -106,7 +106,7 @@ def test_reasons() -> None:
 @pytest.mark.parametrize("name", GRIDS)
 @settings(max_examples=4)
 @given(data=st.data())
-def test_cuts_change_nothing(name, data) -> None:
+def test_pruning_does_not_change_results(name, data) -> None:
     grid, reasons, values = whole(name)
     limits = {n: data.draw(st.integers(1, 60)) for n in ("_CHUNK",)}
     first, end = sorted(data.draw(st.tuples(*[st.integers(0, min(grid.size, 150))] * 2)))
@@ -172,7 +172,7 @@ def test_a_goal_that_is_to_be_large() -> None:
     assert best["tokens_per_s_per_chip"] == max(rates)
 
 
-def test_nothing_is_valid() -> None:
+def test_grid_without_valid_deployments() -> None:
     (grid,) = grids(shipped(), model="llama-3.1-8b", on="trn2.48xlarge", dtype="fp64", tp=[1, 999])
     result = sweep([grid], keep=Top(3))
 

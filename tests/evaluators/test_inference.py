@@ -212,7 +212,7 @@ def assumed(found):
     return {a.name: a for a in found.assumptions}
 
 
-def test_a_framework_sets_what_is_not_given(catalog):
+def test_framework_defaults_fill_unset_inputs(catalog):
     given = {"model": "qwen3-30b-a3b", "tp": 32, "batch": 5, "prompt": 1000, "output": 100}
     found = asked(catalog, framework="nxd-inference", **given)
     explicit = asked(
@@ -336,7 +336,7 @@ def test_prompts_elsewhere(catalog):
     assert slow["prefill_decode_ratio"] > 1.0
 
 
-def test_prompts_elsewhere_have_what_is_achieved_there(catalog):
+def test_disaggregated_prefill_has_its_own_efficiency(catalog):
     """Each pool takes the calibration of its own chip."""
     given = {"model": "llama-3.1-8b", "on": "trn1.32xlarge", "calibration": "auto"}
     found = asked(catalog, prefill_on="trn2.48xlarge", **given)

@@ -252,7 +252,7 @@ def test_replaced_inputs_are_reported():
     assert {} == reported(**serving, seq=262144, context=4096, prefill=4096)
 
 
-def test_a_capacity_of_nothing_is_refused():
+def test_zero_capacity_is_refused():
     # A chip always states its memory; what represents an unknown figure in numbers is 0.
     empty = CATALOG.replace("trainium2", {"memory.capacity": "0 GiB"})
     with pytest.raises(RefusalError) as caught:

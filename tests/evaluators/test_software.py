@@ -1,4 +1,4 @@
-"""What a framework sets, and that what is stated wins."""
+"""Settings of frameworks; stated inputs take precedence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_names_are_those_of_the_question() -> None:
 
 
 @pytest.mark.parametrize("name", TRAINING)
-def test_a_framework_sets_what_is_not_stated(name) -> None:
+def test_framework_defaults_fill_unset_inputs(name) -> None:
     profile = attrs.asdict(TRAINING[name])
     found = training(shipped(), **STEP, framework=name, must_fit=False)
     assert profile == {n: found.inputs[n] for n in profile}

@@ -107,7 +107,7 @@ def test_without_a_calibration_it_is_a_bound():
     assert bound["mfu"] < bound.answer("mfu").high < 1.1 * bound["mfu"]
 
 
-def test_it_is_what_the_engine_says():
+def test_training_evaluation_equals_engine():
     made = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge*32")
     layout = Layout(tp=32, dp=32, zero=1, seq=8192, global_batch=1024, sequence_parallel=True)
     found = asked(**ISSUE)
@@ -182,7 +182,7 @@ def test_replaced_inputs_are_reported():
     assert {} == reported(**linked, offload="activations")
 
 
-def test_a_count_of_ranks_that_nothing_makes_right():
+def test_rank_count_without_a_valid_layout():
     with pytest.raises(RefusalError, match=r"1,024 ranks are not divisible by tp 3 x pp 1 x cp 1") as refused:
         asked(**{k: v for k, v in {**ISSUE, "tp": 3}.items() if k != "dp"})
     assert "tp 2 or tp 4" == refused.value.hint
@@ -218,7 +218,7 @@ def test_kinds_of_evidence():
     assert "ideal_step_time" not in inside.names
 
 
-def test_written_scores_take_time_whatever_the_calibration():
+def test_unfused_attention_scores_take_time():
     """The rows of Trainium1 have flash attention: four passes over the scores are typical, and no row had them."""
     given = {
         "model": "llama-3.1-8b",
@@ -357,7 +357,7 @@ def test_misused(changed, error, reported):
     assert not isinstance(refused.value, RefusalError)
 
 
-def test_less_is_never_slower():
+def test_smaller_inputs_are_never_slower():
     """What is computed again, or split less well, costs time; a longer interval stays one."""
     time = asked(**ISSUE)["step_time"]
     assert time < asked(**ISSUE, recompute="selective")["step_time"] < asked(**ISSUE, recompute="full")["step_time"]

@@ -1,4 +1,4 @@
-"""What it costs to keep something on the host: the bytes moved over the link that is given, less what hides."""
+"""Cost of offloading to the host: exposed time of the bytes moved over the stated link."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_rate_has_a_unit(text):
         host_rate(text)
 
 
-def test_the_interval_moves_with_what_is_added():
+def test_interval_shifts_with_the_added_time():
     plain, moved = (
         run(shipped(), **LLAMA | {"calibration": "auto"}, **m)
         for m in ({}, {"offload": "optimizer", "host_link": SLOW})

@@ -1,4 +1,4 @@
-"""Every evaluator, those of plugins included, on random valid inputs: at least 2,000 calls with a result.
+"""Evaluators, those of plugins included, on random valid inputs: at least 2,000 calls with a result.
 
 :func:`trnspec.evaluation.runner.run` rejects a result that is not finite, is outside its interval, or whose parts do not sum
 to their answer, by a ``UsageError``, which no input here may cause. Ideal times are lower bounds.

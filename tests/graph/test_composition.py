@@ -385,7 +385,7 @@ def test_a_cluster_of_unknown_size_has_no_totals() -> None:
         ("memory.capacity / chips.count > 1 GiB", [], ["trn1-ultracluster", "trn1n-ultracluster"]),
     ],
 )
-def test_a_bound_decides_only_what_it_can(condition, found, undecided) -> None:
+def test_query_conditions_on_bounds(condition, found, undecided) -> None:
     result = trnspec.load().query(f"cluster where {condition}")
 
     assert (found, undecided) == ([c.name for c in result], [c.name for c in result.undecided])

@@ -71,7 +71,7 @@ def test_an_older_claim_does_not_make_a_value_older() -> None:
     assert (age.source, age.sources) == ("neuron-trainium2-2026-08", 2)
 
 
-def test_what_has_an_age() -> None:
+def test_ages_of_figures_counts_and_words() -> None:
     """Counts and words too; derived values and documents that do not change have none."""
     known = {(age.name, age.at) for age in ages(GRAPH, "2026-11")}
 

@@ -53,7 +53,7 @@ def test_the_published_wirings(name, sizes, degree, mean, cut):
     assert (narrowest.links, narrowest.rate, narrowest.exact) == cut
 
 
-def test_a_chip_has_what_is_printed_of_it():
+def test_memory_of_a_chip_as_printed():
     """Four links of the plane and two between servers: 640 GB/s in one direction, 1,280 in both."""
     for name, rate in (("trn1.32xlarge", 192e9), ("trn2.48xlarge", 512e9), ("trn2-ultraserver", 640e9)):
         wires = built(name).build()

@@ -201,7 +201,7 @@ def test_groups() -> None:
 
 
 @pytest.mark.parametrize(("value", "text"), [(True, "yes"), (12345, "12,345"), ((4, 4), "4 x 4"), ("x", "x")])
-def test_words(value, text) -> None:
+def test_text_values(value, text) -> None:
     assert words(value) == text
 
 

@@ -103,7 +103,7 @@ def test_the_nodes_of_a_class_by_name():
     assert len(graph.of(object)) == 4
 
 
-def test_a_changed_spec_changes_all_who_use_it():
+def test_changed_spec_reaches_all_users():
     one, box = chip(metadata=", aliases: [uno]"), server()
     graph, _ = build([one, box], {"lost": "lost.yaml"})
     smaller = evolve(one.spec, dies=7)

@@ -170,7 +170,7 @@ def test_totals_are_places_that_say_so(spec) -> None:
 
 
 @pytest.mark.parametrize("spec", [Core, Chip, Link, Source])
-def test_no_totals_of_what_is_no_system(spec) -> None:
+def test_chips_have_no_totals(spec) -> None:
     assert list(total_paths(GRAPH, spec)) == []
 
 
@@ -192,7 +192,7 @@ def test_every_figure_of_the_catalog_is_found_at_its_path() -> None:
     assert seen > 100
 
 
-def test_a_total_keeps_what_is_before_the_number() -> None:
+def test_total_keeps_the_prefix_of_the_number() -> None:
     found = place(GRAPH, Server, "memory.bandwidth")
 
     assert found is not None

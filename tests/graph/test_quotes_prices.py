@@ -58,7 +58,7 @@ def test_every_collected_price_is_in_a_catalog(graph) -> None:
     assert [] == missing
 
 
-def test_which_price_is_chosen(graph) -> None:
+def test_choice_of_price(graph) -> None:
     """That of us-east-1; else the newest, then the lowest; of the region or availability zone that is given."""
     servers = {
         name: graph.named(name) for name in ("trn1.32xlarge", "trn2.48xlarge", "p5en.48xlarge", "trn2u.48xlarge")

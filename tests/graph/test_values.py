@@ -119,7 +119,7 @@ def test_figures(name, path, text, figure, part) -> None:
         ("exact", "dies", "48,000", 48_000, False),
     ],
 )
-def test_counts_of_which_a_bound_is_known(name, path, text, value, is_bound) -> None:
+def test_count_bounds(name, path, text, value, is_bound) -> None:
     _, read = at(BOUNDS, name, path)
 
     assert read is not None
@@ -134,7 +134,7 @@ def test_counts_of_which_a_bound_is_known(name, path, text, value, is_bound) -> 
         ("most", "peak.dense.bf16", "<= 600 PFLOPS", 1_000 * 600 * 10**12, "<= 600 PFLOPS"),
     ],
 )
-def test_totals_of_which_a_bound_is_known(name, path, text, value, shown) -> None:
+def test_total_bounds(name, path, text, value, shown) -> None:
     _, read = at(BOUNDS, name, path)
 
     assert read is not None
@@ -176,7 +176,7 @@ def test_parts_that_differ() -> None:
         ("rack", "server.cores.count", Sort.COUNT, True, (), None),
     ],
 )
-def test_what_a_path_has(name, path, holds, total, words, target) -> None:
+def test_fields_of_a_path(name, path, holds, total, words, target) -> None:
     field, _ = at(GRAPH, name, path)
 
     assert (path, holds, total, words) == (field.path, field.holds, field.total, field.words)

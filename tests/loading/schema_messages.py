@@ -1,4 +1,4 @@
-"""What is reported about small unsound documents: the table of ``test_schema_check``."""
+"""Findings of small invalid documents: the table of ``test_schema_check``."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_the_place_of_a_cell_is_where_its_text_begins(rows: list[tuple[str, str,
             assert text == (next(csv.reader([rest]), None) or [""])[0]
 
 
-def test_what_is_stated() -> None:
+def test_stated_cells() -> None:
     assert [False] * 5 == [is_stated(t) for t in ("", " ", "n/a", "NaN", "-")]
     assert [True] * 3 == [is_stated(t) for t in ("0", "no", "none")]
 

@@ -1,4 +1,4 @@
-"""What the catalogs of plugins add, and what they may not: installed distributions, asked from outside."""
+"""Precedence of the catalogs of plugins, tested on installed distributions."""
 
 from __future__ import annotations
 

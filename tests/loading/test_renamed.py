@@ -234,7 +234,7 @@ def test_a_table_that_leads_nowhere_is_refused():
         document_schema("Astray", Astray)
 
 
-def test_what_if_with_former_paths():
+def test_replace_accepts_former_paths():
     cat = trnspec.load()
     old = cat.replace("trn1.32xlarge", {"efa.cards": 4, "fabric.bandwidth": "400 GB/s"})
     new = cat.replace("trn1.32xlarge", {"network.nics": 4, "fabric.bandwidth.both": "400 GB/s"})

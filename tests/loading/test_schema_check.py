@@ -28,7 +28,7 @@ def found(text: str) -> list[Found]:
 
 
 @pytest.mark.parametrize(("text", "reported"), [t[1:] for t in TABLE], ids=[t[0] for t in TABLE])
-def test_what_is_reported(text, reported):
+def test_findings_of_small_documents(text, reported):
     assert found(NAMED + text + "\n") == reported
 
 
@@ -292,12 +292,12 @@ def told_of_sampler(spec: dict[str, Any]) -> list[tuple[str, str, str]]:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_reported_shapes_that_only_plugins_use(spec, reported):
+def test_findings_of_plugin_shapes(spec, reported):
     ((code, message, hint),) = told_of_sampler(spec)
     assert (code, message if reported[1] else None, hint) == reported
 
 
-def test_what_makes_no_mapping_is_reported_at_the_top():
+def test_non_mapping_is_reported_at_the_top():
     (unsound,) = check("Link", Link, unplaced([]), [])  # type: ignore[arg-type]  # what is tested
     assert (unsound.problem.code, unsound.problem.message) == ("TRN103", "the document is not a mapping")
 

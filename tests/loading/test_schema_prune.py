@@ -109,7 +109,7 @@ def test_a_document_without_a_name_title_or_version_is_reported_and_checked(part
         ("metadata: {", "metadata: !x {"),
     ],
 )
-def test_what_cannot_be_done_without_takes_the_document_with_it(old, new):
+def test_missing_required_field_drops_the_document(old, new):
     assert CHIP.count(old) == 1
     found = reading(CHIP.replace(old, new))
     assert found.node is None

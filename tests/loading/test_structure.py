@@ -193,7 +193,7 @@ def test_parts_that_are_missing():
     }
 
 
-def test_plain_leaves_out_what_says_nothing():
+def test_plain_omits_empty_values():
     node = sampler(shares=[], names={}, part={"size": 1}, parts=[], word="first", figures=[{"value": "5 GB/s"}])
     assert plain(node) == {
         **HEAD,

@@ -1,4 +1,4 @@
-"""Every request answers for a text that is being edited, whatever it is."""
+"""Requests on arbitrary text that is being edited: each answers."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_first_stage(old, new, code) -> None:
 
 
 @pytest.mark.slow
-def test_second_stage_is_what_validate_reports(texts, tmp_path) -> None:
+def test_resolved_findings_equal_validate(texts, tmp_path) -> None:
     texts[CHIP] = Path(CHIP).read_text(encoding="utf-8").replace(*WRONG)
     found = full(session(), [CHIP], lambda: False)
     (tmp_path / "chips").mkdir()

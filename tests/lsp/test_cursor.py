@@ -1,4 +1,4 @@
-"""What is being typed, from a text that cannot be parsed."""
+"""Context of the cursor in a text that cannot be parsed."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_tools(answers: dict[str, Any]) -> None:
         ("evaluate", ["eval", "collective", "--kind", "all-reduce", "--size", "1 MiB", "--on", "trn2.48xlarge"]),
     ],
 )
-def test_a_tool_answers_what_the_command_prints(answers: dict[str, Any], call: str, command: list[str]) -> None:
+def test_tool_answer_equals_command_output(answers: dict[str, Any], call: str, command: list[str]) -> None:
     assert answers[call].structured_content == json.loads(forked(*command, "--format", "json", cwd=ROOT, path=ROOT).out)
 
 
@@ -135,6 +135,6 @@ def test_a_plan_has_systems(answers: dict[str, Any]) -> None:
     ("call", "part"),
     [("unknown", "'trainium3'"), ("misspelt", "'model'"), ("file", "'plot'"), ("option", "'--help'")],
 )
-def test_errors_name_what_is_wrong(answers: dict[str, Any], call: str, part: str) -> None:
+def test_error_messages_name_the_cause(answers: dict[str, Any], call: str, part: str) -> None:
     assert answers[call].is_error
     assert part in answers[call].content[0].text

@@ -249,7 +249,7 @@ class Explained:
     bare: Mapping[str, AnyFigure] = field(factory=dict)
 
 
-def test_what_a_docstring_says_of_each_attribute():
+def test_attribute_descriptions_from_docstrings():
     assert field_docs(Explained) == {
         "short": ("Short.", None),
         "long": ("Long, in two lines.", "5 GB/s"),
@@ -268,12 +268,12 @@ def test_a_class_without_a_docstring_of_its_own_has_a_schema():
 
 @settings(max_examples=60, deadline=None)
 @given(texts(any_pattern()))
-def test_what_the_pattern_of_any_figure_matches_is_a_figure(text):
+def test_any_pattern_matches_only_figures(text):
     assert parse(text).text == text
 
 
 @pytest.mark.parametrize("dimension", Dimension, ids=lambda d: d.name)
-def test_the_pattern_of_any_figure_takes_every_unit_and_refuses_what_is_none(dimension):
+def test_any_pattern_accepts_units_and_rejects_other_text(dimension):
     valid = Draft202012Validator({"type": "string", "pattern": any_pattern()}).is_valid
     for unit in UNITS.spellings(dimension):
         assert valid(f"5 {unit}")

@@ -153,7 +153,7 @@ def test_the_shape_in_a_document():
 
 
 @given(st.data())
-def test_every_leaf_is_where_its_path_says(data):
+def test_leaves_shapes_and_values_agree_by_path(data):
     """The walk over values, the shape at a path and the value at a path are three views of one thing."""
     document = data.draw(documents("Sampler"))
     spec = structure("Sampler", Sampler, unplaced(document), document).spec

@@ -74,7 +74,7 @@ def test_layers_add_up(name):
 
 
 @pytest.mark.parametrize("name", [n for n, d in ALL.items() if not d.expert_layers])
-def test_what_moves_over_the_residual_stream(name):
+def test_bytes_of_the_residual_stream(name):
     """Operands and results of a layer's matrices, each once; scores are apart."""
     d = ALL[name]
     model = transformer(d)

@@ -15,7 +15,7 @@ LINES = st.lists(st.tuples(st.floats(-5.0, 5.0), st.floats(0.0, 10.0)), min_size
 @given(st.lists(st.tuples(LINES, st.floats(0.0, 4.0), st.floats(0.0, 1.0)), min_size=1, max_size=5))
 @example([([(0.0, 0.0)], 1.0, 5e-324)])
 @example([([(-1.0, 0.0), (1.0, 0.0)], 5e-324, 0.5), ([(0.0, 1.0)], 1e-320, 1.0)])
-def test_it_is_the_least_of_the_ends_and_the_kinks(rows) -> None:
+def test_minimum_over_ends_and_kinks(rows) -> None:
     most = np.array([end for _, end, _ in rows])
     evaluated = []
 

@@ -1,4 +1,4 @@
-"""What is published about pipelines and work, and what the engine gives for it."""
+"""Published values of pipelines and work compared with the engine."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_pp5_fewer_microbatches_than_stages() -> None:
     ("layers", "m", "reason"),
     [(96, 12, "microbatches-not-divisible"), (72, 16, "layers-not-divisible"), (96, 16, None), (62, 16, None)],
 )
-def test_pp6_what_interleaving_needs(layers, m, reason) -> None:
+def test_pp6_interleaving_microbatch_multiple(layers, m, reason) -> None:
     """Whole rounds of microbatches and whole chunks; embedding and output may take the place of a layer each."""
     layout = Layout(pp=8, seq=2048, global_batch=m, schedule="interleaved", interleave=2)
     if reason is None:

@@ -1,4 +1,4 @@
-"""What must hold of the training engine for any configuration."""
+"""Properties of the training engine for any configuration."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_twice_as_fast_takes_half(s) -> None:
 
 @settings(max_examples=200)
 @given(samples, st.sampled_from(["rates", "bandwidth", "levels", "latency"]), st.floats(1.0, 8.0))
-def test_better_is_never_slower(s, what, factor) -> None:
+def test_faster_hardware_is_never_slower(s, what, factor) -> None:
     """4. More of any rate never makes a step slower, more latency never faster."""
     e = ESTIMATORS[s.which]
     system, efficiency = e.system, e.calibration.efficiency

@@ -44,7 +44,7 @@ def counted(n: int, sizes: tuple[int, ...], k: int) -> tuple[list[Fraction], lis
 
 @pytest.mark.parametrize("sizes", [(1, 2, 4), (2, 4, 4), (2, 2, 8), (1, 1, 1), (8, 8, 8), (1, 8, 16)])
 @pytest.mark.parametrize("k", [1, 2, 4])
-def test_levels_carry_what_is_counted(sizes, k) -> None:
+def test_traffic_per_level_equals_counted_messages(sizes, k) -> None:
     links = exchange(levels(*map(float, sizes)), 8.0, 1.0)
     direct, handed_on = counted(8, sizes, k)
     for i in range(4):

@@ -71,7 +71,7 @@ def test_a_float_among_arrays_broadcasts():
     assert [0.0, 5.0, 0.0] == ops.where(a > 4.0, a, 0.0).tolist()
 
 
-def test_where_on_one_condition_gives_what_was_given():
+def test_where_on_a_scalar_condition():
     assert "then" == ops.where(True, "then", "otherwise")
     assert "otherwise" == ops.where(False, "then", "otherwise")
 

@@ -82,7 +82,7 @@ def test_labels_cover_no_line_and_no_label() -> None:
 
 
 @pytest.mark.parametrize("chart", [BARS, DOTS], ids=["bars", "dots"])
-def test_nothing_is_clipped(chart) -> None:
+def test_labels_are_inside_the_picture(chart) -> None:
     figure = chart.figure()
     whole, drawn = figure.bbox_inches, figure.get_tightbbox()
     texts = [t.get_window_extent() for axes in figure.axes for t in axes.texts]

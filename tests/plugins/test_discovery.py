@@ -106,7 +106,7 @@ def test_failure(site, name) -> None:
     assert warnings[0].startswith(f"trnspec: warning: the plugin {name} of trnspec-{name} 1.0 is left out: ")
 
 
-def test_everything_else_works(site) -> None:
+def test_commands_work_without_the_broken_plugin(site) -> None:
     """With all failures installed at once, a file is validated as ever, and each is warned of once."""
     for name, (code, _, _) in FAILURES.items():
         site.add(name, code)
@@ -267,7 +267,7 @@ def test_the_first_on_the_path_counts(site, tmp_path, monkeypatch) -> None:
     assert {"one": ("1.0", "ok")} == {n: (r["version"], r["status"]) for n, r in records(site).items()}
 
 
-def test_trnspec_itself_is_no_entry() -> None:
+def test_trnspec_is_not_listed_as_a_plugin() -> None:
     """Its own entry point is not listed, though its distribution has one."""
     assert "trnspec" in {e.name for e in importlib.metadata.entry_points(group=GROUP)}
     assert "trnspec" not in {e.name for e in installed()}

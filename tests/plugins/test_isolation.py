@@ -111,7 +111,7 @@ def records(site) -> dict[str, dict]:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_the_fault_names_what_is_wrong(records, name) -> None:
+def test_plugin_fault_names_its_cause(records, name) -> None:
     (fault,) = records[name]["faults"]
 
     assert ("invalid", fault) == (records[name]["status"], records[name]["message"])
@@ -134,7 +134,7 @@ def test_the_sound_one_is_used(records) -> None:
     ],
     ids=lambda args: args[0],
 )
-def test_every_command_goes_on(site, args) -> None:
+def test_commands_run_with_broken_plugins_installed(site, args) -> None:
     """Each broken plugin is one line of warning that names it and its distribution."""
     done = site.run(*args)
     lines = done.err.splitlines()

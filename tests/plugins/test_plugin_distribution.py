@@ -40,7 +40,7 @@ def rows(text: str) -> list[str]:
     return [row["name"] for row in json.loads(text)["rows"]]
 
 
-def test_a_generation_comes_and_goes(elsewhere: Elsewhere) -> None:
+def test_plugin_generation_installed_and_removed(elsewhere: Elsewhere) -> None:
     """It is listed, valid, found by queries, compared, shown, evaluated and tested; then nothing of it is left."""
     before, files = answers(elsewhere), elsewhere.files()
     elsewhere.trnspec("plugin", "new", "acme-tpu")

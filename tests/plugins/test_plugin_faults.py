@@ -1,4 +1,4 @@
-"""What a plugin or a catalog adds and cannot be used: it is reported, by whom it comes, and nothing else is lost."""
+"""Unusable parts of a plugin or a catalog: reported with their distribution, the rest is kept."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ IMPORT = "from trnspec.plugins.api import Command, Exporter, Reporter"
         ),
     ],
 )
-def test_what_a_plugin_names_is_imported(functions, more, faults) -> None:
+def test_plugin_object_is_imported_by_name(functions, more, faults) -> None:
     """By the list of plugins, which is asked to look; the plugin is used all the same."""
     functions.plugin("one", more, head=IMPORT)
     functions.plugin("zz-fine")
@@ -324,7 +324,7 @@ def test_the_table_shows_a_few(site) -> None:
     assert row.endswith("; and 2 more")
 
 
-def test_a_list_imports_what_is_used_only(functions) -> None:
+def test_list_imports_only_used_modules(functions) -> None:
     functions.plugin("one", "evaluators=(Evaluator('a', 'A.', 'no_such:x'),)")
     done = functions.run("--no-plugins", "plugin", "list", "--format", "json")
 

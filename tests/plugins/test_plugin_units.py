@@ -171,7 +171,7 @@ def site(tmp_path) -> Site:
     return made
 
 
-def test_the_command_line_knows_them(site) -> None:
+def test_plugin_units_on_the_command_line(site) -> None:
     checked = site.run("validate", ".")
     asked = site.run("query", "chip where memory.capacity = 8,000 Mword", "--catalog", ".", "--format", "csv")
     shown = site.run("show", "wordy", "--catalog", ".")

@@ -34,7 +34,7 @@ def test_new(here) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_left_to_fill_in(kind) -> None:
+def test_scaffold_has_no_placeholders(kind) -> None:
     made = files("acme", kind)
 
     assert [] == [
@@ -65,7 +65,7 @@ def test_kinds_that_are_refused() -> None:
         files("acme", "other")
 
 
-def test_nothing_is_written_over(tmp_path) -> None:
+def test_scaffold_does_not_overwrite_files(tmp_path) -> None:
     (tmp_path / "trnspec-acme").mkdir()
     with pytest.raises(UsageError, match="exists already; nothing was written"):
         write("acme", "rules", tmp_path)

@@ -151,7 +151,7 @@ SCOPE = 'write "GB" and omit "chip": the scope of a figure is defined by its pat
         ("GB/month", (), ""),
     ],
 )  # fmt: skip
-def test_what_a_new_unit_is_confused_with(symbol, aliases, message) -> None:
+def test_plugin_unit_near_a_builtin_unit(symbol, aliases, message) -> None:
     """Its symbol or an alias of it."""
     assert message == UNITS.confusion(Unit(symbol, Dimension.BANDWIDTH, Fraction(7), aliases))
 

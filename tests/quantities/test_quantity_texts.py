@@ -53,7 +53,7 @@ def test_value_in_interval_in_loose(got: Quantity) -> None:
 
 
 @given(numbers(), st.sampled_from(UNITS.spellings()))
-def test_interval_is_what_rounds_to_the_text(number: str, unit: str) -> None:
+def test_interval_equals_rounding_range_of_the_text(number: str, unit: str) -> None:
     """The ends are half a unit of the last digit away, the lower one in and the upper one out."""
     got = parse(f"{number} {unit}")
     half = got.ulp * got.unit.factor / 2

@@ -47,7 +47,7 @@ def test_numbers(number, unit, text) -> None:
 @pytest.mark.parametrize(
     ("number", "unit", "word"), [("1,0", "", '"1,0"'), ("1", "GBx", '"GBx"'), ("007", "GB", "007 GB")]
 )
-def test_what_is_not_a_number_is_named(number, unit, word) -> None:
+def test_non_numeric_text_is_named(number, unit, word) -> None:
     with pytest.raises(QuantityError, match=r".") as raised:
         read_number(Token("number", number, (0, 0), unit), UNITS)
 

@@ -183,7 +183,7 @@ def test_links_resolve(pages, parsed) -> None:
     assert outside
 
 
-def test_nothing_is_loaded_from_elsewhere(pages, parsed) -> None:
+def test_site_loads_no_external_resources(pages, parsed) -> None:
     loaded = {link for page in parsed.values() for link in page.loaded}
     local = {"site.css", "../site.css", "site.js", "../site.js", "data.js", "explorer.js", "data:,"}
 
@@ -292,7 +292,7 @@ def test_server_on_loopback(tmp_path) -> None:
         server(tmp_path / "none", 0)
 
 
-def test_one_bad_document_costs_only_itself(here, tmp_path) -> None:
+def test_invalid_document_is_omitted_alone(here, tmp_path) -> None:
     for name, text in {
         "chips/odd": "kind: Chip\nmetadata: {name: odd, title: Odd, source: page}\nspec: {memory: {capacity: 1 GiB}}\n",
         "sources/page": "kind: Source\nmetadata: {name: page, title: Page}\nspec: {publisher: 3}\n",

@@ -120,7 +120,7 @@ def odd(catalog: Catalog, *, chip: str) -> Evaluation:
         (odd, "test_goes_through_json", "trainium2"),
     ],
 )
-def test_it_fails_what_is_unsound(run, test, message) -> None:
+def test_conformance_fails_invalid_plugins(run, test, message) -> None:
     with pytest.raises(AssertionError, match=message):
         getattr(conformance(run), test)()
 
@@ -132,7 +132,7 @@ def test_it_fails_what_is_unsound(run, test, message) -> None:
         (({"chip": 3}, "does-not-fit"), "should be rejected"),
     ],
 )
-def test_it_fails_what_is_not_refused(bad, message) -> None:
+def test_conformance_fails_missing_refusals(bad, message) -> None:
     with pytest.raises(AssertionError, match=message):
         conformance(reported, bad=(bad,)).test_refuses_what_has_no_answer()
 

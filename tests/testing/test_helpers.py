@@ -171,7 +171,7 @@ def test_report_follows_settings() -> None:
     assert set() == report(WRONG + "\n", registry=KNOWN, settings=Settings(ignore=("TRN1",))).lines()
 
 
-def test_rules_of_a_plugin_are_checked_alike() -> None:
+def test_check_rules_of_a_plugin() -> None:
     """Whoever writes a rule gives a registry that holds it; without the rule its example lies."""
 
     @rule("XYZ001", "unversioned-link", over=Link)
@@ -291,7 +291,7 @@ def test_rules_of_installed_plugins_are_tried_with_their_kinds(monkeypatch: pyte
         check_rule(rules[1])
 
 
-def test_rules_of_trnspec_are_tried_alike() -> None:
+def test_check_rules_of_trnspec() -> None:
     check_rule(names.name_file_mismatch)
 
 

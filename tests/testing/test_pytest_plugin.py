@@ -87,7 +87,7 @@ FILES = [f"catalog/{name}::trnspec" for name in CATALOG]
 OTHER = "tests/test_other.py::test_other"
 
 
-def test_nothing_is_done_unasked(project) -> None:
+def test_pytest_plugin_is_inactive_by_default(project) -> None:
     """Also where the folder of a catalog is collected; and nothing of trnspec is imported but the plugin."""
     probe = (
         "import sys\ndef test_imports():\n"
@@ -116,7 +116,7 @@ def test_nothing_is_done_unasked(project) -> None:
         (["trnspec_catalogs = catalog"], ["-k", "server"], FILES[1:2]),
     ],
 )
-def test_which_files_are_tests(project, settings, args, expected) -> None:
+def test_collected_test_files(project, settings, args, expected) -> None:
     project.set(*settings)
 
     assert sorted(expected) == sorted(project.names(*args))

@@ -55,7 +55,7 @@ def _shuffled(fabric: Fabric, seed: int) -> Fabric:
         (Single(), Hypercube(0), True),
     ],
 )
-def test_which_shapes_are_the_same(a: Shape, b: Shape, same: bool) -> None:
+def test_equal_shapes(a: Shape, b: Shape, same: bool) -> None:
     """A word is not a shape: a 4D hypercube is a 4x4 torus, but no 2x8 torus."""
     assert same == isomorphic(a.build(), b.build())
     assert same == (difference(a.build(), b.build()) == "")
@@ -113,7 +113,7 @@ def test_the_reason_in_one_sentence(a: Fabric, b: Fabric, says: str) -> None:
     assert difference(a, a) == ""
 
 
-def test_many_equal_parts() -> None:
+def test_comparison_of_many_equal_parts() -> None:
     """Parts that look alike but are not are matched one by one, not in all orders."""
     rook, shrikhande = _look_alikes()
 

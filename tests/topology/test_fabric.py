@@ -53,7 +53,9 @@ def test_a_table_keeps_parallel_links() -> None:
         ([[-1], [0]], ((0, -1), (1, 0)), "the chips are 0 to 1"),
     ],
 )
-def test_a_table_whose_ends_disagree(table: list[list[int]], pairs: tuple[tuple[int, int], ...], says: str) -> None:
+def test_link_table_with_inconsistent_ends(
+    table: list[list[int]], pairs: tuple[tuple[int, int], ...], says: str
+) -> None:
     """Disagreements are listed for a checker and refused by the builder."""
     assert asymmetries(table) == pairs
     with pytest.raises(TopologyError, match=says):

@@ -45,7 +45,7 @@ def check(fabric: Fabric, rings: tuple[tuple[int, ...], ...]) -> None:
     ],
     ids=str,
 )
-def test_as_many_as_there_are(shape: Shape, count: int) -> None:
+def test_ring_count(shape: Shape, count: int) -> None:
     """The rings pass every chip once without sharing a link."""
     fabric = shape.build()
     found = hamiltonian_rings(fabric)

@@ -300,7 +300,7 @@ def test_bisection_of_tori(dims: tuple[int, ...], links: int) -> None:
     assert (links, True) == (found.links, found.exact)
 
 
-def test_an_upper_bound_says_so() -> None:
+def test_upper_bound_is_marked() -> None:
     """Where no bound meets the cut that was found, it is not called exact."""
     found = Torus((7, 7)).bisection()
     assert (found.exact, found.method) == (False, "local search")

@@ -1,4 +1,4 @@
-"""What a type checker sees of the Python API; tests/test_typing.py compares it with the comments."""
+"""Types of the Python API as a type checker reveals them; tests/test_typing.py compares them with the comments."""
 
 from __future__ import annotations
 

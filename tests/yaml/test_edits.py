@@ -120,7 +120,7 @@ def test_quoting(text, expected) -> None:
     assert after(text, quoting, Place(1, 8), "4,800 Gbps") == expected
 
 
-def test_joined_edits_cover_what_is_between_them() -> None:
+def test_joined_edits_cover_the_text_between_them() -> None:
     text = "a: 1\nb: 2\nc: 3\n"
     document = read_text(text)
     edits = [renaming(document, ("c",), "z"), renaming(document, ("a",), "x")]

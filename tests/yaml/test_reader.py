@@ -219,7 +219,7 @@ def test_clear_number(text: str) -> None:
 # Several problems at once; what is kept of the data.
 
 
-def test_one_run_shows_everything() -> None:
+def test_one_run_reports_all_errors() -> None:
     """Reading goes on after each refusal, and keeps the rest of the data."""
     document = read_text(
         "name: x\nname: y\na: &a 1\nb: *a\nc: !t 2\n<<: *a\n5: z\nn: 1e999\nlist: [1, !x 2, 3]\nlist: 0\nok: true\n"
@@ -367,7 +367,7 @@ def test_keys_that_look_the_same() -> None:
     assert {("TRN055", 3, 1)} == found(read_text("plain: 0\nfile: 1\n\ufb01le: 2\nother: 3\n"))
 
 
-def test_an_alias_says_whether_its_anchor_is_before_it() -> None:
+def test_alias_error_states_anchor_order() -> None:
     problems = read_text("a: &b 1\nc: *b\nd: *e\n").problems
     assert [(2, "repeat the value here"), (3, "put the value in quotes if it is text")] == [
         (p.place.line if p.place else 0, p.hint) for p in problems if p.message.startswith("Aliases")
@@ -489,7 +489,7 @@ _YAMLISH = st.lists(st.sampled_from(_BITS), max_size=25).map("".join)
 
 @settings(max_examples=100)
 @given(text=_YAMLISH | st.text() | st.binary())
-def test_nothing_raises_and_all_places_lie_inside(text: str | bytes) -> None:
+def test_reader_never_raises_and_positions_are_in_range(text: str | bytes) -> None:
     """Any text ends in data or a problem, and every place can be shown."""
     document = read_text(text)
     assert document.data is not None or document.problems

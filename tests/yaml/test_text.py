@@ -138,7 +138,7 @@ def test_unsafe_texts() -> None:
         (["false", "False", "FALSE"], False),
     ],
 )
-def test_words(words, value) -> None:
+def test_text_values(words, value) -> None:
     """Those of the core schema, and no others."""
     assert [value] * len(words) == [resolve(word) for word in words]
     others = {word.swapcase() for word in words} | {word + "s" for word in words} - set(words)

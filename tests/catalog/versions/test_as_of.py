@@ -151,7 +151,7 @@ def test_the_place_of_the_claim_comes_with_it() -> None:
 # What nothing adopts today.
 
 
-def test_a_figure_that_was_taken_back() -> None:
+def test_as_of_a_withdrawn_figure() -> None:
     """It is adopted again until the page appeared that the document is of."""
     more = {"spec": "{connects: chips}", "metadata": "source: new"}
 
@@ -249,7 +249,7 @@ def test_a_printed_ratio_has_its_own_date() -> None:
     assert ["3x"] == [r.says.value.text for r in made.nodes["part"].spec.ratios]
 
 
-def test_an_unknown_document_says_why() -> None:
+def test_unknown_document_error() -> None:
     catalog = Catalog(graph(*PAGES, chips("1 GiB"), link(claim("old", "9 us")))).then("2023-05")
     for ask in (lambda: catalog["part"], lambda: catalog.chips["part"]):
         with pytest.raises(UnknownNameError, match=r"part was not known by 2023-05: spec\.memory\.capacity was first"):

@@ -74,7 +74,7 @@ def test_figures() -> None:
     }
 
 
-def test_the_same_on_another_word() -> None:
+def test_diff_of_changed_words() -> None:
     assert {("memory.capacity", 1.0), ("memory.bandwidth", 1.0)} == {(c.at, c.ratio) for c in found().restated}
 
 
@@ -163,13 +163,13 @@ def test_names() -> None:
         old.diff(whole(), "trainum1")
 
 
-def test_a_document_that_neither_date_knows_may_be_named() -> None:
+def test_diff_of_a_document_absent_at_both_dates() -> None:
     assert not whole().then("2023").diff(whole().then("2023"), "trainium3")
 
 
 @settings(max_examples=10)
 @given(st.randoms(use_true_random=False), st.data())
-def test_exactly_what_was_changed_is_reported(chance: random.Random, data) -> None:
+def test_diff_reports_exactly_the_changed_figures(chance: random.Random, data) -> None:
     """Figures anywhere in the catalog, in whatever order its documents come."""
     # Entries of lists, such as ratios.0.says, are not replaced by path.
     fields = [(b.name, at, f.value.value) for b in whole() for at, f in b.figures.items()]

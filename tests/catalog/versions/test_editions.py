@@ -49,7 +49,7 @@ def small() -> str:
 _SERVER = "spec: {chips: {chip: part, count: 4}}"
 
 
-def test_reading_gives_what_was_frozen() -> None:
+def test_edition_round_trip() -> None:
     found = read(freeze(whole(), "2026.11"), KNOWN)
 
     assert plains(whole()) == plains(found)
@@ -75,7 +75,7 @@ def test_order_of_documents_is_ignored(chance: random.Random) -> None:
 
 
 @given(st.data())
-def test_any_documents_come_back(data) -> None:
+def test_edition_round_trip_of_random_documents(data) -> None:
     """Whatever the schemas allow can be frozen, and comes back the same."""
     kinds = data.draw(st.lists(st.sampled_from(sorted(KNOWN.kinds)), max_size=3, unique=True))
     nodes = {}
@@ -168,7 +168,7 @@ def test_a_kind_that_is_not_installed() -> None:
         read(small(), Registry.of([Plugin(name="empty", api=API)]))
 
 
-def test_a_part_holds_what_it_refers_to() -> None:
+def test_partial_edition_includes_references() -> None:
     """Documents beside it, of a plugin for instance, are not frozen with a catalog."""
     from attrs import evolve
 
@@ -219,7 +219,7 @@ def test_an_edition_is_not_written_over(tmp_path) -> None:
         write(tmp_path, "2026.11", freeze(whole(), "2026.11"))
 
 
-def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch) -> None:
+def test_failed_write_leaves_no_file(tmp_path, monkeypatch) -> None:
     """The disk is full when the file is to be flushed."""
 
     def full(number):

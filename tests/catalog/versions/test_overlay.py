@@ -123,7 +123,7 @@ def test_a_file_that_is_not_there(catalog, tmp_path) -> None:
         catalog.overlay(tmp_path / "nowhere.yaml")
 
 
-def test_empty_overlay_changes_nothing(catalog, tmp_path) -> None:
+def test_empty_overlay_has_no_effect(catalog, tmp_path) -> None:
     assert not catalog.diff(lay(catalog, tmp_path, "change: {}\nadd: []\n"))
 
 

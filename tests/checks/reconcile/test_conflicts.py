@@ -49,7 +49,7 @@ def found(graph: Graph, name: str = "trainium2") -> list[tuple[int | None, int |
         ([("450 W", OLD), ("28 GB/s", NEW)], []),
     ],
 )
-def test_which_claim_is_doubted(claims: list[tuple[str, str]], expected: list[tuple[int, int]]) -> None:
+def test_doubted_claim_of_a_conflict(claims: list[tuple[str, str]], expected: list[tuple[int, int]]) -> None:
     assert found(claimed(*claims)) == [(*pair, (AT,)) for pair in expected]
 
 

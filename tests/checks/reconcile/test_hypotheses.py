@@ -165,7 +165,7 @@ def test_a_total_that_no_rounding_of_its_parts_gives(printed):
         ("512,000 MiB", "524,288 MiB", "decimal-unit", "524,288 MiB"),
     ],
 )
-def test_another_unit_was_meant(printed, wanted, cause, meant):
+def test_hypothesis_of_another_unit(printed, wanted, cause, meant):
     assert f"{meant} was meant" in causes(printed, wanted)[cause]
 
 

@@ -61,7 +61,7 @@ def test_memory_has_no_sparse_rate():
     assert explanations["swapped-row"] == "this is the figure of stated.host.memory: 8,192 GiB"
 
 
-def test_the_figure_of_another_row():
+def test_hypothesis_of_a_figure_of_another_row():
     explanations = causes("47.5 TFLOPS", "190 TFLOPS", at=PEAK, graph=bare())
 
     assert explanations["swapped-row"] == "this is the figure of fp32: 47.5 TFLOPS"
@@ -80,7 +80,7 @@ def test_no_other_row(printed):
     assert not {"swapped-row", "dense-sparse", "neighbour"} & set(causes(printed, "190 TFLOPS", at=PEAK, graph=bare()))
 
 
-def test_the_tensor_engines_alone():
+def test_hypothesis_of_tensor_engine_rate():
     explanations = causes("629.1 TFLOPS", "667 TFLOPS", at=("trainium2", "peak.dense.bf16"), graph=bare())
 
     assert explanations["tensor-engine"] == "this is the rate of the tensor engines alone: 629.1 TFLOPS"
@@ -92,7 +92,7 @@ def test_all_engines_where_the_tensor_engines_belong():
     assert explanations["tensor-engine"] == "this is the rate of all engines together: 667 TFLOPS"
 
 
-def test_a_total_of_the_tensor_engines_alone():
+def test_hypothesis_of_tensor_engine_total():
     part = of_server(server="trn2.48xlarge")
     explanations = causes(
         "10,066 TFLOPS", part.interval, at=("trn2.48xlarge", "stated.peak.dense.bf16"), terms=[part], graph=bare()
@@ -162,7 +162,7 @@ def test_a_neighbouring_generation():
     assert explanations["neighbour"] == "this is the figure of trainium1: 190 TFLOPS"
 
 
-def test_a_figure_that_many_documents_share_explains_nothing():
+def test_widely_shared_value_is_not_an_explanation():
     trainium1 = bare().named("trainium1")
     for copies, reported in ((MOST_SHARED - 1, True), (MOST_SHARED, False)):
         names = [f"copy-{i}" for i in range(copies)]
@@ -179,7 +179,7 @@ def test_no_neighbour_with_the_value():
     assert "neighbour" not in explanations
 
 
-def test_a_neighbour_that_would_be_right_explains_nothing():
+def test_neighbouring_value_is_not_an_explanation():
     """trn2u.48xlarge has the same EFA as trn2.48xlarge: that it does is no reason for another figure."""
     explanations = causes("3,100 Gbps", "3,200 Gbps", at=("trn2.48xlarge", "network.bandwidth"), graph=bare())
 

@@ -124,7 +124,7 @@ def test_a20_fp32_is_no_quarter_of_bf16():
     assert causes("181 TFLOPS", quarter, at=("trainium2", "peak.dense.fp32"), graph=bare()) == {}
 
 
-def test_a22_a_word_is_no_figure():
+def test_a22_text_is_not_a_figure():
     """The words "Yes" and "N/A" in a column of figures take part in no relation."""
     graph = claim(shipped(), "trn1.32xlarge", "spec.fabric.bandwidth.both", "Yes")
 

@@ -1,4 +1,4 @@
-"""What a summary of an audit counts, and which disagreements it puts first."""
+"""Counts of a summary of an audit, and the order of its disagreements."""
 
 from __future__ import annotations
 

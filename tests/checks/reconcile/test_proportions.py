@@ -69,7 +69,7 @@ def test_network_bandwidth_of_a_chip() -> None:
     ("verdict", "shown"),
     [("other-scope", False), (None, False), ("rejected", True), ("rounded", True), ("unresolved", True)],
 )
-def test_which_claims_are_shown(verdict: str | None, shown: bool) -> None:
+def test_claims_shown_in_a_proportion(verdict: str | None, shown: bool) -> None:
     at = "spec.network.{bandwidth,storage_baseline}"
     graph = claim(shipped(), "trn2u.48xlarge", at, "1,600 Gbps", verdict=verdict, reason="Of two.")
     found = described(graph)["network bandwidth per chip"]

@@ -34,7 +34,7 @@ def links(inner: str, outer: str, total: str) -> Relation:
     return Relation(sites(graph, "trainium2", "links.bandwidth.both")[0], terms, "links")
 
 
-def test_a_figure_a_count_a_word_and_nothing():
+def test_locations_of_figures_counts_and_words():
     figure, count, word, nothing, group = sites(
         shipped(), "trainium1", "memory.capacity", "cores.count", "memory.technology", "power", "memory"
     )
@@ -74,7 +74,7 @@ def test_figure_and_claim_are_two_sites_in_two_places():
     assert str(said) == "peak.dense.bf16 of trainium1, says neuron-trn1-2023-02,"
 
 
-def test_the_location_says_what_is_there():
+def test_location_kind_of_a_value():
     (site,) = sites(shipped(), "trainium1", "memory.capacity")
 
     assert site.location.file.endswith("trainium1.yaml")
@@ -122,7 +122,7 @@ def test_expected_value_of_one_term():
     assert parse("256 GB/s").value in found.expects(outer)
 
 
-def test_nothing_negative_is_expected():
+def test_expected_values_are_not_negative():
     """The other term alone is more than the whole: no value of this one would do."""
     found = links("1,024 GB/s", "256 GB/s", "512 GB/s")
     (_, inner, outer) = found.sites
@@ -158,7 +158,7 @@ def test_a_relation_with_a_claim():
 
 
 @given(st.integers(1, 40), st.integers(1, 9999), st.integers(1, 99_999))
-def test_a_side_that_is_what_is_expected_holds(count, part, total):
+def test_side_equal_to_the_expected_value_holds(count, part, total):
     """Whatever the three figures are: putting what is expected in place of one of them makes the relation hold."""
     graph = put(_few(), SERVER, "chips.count", count)
     graph = put(

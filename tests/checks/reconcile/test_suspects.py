@@ -29,7 +29,7 @@ def test_the_shipped_catalog_has_no_suspect():
     assert blamed(shipped()) == []
 
 
-def test_nothing_fails_nothing_is_blamed():
+def test_no_suspects_without_failures():
     assert suspects([]) == []
     assert suspects(r for r in relations(bare()) if r.holds) == []
 
@@ -137,7 +137,7 @@ def test_two_wrong_totals_are_no_wrong_count():
     } == {(s.site.node.name, dotted(s.site.path[1:]), s.site.claim) for s in suspects(_sums(graph))}
 
 
-def test_two_totals_that_one_count_would_mend():
+def test_one_count_closes_two_totals():
     graph = _small(memory="384 GiB", peak="2,280 TFLOPS")
 
     assert [dotted(s.site.path[1:]) for s in suspects(_sums(graph))] == ["chips.count"]
@@ -173,7 +173,7 @@ def test_a_claim_of_a_figure_that_is_wrong_in_another_way():
     assert [("trainium1", "peak.dense.bf16", None), ("trainium1", "peak.dense.bf16", index)] == blamed(graph)
 
 
-def test_the_order_of_relations_decides_nothing():
+def test_suspects_do_not_depend_on_relation_order():
     graph = put(put(shipped(), "trainium1", "peak.dense.bf16", "290 TFLOPS"), "trn2.48xlarge", "chips.count", 8)
     expected = blamed(graph)
     shuffled = list(relations(graph))
@@ -218,7 +218,7 @@ def test_one_finding_at_the_chip():
         ("trainium2", "memory.capacity", "61 GiB", (16,), False),
     ],
 )
-def test_a_count_that_most_others_have(name, at, value, expected, usual):
+def test_suspect_count_differs_from_the_majority(name, at, value, expected, usual):
     """More than half of the other documents: five of six servers have 16 chips."""
     counts = [n.spec.chips.count for n in bare().of(Server) if n.name in COUNTED]
     graph = Graph(

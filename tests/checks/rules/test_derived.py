@@ -209,7 +209,7 @@ def test_a_figure_must_follow_its_formula(value, formula, codes):
     assert ["TRN404"] * codes == [d.code for d in found]
 
 
-def test_the_finding_reports_what_the_formula_gives():
+def test_finding_states_the_value_of_the_formula():
     (found,) = findings("TRN404", beside(LINK % ("98 GB/s", "384 GB/s / 4 links")))
 
     assert found.message == "spec.bandwidth.both is 98 GB/s, but 384 GB/s / 4 links is 96 GB/s"

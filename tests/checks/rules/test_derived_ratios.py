@@ -79,7 +79,7 @@ def test_a_ratio_that_was_judged(verdict):
     assert findings("TRN606", said(("spec.peak.dense.bf16", "3.0x"), verdict=verdict)) == []
 
 
-def test_a_ratio_over_nothing_hides_no_other():
+def test_ratio_with_zero_denominator_hides_no_finding():
     """A chip that is not there is reported by its reference; the ratios after it are checked all the same."""
     graph = said(("spec.peak.dense.bf16", "3.0x"), ("spec.memory.capacity", "9x"))
     spec = graph.named("trainium2").spec
@@ -89,7 +89,7 @@ def test_a_ratio_over_nothing_hides_no_other():
     assert [d.where.path for d in reported] == [("spec", "ratios", 1, "says")]
 
 
-def test_a_ratio_of_nothing():
+def test_ratio_of_zero():
     (finding,) = findings("TRN606", said(("spec.memory.capacty", "3x")))
 
     assert finding.where.path == ("spec", "ratios", 0, "of")

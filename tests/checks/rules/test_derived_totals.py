@@ -32,7 +32,7 @@ def test_a_total_with_its_arithmetic():
     assert shown.where.path == ("spec", "stated", "memory", "capacity")
 
 
-def test_a_part_with_what_the_total_needs():
+def test_part_finding_names_the_required_value():
     shown = one(put(bare(), "trainium1", "peak.dense.bf16", "290 TFLOPS"))
 
     assert shown.message.startswith("peak.dense.bf16 of trainium1 is 290 TFLOPS, but stated.peak.dense.bf16 of ")
@@ -40,7 +40,7 @@ def test_a_part_with_what_the_total_needs():
     assert shown.message.endswith("; 2 more totals disagree with it")
 
 
-def test_a_count_with_what_the_totals_need():
+def test_count_finding_names_the_required_count():
     shown = one(put(bare(), "trn1.32xlarge", "chips.count", 12))
 
     assert shown.where.path == ("spec", "chips", "count")

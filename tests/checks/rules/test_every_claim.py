@@ -1,4 +1,4 @@
-"""Every rule reports each of several claims and documents, whatever is before or after it."""
+"""Rules on several claims and documents: each is reported, in any order."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_claims_that_speak_of_something(at, says):
         ("spec.peak.dense.bf16.value.number", "1 x", "at", "no spec.peak"),
     ],
 )
-def test_claims_that_speak_of_nothing(at, says, where, word):
+def test_claims_of_unknown_paths(at, says, where, word):
     (finding,) = findings("TRN302", claim(bare(), "trainium1", at, says))
 
     assert ("claims", 0, where) == finding.where.path
@@ -242,7 +242,7 @@ def test_agrees_does_not_settle_it():
         (NEW, "trainium2", 1),
     ],
 )
-def test_doubted_is_what_would_not_be_adopted(first, last, doubted):
+def test_conflict_is_reported_at_the_lower_ranked_claim(first, last, doubted):
     """The nearer rank before the newer text, and the first before the last."""
     graph = said("trainium1", (STACK, "16 GB", first), (STACK, "16 GiB", last))
 

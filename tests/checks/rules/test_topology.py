@@ -216,7 +216,7 @@ def test_a_hypercube_is_a_torus_of_fours_only(dims):
     assert {("trn1.32xlarge", "claims.0.says")} == found("TRN503", graph)
 
 
-def test_words_for_what_is_between_servers():
+def test_topology_words_between_servers():
     at = "spec.between_servers.topology"
 
     assert findings("TRN503", claim(bare(), ULTRA, at, "ring")) == []
@@ -331,7 +331,7 @@ def test_large_fabrics_are_not_built(side, reported):
         (ULTRA, "between_servers.link", "efa-v3", False),
     ],
 )
-def test_links_connect_what_they_are_used_for(name, at, link, reported):
+def test_link_scope_matches_its_use(name, at, link, reported):
     graph = put(bare(), name, at, Ref(link, Link))
 
     assert ({(name, f"spec.{at}")} if reported else set()) == found("TRN505", graph)

@@ -1,4 +1,4 @@
-"""What follows from the dimensions of a transformer, and the rules that rest on it."""
+"""Values derived from the dimensions of a transformer, and the rules on them."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def test_one_expert_is_a_dense_network_with_a_router(width, form, bias):
     assert parameters(dimensions(dense)) == parameters(evolve(made, router_weights=0.0))
 
 
-def test_counts_stay_exact_past_what_a_float_holds():
+def test_counts_beyond_2_to_53_are_exact():
     huge = evolve(LLAMA, layers=10**15 + 1, hidden=10**9 + 7)
     h = 10**9 + 7
     assert 2 * 128256 * h + (10**15 + 1) * (h * 128 * 80 + 3 * h * 14336 + 2 * h) + h == parameters_of(huge)

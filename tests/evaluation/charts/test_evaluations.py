@@ -64,7 +64,7 @@ def test_inference_has_a_panel_for_each_time() -> None:
     assert answer.plot("memory").kind == "memory"
 
 
-def test_sweep_names_what_has_no_answer() -> None:
+def test_sweep_chart_names_refused_points() -> None:
     given = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*32", "seq": 8192, "global_batch": 1024, "zero": 1}
     drawn = trnspec.sweep("training", CAT, tp=[4, 32], **given).plot()
 

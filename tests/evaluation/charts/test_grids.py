@@ -19,7 +19,7 @@ def swept() -> trnspec.Sweep:
     return trnspec.sweep("training", None, **INPUTS, tp=[8, 16, 12], pp=[1, 4], microbatch=[1, 2])
 
 
-def test_heatmap_has_the_best_of_what_varies_otherwise(swept: trnspec.Sweep) -> None:
+def test_heatmap_cells_are_best_over_other_axes(swept: trnspec.Sweep) -> None:
     drawn = heatmap(swept.rows, "mfu", x="tp", y="pp")
     (panel,) = drawn.panels
     (cells,) = panel.marks

@@ -70,7 +70,7 @@ def test_dominates(one: tuple[float | None, ...], other: tuple[float | None, ...
 
 
 @given(PLANS)
-def test_the_front_has_what_nothing_dominates(plans: list[Some]) -> None:
+def test_pareto_front_is_the_undominated_set(plans: list[Some]) -> None:
     """A bound is not compared with an estimate."""
     for plan in plans:
         alike = [o for o in plans if (o.kind == "ideal") == (plan.kind == "ideal")]

@@ -164,7 +164,7 @@ def test_limits_that_are_needed_are_met_and_hardly_looser(
     assert relaxed.met(one)
 
 
-def test_what_a_plan_misses_in_words() -> None:
+def test_missed_limits_of_a_plan() -> None:
     """Days and USD with three digits."""
     estimate, bound, unpriced = (
         plan((86400.0, 43200.0, 172800.0)), plan((86400.0, 43200.0, None)), plan((86400.0, 1.0, 2e6), rent=None),

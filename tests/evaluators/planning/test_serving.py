@@ -88,7 +88,7 @@ def test_chips_have_the_counts_at_the_ends_of_the_times_as_interval(pools: str, 
 
 
 @pytest.mark.parametrize("pools", ["aggregated", "disaggregated"])
-def test_errors_of_which_the_median_is_large_are_stated(pools: str) -> None:
+def test_large_median_errors_are_stated(pools: str) -> None:
     """The limits are met at the median of the errors; what they need by the computed times is stated next to it."""
     asked = QUESTION | {
         "model": "llama-3.3-70b",
@@ -519,7 +519,7 @@ def test_no_deployment_fits() -> None:
     assert re.search(r": trn1.2xlarge: none of \d+ deployments fits in memory$", str(caught.value))
 
 
-def test_a_model_whose_layers_cannot_be_divided_into_stages() -> None:
+def test_model_without_an_even_division_into_stages() -> None:
     """61 layers on servers each of which is too small: a replica spans several by expert or tensor parallelism."""
     large = {"model": "deepseek-v3", "rate": 1.0, "tpot": "2s", "ttft": "60s", "on": ("trn1.32xlarge",), "tp": ()}
 

@@ -251,7 +251,7 @@ def test_parts_that_overlap_or_leave_gaps(ends, fault) -> None:
         merged(search, results)
 
 
-def test_the_name_has_what_the_result_depends_on() -> None:
+def test_part_name_depends_on_all_inputs() -> None:
     """Any changed input, figure or range gives another name."""
     search = SEARCHES["training"]
     others = [
@@ -267,7 +267,7 @@ def test_the_name_has_what_the_result_depends_on() -> None:
 # Interrupted.
 
 
-def test_an_interrupted_search_keeps_what_was_found() -> None:
+def test_interrupted_search_keeps_results() -> None:
     def interrupt(done: int, total: int) -> None:
         if done > total // 2:
             raise KeyboardInterrupt

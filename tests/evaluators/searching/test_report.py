@@ -29,7 +29,7 @@ def layout(row: dict) -> dict:
     return {name: row[name] for name in LAYOUT if name in row}
 
 
-def test_each_row_is_what_training_says() -> None:
+def test_search_rows_equal_training_evaluations() -> None:
     question = {"model": "llama-3.1-70b", "on": "trn2.48xlarge*16", "seq": 8192, "global_batch": 1024}
     found = run(CAT, **question)
 
@@ -48,7 +48,7 @@ def test_each_row_is_what_training_says() -> None:
     assert sum(p.value for p in found.parts) == found["rejected"]
 
 
-def test_nothing_faster_was_missed() -> None:
+def test_search_result_is_the_fastest_feasible() -> None:
     """A small system, each layout by the evaluator of one."""
     question = {"model": "llama-3.2-1b", "on": "trn1.2xlarge", "seq": 1024, "global_batch": 8}
     found = run(CAT, **question, microbatch=(1, 2), top=5)
@@ -113,7 +113,7 @@ def test_fixed_options_limit_the_search() -> None:
         ({"model": "llama-3.1-70b", "on": "trn1.32xlarge", "seq": 4096, "global_batch": 256}, {"on": "trn1.32xlarge*4"}),
     ],
 )  # fmt: skip
-def test_what_would_be_feasible(question, changed) -> None:
+def test_refusal_suggests_feasible_layouts(question, changed) -> None:
     """Each suggestion has an answer."""
     with pytest.raises(RefusalError) as refused:
         run(CAT, **question)

@@ -133,7 +133,7 @@ def test_a_rate_that_is_not_known() -> None:
     assert "unknown-figure" == caught.value.reason
 
 
-def test_what_is_claimed_is_reported_with_the_refusal() -> None:
+def test_refusal_states_claimed_values() -> None:
     between = {"between_servers": {"link": "neuronlink-v4"}}
     levels = [{"name": "S", "count": 2, "chips": 72}]
     changed = CAT.replace("trn3-gen2-ultraserver", {**between, "fabric.topology.levels": levels})

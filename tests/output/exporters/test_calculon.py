@@ -82,7 +82,7 @@ def test_nothing_is_moved_to_a_memory_that_is_not_known() -> None:
     assert {0} == {system(name)["mem2"]["GiB"] for name in NAMES}
 
 
-def test_a_ring_sends_what_a_ring_sends() -> None:
+def test_ring_traffic_equals_closed_form() -> None:
     """It multiplies by the scalar and then adds some of n parts: 2 (n - 1) / n for an all-reduce of a ring."""
     ops = system("trn1.32xlarge")["networks"][0]["ops"]
 

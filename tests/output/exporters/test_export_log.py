@@ -36,7 +36,7 @@ def test_looking_is_not_using() -> None:
     assert () == account.used
 
 
-def test_what_is_uncertain_is_assumed() -> None:
+def test_uncertain_fields_are_assumptions() -> None:
     """Derived, noted and qualified figures each say so; a figure that is printed plainly says nothing."""
     account = export_log()
     for path in ("peak.dense.fp8", "memory.bandwidth", "links.bandwidth.both", "memory.capacity"):

@@ -60,7 +60,7 @@ def test_other_kinds_are_refused() -> None:
     assert {"no-chips"} == {r for (_, n), r in reasons.items() if n != "trainium2"}
 
 
-def test_a_figure_that_is_missing_is_named_with_what_is_claimed_of_it() -> None:
+def test_missing_figure_is_named_with_its_claims() -> None:
     with pytest.raises(ExportError) as caught:
         CAT["trn3-gen2-server"].export("llm-analysis")
 

@@ -81,13 +81,13 @@ def test_out_of_a_chip(name, expected) -> None:
     assert expected * GB == out_of_a_chip(export_log(name), "bandwidth")
 
 
-def test_out_of_a_chip_agrees_with_what_is_printed() -> None:
+def test_links_out_of_a_chip_equal_printed_bandwidth() -> None:
     """Links times rate is half of the bandwidth that the fabric states for both directions."""
     for name in ("trn1.32xlarge", "trn2.48xlarge"):
         assert CAT[name].figure("fabric.bandwidth.both").value.value == 2 * out_of_a_chip(export_log(name), "x")
 
 
-def test_what_is_not_known_of_the_way_between_servers_is_reported() -> None:
+def test_unknown_network_between_servers_is_reported() -> None:
     account = export_log("trn3-gen2-ultraserver")
     out_of_a_chip(account, "bandwidth")
 

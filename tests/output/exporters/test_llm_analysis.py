@@ -56,7 +56,7 @@ def test_figures_follow_the_catalog() -> None:
 
 
 @pytest.mark.parametrize("name", [*FABRICS, *WHOLE])
-def test_what_is_assumed(name) -> None:
+def test_assumed_and_used_fields_of_llm_analysis(name) -> None:
     """The keys that the catalog cannot fill by itself each have a reason."""
     made = CAT[name].export("llm-analysis")
     assumed = {a.field for a in made.assumptions}

@@ -42,11 +42,11 @@ def test_references_are_replaced() -> None:
     assert "neuronlink-v3-z" == made["spec"]["between_servers"]["link"]["name"]
 
 
-def test_what_a_chip_is_compared_with_stays_a_name() -> None:
+def test_reference_chip_of_a_relative_claim_is_a_name() -> None:
     assert {"trainium1"} == {r["over"] for r in resolved("trainium2")["spec"]["ratios"]}
 
 
-def test_a_figure_says_all_that_is_known() -> None:
+def test_resolved_figure_has_value_source_and_interval() -> None:
     assert {
         "value": 2_900_000_000_000,
         "unit": "B/s",
@@ -92,7 +92,7 @@ def test_the_whole_catalog(everything) -> None:
     assert {(b.kind, b.name) for b in CAT if b.kind != "Source"} == names
 
 
-def test_every_value_is_what_is_printed(everything) -> None:
+def test_values_equal_their_printed_quantities(everything) -> None:
     """In every figure of the file the value is the printed one in base units, within its own interval."""
     found = [(at, f) for d in everything["documents"] for at, f in figures({"spec": d["spec"]})]
 

@@ -41,7 +41,7 @@ def links(root: ET.Element) -> Counter[str]:
     return Counter(e.get("class", "").split()[1] for e in of_class(picture, "link"))
 
 
-def test_it_reports_what_it_shows_to_those_who_cannot_see_it() -> None:
+def test_svg_has_title_and_description() -> None:
     root = drawn("trn2-ultraserver")
 
     assert "img" == root.get("role")
@@ -213,7 +213,7 @@ def test_any_fabric(topology) -> None:
 
 
 @pytest.mark.parametrize("name", [*SYSTEMS, "trn2.48xlarge", "trn3-gen2-server"])
-def test_nothing_is_outside(name) -> None:
+def test_drawing_is_inside_the_page(name) -> None:
     """Every box and the end of every text is inside the picture; letters are 0.55 of their size wide on average, or less."""
     root = drawn(name)
     width, height = (float(n) for n in root.get("viewBox").split()[2:])

@@ -1,4 +1,4 @@
-"""What holds for every format, and what several share."""
+"""Properties of all report formats, and parts that several share."""
 
 from __future__ import annotations
 

@@ -89,7 +89,9 @@ class TestText:
         assert "|" not in render(one(Location("f", Place(2, 1))), "text", texts={"f": text})
 
     @given(reports, st.booleans(), st.none() | st.integers(-5, 200), st.dictionaries(texts, texts, max_size=1))
-    def test_nothing_reaches_the_terminal(self, report: Report, color: bool, width: int | None, more: Any) -> None:
+    def test_control_characters_do_not_reach_the_terminal(
+        self, report: Report, color: bool, width: int | None, more: Any
+    ) -> None:
         """No control character but the newline comes out, and colour adds nothing but colour."""
         sources = {d.where.file: "a\tkey\x1b: 漢 \u202e1\n" * 5 + d.message for d in report.diagnostics} | more
         plain = render(report, "text", width=width, texts=sources)

@@ -54,7 +54,7 @@ def written(folder: Path, found: Fitted, **changed: Any) -> Path:
 
 
 @pytest.mark.parametrize("efficiency", [TRUE, WRITTEN], ids=["flash", "scores"])
-def test_what_is_read_is_what_was_fitted(tmp_path, efficiency):
+def test_calibration_document_round_trip(tmp_path, efficiency):
     found = fitted(efficiency)
     read = calibrated(load([str(written(tmp_path, found))]).graph, "trainium1", "training", "trainium1-mine")
     for each in fields(Efficiency):
@@ -102,7 +102,7 @@ def test_it_is_sound(tmp_path, monkeypatch, capsys):
     assert "no findings" in done.out
 
 
-def test_only_what_was_fitted_is_reported():
+def test_document_has_only_fitted_parameters():
     """What was not free to move is left out, and so read as ideal; causality is always reported."""
     assert {"matmul": "0.72x", "step": "2 ms", "causal": "1x"} == printed(fitted(names=("matmul", "step")).values)
     assert {*NAMES, "causal"} - {"matmul_fp8", "matmul_fp4"} - {"score_passes"} <= set(printed(fitted().values))
@@ -135,7 +135,7 @@ WORDS = [
 ]  # fmt: skip
 
 
-def test_words_stay_as_they_are(tmp_path):
+def test_text_fields_are_unchanged(tmp_path):
     """Whatever the software and the file are called, the document is sound and says that."""
     for i, words in enumerate(WORDS):
         written(tmp_path, fitted(), name=f"mine-{i}", software=words, data=[words])
@@ -147,7 +147,7 @@ def test_words_stay_as_they_are(tmp_path):
         assert f"{words}, training" == node.metadata.title
 
 
-def test_what_is_empty_is_left_out():
+def test_empty_fields_are_omitted():
     """A mapping without entries has no line, and a count of 0 has one."""
     roof = {"kernel": "gemm", "precision": "bf16", "rows": 0, "compute": 0.5, "fixed": 3e-6}
     text = document(fitted(roofs=(roof,)), **TOLD)

@@ -128,7 +128,7 @@ def test_rows_of_a_framework_have_its_calibration(served: list[Scored]) -> None:
     assert [] == [s.id for s in served if s.kind == "estimate" and known[s.calibration] != s.framework]
 
 
-def test_what_is_scored_is_what_the_evaluator_answers(served: list[Scored]) -> None:
+def test_scored_value_equals_evaluator_answer(served: list[Scored]) -> None:
     one = next(s for s in served if s.id == "trn1-latency_data_decoder-6-Llama-2-7b" and s.part == "tpot")
     first = next(s for s in served if s.id == one.id and s.part == "ttft")
     asked = {

@@ -1,4 +1,4 @@
-"""What the software of a measured training run implies, and the settings that a row leaves open."""
+"""Settings implied by the software of a measured training run, and settings that a row leaves open."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_multi_token_prediction_of_the_recipe():
         ),
     ],
 )
-def test_what_is_not_computed_as_something_else(changed, reason):
+def test_unsupported_settings_are_skipped(changed, reason):
     found = one(**changed)
     assert isinstance(found, Skipped)
     assert reason in found.reason

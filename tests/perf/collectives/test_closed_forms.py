@@ -134,19 +134,19 @@ def test_one_rank_takes_no_time(form):
 
 
 @pytest.mark.parametrize(("form", "steps"), list(zip(ONE_RANK, STEPS_OF_16, strict=True)))
-def test_nothing_to_send_takes_the_latency_of_the_steps(form, steps):
+def test_zero_bytes_take_the_latency_of_the_steps(form, steps):
     assert steps * 2.0 == form(0.0, 16.0, 2.0, 1e9)
 
 
 @pytest.mark.parametrize("kind", ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "send"])
 @pytest.mark.parametrize("steps", ["ring", "recursive", "direct"])
-def test_a_level_of_one_takes_nothing_and_needs_no_rate(kind, steps):
+def test_level_of_one_rank_takes_no_time_and_needs_no_rate(kind, steps):
     assert 0.0 == c.hierarchical(kind, GIB, (1.0, 1.0), (1.0, 1.0), (0.0, 0.0), steps)
     alone = c.hierarchical(kind, GIB, (4.0,), (1e-6,), (1e9,), steps)
     assert alone == c.hierarchical(kind, GIB, (1.0, 4.0, 1.0), (1.0, 1e-6, 1.0), (0.0, 1e9, 0.0), steps)
 
 
-def test_a_level_that_is_crossed_does_need_its_rate():
+def test_crossed_level_needs_its_rate():
     with pytest.raises(ZeroDivisionError):
         c.hierarchical("all-reduce", GIB, (2.0, 2.0), (0.0, 0.0), (1e9, 0.0))
 

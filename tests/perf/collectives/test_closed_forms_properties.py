@@ -270,7 +270,7 @@ close = pytest.approx
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 12, 16])
 @pytest.mark.parametrize("alpha", [0.0, 3e-6])
-def test_rings_take_what_an_exchange_of_blocks_takes(n, alpha):
+def test_ring_time_equals_simulated_block_exchange(n, alpha):
     one = simulated_ring_all_gather(n, 1e8, alpha, 48e9)
     both = simulated_both_ways(n, 1e8, alpha, 48e9)
 
@@ -280,7 +280,7 @@ def test_rings_take_what_an_exchange_of_blocks_takes(n, alpha):
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 8, 16])
-def test_halving_and_doubling_takes_what_adding_up_numbers_takes(n):
+def test_halving_doubling_time_equals_simulated_sum(n):
     taken = simulated_all_reduce(n, 1e8, 3e-6, 48e9, range(n.bit_length() - 1))
 
     assert close(taken, rel=1e-12) == c.recursive_all_reduce(1e8, float(n), 3e-6, 48e9)
@@ -288,7 +288,7 @@ def test_halving_and_doubling_takes_what_adding_up_numbers_takes(n):
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (4, 4), (3, 3), (2, 4), (4, 8), (3, 5)])
 @pytest.mark.parametrize("rates", [(48e9, 48e9), (64e9, 128e9)])
-def test_a_torus_takes_what_an_exchange_of_blocks_takes(rows, columns, rates):
+def test_torus_time_equals_simulated_block_exchange(rows, columns, rates):
     taken = simulated_torus_all_gather(rows, columns, 1e8, 3e-6, rates)
 
     assert close(taken, rel=1e-12) == c.torus_all_gather(1e8, (float(rows), float(columns)), 3e-6, rates)

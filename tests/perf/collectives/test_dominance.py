@@ -1,4 +1,4 @@
-"""Which collective no other is faster than, since it is a part of it; and broadcasts and sends that are scattered."""
+"""Dominance between collectives that contain each other; scattered broadcasts and sends."""
 
 import functools
 
@@ -103,7 +103,7 @@ def test_no_collective_is_slower_than_one_that_contains_it(name, count, ranks, s
     stride=st.integers(1, 5),
     size=st.floats(1.0, 1e6),
 )
-def test_on_no_shape_either(shape, per_chip, latency, ranks, stride, size):
+def test_dominance_on_every_shape(shape, per_chip, latency, ranks, stride, size):
     where = on(shape, degree=4.0, per_chip=per_chip, latency=latency)
     try:
         of = group(where, ranks, stride)
@@ -139,7 +139,7 @@ def test_whole_systems_broadcast_and_send_no_slower_than_they_reduce(name):
 
 
 @pytest.mark.parametrize(("name", "n"), SCATTERED)
-def test_a_scatter_gives_each_its_part_of_what_the_first_has(name, n):
+def test_scatter_sends_each_rank_its_part(name, n):
     held = {0: 1.0} | dict.fromkeys(range(1, n), 0.0)
     for _, sends in SCATTERS[name](n):
         for a, b, share in sends:
@@ -196,7 +196,7 @@ def test_two_chains_reach_all_members_or_one(last, links):
         ("direct-one-step", 2, [((0, 2),)]),
     ],
 )
-def test_what_of_a_broadcast_leads_to_one_member(name, last, expected):
+def test_broadcast_reduced_to_one_member(name, last, expected):
     found = restricted_to(SCHEDULES[name]("broadcast", 4), last)
 
     assert expected == [tuple(sorted((a, b) for a, b, _ in sends)) for _, sends in found]
@@ -267,7 +267,7 @@ def test_the_network_carries_an_equal_part_from_each_rank_of_the_sending_server(
 
 
 @pytest.mark.parametrize("kind", ["all-reduce", "broadcast"])
-def test_who_has_the_whole_buffer_sends_it_whole_over_the_network(kind):
+def test_holder_of_the_whole_buffer_sends_it_whole(kind):
     where = system("trn1.32xlarge*4")
     parts = {p.name: (p.parts, dict(p.phases[-1].loads)["network"]) for p in plans(where, group(where), kind)}
 
@@ -285,7 +285,7 @@ def test_a_send_over_the_network_is_spread_over_the_ranks_too():
     assert near(GIB / 32 / outer) == dict(found["direct+torus+send"].transfers)["network"]
 
 
-def test_a_list_of_ranks_begins_where_it_says():
+def test_rank_list_starts_at_the_root():
     where = on(Chain(4))
     # From the middle of the chain both ways; from its end all the way.
     found = {

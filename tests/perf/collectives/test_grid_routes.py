@@ -171,7 +171,7 @@ def test_many_groups_of_a_large_torus():
     ],
     ids=["10^9 chips", "8 of 10^9 chips", "mesh", "without symmetry"],
 )
-def test_what_would_take_too_long_is_refused_before_it_is_built(where, ranks, place):
+def test_oversized_grid_is_refused(where, ranks, place):
     tracemalloc.start()
     with pytest.raises(RefusalError) as caught:
         plans(where, group(where, ranks), "all-reduce")

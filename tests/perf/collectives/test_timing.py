@@ -81,7 +81,7 @@ def test_a_torus_is_the_closed_form(kind, dims):
 
 
 @pytest.mark.parametrize("dims", [(4,), (4, 4), (2, 8), (3, 5), (4, 4, 4)])
-def test_an_all_to_all_loads_the_links_of_a_torus_as_the_closed_form_says(dims):
+def test_torus_all_to_all_load_equals_closed_form(dims):
     degree = sum(1.0 if k == 2 else 2.0 for k in dims)
     expected = c.torus_all_to_all(GIB, tuple(map(float, dims)), 0.0, (10.0,) * len(dims))
 
@@ -200,7 +200,7 @@ def test_groups_of_neighbours_keep_to_their_own_row():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LINKED)
-def test_nothing_is_faster_than_the_bisection_of_the_topology(name, kind):
+def test_no_collective_is_faster_than_the_bisection(name, kind):
     where = system(name)
     level = fabric_level(where)
     cut = level.shape.bisection("rate")

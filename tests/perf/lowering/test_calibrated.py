@@ -1,4 +1,4 @@
-"""Which calibration is used: by chip, framework, models and era, a named one, or none."""
+"""Choice of calibration: by chip, framework, models and era, a named one, or none."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_by_name():
     assert "fitted on" not in found.description
 
 
-def test_what_a_calibration_leaves_out_is_ideal():
+def test_parameters_absent_from_a_calibration_are_ideal():
     """But for passes over written scores, which none of its rows had."""
     found = calibrated(shipped().graph, "trainium1", "training")
     stated = shipped().graph.named(found.name).spec.achieved
@@ -259,7 +259,7 @@ def some(*calibrations: str, about: str | dict[str, str] = "", spread: str = "")
     return graph(*texts)
 
 
-def test_the_most_rows_win_whatever_the_names():
+def test_calibration_with_most_rows_is_chosen():
     assert "b" == calibrated(some("a 7", "b 9", "d 8"), "c", "training").name
     # Among equals the same one every time.
     assert "d" == calibrated(some("a 9", "d 9", "b 9"), "c", "training").name
@@ -272,13 +272,13 @@ def test_by_an_alias():
 @pytest.mark.parametrize(
     "name", ["matmul", "matmul_fp8", "attention", "memory", "chip", "server", "ultraserver", "network"]
 )
-def test_a_rate_of_which_nothing_is_achieved(name):
+def test_achieved_share_of_0_is_rejected(name):
     """It is said, and nothing is divided by it."""
     with pytest.raises(UsageError, match=rf"a spec\.achieved\.{name} is 0x"):
         calibrated(some(f"a 7 {name}: 0x"), "c", "training")
 
 
-def test_nothing_of_what_may_be_nothing():
+def test_parameters_of_0_are_accepted_where_optional():
     found = calibrated(some("a 7 overlap: 0x, causal: 0x, step: 0 s"), "c", "training").efficiency
     assert evolve(IDEAL, overlap=0.0, causal=0.0, step=0.0, score_passes=SCORE_PASSES) == found
 
@@ -286,7 +286,7 @@ def test_nothing_of_what_may_be_nothing():
 TIMES = {"forward", "backward", "call", "hop", "network_hop", "send", "step", "dispatch"}
 
 
-def test_what_a_fit_finds_has_a_place_in_the_kind():
+def test_fitted_parameters_are_fields_of_the_kind():
     """Each number of the engine is one of the document, a time where it is one, and has the same words for it."""
     shapes = {name: f.shape for name, f in ObjectShape(Achieved).fields.items()}
     for each in fields(Efficiency):

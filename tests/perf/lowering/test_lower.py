@@ -261,7 +261,7 @@ def test_a_name_that_is_not_there():
         lower(everything(), "trn1.32xlarg")
 
 
-def test_logical_cores_of_what_has_none():
+def test_logical_cores_of_a_gpu():
     with pytest.raises(UsageError, match="lnc means nothing"):
         lower(everything(), "dgx-h100", lnc=1)
 

@@ -186,7 +186,7 @@ def test_without_a_rate_for_a_type_nothing_is_said():
         machine(evolve(NESTED, rates={"fp8": 1e14}), IDEAL, "fp8")
 
 
-def test_never():
+def test_always_zero():
     assert always_zero(0.0)
     assert not always_zero(1e-300)
     assert not always_zero(np.zeros(3))

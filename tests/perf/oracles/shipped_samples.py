@@ -1,4 +1,4 @@
-"""Every shipped model on several systems, and random valid layouts of them."""
+"""Samples: shipped models on several systems, and random valid layouts of them."""
 
 from __future__ import annotations
 

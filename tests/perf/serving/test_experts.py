@@ -82,7 +82,7 @@ def test_dispatch_in_8_bit_and_to_some_nodes() -> None:
     assert sent(per_node=0.0) == pytest.approx(sent() * 2 / (8 * (1 - (7 / 8) ** 2)), rel=1e-12)
 
 
-def test_ranks_reduce_what_they_received() -> None:
+def test_ranks_reduce_received_tokens() -> None:
     """Each copy, or that of the one server that has both experts; sent per copy, shared experts have a sum of their own."""
 
     def reduced(d, **changes: float) -> float:

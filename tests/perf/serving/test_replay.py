@@ -65,7 +65,7 @@ def test_events_are_those_of_single_steps(shared: float) -> None:
         assert float(np.percentile(found.tpot, which)) == pytest.approx(float(np.percentile(tpot, which)), rel=0.05)
 
 
-def test_one_request_alone() -> None:
+def test_single_request() -> None:
     one = replica()
     requests = Requests(arrivals=np.array([7.0]), prompts=np.array([2.0]), outputs=np.array([11.0]))
     found = serve_all(one, requests, requests.arrivals)

@@ -339,7 +339,7 @@ def test_stages_work_on_groups_of_the_batch(models, graph):
     assert 2 * before.decode_rate > after.decode_rate > 1.99 * before.decode_rate
 
 
-def test_a_cache_goes_over_the_network():
+def test_kv_cache_transfer_over_the_network():
     assert 15e-6 + 1e9 / 50e9 == transfer_time(1e9, 100e9, 50e9, 15e-6)
 
 

@@ -1,4 +1,4 @@
-"""What holds of serving whatever the model, the layout and the machine."""
+"""Properties of serving for any model, layout and machine."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ def test_one_expert_is_a_dense_network(model, plan, numbers, serving):
 
 @CASES
 @given(models(), models(), plans(), machines(), servings(), st.integers(1, 8), st.floats(0.0, 1.0))
-def test_a_draft_of_which_nothing_is_accepted_never_helps(model, small, plan, numbers, serving, drafted, acceptance):
+def test_draft_with_acceptance_0_is_never_faster(model, small, plan, numbers, serving, drafted, acceptance):
     without = serve(model, plan, numbers, serving, schedule="separate")
     none, some = (
         serve(

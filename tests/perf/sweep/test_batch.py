@@ -74,7 +74,7 @@ def test_rows_are_single_calls(samples, singles) -> None:
 
 
 @pytest.mark.parametrize("block", [7, 1000, 100_000])
-def test_order_and_blocks_change_nothing(samples, block) -> None:
+def test_order_and_blocks_do_not_change_results(samples, block) -> None:
     which, given_ = np.array([s.which for s in samples]), columns(samples)
     whole = rows(ESTIMATORS, which, **given_)
     order = np.random.default_rng(block).permutation(len(samples))
@@ -130,7 +130,7 @@ def test_one_value_for_all_rows(samples) -> None:
         assert (REASONS[zeros.code[i]], zeros.time[i], zeros.memory[i]) == reported
 
 
-def test_words_by_their_places() -> None:
+def test_text_columns_by_position() -> None:
     """A column has the place of a word, which is not the number that formulas take."""
     e, words = SWEPT[0], ("full", "operators", "none", "selective", "operators")
     places = [RECOMPUTES.index(word) for word in words]
@@ -214,7 +214,7 @@ def test_sweep_is_single_calls(whole) -> None:
 
 
 @pytest.mark.parametrize("block", [1000, 100_000])
-def test_blocks_of_a_sweep_change_nothing(whole, block) -> None:
+def test_blocks_of_a_sweep_do_not_change_results(whole, block) -> None:
     found = sweep(SWEPT, block=block, **SMALL)
 
     assert (found.result.time == whole.result.time).all()
@@ -297,7 +297,7 @@ def test_without_memory() -> None:
     assert sweep(SWEPT[0], tp=[1, 8], seq=2048, global_batch=256).rejected == {"does-not-fit": 2}
 
 
-def test_nothing_fits() -> None:
+def test_batch_without_fitting_layouts() -> None:
     for keep in (Top(3), Best(), Pareto()):
         found = sweep(SWEPT[0], keep=keep, tp=3, seq=2048, global_batch=256)
         assert len(found.result) == 0
@@ -305,7 +305,7 @@ def test_nothing_fits() -> None:
         assert found.rejected == {"rank-count": 1}
 
 
-def test_layouts_of_what_was_kept() -> None:
+def test_layouts_of_kept_rows() -> None:
     found = sweep(SWEPT[0], keep=Top(2), tp=[4, 8], pp=4, zero=1, seq=2048, global_batch=256)
 
     for (e, layout), time in zip(found.layouts(), found.result.time, strict=True):
@@ -313,7 +313,7 @@ def test_layouts_of_what_was_kept() -> None:
         assert layout.ranks == 256
 
 
-def test_records_of_what_was_kept() -> None:
+def test_records_of_kept_rows() -> None:
     found = sweep(SWEPT[0], keep=Top(3), tp=[4, 8], pp=4, zero=1, seq=2048, global_batch=256)
     records, layouts = found.records(), found.layouts()
 

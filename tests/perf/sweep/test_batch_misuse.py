@@ -1,4 +1,4 @@
-"""What is no batch and no sweep, and the message that says so."""
+"""Invalid batches and sweeps, and their messages."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_measures_are_those_of_the_layouts(taken) -> None:
     assert compared > 20
 
 
-def test_what_is_not_known_has_no_value(taken) -> None:
+def test_unknown_figures_have_no_value(taken) -> None:
     unknown = evolve(PIECE, hourly=None, watts=None, offset=0)
     kept: list[Candidates] = []
     unknown.search(0, unknown.size, kept.append)

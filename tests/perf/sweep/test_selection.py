@@ -1,4 +1,4 @@
-"""What a search keeps, against definitions, for random measures with many ties."""
+"""Selection of a search compared with its definition, for random measures with many ties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What software hides or adds: messages of interleaved schedules, the all-to-all, the output matrix in 16 bit."""
+"""Effects of software: messages of interleaved schedules, the all-to-all, the output matrix in 16 bit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_messages_of_interleaved_schedules_are_hidden_in_part():
     assert timed(LLAMA_3_70B, PIPELINE) == timed(LLAMA_3_70B, PIPELINE, some)
 
 
-def test_what_an_all_to_all_takes():
+def test_all_to_all_time_of_experts():
     exposed = evolve(EXPERTS, expert_overlap=False)
     one = timed(MIXTRAL, exposed).expert
     assert one > 0.0
@@ -78,7 +78,7 @@ def test_of_an_interleaved_schedule_one_chunk_of_the_exchange_is_exposed():
     assert pytest.approx(0.4 * whole) == timed(LLAMA_3_70B, layout, evolve(IDEAL, exposed=0.4)).data
 
 
-def test_half_of_what_may_be_in_either_pass_is_in_each_while_a_fit_searches():
+def test_movable_work_is_split_in_half_during_a_fit():
     """The time is then at least the least one, which is searched for in unequal stages."""
     layout = Layout(pp=4, dp=16, ep=8, seq=4096, global_batch=256, interleave=3, schedule="interleaved", uneven=True)
     some = evolve(IDEAL, expert_overlap=0.3, exchange=0.1)

@@ -139,7 +139,7 @@ def test_zb2p_without_a_bubble(p, m) -> None:
     assert [float(stage) for stage in range(p)] == pytest.approx(list(drawn.starts))
 
 
-def test_what_the_closed_form_counts_in_addition() -> None:
+def test_closed_form_minus_executed_time() -> None:
     """It is the last event of every stage."""
     drawn = timeline(passes("1f1b", 4, 8), 11 * 3.0 + 0.5)
 
@@ -301,7 +301,7 @@ def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str)
 @pytest.mark.parametrize(
     ("name", "schedule"), [*(("predicting", s) for s in ("1f1b", "zb1p", *V_SHAPED)), *(("every-second", s) for s in V_SHAPED)]
 )  # fmt: skip
-def test_what_may_be_in_either_pass_is_where_the_closed_form_has_it(name, schedule) -> None:
+def test_movable_work_equals_closed_form(name, schedule) -> None:
     """Of stages of unequal lengths, and of equal ones folded into a V: events take the time of the step, and no less."""
     on = sample_of(name, SYSTEMS[1], FITTED)
     layout = Layout(

@@ -248,7 +248,7 @@ def test_a_pipeline_of_many_chunks_has_stages_of_the_mean_length():
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_what_may_be_in_either_pass_is_where_the_step_is_shortest(schedule):
+def test_movable_work_minimises_the_step(schedule):
     v = 2 if schedule == "interleaved" else 1
     one, weights = pipeline(schedule, 4, 8, v, 37), 0.0 if schedule in FUSED else 0.6
     times = Times(2.0, 1.0, weights, 1.5, 0.1, 0.7, 1.4)
@@ -272,7 +272,7 @@ def test_what_may_be_in_either_pass_is_where_the_step_is_shortest(schedule):
         ("v-min", 64, 1, 64, 130, (0.85, 1.15)),
     ],
 )
-def test_what_is_not_executed_is_stated(schedule, p, v, m, layers, ends):
+def test_schedules_without_execution_are_stated(schedule, p, v, m, layers, ends):
     layout = evolve(LAYOUT, pp=p, dp=1, global_batch=m, schedule=schedule, interleave=v)
     found = approximation(layout, float(layers), 0.0)
     assert (found and found[1:]) == ends

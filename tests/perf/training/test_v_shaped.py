@@ -88,7 +88,7 @@ def test_arrays_are_the_single_numbers():
     assert rows.tolist() == [[v_shaped_bubble(2.0, 4.0, m, *x) for x in zip(*wide, strict=True)] for m in tall[:, 0]]
 
 
-def test_what_may_be_in_either_pass_is_where_the_bubble_is_shortest():
+def test_movable_work_minimises_the_bubble():
     draw = np.random.default_rng(6)
     columns = [*batch(60), draw.uniform(0.0, 1.0, 60) * draw.integers(0, 2, 60)]
     columns[3] += columns[6]

@@ -182,7 +182,7 @@ def test_the_two_conventions_of_attention():
 
 
 @pytest.mark.parametrize(("seq", "window"), [(7, 3), (7, 7), (7, 9), (128, 16), (1, 1)])
-def test_what_a_window_sees(seq, window):
+def test_attention_flops_of_a_window(seq, window):
     # Token i of a causal sequence meets min(i + 1, w) keys, itself counted; the halves of a block are its continuum.
     met = sum(min(i + 1, window) - 0.5 for i in range(seq)) / seq
     inside = min(seq, window)

@@ -341,7 +341,7 @@ KEPT_OPERATORS = {
 
 
 @pytest.mark.parametrize("case", KEPT_OPERATORS)
-def test_what_checkpointing_of_operators_keeps(case):
+def test_activations_kept_by_selective_recompute(case):
     d, split, expert, more, elements = KEPT_OPERATORS[case]
     asked = layout(seq=1024, microbatch=3, recompute="operators", **split)
     assert 2 * 1024 * 3 * elements == layer_activations(d, asked, expert, Runtime(**more))

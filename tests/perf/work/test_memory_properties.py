@@ -1,4 +1,4 @@
-"""What must hold of the bytes of any transformer, however it is split."""
+"""Properties of the bytes of any transformer under any split."""
 
 from __future__ import annotations
 

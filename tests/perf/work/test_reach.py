@@ -39,7 +39,7 @@ def test_layers_of_each_reach():
         (V4, 8192.0, 43 * 128 * 512 + 21 * 2048 * (512 + 128) + 20 * 64 * 512),
     ],
 )
-def test_what_a_sequence_keeps(d, tokens, elements):
+def test_kv_cache_bytes_of_a_sequence(d, tokens, elements):
     assert elements * 2 == pytest.approx(kv_cache(d, tokens, 1.0), rel=CLOSE)
 
 
@@ -63,7 +63,7 @@ def test_values_that_are_keys_are_cached_and_not_computed():
     assert (10 * 4 * 512 + 50 * 16 * 512) / 60 == pytest.approx(mean(GEMMA, lambda own: own.projected), rel=CLOSE)
 
 
-def test_what_a_token_reads_and_multiplies():
+def test_bytes_and_flops_of_a_token():
     model, plan = transformer(MIMO), Deployment(tp=8.0, prompt=1000.0, output=2.0, batch=1.0)
     load = token_load(model, plan, IDEAL, mean_context(model, plan))
     # Of a rank: 8 of 64 query heads, one KV head of either kind; the token itself is written.

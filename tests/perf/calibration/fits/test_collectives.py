@@ -58,7 +58,7 @@ def fitted() -> Fitted:
     return found
 
 
-def test_what_was_put_in_is_found_again() -> None:
+def test_fit_recovers_known_parameters() -> None:
     result = fitted()
 
     assert np.abs(result.main.fit).max() < 0.05
@@ -102,7 +102,7 @@ def test_a_protocol_that_no_row_uses_stays_near_the_pooled_one() -> None:
         assert getattr(found, name) == pytest.approx(getattr(typical, name), rel=1e-9), name
 
 
-def test_what_no_row_determines_is_in_the_note() -> None:
+def test_undetermined_parameters_are_in_the_note() -> None:
     assert "Pooled or typical, without rows of this chip: P2P, eager, synchronous, the network." == fitted().note
 
 

@@ -92,7 +92,7 @@ KINDS = ("training", "inference", "serving", "gemm")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_put_in_is_found_again(kind: str) -> None:
+def test_fit_recovers_known_parameters(kind: str) -> None:
     """What stays is the pull of typical values; also by fits that have not seen the model."""
     of, found = known(kind), fitted(kind)
     assert of.model.parts == tuple(found.errors)
@@ -110,7 +110,7 @@ def test_the_same_rows_give_the_same_fit(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_that_was_measured_of_a_held_out_row_changes_what_is_computed_for_it(kind: str) -> None:
+def test_held_out_measurements_do_not_change_predictions(kind: str) -> None:
     of, before = known(kind), fitted(kind)
     group = of.model.folds(of.cases)[0]
     own = next(m for m in folds(of.model.folds(of.cases)) if m[of.model.folds(of.cases).index(group)])
@@ -197,7 +197,7 @@ def test_rows_that_are_not_fitted_widen_the_interval() -> None:
     assert wider.high == 2.0 > found.high
 
 
-def test_the_interval_covers_what_it_says() -> None:
+def test_interval_coverage_equals_its_level() -> None:
     """With errors of 8% in the rows: of others with the same errors about eight in ten lie within."""
     found = fit(training(), cases(60, TRUE, noise=0.08))["model"]
     other = cases(400, TRUE, noise=0.08, seed=23)

@@ -45,7 +45,7 @@ def few():
     return fitted(cases(3, TRUE))
 
 
-def test_few_rows_move_it_towards_the_truth(few):
+def test_few_rows_move_the_prior_towards_the_data(few):
     assert SLOW.matmul < few.values["matmul"] < TRUE.matmul * 1.05
     # On rows that no fit has seen it is better than the prior.
     assert error(few.values) < 0.6 * error(SLOW)
@@ -54,7 +54,7 @@ def test_few_rows_move_it_towards_the_truth(few):
     assert set(NAMES) == set(learned) == set(few.values) - {"causal"}
 
 
-def test_what_the_rows_do_not_depend_on_is_that_of_the_prior(few):
+def test_unidentified_parameters_equal_the_prior(few):
     """Rows without experts say nothing of all-to-alls: neither value nor width changes."""
     learned = {each.name: each for each in few.learned}
     for name in NOT_USED:
@@ -64,14 +64,14 @@ def test_what_the_rows_do_not_depend_on_is_that_of_the_prior(few):
     assert all(0.0 <= each.share <= 1.0 for each in few.learned)
 
 
-def test_rows_that_add_nothing_leave_it():
+def test_uninformative_rows_keep_the_prior():
     """No rows, and rows that are exactly as the prior computes them."""
     for rows in ([], cases(5, SLOW)):
         values = training().solve(rows, PRIOR).values()
         assert {n: pytest.approx(getattr(SLOW, n), rel=1e-5) for n in NAMES} == {n: values[n] for n in NAMES}
 
 
-def test_many_rows_replace_it():
+def test_many_rows_replace_the_prior():
     many = cases(150, TRUE)
     with_prior, without = (training().solve(many, prior).values() for prior in (PRIOR, Prior()))
     both = [batch(OTHERS).times(values)["step"] for values in (with_prior, without)]

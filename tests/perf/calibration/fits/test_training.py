@@ -75,7 +75,7 @@ def test_software_that_overlaps_no_gradients():
     assert mixed.values["overlap"] > 0.0
 
 
-def test_what_is_found_can_be(clean):
+def test_fitted_parameters_are_in_range(clean):
     for name, value in clean.values.items():
         assert value > 0.0
         assert value < 1.0 or name not in SHARES or name == "causal"
@@ -97,7 +97,7 @@ def test_times_of_a_batch_are_those_of_each_row():
 ONE = evolve(CLEAN[0], layout=evolve(CLEAN[0].layout, tp=1, pp=1, dp=1, cp=1, overlap=False))
 
 
-def test_only_what_rows_depend_on_is_free():
+def test_free_parameters_are_those_of_the_rows():
     alone = evolve(ONE, system=evolve(ONE.system, levels=ONE.system.levels[:-1]))
     least = set(free([alone]))
     absent = {

@@ -113,7 +113,7 @@ def test_a_collective_is_timed_by_its_time():
         ("2x trn1.32xlarge", 64, "trn1.32xlarge*2"),
     ],
 )
-def test_what_words_mean(words, ranks, on):
+def test_hardware_of_collective_rows(words, ranks, on):
     one = collective(hardware=words, n_chips=str(ranks))
     system = lower(everything(), on)
     assert isinstance(one, CollectiveCase)
@@ -201,5 +201,5 @@ def test_there_are_rows_that_an_unpipelined_model_without_switches_that_reduce_w
         ({"time_us": "fast"}, "time_us is 'fast'; expected a number"),
     ],
 )
-def test_a_collective_that_cannot_be_computed_says_why(changed, reason):
+def test_skipped_collective_states_its_reason(changed, reason):
     assert Skipped("r", reason) == collective(**changed)

@@ -32,7 +32,7 @@ def found():
     return list(inference_cases(everything(), records(DATA / "inference_neuron.csv")))
 
 
-def test_every_row_of_the_shipped_table_is_a_case_or_says_why_not(found):
+def test_shipped_rows_are_cases_or_skipped_with_reason(found):
     cases = [c for c in found if isinstance(c, InferenceCase)]
     lacking = "the catalog has no model like {!r}, and the row lacks its dimensions"
     assert {
@@ -64,7 +64,7 @@ def test_a_row_of_the_vendors_library():
 @pytest.mark.parametrize(
     ("precision", "size"), [("FP16/Matmult-BF16/w:int8", 1.0), ("FP16/Matmult-BF16/w:bf16", 2.0), ("bf16", 2.0)]
 )
-def test_weights_are_stored_in_what_the_row_says(precision, size):
+def test_weight_dtype_of_a_row(precision, size):
     one = case(precision=precision)
     assert isinstance(one, InferenceCase)
     assert (size, "bf16") == (one.plan.weight_bytes, one.dtype)
@@ -130,7 +130,7 @@ def test_a_server_makes_tokens_for_the_batch_it_was_compiled_for(found):
         ),
     ],
 )
-def test_a_row_that_cannot_be_computed_says_why(changed, reason):
+def test_skipped_row_states_its_reason(changed, reason):
     assert Skipped("r", reason) == case(**changed)
 
 
@@ -205,7 +205,7 @@ def test_a_list_of_buckets_has_integers():
     assert found == Skipped("r", "ctx_bucket is '512/4k'; expected an integer, or a list such as 512/4096")
 
 
-def test_what_a_row_leaves_to_its_software():
+def test_unset_columns_take_software_defaults():
     # Eight ranks of one chip of Trainium2 are physical cores.
     cores = case(**NXD | {"hardware": "trn2.3xlarge", "tp": "8", "lnc": ""})
     assert isinstance(cores, InferenceCase)

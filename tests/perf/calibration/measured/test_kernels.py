@@ -107,5 +107,5 @@ def test_attention_in_prefill_and_decode() -> None:
         ({"hardware": "A100", "precision": "fp8"}, "a100-80gb has no published dense rate for fp8"),
     ],
 )
-def test_a_row_that_cannot_be_computed_says_why(changed: dict[str, str], reason: str) -> None:
+def test_skipped_row_states_its_reason(changed: dict[str, str], reason: str) -> None:
     assert Skipped("m", reason) == one(PRODUCT, **changed)

@@ -111,7 +111,7 @@ def test_disaggregated_rows_have_the_pool_that_decodes() -> None:
         ),
     ],
 )
-def test_a_row_that_cannot_be_computed_says_why(changed: dict[str, str], reason: str) -> None:
+def test_skipped_row_states_its_reason(changed: dict[str, str], reason: str) -> None:
     assert Skipped("r", reason) == one(**changed)
 
 
@@ -132,7 +132,7 @@ def test_times_of_overloaded_servers_are_not_used() -> None:
     assert (0.0, 0.0108) == (case.ttft, pytest.approx(case.tpot))
 
 
-def test_which_rows_are_of_gpus() -> None:
+def test_gpu_rows() -> None:
     assert on_gpu(ROW)
     assert not on_gpu(ROW | {"hardware": "trn2.48xlarge"})
     assert not on_gpu(ROW | {"kind": "train"})

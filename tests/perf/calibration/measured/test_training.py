@@ -59,7 +59,7 @@ def test_every_file_is_known():
     assert {f.name for f in DATA.glob("*.csv")} == set(FILES)
 
 
-def test_what_is_kept_out_of_every_fit():
+def test_rows_excluded_from_every_fit():
     fitted = {each.table for n in everything().of(Calibration) for each in n.spec.tables}
     files = {name for name, (many, _) in FILES.items() if many}
     assert {"training_korthikanti.csv"} == files - fitted
@@ -126,12 +126,12 @@ def test_a_row():
         ({"tp": "1", "dp": "1024", "sequence_parallel": "yes"}, (False, False)),
     ],
 )
-def test_what_a_row_says_outright(changed, expected):
+def test_stated_columns_of_a_row(changed, expected):
     layout = one(**changed).layout
     assert expected == (layout.sequence_parallel, layout.overlap)
 
 
-def test_what_is_computed_again():
+def test_recompute_of_a_row():
     words = {
         "": "none", "None": "none", "selective": "selective", "core attn (selective)": "selective", "full": "full",
         "full (selective layers)": "full", "selective(op)": "operators", "Selective op": "operators", "operators": "operators",
@@ -159,7 +159,7 @@ def test_tokens_a_second_give_the_time():
     assert 8192 * 1024 / (1000 * 512) == case.seconds
 
 
-def test_what_a_row_leaves_open_is_reported():
+def test_unset_columns_of_a_row_are_reported():
     assert ("recompute: none, the default of most frameworks",) == one().assumptions
     assert () == one(recompute="none").assumptions
     stated = one(zero="", microbatch="", vocab="", model="mine", hardware="trn1.32xlarge/trn1n.32xlarge").assumptions
@@ -243,7 +243,7 @@ def test_a_row_that_is_no_case(changed, reason):
     assert reason in found.reason
 
 
-def test_a_sequence_longer_than_what_the_catalog_says_was_learned():
+def test_sequence_longer_than_learned_positions():
     """The published model has 2,048 positions, and what was measured as many as its sequences have tokens."""
     row = {"model": "mpt-7b", "hardware": "trn1.32xlarge", "tp": "8", "dp": "", "microbatch": "1"}
     short, long = (one(**row, seq=seq) for seq in ("2048", "16384"))
@@ -307,14 +307,14 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_what_is_no_table(tmp_path, case):
+def test_malformed_tables_are_rejected(tmp_path, case):
     text, stated = HOSTILE[case]
     with pytest.raises(UsageError, match=stated) as refused:
         records(written(tmp_path, text))
     assert "rows.csv" in str(refused.value)
 
 
-def test_what_is_no_file(tmp_path):
+def test_table_path_that_is_not_a_file(tmp_path):
     for place in (tmp_path, tmp_path / "nowhere.csv"):
         with pytest.raises(UsageError, match="cannot be read"):
             records(place)
