@@ -31,7 +31,7 @@ from trnspec.model.reflection import (
     spread,
 )
 from trnspec.model.source import Source
-from trnspec.yaml import Document
+from trnspec.yaml import Document, Places
 from trnspec.yaml.text import UNSAFE
 
 
@@ -107,7 +107,7 @@ def documents(kind: str) -> st.SearchStrategy[Schema]:
 
 def unplaced(data: Any) -> Document:
     """A document with data and no places: as if it had been read."""
-    return Document("example.yaml", data, {}, (), "")
+    return Document("example.yaml", data, Places(), (), "")
 
 
 def _within(limits: Schema, text: str) -> bool:

@@ -176,8 +176,11 @@ class Graph:
 
     def focused(self, *specs: type) -> tuple[Node[Any], ...]:
         """The nodes of the focus, or all, whose spec is of one of the classes, or of any class if none is given."""
-        nodes = self if self.focus is None else (n for n in self if n.name in self.focus)
-        return tuple(n for n in nodes if not specs or n.is_of(*specs))
+        return tuple(n for n in self._focused if not specs or n.is_of(*specs))
+
+    @functools.cached_property
+    def _focused(self) -> tuple[Node[Any], ...]:
+        return tuple(n for n in self if self.focus is None or n.name in self.focus)
 
     def replace(self, name: str, spec: Any) -> Graph:
         """The same graph with another spec under ``name``; every reference to it sees the new one."""
@@ -186,7 +189,12 @@ class Graph:
 
     def figures(self, node: Node[Any]) -> Mapping[Path, Figure]:
         """Every figure of a node by its path from the top of the document, in the order of the classes."""
-        return figures_of(node.spec, ("spec",))
+        return _figures(node)
+
+
+@functools.lru_cache(maxsize=1024)  # an editor checks the same documents after every change of one
+def _figures(node: Node[Any]) -> Mapping[Path, Figure]:
+    return figures_of(node.spec, ("spec",))
 
 
 def at(node: Node[Any], path: Path, *, key: bool = False, text: str = "") -> Location:
@@ -255,7 +263,7 @@ def _taken(node: Node[Any], path: Path, name: str, other: Node[Any], other_path:
     return NodeProblem(node, problem, (at(other, other_path, text=f"{other.kind} {other.name}"),))
 
 
-@functools.lru_cache(maxsize=1024)  # an editor links the same documents after every change of one
+@functools.lru_cache(maxsize=1024)  # as the figures
 def references(node: Node[Any]) -> tuple[tuple[Path, type, Ref[Any]], ...]:
     """Every reference of a node: its path, the class it must lead to, the reference."""
     found: list[tuple[Path, type, Ref[Any]]] = []

@@ -13,7 +13,7 @@ from trnspec.yaml.layout import comments
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trnspec.yaml import Document, Path, Span
+    from trnspec.yaml import Document, Path
 
 _KEY = "sources"
 
@@ -43,13 +43,11 @@ def one_for_each_source(document: Document) -> Document:
         written[index] = first
         copies[index] = [index, *range(len(written), len(written) + len(others))]
         written += others
-    places: dict[Path, Span] = {}
-    for path in document.places:
-        places.update((each, document.places[path]) for each in _copied(path, copies))
+    pairs = ((new, path) for path in document.places for new in _copied(path, copies))
     return evolve(
         document,
         data={**(document.data or {}), "claims": written},
-        places=places,
+        places=document.places.renamed(pairs),
         rejected=frozenset(each for path in rejected for each in _copied(path, copies)),
         problems=(*document.problems, *problems),
     )

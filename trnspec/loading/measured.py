@@ -54,7 +54,7 @@ class MeasuredTable(ShortRepr):
     rows: tuple[Row, ...] = field(repr=False)
     _lines: tuple[str, ...] = field(repr=False)
 
-    @property
+    @functools.cached_property
     def hash(self) -> str:
         """The first digits of the SHA-256 of its lines, however they end."""
         import hashlib

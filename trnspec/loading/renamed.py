@@ -26,7 +26,7 @@ from trnspec.model.reflection import (
 )
 from trnspec.model.renames import current, current_text, has_renames, is_group, renames
 from trnspec.plugins.failures import call_seconds, contained, described
-from trnspec.yaml import Document, Problem
+from trnspec.yaml import Document, Places, Problem
 from trnspec.yaml.edits import joined, moving, renaming, replacement, wrapping
 
 if TYPE_CHECKING:
@@ -65,16 +65,16 @@ def _with_present_paths(document: Document, spec: type) -> Document:
     data = upgraded.document_data(document.data)
     if not upgraded.problems:
         return document
-    places = dict(document.places)
-    for path, span in document.places.items():
+    pairs = [(path, path) for path in document.places]
+    for path in document.places:
         present = ("spec", *current(spec, path[1:])) if path[:1] == ("spec",) else path
         if present != path and value_at(data, present) is not None:
-            places.setdefault(present, span)
+            pairs.append((present, path))
     refused = {("spec", *current(spec, path[1:])) for path in document.rejected if path[:1] == ("spec",)}
     return evolve(
         document,
         data=data,
-        places=places,
+        places=document.places.renamed(pairs),
         rejected=document.rejected | refused,
         problems=(*document.problems, *upgraded.problems),
     )
@@ -116,7 +116,7 @@ def _of_version(document: Document, kind: Kind | None) -> Document:
 
 def upgrade_data(spec: type, data: Mapping[str, Any]) -> dict[str, Any]:
     """The plain data of a document with present paths only."""
-    return upgrade(Document("", dict(data), {}, (), ""), spec).data or {}
+    return upgrade(Document("", dict(data), Places(), (), ""), spec).data or {}
 
 
 @frozen

@@ -6,7 +6,7 @@ position. No error in a file raises an exception.
 
 from __future__ import annotations
 
-from trnspec.yaml.document import Document, Edit, Json, Limits, Path, Place, Problem, Span
+from trnspec.yaml.document import Document, Edit, Json, Limits, Path, Place, Places, Problem, Span
 from trnspec.yaml.reader import read_bytes, read_file, read_text
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Limits",
     "Path",
     "Place",
+    "Places",
     "Problem",
     "Span",
     "read_bytes",

@@ -6,7 +6,7 @@ import bisect
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeAlias
 
@@ -64,6 +64,14 @@ class Places(Mapping[Path, Span]):
         """Add the six numbers of a value."""
         self._index[path] = len(self._numbers)
         self._numbers.extend(numbers)
+
+    def renamed(self, pairs: Iterable[tuple[Path, Path]]) -> Places:
+        """The positions of values at other paths: pairs of a new path and the present one; of equal new paths the first."""
+        places = Places()
+        places._numbers = self._numbers
+        for new, path in pairs:
+            places._index.setdefault(new, self._index[path])
+        return places
 
     def __getitem__(self, path: Path) -> Span:
         at = self._index[path]
@@ -152,7 +160,7 @@ class Document:
 
     file: str
     data: dict[str, Json] | None
-    places: Mapping[Path, Span]
+    places: Places
     problems: tuple[Problem, ...]
     text: str
     rejected: frozenset[Path] = field(default=frozenset())

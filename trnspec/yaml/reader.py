@@ -9,7 +9,7 @@ import stat
 from typing import Any
 
 from trnspec.yaml.builder import Builder, UnreadableError
-from trnspec.yaml.document import Document, Limits, Lines, Place, Problems, show
+from trnspec.yaml.document import Document, Limits, Lines, Place, Places, Problems, show
 from trnspec.yaml.syntax import Complaint, explain
 from trnspec.yaml.text import bidi, clean, decode
 
@@ -95,7 +95,7 @@ def read_file(path: str | os.PathLike[str]) -> Document:
     except ValueError as error:
         problems.add("TRN001", f"{show(name)} is not a file name: {error}.", None, "name a file")
     if "TRN001" in problems:
-        return Document(name, None, {}, problems.sorted(), "")
+        return Document(name, None, Places(), problems.sorted(), "")
     return read_text(raw, name)
 
 
@@ -108,11 +108,11 @@ def read_text(
     problems = Problems(limits.problems)
     if _size(text, limits.bytes) > limits.bytes:
         problems.add("TRN012", f"The file has more than {limits.bytes:,} bytes.", None, "split the file")
-        return Document(file, None, {}, problems.sorted(), "")
+        return Document(file, None, Places(), problems.sorted(), "")
     characters = decode(text, problems) if isinstance(text, bytes) else clean(text, problems)
     lines = Lines(characters)
     if "TRN002" in problems or "TRN003" in problems:
-        return Document(file, None, {}, problems.sorted(), characters)
+        return Document(file, None, Places(), problems.sorted(), characters)
     bidi(characters, lines, problems)
     first, readable = _first_document(characters, lines, problems)
     builder = Builder(Lines(first), limits, problems)

@@ -25,7 +25,7 @@ from trnspec.graph.graph import Graph
 from trnspec.loading.files import shipped
 from trnspec.loading.structure import plain, structure
 from trnspec.plugins.api import API, Plugin, Registry
-from trnspec.yaml import Document
+from trnspec.yaml import Document, Places
 
 SHIPPED = shipped() / FOLDER
 
@@ -81,7 +81,7 @@ def test_edition_round_trip_of_random_documents(data) -> None:
     nodes = {}
     for name in kinds:
         found = data.draw(documents(name))
-        node = structure(name, KNOWN.kinds[name].spec, Document("file", found, {}, (), ""), found)
+        node = structure(name, KNOWN.kinds[name].spec, Document("file", found, Places(), (), ""), found)
         nodes[node.name] = node
     text = freeze(Graph(nodes), "2026.11")
     again = {d["metadata"]["name"]: d for d in verify(text.encode()).documents}

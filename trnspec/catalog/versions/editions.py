@@ -24,7 +24,7 @@ from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, plain, structure
 from trnspec.model.kinds import BUILTIN
 from trnspec.short_repr import short_repr
-from trnspec.yaml import Document
+from trnspec.yaml import Document, Places
 
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
@@ -210,7 +210,7 @@ def read(text: str | bytes, registry: Registry) -> Graph:
                 f"edition {edition.name} has documents of the kind {data['kind']}, which is not installed"
             )
         file = f"edition {edition.name}: {kind.folder}/{_label(data).partition(' ')[2]}"
-        document = upgrade(Document(file, dict(data), {}, (), ""), kind.spec, kind)
+        document = upgrade(Document(file, dict(data), Places(), (), ""), kind.spec, kind)
         present = document.data or {}
         try:
             node: Node[Any] = structure(kind.name, kind.spec, document, present, registry.units, kind.api_versions)

@@ -159,7 +159,7 @@ def _serious(problems: Iterable[Problem]) -> Iterator[Problem]:
 def _part(document: Document, path: Path, data: dict[str, Any]) -> Document:
     """A document inside another text, with its own paths and the positions in that text."""
     size = len(path)
-    places = {at[size:]: span for at, span in document.places.items() if at[:size] == path}
+    places = document.places.renamed((at[size:], at) for at in document.places if at[:size] == path)
     refused = frozenset(at[size:] for at in document.rejected if at[:size] == path)
     return evolve(document, data=data, places=places, problems=(), rejected=refused)
 

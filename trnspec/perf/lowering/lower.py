@@ -22,7 +22,7 @@ from trnspec.model.transformers.names import name_key
 from trnspec.perf.lowering.system import UNKNOWN, Level, System
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.switched import Switched
-from trnspec.yaml import Document
+from trnspec.yaml import Document, Places
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -458,7 +458,7 @@ def _of_config(file: str) -> Node[Model]:
     stem = str(config.get("_name_or_path") or PurePath(file).stem)
     name = re.sub(r"[^a-z0-9.]+", "-", stem.rpartition("/")[2].lower()).strip("-.") or "model"
     spec = imported(config).model
-    document = Document(file=file, data=None, places={}, problems=(), text="")
+    document = Document(file=file, data=None, places=Places(), problems=(), text="")
     return Node(kind="Model", metadata=Metadata(name=name, title=name), spec=spec, document=document)
 
 
