@@ -9,8 +9,7 @@ from attrs import frozen
 
 from trnspec.errors import TrnspecError
 from trnspec.perf.calibration.measured.case import Skipped
-from trnspec.perf.calibration.measured.cells import dtype_of
-from trnspec.perf.calibration.measured.kernels import chip_of
+from trnspec.perf.calibration.measured.cells import chip_of, dtype_of
 from trnspec.perf.calibration.score import score
 from trnspec.perf.lowering.lower import lower
 
@@ -89,7 +88,7 @@ def _layers(graph: Graph, rows: Sequence[Cells]) -> tuple[list[Compared], list[S
     skipped: list[Skipped] = []
     for row in rows:
         try:
-            system = lower(graph, chip_of(graph, row["hardware"], []))
+            system = lower(graph, chip_of(graph, row["hardware"], "matmul"))
             peak = system.rate(dtype_of(row["precision"], system)) * system.ranks_per_chip
         except TrnspecError as error:
             skipped.append(Skipped(row["id"], str(error.args[0] if error.args else error)))

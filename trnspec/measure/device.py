@@ -109,8 +109,7 @@ def chip_of(graph: Graph, device: Device, name: str | None = None) -> str:
         UsageError: The catalog has no such chip.
     """
     from trnspec.model.chip import Chip
-    from trnspec.perf.calibration.measured.cells import document_name
-    from trnspec.perf.calibration.measured.kernels import CHIPS
+    from trnspec.perf.calibration.nearest import chip_named
 
     if name is not None:
         known = next((n.name for n in graph.of(Chip) if name in (n.name, *n.metadata.aliases)), None)
@@ -119,7 +118,4 @@ def chip_of(graph: Graph, device: Device, name: str | None = None) -> str:
         return known
     if device.kind == "cpu" or _SOLD_IN_FORMS.search(device.name):
         return ""
-    try:
-        return document_name(graph, CHIPS, device.name, []) or ""
-    except UsageError:
-        return ""
+    return chip_named(graph, device.name, "")

@@ -13,7 +13,7 @@ from trnspec.loading.measured import is_stated, table_of, used_rows
 from trnspec.model.measurements import Measurements
 from trnspec.model.transformers.counting import parameters
 from trnspec.perf.calibration.measured.cells import Cells
-from trnspec.perf.calibration.nearest import chip_of
+from trnspec.perf.calibration.nearest import chip_named
 from trnspec.perf.lowering.calibrated import nearest
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _trained(graph: Graph) -> tuple[_Trained, ...]:
             continue
         for row in rows:
             cells = Cells(graph, dict(row.cells))
-            chip = chip_of(graph, cells.get("hardware"), "train")
+            chip = chip_named(graph, cells.get("hardware"), "train")
             try:
                 _, d = cells.model()
             except TrnspecError:

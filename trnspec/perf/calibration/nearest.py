@@ -15,10 +15,9 @@ from trnspec.evidence import Nearest, Outside
 from trnspec.loading.measured import DTYPES
 from trnspec.model.calibration import Calibration
 from trnspec.model.transformers.counting import parameters
-from trnspec.perf.calibration.measured.cells import HARDWARE, Cells, document_name, stated_name
+from trnspec.perf.calibration.measured.cells import Cells, chip_of
 from trnspec.perf.calibration.measured.collectives import KINDS
 from trnspec.perf.calibration.measured.tables import fitted_rows
-from trnspec.perf.lowering.lower import lower
 
 if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
@@ -107,7 +106,7 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
             name, inputs = _inputs(Cells(graph, cells, cells.get("model", "")))
             inputs = {name: value for name, value in inputs.items() if value > 0.0}
             collective = KINDS.get(cells.get("collective", ""), "")
-            chip = chip_of(graph, cells.get("hardware", ""), document.of)
+            chip = chip_named(graph, cells.get("hardware", ""), document.of)
             table = document.data.removesuffix(".csv")
             precision = _dtypes(cells.get("precision", ""))
             found.append(_Row(row.id, table, name, inputs, collective, chip, precision))
@@ -115,17 +114,10 @@ def _rows(graph: Graph, calibration: str) -> tuple[_Row, ...]:
 
 
 @lru_cache(maxsize=256)
-def chip_of(graph: Graph, text: str, of: str) -> str:
-    """The chip that a description of hardware names; empty if the catalog has none.
-
-    Args:
-        graph: The catalog.
-        text: The description.
-        of: What the rows of its table measure.
-    """
+def chip_named(graph: Graph, text: str, of: str) -> str:
+    """As :func:`~trnspec.perf.calibration.measured.cells.chip_of`; empty if the catalog has no such hardware."""
     try:
-        name = stated_name(graph, text, of) or document_name(graph, HARDWARE, text, [])
-        return lower(graph, name).chip if name else ""
+        return chip_of(graph, text, of)
     except TrnspecError:
         return ""
 

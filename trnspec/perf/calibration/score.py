@@ -19,7 +19,7 @@ from trnspec.graph.graph import Graph
 from trnspec.model.calibration import Calibration
 from trnspec.perf.calibration.fits import inference, kernels, serving
 from trnspec.perf.calibration.fits.collectives import BASE, fit_collectives
-from trnspec.perf.calibration.fits.fit import Holdout, fit, held_out, of_groups
+from trnspec.perf.calibration.fits.fit import Holdout, fit
 from trnspec.perf.calibration.fits.inference import runs
 from trnspec.perf.calibration.fits.training import batch, training
 from trnspec.perf.calibration.measured.case import Case, ModelCase, Part, Skipped
@@ -242,20 +242,25 @@ def _steps(_graph: Graph, cases: Sequence[TrainingCase], applied: Calibrated) ->
     return {"step": (ideal, value, low, high), "memory": (memory, none, none, none)}
 
 
-def _refit_steps(graph: Graph, cases: Sequence[TrainingCase], holdout: Holdout) -> HeldOut:
-    return {} if len(cases) < LEAST else _refit(training(_eras(graph, cases)), cases, holdout)
+Fits = Iterable[tuple["Model", Sequence[Any]]]
+"""Fits, each with its rows."""
 
 
-def _refit(model: Model, cases: Sequence[ModelCase], holdout: Holdout) -> HeldOut:
-    """Values by fits to other models, or to other chips or frameworks where there are several."""
-    if holdout != "model" and len({getattr(c, holdout) for c in cases}) == 1:
-        return {}
-    errors = fit(model, cases, (holdout,))[holdout].errors
-    return {
-        (case.id, part): case.measured(part) * (1.0 + float(off))
-        for part, each in errors.items()
-        for case, off in zip(each.cases, each.held_out, strict=True)
-    }
+def _refit(fits: Callable[[Graph, Any], Fits], graph: Graph, cases: Sequence[Case], holdout: Holdout) -> HeldOut:
+    """Values by fits to other models, or to other chips or frameworks; none where all rows of a fit are of one."""
+    values: HeldOut = {}
+    for model, some in fits(graph, cases):
+        labels = model.folds(some) if holdout == "model" else [getattr(c, holdout) for c in some]
+        if len(set(labels)) == 1 and (model.whole or holdout != "model"):
+            continue
+        for part, errors in fit(model, some, (holdout,))[holdout].errors.items():
+            each = zip(errors.cases, errors.held_out, strict=True)
+            values |= {(case.id, part): case.measured(part) * (1.0 + float(off)) for case, off in each}
+    return values
+
+
+def _fits_of_steps(graph: Graph, cases: Sequence[TrainingCase]) -> Fits:
+    return [(training(_eras(graph, cases)), cases)] if len(cases) >= LEAST else []
 
 
 def _values(cases: Sequence[Case], times: Mapping[Part, Any]) -> HeldOut:
@@ -297,9 +302,9 @@ def _alone(applied: Calibrated) -> Calibrated:
     return evolve(applied, efficiency=efficiency, serving=evolve(applied.serving, **fixed))
 
 
-def _refit_tokens(_graph: Graph, cases: Sequence[InferenceCase], holdout: Holdout) -> HeldOut:
-    timed = [case for case in cases if case.tpot]
-    return {} if len(timed) < inference.LEAST else _refit(inference.MODEL, timed, holdout)
+def _fits_of_tokens(_graph: Graph, cases: Sequence[InferenceCase]) -> Fits:
+    some = [case for case in cases if case.tpot]
+    return [(inference.MODEL, some)] if len(some) >= inference.LEAST else []
 
 
 def _requests(_graph: Graph, cases: Sequence[ServingCase], applied: Calibrated) -> Predicted:
@@ -316,13 +321,6 @@ def _requests(_graph: Graph, cases: Sequence[ServingCase], applied: Calibrated) 
     times = [each.times(achieved) for each in some]
     spans = {part: np.array([each[part] for each in times]) for part in ideal}
     return {part: (ideal[part], span[0], span.min(axis=0), span.max(axis=0)) for part, span in spans.items()}
-
-
-def _refit_requests(_graph: Graph, cases: Sequence[ServingCase], holdout: Holdout) -> HeldOut:
-    masks = of_groups([getattr(c, holdout) for c in cases])
-    model = serving.MODEL
-    whole = model.solve(cases) if masks else None
-    return _values(cases, held_out(cases, masks, lambda some: model.solve(some, start=whole), model.times))
 
 
 def _collectives(_graph: Graph, cases: Sequence[CollectiveCase], applied: Calibrated) -> Predicted:
@@ -412,12 +410,10 @@ def _of_kernel(graph: Graph, case: KernelCase, part: Part, known: Calibrated) ->
     return low, high, kind if roof is None or roof.precision == case.precision else "transferred"
 
 
-def _refit_kernels(_graph: Graph, cases: Sequence[KernelCase], holdout: Holdout) -> HeldOut:
-    values: HeldOut = {}
-    for part in dict.fromkeys(c.part for c in cases):
-        some = [c for c in cases if c.part == part]
-        values |= _values(some, kernels.unseen_times(some, holdout))
-    return values
+def _fits_of_kernels(_graph: Graph, cases: Sequence[KernelCase]) -> Fits:
+    return [
+        (kernels.model(part), [c for c in cases if c.part == part]) for part in dict.fromkeys(c.part for c in cases)
+    ]
 
 
 def _ops(_graph: Graph, cases: Sequence[OpCase], applied: Calibrated) -> Predicted:
@@ -434,13 +430,15 @@ def _of_op(_graph: Graph, case: OpCase, _part: Part, known: Calibrated) -> tuple
 
 
 KINDS: Mapping[str, tuple[Kind, ...]] = {
-    "train": (Kind(of="training", read=_training_cases, predict=_steps, interval=_of_model, refit=_refit_steps),),
+    "train": (Kind(of="training", read=_training_cases, predict=_steps, interval=_of_model, refit=partial(_refit, _fits_of_steps)),),
     "infer": (
         Kind(
             of="inference", read=_neuron_cases, predict=_tokens, interval=_of_model, together=lambda c: c.encoded > 0.0,
-            refit=_refit_tokens,
+            refit=partial(_refit, _fits_of_tokens),
         ),
-        Kind(of="inference", read=serving_cases, predict=_requests, interval=_of_model, refit=_refit_requests),
+        Kind(of="inference", read=serving_cases, predict=_requests, interval=_of_model,
+            refit=partial(_refit, lambda _, cases: [(serving.MODEL, cases)]),
+        ),
     ),
     "collective": (
         Kind(
@@ -451,7 +449,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = {
         kind: (
             Kind(
                 of="kernels", read=partial(kernel_cases, kind=kind), predict=_kernels, interval=_of_kernel,
-                together=lambda c: (c.part, c.precision), refit=_refit_kernels,
+                together=lambda c: (c.part, c.precision), refit=partial(_refit, _fits_of_kernels),
             ),
         )
         for kind in ("matmul", "attention", "moe")

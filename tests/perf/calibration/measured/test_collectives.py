@@ -93,7 +93,7 @@ def test_a_collective_is_timed_by_its_time():
     # 1 GiB among eight, each of which sends 300 GB/s.
     assert closed_forms.bus_factor("all-reduce", 8.0) * 2**30 / 300e9 == pytest.approx(one.ideal)
     assert (
-        "hardware: eight A100 of 80 GB with NVSwitch", "library: nccl, by the chip",
+        "hardware: an A100 of 80 GB in a DGX", "library: nccl, by the chip",
         "launch: by the device, as nccl-tests and nccom-test do",
     ) == one.assumptions  # fmt: skip
 

@@ -48,6 +48,7 @@ class Model:
         groups: Function from a case to the groups whose deviations it has.
         weights: Function from cases and a part to the weight of each, before and after the loss.
         folds: Function from cases to the group that each is held out with.
+        whole: Whether groups are held out whole even where there are few of them.
         warm: Whether a fit without a group begins at the fit to all rows.
     """
 
@@ -58,6 +59,7 @@ class Model:
     groups: Callable[[Any], Groups]
     weights: Callable[[Sequence[Any], Part], tuple[Any, Any]] = lambda cases, _: (np.ones(len(cases)),) * 2
     folds: Callable[[Sequence[Any]], Sequence[str]] = lambda cases: [case.model for case in cases]
+    whole: bool = False
     warm: bool = True
 
     def timed(self, cases: Sequence[Case], prior: Prior) -> dict[Part, Any]:
@@ -224,7 +226,7 @@ def fit(
     fits: dict[Holdout, Fitted] = {}
     for holdout in holdouts:
         others = [case.framework if holdout == "framework" else case.chip for case in cases]
-        masks = holdout_masks(labels, others, holdout)
+        masks = holdout_masks(labels, others, holdout, whole=model.whole)
         unseen = held_out(cases, masks, lambda some: model.solve(some, prior, found), model.times)
         errors = {
             part: Errors(
@@ -268,7 +270,7 @@ def of_groups(labels: Sequence[str]) -> list[Any]:
     return [each == name for name in names] if len(names) > 1 else []
 
 
-def holdout_masks(groups: Sequence[str], others: Sequence[str], holdout: Holdout) -> list[Any]:
+def holdout_masks(groups: Sequence[str], others: Sequence[str], holdout: Holdout, *, whole: bool = False) -> list[Any]:
     """Masks of the rows that are computed from a fit to the others.
 
     Holding out one chip at a time shows the errors on a chip without rows in the fit.
@@ -276,16 +278,18 @@ def holdout_masks(groups: Sequence[str], others: Sequence[str], holdout: Holdout
     Args:
         groups: The model of each row.
         others: The chip or the framework of each row.
-        holdout: ``model``, for :func:`folds`, or which of these is held out.
+        holdout: ``model``, or which of these is held out.
+        whole: Whether each model is held out alone, instead of :func:`folds` of them.
 
     Raises:
-        UsageError: Chips or frameworks are to be held out, and all rows are of one.
+        UsageError: All rows are of one of those that are to be held out.
     """
-    if holdout == "model":
+    if holdout == "model" and not whole:
         return folds(groups)
-    masks = of_groups(others)
+    labels = groups if holdout == "model" else others
+    masks = of_groups(labels)
     if not masks:
-        raise UsageError(f"with rows of {others[0]} only, errors on another {holdout} cannot be estimated")
+        raise UsageError(f"with rows of {labels[0]} only, errors on another {holdout} cannot be estimated")
     return masks
 
 

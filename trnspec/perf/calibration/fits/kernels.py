@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import zlib
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import EXPONENT
-from trnspec.perf.calibration.fits.fit import Errors, Fitted, Model, held_out, of_groups
-from trnspec.perf.calibration.fits.search import Space
+from trnspec.perf.calibration.fits.fit import Errors, Fitted, Model, fit
+from trnspec.perf.calibration.fits.search import Found, Space
+from trnspec.perf.calibration.fits.serving import pooled_note
 from trnspec.perf.calibration.groups import GroupErrors, interval, of_rows
 from trnspec.perf.calibration.measured.kernels import KernelCase, Shapes
 from trnspec.perf.calibration.transfer import Beyond, Elsewhere
@@ -19,7 +20,6 @@ from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.perf.calibration.fits.fit import Holdout
     from trnspec.perf.calibration.measured.case import Part
 
 TYPICAL: dict[str, float] = {
@@ -93,18 +93,8 @@ def model(part: Part) -> Model:
     )  # fmt: skip
     return Model(
         parts=(part,), least=1, columns=partial(Shapes.of, part), space=lambda _cases, _prior: space, groups=groups_of,
-        folds=lambda cases: [str(zlib.crc32(c.family.encode()) % FOLDS) for c in cases],
+        folds=lambda cases: [str(zlib.crc32(c.family.encode()) % FOLDS) for c in cases], whole=True,
     )  # fmt: skip
-
-
-def unseen_times(cases: Sequence[KernelCase], holdout: Holdout) -> dict[Part, Any]:
-    """Times of the rows of one kernel [s], by fits to other shapes, chips or frameworks; NaN where there are none."""
-    part = cases[0].part
-    of = model(part)
-    whole = of.solve(cases)
-    masks = of_groups(of.folds(cases) if holdout == "model" else [getattr(c, holdout) for c in cases])
-    none: dict[Part, Any] = {part: np.full(len(cases), np.nan)}
-    return none | held_out(cases, masks, lambda some: of.solve(some, start=whole), of.times)
 
 
 def fit_kernels(cases: Sequence[KernelCase]) -> list[Fitted]:
@@ -118,16 +108,19 @@ def fit_kernels(cases: Sequence[KernelCase]) -> list[Fitted]:
     """
     if not cases:
         raise UsageError("there are no rows of kernels to fit")
-    fits = {}
+    founds: dict[str, Found] = {}
     # Of each row the errors of the fit, of a fit to other shapes, and of a fit to other chips.
     errors: dict[str, tuple[float, float, float]] = {}
     for part in dict.fromkeys(c.part for c in cases):
         some = [c for c in cases if c.part == part]
-        fits[part] = model(part).solve(some)
-        computed = (model(part).times(some, fits[part]), unseen_times(some, "model"), unseen_times(some, "chip"))
-        for i, case in enumerate(some):
-            fit, shape, elsewhere = (float(each[part][i]) / case.seconds - 1.0 for each in computed)
-            errors[case.id] = fit, shape, elsewhere
+        several = len({c.chip for c in some}) > 1
+        fits = fit(model(part), some, ("model", "chip") if several else ("model",))
+        whole = fits["model"]
+        assert whole.found is not None
+        founds[part] = whole.found
+        elsewhere = fits["chip"].main.held_out if several else np.full(len(some), np.nan)
+        each = zip(whole.main.fit, whole.main.held_out, elsewhere, strict=True)
+        errors |= {c.id: (float(a), float(b), float(e)) for c, (a, b, e) in zip(some, each, strict=True)}
     beyond = _beyond(cases, errors)
     result = []
     for chip, framework in dict.fromkeys((c.chip, c.framework) for c in cases):
@@ -135,7 +128,7 @@ def fit_kernels(cases: Sequence[KernelCase]) -> list[Fitted]:
         roofs = [
             {
                 "kernel": part, "precision": precision, "rows": sum((c.part, c.precision) == (part, precision) for c in own),
-                **fits[part].values(_groups(chip, framework, precision)),
+                **founds[part].values(_groups(chip, framework, precision)),
             }
             for part, precision in dict.fromkeys((c.part, c.precision) for c in own)
         ]  # fmt: skip
@@ -146,8 +139,7 @@ def fit_kernels(cases: Sequence[KernelCase]) -> list[Fitted]:
                 cases=own, values={"causal": 1.0}, errors={"op": Errors(cases=own, fit=seen, held_out=unseen, ends=ends)},
                 chip=chip, framework=framework, beyond=(beyond,), roofs=tuple(roofs),
                 groups=tuple(_group(part, own, cases, errors) for part in dict.fromkeys(c.part for c in own)),
-                note=f"Partially pooled: what its {len(own)} rows leave open is that of all {len(cases)} rows of "
-                "the fit. Errors are of fits without the shape of a row.",
+                note=pooled_note(own, cases, "shape"),
             )
         )  # fmt: skip
     return result

@@ -6,10 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from attrs import evolve
 
-from trnspec.errors import UsageError
 from trnspec.perf.calibration.fit_range import EXPONENT, fitted_on
-from trnspec.perf.calibration.fits.fit import Errors, Fitted, Model, held_out, of_groups
+from trnspec.perf.calibration.fits.fit import Errors, Fitted, Model, fit
 from trnspec.perf.calibration.fits.limits import limits
 from trnspec.perf.calibration.fits.search import Space
 from trnspec.perf.calibration.groups import LEAST, interval
@@ -19,7 +19,7 @@ from trnspec.perf.calibration.transfer import Beyond, Elsewhere
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trnspec.perf.calibration.measured.case import Part
+    from trnspec.perf.calibration.measured.case import Case, Part
 
 TYPICAL: dict[str, float] = {
     "matmul": 0.55, "attention": 0.4, "weights": 0.6, "cache": 0.6, "link": 0.6, "additive": 0.2, "call": 8e-6,
@@ -72,6 +72,7 @@ def weights(cases: Sequence[ServingCase], part: Part) -> tuple[Any, Any]:
 
 MODEL = Model(
     parts=("tpot", "ttft"), least=1, columns=Runs.of, space=lambda _cases, _prior: SPACE, groups=groups_of, weights=weights,
+    whole=True,
 )  # fmt: skip
 
 
@@ -84,27 +85,14 @@ def fit_serving(cases: Sequence[ServingCase]) -> list[Fitted]:
     Raises:
         UsageError: There are none, or they are of one model or of one chip only; or scipy is not installed.
     """
-    if not cases:
-        raise UsageError("there are no rows to fit")
-    found = MODEL.solve(cases)
-    computed = [MODEL.times(cases, found)]
-    for labels in ([c.model for c in cases], [c.chip for c in cases]):
-        masks = of_groups(labels)
-        if not masks:
-            raise UsageError(f"all rows are of {labels[0]}; errors of others cannot be estimated")
-        computed.append(held_out(cases, masks, lambda some: MODEL.solve(some, start=found), MODEL.times))
-    measured = {part: np.array([c.measured(part) or np.nan for c in cases]) for part in MODEL.parts}
-    # Of each part the errors of the fit, of fits without the model, and of those without the chip.
-    errors = {part: [times[part] / of_part - 1.0 for times in computed] for part, of_part in measured.items()}
-    clusters = np.array([c.cluster for c in cases])
-    beyond = tuple(_beyond(errors[part][2], clusters, cases) for part in MODEL.parts)
+    fits = fit(MODEL, cases, ("model", "chip"))
+    whole, beyond = fits["model"], tuple(_beyond(each) for each in fits["chip"].errors.values())
+    found = whole.found
+    assert found is not None
     result = []
-    deployments = np.array([groups_of(c)["deployment"] for c in cases])
-    for deployment in dict.fromkeys(deployments):
-        mask = deployments == deployment
-        some = tuple(c for c, m in zip(cases, mask, strict=True) if m)
+    for deployment in dict.fromkeys(groups_of(c)["deployment"] for c in cases):
+        some = tuple(c for c in cases if groups_of(c)["deployment"] == deployment)
         case = some[0]
-        framework = np.array([c.framework == case.framework for c in cases])
         by_dtype = {bits: found.values({**groups_of(case), "dtype": bits})["matmul"] for bits in ("bf16", "fp8", "fp4")}
         shares = {
             "matmul": by_dtype["bf16"],
@@ -113,43 +101,51 @@ def fit_serving(cases: Sequence[ServingCase]) -> list[Fitted]:
             "causal": 1.0,
         }
         parts = {}
-        for part, (seen, unseen, _) in errors.items():
-            known = mask & ~np.isnan(seen)
-            if not known.any():
-                # Rows of prefill on other chips have no time to first token; that of the framework is used.
-                known = ~np.isnan(seen) & framework
-            parts[part] = Errors(
-                cases=tuple(c for c, k in zip(cases, known, strict=True) if k), fit=seen[known], held_out=unseen[known],
-                ends=_interval(seen, unseen, clusters, known, framework),
-            )  # fmt: skip
+        for part, errors in whole.errors.items():
+            own = np.array([groups_of(c)["deployment"] == deployment for c in errors.cases])
+            framework = np.array([c.framework == case.framework for c in errors.cases])
+            # Rows of prefill on other chips have no time to first token; that of the framework is used.
+            own = own if own.any() else framework
+            parts[part] = evolve(errors.of(own), ends=_interval(errors, own, framework))
         result.append(
             Fitted(
                 cases=some, values=found.values(groups_of(case)) | shares, errors=parts, chip=case.chip,
                 framework=case.framework, models=case.models, found=found, beyond=beyond, fitted_on=fitted_on(some),
-                note=f"Partially pooled: what its {len(some)} rows leave open is that of all {len(cases)} rows of "
-                "the fit. Errors are of fits without the model of a row.",
+                note=pooled_note(some, cases, "model"),
             )
         )  # fmt: skip
     return result
 
 
-def _interval(errors: Any, unseen: Any, clusters: Any, own: Any, framework: Any) -> tuple[float, float]:
+def pooled_note(some: Sequence[Case], cases: Sequence[Case], held_out: str) -> str:
+    """The note of a document of a partially pooled fit.
+
+    Args:
+        some: The rows of the document.
+        cases: Those of the fit.
+        held_out: What the errors are held out by.
+    """
+    return (
+        f"Partially pooled: what its {len(some)} rows leave open is that of all {len(cases)} rows of "
+        f"the fit. Errors are of fits without the {held_out} of a row."
+    )
+
+
+def _interval(errors: Errors, own: Any, framework: Any) -> tuple[float, float]:
     """The interval of the rows of a document, or of its framework, or of all, if they are of too few configurations.
 
     Questions are more often about models with rows than about others, so that the errors of the fit count twice, those of
     fits without the model once.
     """
-    known = ~np.isnan(errors)
-    for mask in (own, framework & known, known):
-        if len(set(clusters[mask])) >= LEAST:
-            break
-    both = np.concatenate([errors[mask], errors[mask], unseen[mask]])
+    clusters = np.array([c.cluster for c in errors.cases])
+    enough = (mask for mask in (own, framework) if len(set(clusters[mask])) >= LEAST)
+    mask = next(enough, np.ones(len(clusters), bool))
+    fitted = errors.fit[mask]
+    both = np.concatenate([fitted, fitted, errors.held_out[mask]])
     return interval(1.0 / (1.0 + both), np.tile(clusters[mask], 3))
 
 
-def _beyond(errors: Any, clusters: Any, cases: Sequence[ServingCase]) -> Beyond:
+def _beyond(errors: Errors) -> Beyond:
     """The interval of all rows by fits without their chip."""
-    known = ~np.isnan(errors)
-    low, high = interval(1.0 / (1.0 + errors[known]), clusters[known])
-    chips = {c.chip for c, k in zip(cases, known, strict=True) if k}
-    return Beyond(EXPONENT, Elsewhere(int(known.sum()), len(chips), low, high))
+    low, high = interval(1.0 / (1.0 + errors.held_out), np.array([c.cluster for c in errors.cases]))
+    return Beyond(EXPONENT, Elsewhere(len(errors.cases), len({c.chip for c in errors.cases}), low, high))

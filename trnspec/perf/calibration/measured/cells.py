@@ -26,6 +26,8 @@ Value = TypeVar("Value")
 
 HARDWARE = (
     (r"8/node, 800", ("a100-800gbps",), ""),
+    (r"8x b200 sxm", ("hgx-b200", "p6-b200.48xlarge"), ""),
+    (r"8x h100 sxm", ("hgx-h100", "p5.48xlarge"), ""),
     (r"selene|dgx[- ]?a100|a100.*80 ?gb|a100_80", ("dgx-a100-80gb",), ""),
     (r"a100.*40 ?gb|a100_40", ("dgx-a100-40gb",), ""),
     (r"p4de", ("p4de.24xlarge",), ""),
@@ -35,7 +37,9 @@ HARDWARE = (
     (r"gb300", ("gb300-nvl72",), ""),
     (r"gb200", ("gb200-nvl72",), ""),
     (r"b300", ("dgx-b300", "p6-b300.48xlarge"), ""),
+    (r"p6-b200", ("p6-b200.48xlarge",), ""),
     (r"b200", ("dgx-b200", "p6-b200.48xlarge"), ""),
+    (r"gh200", ("gh200",), ""),
     (r"h200", ("dgx-h200", "p5en.48xlarge"), ""),
     (r"p5\.", ("p5.48xlarge",), ""),
     (r"h100", ("dgx-h100", "p5.48xlarge"), ""),
@@ -49,7 +53,7 @@ HARDWARE = (
     (r"trn2[a-z0-9-]*-ultraserver", (), ""),
     (r"(?:trn[123]|inf[12])[a-z]*\.[0-9]*xlarge", (), ""),
 )
-"""Hardware as tables name it: a pattern, the servers it names (the matched text if none), and what is assumed."""
+"""Hardware as tables and drivers name it: a pattern, the documents it names (the matched text if none), and what is assumed."""
 
 
 _MODEL = ("model", "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq")
@@ -187,21 +191,18 @@ def first(table: Sequence[tuple[str, Value]], text: str) -> Value | None:
     return next((value for pattern, value in table if re.search(pattern, text.lower())), None)
 
 
-def document_name(
-    graph: Graph, table: Sequence[tuple[str, tuple[str, ...], str]], text: str, assumptions: list[str]
-) -> str | None:
-    """The document that a description of hardware names; ``None`` if no pattern matches.
+def document_name(graph: Graph, text: str, assumptions: list[str]) -> str | None:
+    """The document that a description of hardware names by :data:`HARDWARE`; ``None`` if no pattern matches.
 
     Args:
         graph: The catalog.
-        table: Patterns, the documents that each names, and what is assumed, as in :data:`HARDWARE`.
         text: The description.
         assumptions: What is assumed is appended here.
 
     Raises:
         UsageError: The catalog has none of the documents.
     """
-    for pattern, documents, assumed in table:
+    for pattern, documents, assumed in HARDWARE:
         match = re.search(pattern, text.lower())
         if match is None:
             continue
@@ -227,11 +228,28 @@ def stated_name(graph: Graph, text: str, of: str) -> str:
     return next((name for name in stated if name in graph), "")
 
 
+def chip_of(graph: Graph, text: str, of: str) -> str:
+    """The chip that a description of hardware names: as the tables of a kind of rows state it, or by :data:`HARDWARE`.
+
+    Args:
+        graph: The catalog.
+        text: The description.
+        of: What a row measures.
+
+    Raises:
+        UsageError: The catalog has no such hardware.
+    """
+    name = stated_name(graph, text, of) or document_name(graph, text, []) or text.strip()
+    if name not in graph and (name := name.lower()) not in graph:
+        raise UsageError(f"unknown hardware {text!r}")
+    return lower(graph, name).chip
+
+
 @lru_cache(maxsize=512)
 def _hardware(graph: Graph, text: str, chips: int, lnc: int | None, of: str) -> tuple[System, tuple[str, ...]]:
     """See :meth:`Cells.hardware`: the system, and what is assumed."""
     assumptions: list[str] = []
-    name = stated_name(graph, text, of) or document_name(graph, HARDWARE, text, assumptions)
+    name = stated_name(graph, text, of) or document_name(graph, text, assumptions)
     if name is None and text in graph:
         name = text
     if name is None:

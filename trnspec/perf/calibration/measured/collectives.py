@@ -32,20 +32,6 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measured.tables import Record
 
-SERVERS = (
-    (r"p4de\.24xlarge", ("p4de.24xlarge",), ""),
-    (r"p4d\.24xlarge", ("p4d.24xlarge",), ""),
-    (r"p5\.48xlarge", ("p5.48xlarge",), ""),
-    (r"p6-b200", ("p6-b200.48xlarge",), ""),
-    (r"8x b200 sxm", ("hgx-b200", "p6-b200.48xlarge"), ""),
-    (r"8x h100 sxm", ("hgx-h100", "p5.48xlarge"), ""),
-    (r"gb200 nvl72", ("gb200-nvl72",), ""),
-    (r"8x ?h200", ("dgx-h200", "p5en.48xlarge"), "eight H200 with NVSwitch"),
-    (r"8x ?a100", ("dgx-a100-80gb",), "eight A100 of 80 GB with NVSwitch"),
-    (r"trn[123][a-z]*\.[0-9]*xlarge", (), ""),
-)
-"""Servers as tables name them: a pattern, the documents it names (the matched text if none), and what is assumed."""
-
 _COUNT = re.compile(r"([1-9][0-9]*)x (?=\S)(?![abh][12]00 )")
 """Number of servers at the start of a description; ``8x H100 SXM`` are the chips of one."""
 
@@ -219,7 +205,7 @@ def _server(row: Cells, text: str) -> str:
     lower_text = text.lower()
     if "not stated" in lower_text:
         raise UsageError("the row does not state the instance type")
-    name = document_name(row.graph, SERVERS, text, row.assumptions) or (text if text in row.graph else None)
+    name = document_name(row.graph, text, row.assumptions) or (text if text in row.graph else None)
     if name is None:
         raise UsageError(f"{text!r} does not state the instance type")
     count = _COUNT.match(lower_text)

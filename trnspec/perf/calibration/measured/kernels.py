@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from trnspec.errors import UsageError
 from trnspec.perf.calibration.measured.case import Case, Part, Skipped, cases
-from trnspec.perf.calibration.measured.cells import Cells, document_name, dtype_of, stated_name
+from trnspec.perf.calibration.measured.cells import Cells, chip_of, dtype_of
 from trnspec.perf.kernels.times import Roof, attention_decode, attention_prefill, expert_layer, experts_hit, gemm
 from trnspec.perf.lowering.lower import lower
 
@@ -22,22 +22,6 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.perf.calibration.measured.tables import Record
     from trnspec.perf.lowering.system import System
-
-CHIPS = (
-    (r"a100.*40", ("a100-40gb",), ""),
-    (r"a100", ("a100-80gb",), "an A100 of 80 GB"),
-    (r"gh200", ("gh200",), ""),
-    (r"gb300", ("gb300",), ""),
-    (r"gb200", ("gb200",), ""),
-    (r"b300", ("b300",), ""),
-    (r"b200", ("b200",), ""),
-    (r"h200", ("h200",), ""),
-    (r"h100", ("h100-sxm",), ""),
-    (r"mi355x", ("mi355x",), ""),
-    (r"mi300x", ("mi300x",), ""),
-    (r"mi210", ("mi210",), ""),
-)
-"""Chips as tables name them: a pattern, the document it names, and what is assumed."""
 
 FRAMEWORK = "torch"
 """The framework of rows that state none: matrix multiplications of PyTorch."""
@@ -106,7 +90,7 @@ def kernel_cases(graph: Graph, rows: Sequence[Record], kind: str) -> list[Kernel
 
 
 def _case(read: Any, row: Cells) -> KernelCase:
-    chip = chip_of(row.graph, row.cell("hardware"), row.assumptions)
+    chip = chip_of(row.graph, row.cell("hardware"), "matmul")
     system = _on(row.graph, chip)
     if not system.bandwidth:
         raise UsageError(f"{chip} has no published memory bandwidth")
@@ -133,14 +117,6 @@ def _case(read: Any, row: Cells) -> KernelCase:
 @lru_cache(maxsize=64)
 def _on(graph: Graph, chip: str) -> System:
     return lower(graph, chip)
-
-
-def chip_of(graph: Graph, text: str, assumptions: list[str]) -> str:
-    """The chip that a description of hardware names, as documents of tables have it, or else by :data:`CHIPS`."""
-    name = stated_name(graph, text, "matmul") or document_name(graph, CHIPS, text, assumptions) or text.strip()
-    if name not in graph:
-        raise UsageError(f"unknown chip {text!r}")
-    return name
 
 
 def _arithmetic(precision: str) -> str:
