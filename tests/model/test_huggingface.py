@@ -11,8 +11,8 @@ from attrs import asdict, evolve
 from tests.support.programs import DATA, ROOT, Here
 from tests.support.rules import shipped
 from trnspec.api import validate
+from trnspec.cli.new import model_document
 from trnspec.model.transformers.counting import parameters_of
-from trnspec.model.transformers.document import model_document
 from trnspec.model.transformers.huggingface.architectures import ARCHITECTURES, REFUSED
 from trnspec.model.transformers.huggingface.config import ConfigError
 from trnspec.model.transformers.huggingface.registry import imported

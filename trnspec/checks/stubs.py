@@ -7,13 +7,12 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from trnspec.loading.files import root_of
-from trnspec.model.document import API_VERSION
-from trnspec.model.reflection import ChoiceShape, fields_of
+from trnspec.model.document_text import stub_text
 
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
 
-    from trnspec.plugins.api import Kind, Registry
+    from trnspec.plugins.api import Registry
 
 _NO_SOURCE = re.compile(r"no Source is named '([a-z0-9][a-z0-9.-]*)'")
 _KIND = "Source"
@@ -49,19 +48,7 @@ def stub_of(name: str, near: FilePath, known: Registry) -> tuple[FilePath, str] 
     if kind is None:
         return None
     file = root_of(near, [k.folder for k in known.kinds.values()]) / kind.folder / f"{name}.yaml"
-    return None if file.exists() else (file, _text(name, kind))
-
-
-def _text(name: str, kind: Kind) -> str:
-    lines = [
-        "# Not checked by anyone yet: this document is invalid until its empty fields are filled in.",
-        f"api_version: {API_VERSION}",
-        f"kind: {kind.name}",
-        f"metadata:\n  name: {name}\n  title:  # The title.",
-        "spec:",
-    ]
-    for field in fields_of(kind.spec).values():
-        if field.required or field.name == "address":
-            words = f" One of {', '.join(field.shape.words)}." if isinstance(field.shape, ChoiceShape) else ""
-            lines.append(f"  {field.name}:  # {field.description}{words}")
-    return "\n".join(lines) + "\n"
+    if file.exists():
+        return None
+    text = stub_text(kind.name, kind.spec, {"name": name, "title": None}, {}, kind.api_version)
+    return file, f"# Not checked by anyone yet: this document is invalid until its empty fields are filled in.\n{text}"

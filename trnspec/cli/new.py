@@ -36,11 +36,12 @@ from trnspec.model.reflection import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from click.shell_completion import CompletionItem
 
     from trnspec.diagnostics import Diagnostic
+    from trnspec.model.transformers.model import Model
     from trnspec.plugins.api import Kind, Registry
     from trnspec.yaml import Path
 
@@ -118,7 +119,6 @@ def model_(  # the parameters above
     The language model of a multimodal model is imported alone. Keys that are missing take the default of their class, and
     the note of the document says so. A key that may matter and is not known is an error.
     """
-    from trnspec.model.transformers.document import model_document
     from trnspec.model.transformers.huggingface.config import read_config
     from trnspec.model.transformers.huggingface.registry import imported
 
@@ -129,6 +129,23 @@ def model_(  # the parameters above
         return model_document(model.model, name=called, title=known_as, source=source, notes=model.notes)
 
     write_new(output, document)
+
+
+_FIRST = ("form", "layers", "hidden", "vocabulary", "context", "positions", "embeddings", "norm")
+"""The fields of a model that its document begins with: the best known."""
+
+
+def model_document(spec: Model, *, name: str, title: str, source: str | None = None, notes: Sequence[str] = ()) -> str:
+    """The document of a model; fields that have their default are left out."""
+    from trnspec.loading.structure import plain_spec
+    from trnspec.model.document_text import document_text
+
+    metadata = {"name": name, "title": title} | ({"source": source} if source else {})
+    if notes:
+        metadata["note"] = " ".join(note if note.endswith(".") else f"{note}." for note in notes)
+    fields = plain_spec(spec)
+    ordered = {key: fields.pop(key) for key in _FIRST if key in fields} | fields
+    return document_text("Model", metadata, ordered, "../../schemas/v1/model.schema.json")
 
 
 def _named(config: dict[str, Any], name: str | None, title: str | None) -> tuple[str, str]:

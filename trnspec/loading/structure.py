@@ -82,11 +82,17 @@ class StructureError(Exception):
         self.rejections = rejections
 
 
+def plain_spec(spec: Any) -> dict[str, Json]:
+    """A spec as plain data, without the fields that have their default."""
+    data: dict[str, Json] = converter().unstructure(spec)
+    return data
+
+
 def plain(node: Node[Any]) -> dict[str, Json]:
     """The document of a node as plain data; structuring it again gives an equal node."""
     data: dict[str, Json] = {"api_version": node.api_version, "kind": node.kind}
     data["metadata"] = converter().unstructure(node.metadata)
-    data["spec"] = converter().unstructure(node.spec)
+    data["spec"] = plain_spec(node.spec)
     if node.claims:
         data["claims"] = [converter().unstructure(c) for c in node.claims]
     return data

@@ -22,13 +22,14 @@ from trnspec.model.reflection import (
     shape_of,
 )
 from trnspec.yaml import Place
+from trnspec.yaml.edits import item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from trnspec.lsp.positions import Lines, Spot
     from trnspec.plugins.api import Registry
-    from trnspec.yaml import Document, Path
+    from trnspec.yaml import Document, Edit, Path
 
 _SPELLINGS = re.compile(r"did you mean (.*)\?")
 _UNIT = re.compile(r'unknown unit "([^"]+)"')
@@ -111,13 +112,13 @@ def waiver(diagnostic: types.Diagnostic, uri: str, document: Document, lines: Li
         return
     at = dotted(tuple(data.get("path", ()))).removesuffix(".value")
     where = f"at: {at}, " if _PATH.fullmatch(at) else ""
-    insertion = _item(document, lines, ("metadata", "allow"), f"{{code: {diagnostic.code}, {where}reason: {_REASON}}}")
+    insertion = item(document, ("metadata", "allow"), f"{{code: {diagnostic.code}, {where}reason: {_REASON}}}")
     if insertion is not None:
         yield types.CodeAction(
             title=f"Accept {diagnostic.code} here with a waiver",
             kind=types.CodeActionKind.QuickFix,
             diagnostics=[diagnostic],
-            edit=types.WorkspaceEdit(changes={uri: [insertion]}),
+            edit=types.WorkspaceEdit(changes={uri: [_inserted(insertion, lines)]}),
         )
 
 
@@ -139,46 +140,19 @@ def claim(
     shape = shape_in_document(spec, path)
     if isinstance(shape, TextShape) or not _PATH.fullmatch(at):
         return
-    insertion = _item(document, lines, ("claims",), f"at: {at}", "says:", "source:", "where:")
+    insertion = item(document, ("claims",), f"at: {at}", "says:", "source:", "where:")
     if insertion is not None:
         yield types.CodeAction(
             title=f"Add a claim of another source on {at.removeprefix('spec.')}",
             kind=types.CodeActionKind.RefactorRewrite,
-            edit=types.WorkspaceEdit(changes={uri: [insertion]}),
+            edit=types.WorkspaceEdit(changes={uri: [_inserted(insertion, lines)]}),
         )
 
 
-def _item(document: Document, lines: Lines, path: Path, *content: str) -> types.TextEdit | None:
-    """The insertion of an item at the beginning of a list in block style, which is created where it is missing."""
-    span = document.places.get(path)
-    key = path[-1]
-    if span is not None and span.key is not None:
-        first = document.places.get((*path, 0))
-        if first is None or first.value.line == span.key.line:
-            return None  # an empty list, or one in brackets
-        line, margin = span.key.line, _margin(lines[first.value.line])
-        before = ""
-    elif len(path) == 1:
-        line, margin, before = len(lines.texts) - (not lines.texts[-1]), "  ", f"{key}:\n"
-    else:
-        name = document.places.get(("metadata", "name"))
-        above = document.places.get(path[:-1])
-        if name is None or name.key is None or above is None or above.key is None or above.key.line == name.key.line:
-            return None  # metadata in braces
-        own = _margin(lines[name.key.line])
-        line, margin, before = name.key.line, f"{own}  ", f"{own}{key}:\n"
-    text = before + "".join(f"{margin}{'- ' if n == 0 else '  '}{each}\n" for n, each in enumerate(content))
-    if line >= len(lines.texts):  # the last line has no end
-        end = lines.position(Place(line, len(lines[line]) + 1))
-        return types.TextEdit(types.Range(end, end), "\n" + text)
-    start = types.Position(line, 0)
-    return types.TextEdit(types.Range(start, start), text)
+def _inserted(edit: Edit, lines: Lines) -> types.TextEdit:
+    return types.TextEdit(lines.range(edit.start, edit.end), edit.text)
 
 
 def _range(edit: dict[str, Any], lines: Lines) -> types.Range:
     """The range of an edit, which has lines and columns as in the messages of the command line."""
     return lines.range(Place(*edit["start"]), Place(*edit["end"]))
-
-
-def _margin(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" "))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trnspec.model.document import Claim, Metadata
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import (
     EitherShape,
@@ -13,15 +12,12 @@ from trnspec.model.reflection import (
     ListShape,
     MapShape,
     ObjectShape,
-    Shape,
     fields_of,
     shape_in_document,
 )
 from trnspec.model.sourced import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from trnspec.quantities.units import UnitTable
     from trnspec.yaml import Path
 
@@ -36,26 +32,15 @@ TOP = {
 
 def classes_at(spec: type, path: Path) -> list[type]:
     """The classes whose fields a mapping at a path may have; none where it is not a mapping with known keys."""
-    if path == ("metadata",):
-        return [Metadata]
-    if path == ("spec",):
-        return [spec]
-    if len(path) == 2 and path[0] == "claims":
-        return [Claim]
     shape = shape_in_document(spec, path)
-    classes = [] if shape is None else list(_classes(shape))
+    if shape is None or isinstance(shape, (ListShape, MapShape)):
+        return []
+    options = shape.options if isinstance(shape, EitherShape) else (shape,)
+    classes = [
+        Figure if isinstance(o, FigureShape) else o.cls for o in options if isinstance(o, (FigureShape, ObjectShape))
+    ]
     # A count, a word or a date may be a mapping, with its value and its source.
-    return classes or ([Origin] if shape is not None and not isinstance(shape, (ListShape, MapShape)) else [])
-
-
-def _classes(shape: Shape) -> Iterator[type]:
-    if isinstance(shape, ObjectShape):
-        yield shape.cls
-    elif isinstance(shape, FigureShape):
-        yield Figure
-    elif isinstance(shape, EitherShape):
-        for option in shape.options:
-            yield from _classes(option)
+    return classes or [Origin]
 
 
 def field_at(spec: type, path: Path) -> Field | None:

@@ -80,13 +80,9 @@ def moving(document: Document, path: Path, group: Path, name: str) -> Edit | Non
         if text[at - 1] == ":":
             return None  # before a comma, the colon of a key without a value would be part of the key
     else:
-        column = document.lines.place(at).column
-        rest = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)").match(text, at)
-        assert rest is not None
-        end = _line_end(text)
-        margin = " " * (first.key.column - 1)
-        at, lead = (at, "") if column == 1 else (rest.end(), "" if rest[1] else end)
-        added = _below(f"{name}:", text[start:stop], value, span, margin)
+        end, at = _line_end(text), _next_line(document, at)
+        lead = "" if document.lines.place(at).column == 1 else end
+        added = _below(f"{name}:", text[start:stop], value, span, " " * (first.key.column - 1))
         added = None if added is None else lead + added + ("" if added.endswith(end) else end)
     return None if added is None else joined(document, [removed, document.edit(at, at, added)])
 
@@ -134,33 +130,55 @@ def wrapping(document: Document, path: Path, keys: Sequence[str]) -> Edit | None
     return document.edit(start, end, lead + body)
 
 
-def item(document: Document, key: str, text: str, *, instead: int | None = None) -> Edit | None:
-    """The edit that adds an item to a list in block style at the root, which is created where it is missing.
+def item(document: Document, path: Path, *content: str, instead: int | None = None) -> Edit | None:
+    """The edit that adds the first item of a list in block style, which is created where it is missing.
+
+    A new list at the root is the last key; another one is below the first key of its mapping.
 
     Args:
         document: The document.
-        key: The key of the list.
-        text: The item, of one line.
-        instead: The index of an item that it replaces; ``None`` adds it as the first one.
+        path: The path of the list.
+        content: The lines of the item.
+        instead: The index of an item that it replaces.
 
     Returns:
-        ``None`` for a list in brackets, and where a comment of the replaced item would be lost.
+        ``None`` for a list in brackets or in a mapping in braces, and where a comment of the replaced item would be lost.
     """
-    first, end, line_end = document.places.get((key, 0)), len(document.text), _line_end(document.text)
-    if (key,) not in document.places:
-        lead = "" if document.lines.place(end).column == 1 else line_end
-        return document.edit(end, end, f"{lead}{key}:{line_end}  - {text}{line_end}")
-    if first is None or document.text.startswith("[", document.extent((key,))[1]):
-        return None
-    start = document.lines.offset(Place(first.value.line, 1))
-    margin = re.compile(r" *- +").match(document.text, start)
-    if margin is None:
-        return None
+    text, line_end, head = document.text, _line_end(document.text), ""
+    if path in document.places:
+        first = document.places.get((*path, 0))
+        if first is None or text.startswith("[", document.extent(path)[1]):
+            return None
+        at = document.lines.offset(Place(first.value.line, 1))
+        dash = re.compile(r" *- +").match(text, at)
+        if dash is None:
+            return None
+        margin = dash[0]
+    else:
+        siblings, own, at = _neighbours(document, path), "", len(text)
+        if len(path) > 1:
+            if not siblings or text.startswith("{", document.extent(path[:-1])[1]):
+                return None
+            start, _, end = document.extent(siblings[0])
+            own, at = " " * (document.lines.place(start).column - 1), _next_line(document, end)
+        head = ("" if document.lines.place(at).column == 1 else line_end) + f"{own}{path[-1]}:{line_end}"
+        margin = f"{own}  - "
+    lines = [margin + content[0], *(" " * len(margin) + line for line in content[1:])]
+    body = "".join(line + line_end for line in lines)
     if instead is None:
-        return document.edit(start, start, f"{margin[0]}{text}{line_end}")
-    removed = removal(document, (key, instead))
-    lead = f"{key}:{line_end}" if (key, 1) not in document.places else ""  # the only item is removed with its key
-    return removed and evolve(removed, text=f"{lead}{margin[0]}{text}{line_end}")
+        return document.edit(at, at, head + body)
+    removed = removal(document, (*path, instead))
+    if (*path, 1) not in document.places:
+        head = f"{path[-1]}:{line_end}"  # the only item is removed with its key
+    return removed and evolve(removed, text=head + body)
+
+
+def _next_line(document: Document, at: int) -> int:
+    """The start of the line after an offset, or the offset where it is at the start of a line."""
+    if document.lines.place(at).column == 1:
+        return at
+    rest = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)").match(document.text, at)
+    return at if rest is None else rest.end()
 
 
 def _line_end(text: str) -> str:

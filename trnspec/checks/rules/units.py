@@ -146,7 +146,7 @@ def _adopting(node: Node[Any], path: Path, figure: Figure, capacity: _Capacity, 
         reason = f"{figure.value.unit.symbol} is printed where {binary} is meant: the memory has {capacity.text}."
         claim |= {"verdict": "rejected", "reason": reason}
     adopted = Edit(span.value, span.end, _mapping({"value": capacity.text, **capacity.origin}))
-    return joined(node.document, [adopted, item(node.document, "claims", _mapping(claim), instead=capacity.claim)])
+    return joined(node.document, [adopted, item(node.document, ("claims",), _mapping(claim), instead=capacity.claim)])
 
 
 def _mapping(values: dict[str, str | None]) -> str:
