@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve, frozen
 
 from trnspec.cli.complete import figure_of_document
-from trnspec.cli.help import GroupedOption
+from trnspec.cli.help import new_option
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,30 +26,20 @@ _NAMES = ("assume", "use_claims", "sensitivity", "target", "vary", "trace")
 def analysis_options(*, traced: bool) -> list[click.Option]:
     """The options; ``--trace`` only for an evaluator that has a trace."""
     added = [
-        _option("--assume", "PATH=VALUE", "Assume a figure, such as 'trainium2.memory.bandwidth=3 TB/s'; repeatable.",
-                "--set", multiple=True, shell_complete=figure_of_document),
-        GroupedOption(
-            ["--use-claims"], is_flag=True, group="Assumptions",
-            help="Evaluate a figure that is not published at every value that a source claims for it.",
-        ),
-        _option("--sensitivity", "[ANSWER]", "Add a table of elasticities of an answer, by default the first: its change "
-                "in percent when a figure or a calibrated parameter grows by 1 %.",
-                is_flag=False, flag_value="", group="Analysis"),
-        _option("--target", "ANSWER=VALUE", "Find the value of --vary at which an answer has this value: 'step_time=20 s'.",
-                group="Analysis"),
-        _option("--vary", "PATH[=VALUE,...]", "A figure that has several values, each of which makes rows of a sweep: "
-                "trainium2.memory.bandwidth=2..4TB/s:+1; without values, the figure or calibrated parameter that --target "
-                "changes. Repeatable.", multiple=True, group="Analysis", shell_complete=figure_of_document),
-        _option("--trace", "FILE", "Also write a timeline in the Chrome trace event format, for Perfetto; as FILE.et execution "
-                "traces by Chakra of every rank, with groups, network and system for astra-sim.", group="Analysis"),
+        new_option("--assume --set PATH=VALUE assume", "Assumptions", "Assume a figure, such as 'trainium2.memory.bandwidth=3 TB/s'; "
+                   "repeatable.", multiple=True, shell_complete=figure_of_document),
+        new_option("--use-claims", "Assumptions", "Evaluate a figure that is not published at every value that a source "
+                   "claims for it.", is_flag=True),
+        new_option("--sensitivity [ANSWER]", "Analysis", "Add a table of elasticities of an answer, by default the first: its change "
+                   "in percent when a figure or a calibrated parameter grows by 1 %.", is_flag=False, flag_value=""),
+        new_option("--target ANSWER=VALUE", "Analysis", "Find the value of --vary at which an answer has this value: 'step_time=20 s'."),
+        new_option("--vary PATH[=VALUE,...]", "Analysis", "A figure that has several values, each of which makes rows of a sweep: "
+                   "trainium2.memory.bandwidth=2..4TB/s:+1; without values, the figure or calibrated parameter that --target "
+                   "changes. Repeatable.", multiple=True, shell_complete=figure_of_document),
+        new_option("--trace FILE", "Analysis", "Also write a timeline in the Chrome trace event format, for Perfetto; as FILE.et "
+                   "execution traces by Chakra of every rank, with groups, network and system for astra-sim."),
     ]  # fmt: skip
     return added if traced else added[:-1]
-
-
-def _option(name: str, metavar: str, text: str, *aliases: str, group: str = "Assumptions", **more: Any) -> click.Option:
-    return GroupedOption(
-        [name, *aliases, name.removeprefix("--").replace("-", "_")], metavar=metavar, help=text, group=group, **more
-    )
 
 
 @frozen

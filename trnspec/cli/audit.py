@@ -20,7 +20,7 @@ from trnspec.checks.reconcile.relations import claimed_paths
 from trnspec.cli.common import catalog_option, working_graph
 from trnspec.cli.complete import document_then_path, offering
 from trnspec.cli.complete import paths as figure_paths
-from trnspec.cli.help import GroupedCommand, option
+from trnspec.cli.help import documented, option
 from trnspec.cli.render import SCREEN, colored, emit, formats, full_option, is_colored, versioned_json, width
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, UsageError
@@ -40,55 +40,38 @@ _VERDICTS = ("found", "unresolved", "rejected", "superseded", "rounded", "other-
 _LABEL = max(map(len, _VERDICTS))
 
 
-@click.command(
+@documented(
     "audit",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec audit", "A summary of the catalog:"),
-        ("trnspec audit trainium2", "The disagreements on a chip, the most important first:"),
-        ("trnspec audit trainium2 memory.bandwidth", "One figure, with every conflicting value:"),
-        ("trnspec audit --verdict unresolved", "The disagreements that are not resolved:"),
-        ("trnspec audit --host neuron-ls.json", "A machine, compared with the catalog:"),
-        ("trnspec audit --stale --older-than 18mo", "Values without a source of the last 18 months:"),
-        ("trnspec audit --pages pages", "Values that the page of their source does not print:"),
-    ),
+    ("trnspec audit", "A summary of the catalog:"),
+    ("trnspec audit trainium2", "The disagreements on a chip, the most important first:"),
+    ("trnspec audit trainium2 memory.bandwidth", "One figure, with every conflicting value:"),
+    ("trnspec audit --verdict unresolved", "The disagreements that are not resolved:"),
+    ("trnspec audit --host neuron-ls.json", "A machine, compared with the catalog:"),
+    ("trnspec audit --stale --older-than 18mo", "Values without a source of the last 18 months:"),
+    ("trnspec audit --pages pages", "Values that the page of their source does not print:"),
 )
 @click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=document_then_path)
 @option(
-    "--verdict",
-    "verdicts",
-    group="Output",
+    "--verdict VERDICT verdicts",
+    "Output",
+    f"Only disagreements with this verdict: {', '.join(_VERDICTS)}. May be repeated.",
     multiple=True,
-    metavar="VERDICT",
     shell_complete=offering(lambda _, __: _VERDICTS),
-    help=f"Only disagreements with this verdict: {', '.join(_VERDICTS)}. May be repeated.",
 )
 @full_option("--details")
 @formats("text", "json", "markdown")
 @option(
-    "--host",
-    group="Machine",
-    metavar="FILE",
-    help="Compare a machine: what neuron-ls --json-output or nvidia-smi -q -x printed there; - for standard input.",
+    "--host FILE",
+    "Machine",
+    "Compare a machine: what neuron-ls --json-output or nvidia-smi -q -x printed there; - for standard input.",
 )
+@option("--stale", "Age", "List the values whose newest source is older than --older-than.", is_flag=True)
+@option("--older-than AGE", "Age", "The limit of --stale in months or years, such as 18mo or 2y.  [default: 12mo]")
 @option(
-    "--stale",
-    group="Age",
-    is_flag=True,
-    help="List the values whose newest source is older than --older-than.",
-)
-@option(
-    "--older-than",
-    group="Age",
-    metavar="AGE",
-    help="The limit of --stale in months or years, such as 18mo or 2y.  [default: 12mo]",
-)
-@option(
-    "--pages",
-    group="Pages",
-    metavar="DIR",
+    "--pages DIR",
+    "Pages",
+    "Look up each value on the page of its source: DIR/SOURCE.txt, or DIR/SOURCE/DOCUMENT.txt.",
     type=click.Path(path_type=FilePath),
-    help="Look up each value on the page of its source: DIR/SOURCE.txt, or DIR/SOURCE/DOCUMENT.txt.",
 )
 @catalog_option
 def command(

@@ -7,21 +7,15 @@ from pathlib import Path as FilePath
 import click
 
 from trnspec.cli.common import catalogs_option, here
-from trnspec.cli.help import GroupedCommand, NamedPath
+from trnspec.cli.help import NamedPath, documented
 
 
-@click.command(
+@documented(
     "baseline",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec baseline trnspec-baseline.json my-catalog", "Accept the present findings of a folder:"),
-        (
-            "trnspec baseline acme.json chips/acme-1.yaml --catalog my-catalog",
-            "Those of one file, with another catalog:",
-        ),
-        ("trnspec validate --baseline trnspec-baseline.json my-catalog", "Report what is new since then:"),
-        ("trnspec baseline all.json", "Accept the present findings of the catalogs in the settings:"),
-    ),
+    ("trnspec baseline trnspec-baseline.json my-catalog", "Accept the present findings of a folder:"),
+    ("trnspec baseline acme.json chips/acme-1.yaml --catalog my-catalog", "Those of one file, with another catalog:"),
+    ("trnspec validate --baseline trnspec-baseline.json my-catalog", "Report what is new since then:"),
+    ("trnspec baseline all.json", "Accept the present findings of the catalogs in the settings:"),
 )
 @click.argument("file", metavar="FILE", type=NamedPath(dir_okay=False))
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(readable=False))

@@ -8,7 +8,7 @@ import click
 
 from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents, path_list
-from trnspec.cli.help import GroupedCommand
+from trnspec.cli.help import documented
 from trnspec.cli.render import colored, emit, format_option, width
 from trnspec.text_table import Column, Table, table, wrapped
 
@@ -19,18 +19,12 @@ if TYPE_CHECKING:
     from trnspec.text_table import Block, Cell
 
 
-@click.command(
+@documented(
     "check",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec check trn2.48xlarge memory.bandwidth '46 TB/s'", "Whether 46 TB/s is right for trn2.48xlarge:"),
-        ("trnspec check trainium1 peak.dense.bf16 '210 TFLOPS'", "An outdated figure:"),
-        ("trnspec check trn1.32xlarge chips.count 16 --format json", "A count, for programs:"),
-        (
-            "trnspec check trainium1 memory.bandwidth '820 GB/s' --as-of 2026-08",
-            "Against what was published by a date:",
-        ),
-    ),
+    ("trnspec check trn2.48xlarge memory.bandwidth '46 TB/s'", "Whether 46 TB/s is right for trn2.48xlarge:"),
+    ("trnspec check trainium1 peak.dense.bf16 '210 TFLOPS'", "An outdated figure:"),
+    ("trnspec check trn1.32xlarge chips.count 16 --format json", "A count, for programs:"),
+    ("trnspec check trainium1 memory.bandwidth '820 GB/s' --as-of 2026-08", "Against what was published by a date:"),
 )
 @click.argument("name", shell_complete=documents())
 @click.argument("figure", shell_complete=path_list)

@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
-    ("--catalog", "DIR", "Also read the documents in this folder; they take precedence over others of the same name."),
-    ("--edition", "NAME", "Use a frozen edition, such as 2026.11, of the shipped catalog or of that in DIR."),
-    ("--as-of", "DATE", "Use only what was published by this date: a day, a month or a year."),
-    ("--overlay", "FILE", "Apply the changes in this YAML file to the catalog."),
+    ("--catalog DIR", "Also read the documents in this folder; they take precedence over others of the same name."),
+    ("--edition NAME", "Use a frozen edition, such as 2026.11, of the shipped catalog or of that in DIR."),
+    ("--as-of DATE", "Use only what was published by this date: a day, a month or a year."),
+    ("--overlay FILE", "Apply the changes in this YAML file to the catalog."),
 )
 ALSO = "Also resolve names in this catalog; may be repeated."
 
 
 def catalog_options(command: F) -> F:
     """Adds the options that choose a catalog; the function passes them to :func:`load_catalog` by name."""
-    for name, metavar, text in reversed(_OPTIONS):
-        command = option(name, group="Catalog", metavar=metavar, help=text)(command)
+    for usage, text in reversed(_OPTIONS):
+        command = option(usage, "Catalog", text)(command)
     return command
 
 
 def catalog_option(command: F) -> F:
     """Adds ``--catalog`` alone, to a command that reads the working edition only."""
-    name, metavar, text = _OPTIONS[0]
-    return option(name, group="Catalog", metavar=metavar, help=text)(command)
+    usage, text = _OPTIONS[0]
+    return option(usage, "Catalog", text)(command)
 
 
 def working_graph(catalog: str | None) -> Graph:
@@ -52,7 +52,7 @@ def working_graph(catalog: str | None) -> Graph:
 
 def catalogs_option(text: str = ALSO) -> Callable[[F], F]:
     """The repeated ``--catalog`` of commands that check documents; the function gets ``catalogs``."""
-    return option("--catalog", "catalogs", multiple=True, group="Catalog", metavar="DIR", help=text)
+    return option("--catalog DIR catalogs", "Catalog", text, multiple=True)
 
 
 def check_options(command: F) -> F:
@@ -60,7 +60,7 @@ def check_options(command: F) -> F:
     shown = {"--check": "list the files that would change", "--diff": "print what would change"}
     for name, effect in reversed(shown.items()):
         text = f"Write nothing; {effect}, with exit status 1."
-        command = option(name, is_flag=True, group="Output", help=text)(command)
+        command = option(name, "Output", text, is_flag=True)(command)
     return command
 
 

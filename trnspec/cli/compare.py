@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 from trnspec.catalog.figure_column import displayed_total
 from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand, option
+from trnspec.cli.help import documented, option
 from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, table_options, width
 from trnspec.cli.show import importance
 from trnspec.errors import UsageError
@@ -94,31 +94,23 @@ class Row:
         return sum(v is not None for v in self.values)
 
 
-@click.command(
+@documented(
     "compare",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec compare trainium1 trainium2 trainium3", "Three chips, with ratios to the first:"),
-        ("trnspec compare trn1.32xlarge trn2.48xlarge --sort -ratio", "Two servers, the largest difference first:"),
-        ("trnspec compare trn3-gen2-ultraserver trn2.48xlarge --per chip", "Systems of different size:"),
-        (
-            "trnspec compare trainium2 trainium3 --baseline trainium3 --columns figure,trainium2,trainium3",
-            "Values without ratios:",
-        ),
+    ("trnspec compare trainium1 trainium2 trainium3", "Three chips, with ratios to the first:"),
+    ("trnspec compare trn1.32xlarge trn2.48xlarge --sort -ratio", "Two servers, the largest difference first:"),
+    ("trnspec compare trn3-gen2-ultraserver trn2.48xlarge --per chip", "Systems of different size:"),
+    (
+        "trnspec compare trainium2 trainium3 --baseline trainium3 --columns figure,trainium2,trainium3",
+        "Values without ratios:",
     ),
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=documents())
-@option(
-    "--baseline",
-    group="Output",
-    metavar="NAME",
-    help="The document that ratios refer to; the first NAME when left out.",
-)
+@option("--baseline NAME", "Output", "The document that ratios refer to; the first NAME when left out.")
 @option(
     "--per",
-    group="Output",
+    "Output",
+    "Divide what adds up by the number of chips, or by the price of an hour of the same type for all.",
     type=click.Choice(list(_PER)),
-    help="Divide what adds up by the number of chips, or by the price of an hour of the same type for all.",
 )
 @full_option("--all")
 @table_options

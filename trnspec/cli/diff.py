@@ -15,7 +15,7 @@ from trnspec.catalog.catalog import Catalog
 from trnspec.catalog.versions.diff import Change, Differences, Side, ratio_text
 from trnspec.catalog.versions.editions import is_name
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand, option
+from trnspec.cli.help import documented, option
 from trnspec.cli.render import VERDICTS, colored, formats, is_colored, versioned_json
 from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_in
@@ -29,26 +29,17 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Registry
 
 
-@click.command(
+@documented(
     "diff",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec diff as-of:2023-06 working", "What was published since June 2023:"),
-        ("trnspec diff as-of:2024-12 working --name trainium2", "The same for one chip:"),
-        ("trnspec diff working working --format json", "No differences, for programs:"),
-        ("trnspec diff 2026.11 working --format markdown", "What changed since an edition, as Markdown:"),
-    ),
+    ("trnspec diff as-of:2023-06 working", "What was published since June 2023:"),
+    ("trnspec diff as-of:2024-12 working --name trainium2", "The same for one chip:"),
+    ("trnspec diff working working --format json", "No differences, for programs:"),
+    ("trnspec diff 2026.11 working --format markdown", "What changed since an edition, as Markdown:"),
 )
 @click.argument("old", metavar="A")
 @click.argument("new", metavar="B")
 @option(
-    "--name",
-    "names",
-    group="Catalog",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=documents(),
-    help="Only this document; may be repeated.",
+    "--name NAME names", "Catalog", "Only this document; may be repeated.", multiple=True, shell_complete=documents()
 )
 @formats("text", "json", "markdown")
 def command(old: str, new: str, names: tuple[str, ...], format_: str) -> None:

@@ -8,18 +8,12 @@ from pathlib import Path as FilePath
 import click
 
 from trnspec.catalog.versions import editions
-from trnspec.cli.help import Group, GroupedCommand, option
+from trnspec.cli.help import Group, documented, option
 from trnspec.cli.render import formats, versioned_json
 from trnspec.errors import EditionError
 from trnspec.loading.files import shipped
 
-_CATALOG = option(
-    "--catalog",
-    "root",
-    group="Catalog",
-    metavar="DIR",
-    help="Use the editions of this catalog instead of the shipped one.",
-)
+_CATALOG = option("--catalog DIR root", "Catalog", "Use the editions of this catalog instead of the shipped one.")
 
 
 @click.group("edition", cls=Group)
@@ -30,14 +24,12 @@ def command() -> None:
     """
 
 
-@command.command(
+@documented(
     "list",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec edition list", "The editions of the shipped catalog:"),
-        ("trnspec edition list --format json", "For programs:"),
-        ("trnspec edition list --catalog my-catalog", "The editions of another catalog:"),
-    ),
+    ("trnspec edition list", "The editions of the shipped catalog:"),
+    ("trnspec edition list --format json", "For programs:"),
+    ("trnspec edition list --catalog my-catalog", "The editions of another catalog:"),
+    of=command,
 )
 @_CATALOG
 @formats("text", "json")
@@ -58,13 +50,11 @@ def list_(root: str | None, format_: str) -> None:
         click.echo(f"There are no editions in {folder}.")
 
 
-@command.command(
+@documented(
     "freeze",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec edition freeze 2027.01 --catalog my-catalog", "A private edition:"),
-        ("trnspec edition freeze 2027.01.1 --catalog my-catalog", "A further one of the same month:"),
-    ),
+    ("trnspec edition freeze 2027.01 --catalog my-catalog", "A private edition:"),
+    ("trnspec edition freeze 2027.01.1 --catalog my-catalog", "A further one of the same month:"),
+    of=command,
 )
 @click.argument("name")
 @_CATALOG
@@ -89,13 +79,11 @@ def freeze(name: str, root: str | None) -> None:
     click.echo(f"{file}: {len(graph)} documents, sha256 {editions.verify(text).sha256}")
 
 
-@command.command(
+@documented(
     "verify",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec edition verify", "All editions of the shipped catalog:"),
-        ("trnspec edition verify 2026.11", "One of them:"),
-    ),
+    ("trnspec edition verify", "All editions of the shipped catalog:"),
+    ("trnspec edition verify 2026.11", "One of them:"),
+    of=command,
 )
 @click.argument("name", required=False)
 @_CATALOG

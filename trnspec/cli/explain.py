@@ -12,7 +12,7 @@ import click
 from trnspec.api import registry
 from trnspec.builtin import plugin
 from trnspec.cli.complete import topics
-from trnspec.cli.help import GroupedCommand
+from trnspec.cli.help import documented
 from trnspec.cli.render import emit, format_option, versioned_json, width
 from trnspec.diagnostics import did_you_mean, present_id
 from trnspec.errors import UsageError
@@ -31,16 +31,13 @@ _FIXED = re.compile(r"\s*([-*|>#`]|\d+\. |\w+:$)")
 """A line that is not wrapped: of a list, a table or code, or a heading."""
 
 
-@click.command(
+@documented(
     "explain",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec explain TRN402", "One code:"),
-        ("trnspec explain aggregate-mismatch", "The same by its name:"),
-        ("trnspec explain chip.memory", "The fields of a part of a kind:"),
-        ("trnspec explain figure", "The keys of a figure with a source, a note or a formula:"),
-        ("trnspec explain --format json", "All codes, for programs:"),
-    ),
+    ("trnspec explain TRN402", "One code:"),
+    ("trnspec explain aggregate-mismatch", "The same by its name:"),
+    ("trnspec explain chip.memory", "The fields of a part of a kind:"),
+    ("trnspec explain figure", "The keys of a figure with a source, a note or a formula:"),
+    ("trnspec explain --format json", "All codes, for programs:"),
 )
 @click.argument("topic", required=False, metavar="[CODE|KIND|KIND.FIELD|figure]", shell_complete=topics)
 @format_option

@@ -9,7 +9,7 @@ import click
 from trnspec.cli.common import catalog_options, graph_for, load_catalog
 from trnspec.cli.complete import documents
 from trnspec.cli.formats import Format
-from trnspec.cli.help import GroupedCommand, NamedPath, option
+from trnspec.cli.help import GroupedCommand, NamedPath, documented, option
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,35 +39,26 @@ def _pairs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
     return {field.strip(): path.strip() for field, path in pairs.values()}
 
 
-@click.command(
+@documented(
     "export",
-    cls=_Command,
-    examples=(
-        ("trnspec export svg trn2-ultraserver --output fabric.svg", "The fabric of a system as a picture:"),
-        ("trnspec export astra-sim trn1.32xlarge", "A network for astra-sim:"),
-        (
-            "trnspec export calculon p5.48xlarge --use 'vector.tflops=peak.dense.fp32'",
-            "A system of calculon, with another published rate for one that is not known:",
-        ),
-        ("trnspec export json --output catalog.json", "The whole catalog:"),
+    ("trnspec export svg trn2-ultraserver --output fabric.svg", "The fabric of a system as a picture:"),
+    ("trnspec export astra-sim trn1.32xlarge", "A network for astra-sim:"),
+    (
+        "trnspec export calculon p5.48xlarge --use 'vector.tflops=peak.dense.fp32'",
+        "A system of calculon, with another published rate for one that is not known:",
     ),
+    ("trnspec export json --output catalog.json", "The whole catalog:"),
+    cls=_Command,
 )
 @click.argument("format_", metavar="FORMAT", type=_FORMAT)
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=documents())
+@option("--output FILE", "Output", "Write to FILE.", type=NamedPath(dir_okay=False))
 @option(
-    "--output",
-    group="Output",
-    type=NamedPath(dir_okay=False),
-    metavar="FILE",
-    help="Write to FILE.",
-)
-@option(
-    "--use",
-    group="Figures",
+    "--use FIELD=PATH",
+    "Figures",
+    "Where FIELD lacks its figure, use the published figure at PATH of the same document.",
     callback=_pairs,
     multiple=True,
-    metavar="FIELD=PATH",
-    help="Where FIELD lacks its figure, use the published figure at PATH of the same document.",
 )
 @catalog_options
 def command(format_: str, name: str | None, output: FilePath | None, use: dict[str, str], **options: Any) -> None:

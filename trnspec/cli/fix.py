@@ -8,19 +8,16 @@ from pathlib import Path as FilePath
 import click
 
 from trnspec.cli.common import catalogs_option, check_options, here, rewrite
-from trnspec.cli.help import GroupedCommand
+from trnspec.cli.help import documented
 from trnspec.diagnostics import Severity
 
 
-@click.command(
+@documented(
     "fix",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec fix --diff my-catalog", "Show what would change in a folder:"),
-        ("trnspec fix --check my-catalog", "List the files that would change, with exit status 1:"),
-        ("trnspec fix chips/acme-1.yaml", "Fix one file:"),
-        ("trnspec fix my-catalog", "Fix all documents of a folder:"),
-    ),
+    ("trnspec fix --diff my-catalog", "Show what would change in a folder:"),
+    ("trnspec fix --check my-catalog", "List the files that would change, with exit status 1:"),
+    ("trnspec fix chips/acme-1.yaml", "Fix one file:"),
+    ("trnspec fix my-catalog", "Fix all documents of a folder:"),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
 @check_options

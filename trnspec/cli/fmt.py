@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trnspec.cli.common import check_options, here, rewrite
-from trnspec.cli.help import GroupedCommand
+from trnspec.cli.help import documented
 from trnspec.errors import UsageError
 from trnspec.yaml import Limits, read_text
 from trnspec.yaml.layout import LayoutError
@@ -19,15 +19,12 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Kind
 
 
-@click.command(
+@documented(
     "fmt",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec fmt my-catalog", "Format the documents of a folder:"),
-        ("trnspec fmt --check my-catalog", "List those that are not formatted, with exit status 1:"),
-        ("trnspec fmt --diff chips/acme-1.yaml", "Show what would change in a file:"),
-        ("trnspec fmt .", "Format all documents of this folder:"),
-    ),
+    ("trnspec fmt my-catalog", "Format the documents of a folder:"),
+    ("trnspec fmt --check my-catalog", "List those that are not formatted, with exit status 1:"),
+    ("trnspec fmt --diff chips/acme-1.yaml", "Show what would change in a file:"),
+    ("trnspec fmt .", "Format all documents of this folder:"),
 )
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
 @check_options

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Callable
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,6 +12,8 @@ from trnspec.text_table import folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 OTHER = "Options"
 """The group of options that name none."""
@@ -49,8 +51,50 @@ class GroupedOption(click.Option):
         self.group = group
 
 
-option = functools.partial(click.option, cls=GroupedOption)
-"""Decorator of an option with ``group``; otherwise as :func:`click.option`."""
+def new_option(usage: str, group: str, text: str, **more: Any) -> click.Option:
+    """An option.
+
+    Args:
+        usage: How it is written, and the name of its parameter in lower case where that is another one:
+            ``--verdict VERDICT verdicts``; a flag or a choice has no metavar.
+        group: The heading under which it is listed.
+        text: Its help.
+        more: Other arguments of :class:`click.Option`.
+    """
+    names, metavar = _usage(usage)
+    return GroupedOption(names, group=group, help=text, metavar=metavar, **more)
+
+
+def option(usage: str, group: str, text: str, **more: Any) -> Callable[[F], F]:
+    """Decorator of a command that adds an option; the arguments are those of :func:`new_option`."""
+    names, metavar = _usage(usage)
+    return click.option(*names, cls=GroupedOption, group=group, help=text, metavar=metavar, **more)
+
+
+def _usage(usage: str) -> tuple[list[str], str | None]:
+    """The names of an option and of its parameter, and its metavar."""
+    words = usage.split()
+    names = [word for word in words if word.startswith("-") or (word.isidentifier() and word.islower())]
+    return names, " ".join(word for word in words if word not in names) or None
+
+
+def documented(
+    name: str, *examples: tuple[str, str], of: Any = click, cls: type[GroupedCommand] | None = None, **more: Any
+) -> Callable[[Callable[..., Any]], GroupedCommand]:
+    """Decorator that makes a command, of :func:`click.command` or of a group, with examples in its help.
+
+    Args:
+        name: Its name.
+        examples: Command and explanation of each example.
+        of: The group that it belongs to.
+        cls: Its class.
+        more: Other arguments of :func:`click.command`.
+    """
+    command: Callable[[Callable[..., Any]], GroupedCommand] = of.command(
+        name, cls=cls or GroupedCommand, examples=examples, **more
+    )
+    return command
+
 
 BRIEF = "the page fits a screen; --full prints all of it"
 """Why ``--brief`` has no effect."""

@@ -12,7 +12,7 @@ from trnspec.catalog.figure_column import displayed_total, figure_column
 from trnspec.catalog.newest import documents_in_order, newest_first
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import kinds
-from trnspec.cli.help import GroupedCommand
+from trnspec.cli.help import documented
 from trnspec.cli.quotes import listed_price
 from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, table_options, width
 from trnspec.diagnostics import did_you_mean
@@ -56,15 +56,12 @@ _FIGURES: dict[type, dict[str, str]] = {
 """The columns of the list of a kind between name and title: heading and path."""
 
 
-@click.command(
+@documented(
     "list",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec list", "The systems, the newest first, and how many other documents there are:"),
-        ("trnspec list chips", "The chips with their main figures:"),
-        ("trnspec list servers --sort -memory --columns name,chips,memory", "Servers by memory, largest first:"),
-        ("trnspec list chips --as-of 2023-06", "The chips that were known in June 2023:"),
-    ),
+    ("trnspec list", "The systems, the newest first, and how many other documents there are:"),
+    ("trnspec list chips", "The chips with their main figures:"),
+    ("trnspec list servers --sort -memory --columns name,chips,memory", "Servers by memory, largest first:"),
+    ("trnspec list chips --as-of 2023-06", "The chips that were known in June 2023:"),
 )
 @click.argument("kind", required=False, shell_complete=kinds)
 @full_option()

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import click
-
-from trnspec.cli.help import GroupedCommand, option
+from trnspec.cli.help import documented, option
 from trnspec.errors import UsageError
 
 
-@click.command(
+@documented(
     "lsp",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec lsp", "The command to name in the settings of an editor:"),
-        ("trnspec --no-plugins lsp", "The same without code of plugins:"),
-    ),
+    ("trnspec lsp", "The command to name in the settings of an editor:"),
+    ("trnspec --no-plugins lsp", "The same without code of plugins:"),
 )
-@option(
-    "--stdio",
-    is_flag=True,
-    group="Protocol",
-    help="Talk on standard input and output, as without it; some editors add it.",
-)
+@option("--stdio", "Protocol", "Talk on standard input and output, as without it; some editors add it.", is_flag=True)
 def command(*, stdio: bool) -> None:  # noqa: ARG001  # there is no other way
     """Start the language server, for editors: it talks on standard input and output.
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import click
-
-from trnspec.cli.help import GroupedCommand
+from trnspec.cli.help import documented
 from trnspec.errors import UsageError
 
 
-@click.command(
+@documented(
     "mcp",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec mcp", "The command to name in the settings of an agent:"),
-        ("trnspec --no-plugins mcp", "The same without code of plugins:"),
-    ),
+    ("trnspec mcp", "The command to name in the settings of an agent:"),
+    ("trnspec --no-plugins mcp", "The same without code of plugins:"),
 )
 def command() -> None:
     """Start the MCP server, for agents: it talks on standard input and output.

@@ -12,7 +12,7 @@ import click
 
 from trnspec.cli.common import load_catalog
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand, option
+from trnspec.cli.help import documented, option
 from trnspec.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -31,70 +31,56 @@ KINDS = {"gemm": "matmul", "copy": "op", "attention": "attention", "layer": "op"
 """The kind of the rows of each."""
 
 
-@click.command(
+@documented(
     "measure",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec measure --out mine --name lab-h200", "Measure the GPU, and write a measurement set into a catalog:"),
-        ("trnspec measure --device cpu --ranks 2", "Try it on a processor, in seconds:"),
-        ("trnspec measure --device cpu --only gemm --format json", "One kind of measurement, for programs:"),
-        ("trnspec measure --device cpu --only copy --small", "Copies within device memory, with small sizes:"),
-    ),
+    ("trnspec measure --out mine --name lab-h200", "Measure the GPU, and write a measurement set into a catalog:"),
+    ("trnspec measure --device cpu --ranks 2", "Try it on a processor, in seconds:"),
+    ("trnspec measure --device cpu --only gemm --format json", "One kind of measurement, for programs:"),
+    ("trnspec measure --device cpu --only copy --small", "Copies within device memory, with small sizes:"),
 )
-@option("--device", group="Measurements", type=click.Choice(["cuda", "cpu"]), help="What to measure; a GPU if any.")
-@option(
-    "--only",
-    group="Measurements",
-    multiple=True,
-    type=click.Choice(PARTS),
-    help="Measure only this; may be repeated.",
-)
+@option("--device", "Measurements", "What to measure; a GPU if any.", type=click.Choice(["cuda", "cpu"]))
+@option("--only", "Measurements", "Measure only this; may be repeated.", multiple=True, type=click.Choice(PARTS))
 @option(
     "--small",
-    group="Measurements",
+    "Measurements",
+    "Small shapes and few repetitions: seconds, not minutes; always so on a processor.",
     is_flag=True,
-    help="Small shapes and few repetitions: seconds, not minutes; always so on a processor.",
 )
 @option(
-    "--ranks",
-    group="Measurements",
+    "--ranks N",
+    "Measurements",
+    "Ranks of collectives; below 2 there are none.  [default: the GPUs of the machine]",
     type=click.IntRange(min=1),
-    metavar="N",
-    help="Ranks of collectives; below 2 there are none.  [default: the GPUs of the machine]",
 )
 @option(
-    "--chip",
-    group="Hardware",
-    metavar="NAME",
+    "--chip NAME",
+    "Hardware",
+    "The chip of the catalog that the device is; by the name of the device when left out.",
     shell_complete=documents("chips"),
-    help="The chip of the catalog that the device is; by the name of the device when left out.",
 )
 @option(
-    "--server",
-    group="Hardware",
-    metavar="NAME",
+    "--server NAME",
+    "Hardware",
+    "The server of the catalog, for collectives: dgx-h200.",
     shell_complete=documents("servers"),
-    help="The server of the catalog, for collectives: dgx-h200.",
 )
 @option(
-    "--calibration",
-    group="Hardware",
-    metavar="NAME",
+    "--calibration NAME",
+    "Hardware",
+    "The calibration to compare with; none for the published figures alone.  [default: auto]",
     default="auto",
-    help="The calibration to compare with; none for the published figures alone.  [default: auto]",
 )
-@option("--out", group="Output", metavar="DIR", help="Write tables and documents into this catalog folder.")
-@option("--name", group="Output", metavar="NAME", default="measured", help="Names begin with it.  [default: measured]")
-@option("--force", group="Output", is_flag=True, help="Overwrite existing files.")
+@option("--out DIR", "Output", "Write tables and documents into this catalog folder.")
+@option("--name NAME", "Output", "Names begin with it.  [default: measured]", default="measured")
+@option("--force", "Output", "Overwrite existing files.", is_flag=True)
 @option(
-    "--format",
-    "form",
-    group="Output",
+    "--format form",
+    "Output",
+    "How the comparison is printed.  [default: text]",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="How the comparison is printed.  [default: text]",
 )
-@option("--catalog", group="Catalog", metavar="DIR", help="Also resolve names in this catalog.")
+@option("--catalog DIR", "Catalog", "Also resolve names in this catalog.")
 def command(**options: Any) -> None:
     """Measure kernels, a layer and collectives on an accelerator with PyTorch.
 

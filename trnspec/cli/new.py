@@ -13,7 +13,7 @@ from attrs import evolve
 
 from trnspec.cli.common import write_new
 from trnspec.cli.formats import known as registry_of
-from trnspec.cli.help import Group, GroupedCommand, GroupedOption, option
+from trnspec.cli.help import Group, GroupedCommand, documented, new_option, option
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.model.figure import Figure
@@ -73,42 +73,29 @@ def command() -> None:
     """
 
 
-def _option(flag: str, text: str, *other: str, group: str, metavar: str) -> GroupedOption:
-    return GroupedOption([flag, *other], help=text, group=group, metavar=metavar)
-
-
 def _params(*, sourced: bool = True) -> list[click.Parameter]:
     """The parameters of all commands: name, title and source of the document, and the file to write."""
-    source = _option("--source", "The source document that states the figures.", group="Document", metavar="NAME")
+    source = new_option("--source NAME", "Document", "The source document that states the figures.")
     return [
         click.Argument(["name"], required=False),
         # Its former form.
-        GroupedOption(["--name", "named"], metavar="NAME", hidden=True),
-        _option("--title", "Its title; by default the name.", group="Document", metavar="TEXT"),
+        new_option("--name NAME named", "Document", "", hidden=True),
+        new_option("--title TEXT", "Document", "Its title; by default the name."),
         *([source] if sourced else []),
-        _option("--output", "Write to this file; it must not exist.", "--out", group="Output", metavar="FILE"),
+        new_option("--output --out FILE", "Output", "Write to this file; it must not exist."),
     ]
 
 
-@command.command(
+@documented(
     "model",
-    cls=GroupedCommand,
+    ("trnspec new model my-model --from config.json", "A model of the Hugging Face Hub, printed:"),
+    ("trnspec new model my-model --from config.json --output models/my-model.yaml", "Written to a file:"),
+    ("trnspec eval memory --model config.json --on trn2.48xlarge --seq 4096", "Without a document:"),
+    ("trnspec new model my-model --from config.json --title 'My model'", "With a title:"),
+    of=command,
     params=_params(),
-    examples=(
-        ("trnspec new model my-model --from config.json", "A model of the Hugging Face Hub, printed:"),
-        ("trnspec new model my-model --from config.json --output models/my-model.yaml", "Written to a file:"),
-        ("trnspec eval memory --model config.json --on trn2.48xlarge --seq 4096", "Without a document:"),
-        ("trnspec new model my-model --from config.json --title 'My model'", "With a title:"),
-    ),
 )
-@option(
-    "--from",
-    "file",
-    group="Input",
-    metavar="FILE",
-    required=True,
-    help="The config.json of the model; - for standard input.",
-)
+@option("--from FILE file", "Input", "The config.json of the model; - for standard input.", required=True)
 def model_(  # the parameters above
     name: str | None, file: str, named: str | None, title: str | None, source: str | None, output: str | None
 ) -> None:
@@ -191,18 +178,12 @@ def kind_command(kind: Kind, known: Registry) -> click.Command:
     sourced = _is_sourced(kind)
     params = _params(sourced=sourced)
     if sourced:
-        params.append(_option("--where", "The place in the source.", group="Document", metavar="TEXT"))
+        params.append(new_option("--where TEXT", "Document", "The place in the source."))
+    text = "A value, by its path below spec: --set memory.capacity='96 GiB'; may be repeated."
     params += [
-        GroupedOption(
-            ["--set", "values"],
-            help="A value, by its path below spec: --set memory.capacity='96 GiB'; may be repeated.",
-            group="Document",
-            metavar="PATH=VALUE",
-            multiple=True,
-            shell_complete=_completed_paths,
-        ),
-        GroupedOption(["--stub"], help="Write all fields as comments, to be filled in.", group="Output", is_flag=True),
-        _option("--catalog", "Also resolve names in this catalog.", group="Output", metavar="DIR"),
+        new_option("--set PATH=VALUE values", "Document", text, multiple=True, shell_complete=_completed_paths),
+        new_option("--stub", "Output", "Write all fields as comments, to be filled in.", is_flag=True),
+        new_option("--catalog DIR", "Output", "Also resolve names in this catalog."),
     ]
 
     def callback(  # the parameters above

@@ -12,7 +12,7 @@ import click
 
 from trnspec.cli.common import catalog_options, graph_for, load_catalog
 from trnspec.cli.complete import documents, figure_of_document
-from trnspec.cli.help import Group, GroupedCommand, NamedPath, option
+from trnspec.cli.help import Group, NamedPath, documented, option
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,13 +35,9 @@ def command() -> None:
 
 
 def _output(function: F) -> F:
-    for added in (
-        option("--dark", is_flag=True, group="Output", help="Light on dark."),
-        option("--output", "-o", group="Output", type=NamedPath(dir_okay=False), required=True, metavar="FILE",
-               help="Write to FILE: .svg, .png or .pdf."),
-    ):  # fmt: skip
-        function = added(function)
-    return function
+    file = NamedPath(dir_okay=False)
+    output = option("--output -o FILE", "Output", "Write to FILE: .svg, .png or .pdf.", type=file, required=True)
+    return output(option("--dark", "Output", "Light on dark.", is_flag=True)(function))
 
 
 def _write(make: Callable[[], Chart], output: FilePath, *, dark: bool) -> None:
@@ -84,7 +80,7 @@ def _of_evaluations(kind: str, evaluator: str, file: str, summary: str) -> None:
     )
     text = f"{summary}\n\nFILE is what trnspec {evaluator} --format json printed; - is standard input."
 
-    @command.command(kind, cls=GroupedCommand, help=text, short_help=summary, examples=examples)
+    @documented(kind, *examples, of=command, help=text, short_help=summary)
     @click.argument("files", nargs=-1, required=True, metavar="FILE...")
     @_output
     def plot(files: tuple[str, ...], output: FilePath, *, dark: bool) -> None:
@@ -134,38 +130,30 @@ def _read(file: str, evaluator: str) -> list[Row]:
         raise UsageError(f"{expected} ({type(error).__name__}: {error})") from error
 
 
-@command.command(
+@documented(
     "roofline",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec plot roofline trainium1 trainium2 trainium3 --output roofline.svg", "Three chips:"),
-        (
-            "trnspec plot roofline trainium2 --model llama-3.1-8b --phase decode --batch 16 --output decode.png",
-            "Where the parts of a model are:",
-        ),
-        ("trnspec plot roofline trainium2 --dtype fp8 --output fp8.svg", "Another compute dtype:"),
-        ("trnspec plot roofline trainium2 --edition 2026.11 --output edition.svg", "Figures of an edition:"),
+    ("trnspec plot roofline trainium1 trainium2 trainium3 --output roofline.svg", "Three chips:"),
+    (
+        "trnspec plot roofline trainium2 --model llama-3.1-8b --phase decode --batch 16 --output decode.png",
+        "Where the parts of a model are:",
     ),
+    ("trnspec plot roofline trainium2 --dtype fp8 --output fp8.svg", "Another compute dtype:"),
+    ("trnspec plot roofline trainium2 --edition 2026.11 --output edition.svg", "Figures of an edition:"),
+    of=command,
 )
 @click.argument("chips", nargs=-1, required=True, metavar="CHIP...", shell_complete=documents())
-@option("--model", group="Workload", metavar="MODEL", help="Draw the parts of this model.")
+@option("--model MODEL", "Workload", "Draw the parts of this model.")
 @option(
     "--phase",
-    group="Workload",
+    "Workload",
+    "Phase of the model.",
     type=click.Choice(["train", "prefill", "decode"]),
     default="prefill",
     show_default=True,
-    help="Phase of the model.",
 )
-@option("--batch", group="Workload", metavar="SEQUENCES", type=click.IntRange(1), default=1,
-    show_default=True, help="Batch size.",
-)  # fmt: skip
-@option("--seq", group="Workload", metavar="TOKENS", type=click.IntRange(1), default=4096,
-    show_default=True, help="Sequence length.",
-)  # fmt: skip
-@option("--dtype", group="Workload", metavar="DTYPE", default="bf16", show_default=True,
-    help="Compute dtype.",
-)  # fmt: skip
+@option("--batch SEQUENCES", "Workload", "Batch size.", type=click.IntRange(1), default=1, show_default=True)
+@option("--seq TOKENS", "Workload", "Sequence length.", type=click.IntRange(1), default=4096, show_default=True)
+@option("--dtype DTYPE", "Workload", "Compute dtype.", default="bf16", show_default=True)
 @_output
 @catalog_options
 def roofline(
@@ -198,20 +186,18 @@ def roofline(
 # Charts of the catalog.
 
 
-@command.command(
+@documented(
     "heatmap",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec plot heatmap sweep.json --answer mfu --output mfu.svg", "From a sweep over two inputs:"),
-        ("trnspec plot heatmap sweep.json --x pp --y zero --output times.png", "The first answer, with chosen axes:"),
-        ("trnspec plot heatmap sweep.json --answer throughput --output throughput.svg", "Another answer:"),
-        ("trnspec plot heatmap sweep.json --output times.svg --dark", "On a dark background:"),
-    ),
+    ("trnspec plot heatmap sweep.json --answer mfu --output mfu.svg", "From a sweep over two inputs:"),
+    ("trnspec plot heatmap sweep.json --x pp --y zero --output times.png", "The first answer, with chosen axes:"),
+    ("trnspec plot heatmap sweep.json --answer throughput --output throughput.svg", "Another answer:"),
+    ("trnspec plot heatmap sweep.json --output times.svg --dark", "On a dark background:"),
+    of=command,
 )
 @click.argument("file")
-@option("--answer", group="Chart", metavar="NAME", help="The answer; by default the first.")
-@option("--x", group="Chart", metavar="INPUT", help="The input of the columns.")
-@option("--y", group="Chart", metavar="INPUT", help="The input of the rows.")
+@option("--answer NAME", "Chart", "The answer; by default the first.")
+@option("--x INPUT", "Chart", "The input of the columns.")
+@option("--y INPUT", "Chart", "The input of the rows.")
 @_output
 def heatmap(file: str, answer: str | None, x: str | None, y: str | None, output: FilePath, *, dark: bool) -> None:
     """An answer of a sweep over two inputs, as a grid of cells.
@@ -223,13 +209,11 @@ def heatmap(file: str, answer: str | None, x: str | None, y: str | None, output:
     _write(lambda: heatmap(_read(file, "eval training"), answer, x, y), output, dark=dark)
 
 
-@command.command(
+@documented(
     "timeline",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec plot timeline step.json --output step.svg", "From a trace:"),
-        ("trnspec plot timeline step.json --output step.png --dark", "Light on dark:"),
-    ),
+    ("trnspec plot timeline step.json --output step.svg", "From a trace:"),
+    ("trnspec plot timeline step.json --output step.png --dark", "Light on dark:"),
+    of=command,
 )
 @click.argument("file")
 @_output
@@ -250,15 +234,13 @@ def timeline(file: str, output: FilePath, *, dark: bool) -> None:
     _write(make, output, dark=dark)
 
 
-@command.command(
+@documented(
     "history",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec plot history trainium1.memory.bandwidth --output bandwidth.svg", "What sources state, by date:"),
-        ("trnspec plot history trainium1 peak.dense.bf16 --output bf16.pdf", "Document and path as two arguments:"),
-        ("trnspec plot history trainium1.peak.dense.bf16 --as-of 2024-03 --output old.svg", "Until a date:"),
-        ("trnspec plot history trainium2.memory.bandwidth --output dark.svg --dark", "On a dark background:"),
-    ),
+    ("trnspec plot history trainium1.memory.bandwidth --output bandwidth.svg", "What sources state, by date:"),
+    ("trnspec plot history trainium1 peak.dense.bf16 --output bf16.pdf", "Document and path as two arguments:"),
+    ("trnspec plot history trainium1.peak.dense.bf16 --as-of 2024-03 --output old.svg", "Until a date:"),
+    ("trnspec plot history trainium2.memory.bandwidth --output dark.svg --dark", "On a dark background:"),
+    of=command,
 )
 @click.argument("figure", shell_complete=figure_of_document)
 @click.argument("path", required=False)
@@ -285,27 +267,17 @@ _MOST = 10
 """Figures of a comparison that are drawn by default."""
 
 
-@command.command(
+@documented(
     "compare",
-    cls=GroupedCommand,
-    examples=(
-        (
-            "trnspec plot compare trainium1 trainium2 trainium3 --output chips.svg",
-            "Three chips, relative to the first:",
-        ),
-        ("trnspec plot compare trainium1 trainium2 --full --output all.png", "Every figure that differs:"),
-        ("trnspec plot compare trainium1 trainium2 --baseline trainium2 --output b.svg", "Relative to the second:"),
-        ("trnspec plot compare trn1.32xlarge trn2.48xlarge --output servers.pdf", "Two servers:"),
-    ),
+    ("trnspec plot compare trainium1 trainium2 trainium3 --output chips.svg", "Three chips, relative to the first:"),
+    ("trnspec plot compare trainium1 trainium2 --full --output all.png", "Every figure that differs:"),
+    ("trnspec plot compare trainium1 trainium2 --baseline trainium2 --output b.svg", "Relative to the second:"),
+    ("trnspec plot compare trn1.32xlarge trn2.48xlarge --output servers.pdf", "Two servers:"),
+    of=command,
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=documents())
-@option("--baseline", group="Output", metavar="NAME", help="The document that ratios refer to.")
-@option(
-    "--full",
-    is_flag=True,
-    group="Output",
-    help=f"Draw every figure; by default the {_MOST} most important that differ.",
-)
+@option("--baseline NAME", "Output", "The document that ratios refer to.")
+@option("--full", "Output", f"Draw every figure; by default the {_MOST} most important that differ.", is_flag=True)
 @_output
 @catalog_options
 def compare(
@@ -359,29 +331,24 @@ def _sources(graph: Graph, nodes: Sequence[Node[Any]]) -> list[str]:
     return [f"{name} ({date})" if date else name for name, date in sorted(stated)]
 
 
-@command.command(
+@documented(
     "topology",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec plot topology trn2.48xlarge --output fabric.svg", "The fabric of a server:"),
-        (
-            "trnspec plot topology trn2.48xlarge --highlight tp=16 --output groups.svg",
-            "The same, with groups of 16 tensor-parallel ranks:",
-        ),
-        ("trnspec plot topology trn2-ultraserver --output ultraserver.svg", "The fabric of an UltraServer:"),
-        ("trnspec plot topology trn1.32xlarge --edition 2026.11 --output old.svg", "The fabric in an edition:"),
+    ("trnspec plot topology trn2.48xlarge --output fabric.svg", "The fabric of a server:"),
+    (
+        "trnspec plot topology trn2.48xlarge --highlight tp=16 --output groups.svg",
+        "The same, with groups of 16 tensor-parallel ranks:",
     ),
+    ("trnspec plot topology trn2-ultraserver --output ultraserver.svg", "The fabric of an UltraServer:"),
+    ("trnspec plot topology trn1.32xlarge --edition 2026.11 --output old.svg", "The fabric in an edition:"),
+    of=command,
 )
 @click.argument("name", shell_complete=documents())
 @option(
-    "--highlight",
-    group="Output",
-    metavar="tp=RANKS",
-    help="Draw the chips of each tensor-parallel group in one colour; consecutive ranks are a group.",
+    "--highlight tp=RANKS",
+    "Output",
+    "Draw the chips of each tensor-parallel group in one colour; consecutive ranks are a group.",
 )
-@option("--output", "-o", group="Output", type=NamedPath(dir_okay=False), required=True, metavar="FILE",
-    help="Write to FILE: .svg.",
-)  # fmt: skip
+@option("--output -o FILE", "Output", "Write to FILE: .svg.", type=NamedPath(dir_okay=False), required=True)
 @catalog_options
 def topology(name: str, highlight: str | None, output: FilePath, **options: Any) -> None:
     """Fabric of a server or an UltraServer, as trnspec export svg draws it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trnspec.cli.help import Group, GroupedCommand, option
+from trnspec.cli.help import Group, documented, option
 from trnspec.cli.render import formats, versioned_json
 from trnspec.plugins.scaffold.writer import KINDS
 
@@ -24,13 +24,11 @@ def command() -> None:
     """List the installed plugins and their status; create a new one."""
 
 
-@command.command(
+@documented(
     "list",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec plugin list", "The installed plugins:"),
-        ("trnspec plugin list --format json", "For programs:"),
-    ),
+    ("trnspec plugin list", "The installed plugins:"),
+    ("trnspec plugin list --format json", "For programs:"),
+    of=command,
 )
 @formats("text", "json")
 def list_(format_: str) -> None:
@@ -149,33 +147,24 @@ def _faults_of_documents(discovery: Discovery) -> Mapping[str, list[str]]:
     return faults
 
 
-@command.command(
+@documented(
     "new",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec plugin new acme-tpu", "A hardware generation:"),
-        ("trnspec plugin new acme-rack --kind kind", "A kind of document:"),
-        ("trnspec plugin new acme-checks --kind rules", "Rules, with their tests:"),
-        ("trnspec plugin new acme-model --kind evaluator", "An evaluator:"),
-    ),
+    ("trnspec plugin new acme-tpu", "A hardware generation:"),
+    ("trnspec plugin new acme-rack --kind kind", "A kind of document:"),
+    ("trnspec plugin new acme-checks --kind rules", "Rules, with their tests:"),
+    ("trnspec plugin new acme-model --kind evaluator", "An evaluator:"),
+    of=command,
 )
 @click.argument("name")
 @option(
     "--kind",
-    group="Output",
+    "Output",
+    "What the plugin adds first: " + "; ".join(f"{k}: {s}" for k, s in KINDS.items()) + ".",
     type=click.Choice([*KINDS]),
     default="generation",
     show_default=True,
-    help="What the plugin adds first: " + "; ".join(f"{k}: {s}" for k, s in KINDS.items()) + ".",
 )
-@option(
-    "--into",
-    group="Output",
-    metavar="DIR",
-    default=".",
-    show_default=True,
-    help="The parent folder of the new one.",
-)
+@option("--into DIR", "Output", "The parent folder of the new one.", default=".", show_default=True)
 def new(name: str, kind: str, into: str) -> None:
     """Write a working distribution with tests, to start a plugin from.
 

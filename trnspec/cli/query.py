@@ -10,7 +10,7 @@ import click
 from trnspec.catalog.figure_column import figure_column
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import path_list
-from trnspec.cli.help import GroupedCommand, option
+from trnspec.cli.help import documented, option
 from trnspec.cli.render import emit, format_option, width
 from trnspec.graph.provenance import figures
 from trnspec.model.parts import CountRange
@@ -28,37 +28,22 @@ if TYPE_CHECKING:
     from trnspec.graph.values import PathValue
 
 
-@click.command(
+@documented(
     "query",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec query 'chip where memory.capacity > 90 GiB'", "Chips with more than 90 GiB:"),
-        (
-            "trnspec query server --columns name,peak.dense.bf16,memory.bandwidth --sort -peak.dense.bf16",
-            "Servers by their bf16 rate:",
-        ),
-        (
-            "trnspec query chip --columns 'name, peak.dense.bf16 / memory.bandwidth'",
-            "The arithmetic intensity at which each chip becomes compute-bound:",
-        ),
-        ("trnspec query 'server where chips.count = 16' --format csv", "Servers with 16 chips, as CSV in base units:"),
+    ("trnspec query 'chip where memory.capacity > 90 GiB'", "Chips with more than 90 GiB:"),
+    (
+        "trnspec query server --columns name,peak.dense.bf16,memory.bandwidth --sort -peak.dense.bf16",
+        "Servers by their bf16 rate:",
     ),
+    (
+        "trnspec query chip --columns 'name, peak.dense.bf16 / memory.bandwidth'",
+        "The arithmetic intensity at which each chip becomes compute-bound:",
+    ),
+    ("trnspec query 'server where chips.count = 16' --format csv", "Servers with 16 chips, as CSV in base units:"),
 )
 @click.argument("expression", metavar="QUERY")
-@option(
-    "--columns",
-    group="Output",
-    metavar="PATH,...",
-    shell_complete=path_list,
-    help="Columns to print: paths, or one path / another.",
-)
-@option(
-    "--sort",
-    group="Output",
-    metavar="PATH,...",
-    shell_complete=path_list,
-    help="Sort by these paths; -PATH descending.",
-)
+@option("--columns PATH,...", "Output", "Columns to print: paths, or one path / another.", shell_complete=path_list)
+@option("--sort PATH,...", "Output", "Sort by these paths; -PATH descending.", shell_complete=path_list)
 @format_option
 @catalog_options
 def command(expression: str, columns: str | None, sort: str | None, format_: str, **options: Any) -> None:

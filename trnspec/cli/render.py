@@ -40,8 +40,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def formats(*names: str) -> Callable[[F], F]:
     """The option ``--format`` of a command that has these formats; the function gets ``format_``."""
-    return option("--format", "format_", group="Output", type=click.Choice(names), default="text", show_default=True,
-                  help="Output format.")  # fmt: skip
+    return option(
+        "--format format_", "Output", "Output format.", type=click.Choice(names), default="text", show_default=True
+    )
 
 
 format_option = formats(*FORMATS)
@@ -51,13 +52,13 @@ format_option = formats(*FORMATS)
 def full_option(*former: str) -> Callable[[F], F]:
     """Adds ``--full``, also by its former names, to a command whose page fits a screen; the function gets ``full``."""
     text = f"Print the whole page; by default it has at most {SCREEN} lines at 80 columns."
-    return option("--full", *former, is_flag=True, group="Output", help=text)
+    return option(" ".join(["--full", *former]), "Output", text, is_flag=True)
 
 
 def table_options(command: F) -> F:
     """Adds ``--columns`` and ``--sort`` to a command that prints a table."""
-    sort = option("--sort", group="Output", metavar="COLUMN", help="Sort by this column; -COLUMN descending.")
-    columns = option("--columns", group="Output", metavar="COLUMN,...", help="Print only these columns.")
+    sort = option("--sort COLUMN", "Output", "Sort by this column; -COLUMN descending.")
+    columns = option("--columns COLUMN,...", "Output", "Print only these columns.")
     return columns(sort(command))
 
 

@@ -11,7 +11,7 @@ from attrs import asdict
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval_csv import REFUSED, column, ranked
-from trnspec.cli.help import GroupedCommand, option
+from trnspec.cli.help import documented, option
 from trnspec.cli.render import format_option, show, table_options, versioned_json, width
 from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.text_table import Table, csv, markdown, table, wrapped
@@ -33,31 +33,21 @@ def _two_names(ctx: click.Context, param: click.Parameter, value: tuple[str, str
     return value
 
 
-@click.command(
+@documented(
     "run",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec run plan.yaml", "All scenarios in one table:"),
-        ("trnspec run plan.yaml --diff now faster", "What changes from one scenario to another:"),
-        ("trnspec run plan.yaml --only now --format csv", "One scenario, for a spreadsheet:"),
-        ("trnspec run plan.yaml --format markdown", "All scenarios, for a design document:"),
-    ),
+    ("trnspec run plan.yaml", "All scenarios in one table:"),
+    ("trnspec run plan.yaml --diff now faster", "What changes from one scenario to another:"),
+    ("trnspec run plan.yaml --only now --format csv", "One scenario, for a spreadsheet:"),
+    ("trnspec run plan.yaml --format markdown", "All scenarios, for a design document:"),
 )
 @click.argument("file", type=click.Path())
+@option("--only NAME,...", "Scenarios", "Evaluate only these scenarios; may be repeated.", multiple=True)
 @option(
-    "--only",
-    multiple=True,
-    group="Scenarios",
-    metavar="NAME,...",
-    help="Evaluate only these scenarios; may be repeated.",
-)
-@option(
-    "--diff",
+    "--diff A B",
+    "Scenarios",
+    "Print the inputs and the answers that differ between two scenarios, with the ratios B / A.",
     nargs=2,
-    group="Scenarios",
     callback=_two_names,
-    metavar="A B",
-    help="Print the inputs and the answers that differ between two scenarios, with the ratios B / A.",
 )
 @format_option
 @table_options

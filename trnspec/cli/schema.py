@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.complete import offering
-from trnspec.cli.help import GroupedCommand, NamedPath, option
+from trnspec.cli.help import NamedPath, documented, option
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 
@@ -24,37 +24,24 @@ def _kinds(ctx: click.Context, _: str) -> list[str]:
     return list(known(ctx).kinds)
 
 
-@click.command(
+@documented(
     "schema",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec schema Chip", "The schema of one kind:"),
-        ("trnspec schema --combined", "One schema for documents of all kinds:"),
-        ("trnspec schema --all schemas", "The schemas of all kinds, as files:"),
-        ("trnspec schema Server --modeline", "The comment with which editors find the schema:"),
-    ),
+    ("trnspec schema Chip", "The schema of one kind:"),
+    ("trnspec schema --combined", "One schema for documents of all kinds:"),
+    ("trnspec schema --all schemas", "The schemas of all kinds, as files:"),
+    ("trnspec schema Server --modeline", "The comment with which editors find the schema:"),
 )
 @click.argument("kind", required=False, shell_complete=offering(_kinds))
 @option(
-    "--all",
-    "folder",
-    group="Output",
+    "--all DIR folder",
+    "Output",
+    "Write the schema of every kind to DIR/KIND.schema.json.",
     type=NamedPath(file_okay=False),
-    metavar="DIR",
-    help="Write the schema of every kind to DIR/KIND.schema.json.",
 )
 @option(
-    "--modeline",
-    is_flag=True,
-    group="Output",
-    help="Print the first line of a document, which names its schema to an editor.",
+    "--modeline", "Output", "Print the first line of a document, which names its schema to an editor.", is_flag=True
 )
-@option(
-    "--combined",
-    is_flag=True,
-    group="Output",
-    help="Print one schema for documents of all kinds, those of plugins included.",
-)
+@option("--combined", "Output", "Print one schema for documents of all kinds, those of plugins included.", is_flag=True)
 def command(kind: str | None, folder: FilePath | None, *, modeline: bool, combined: bool) -> None:
     """Print the JSON Schema of a kind of document; without KIND, list the kinds.
 

@@ -13,7 +13,7 @@ from attrs import evolve
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval import evaluator_command, print_evaluation
-from trnspec.cli.help import BRIEF, GroupedCommand, GroupedOption, NamedPath, former_option, option
+from trnspec.cli.help import BRIEF, GroupedCommand, NamedPath, documented, former_option, new_option, option
 from trnspec.cli.render import format_option, full_option
 from trnspec.errors import UsageError
 
@@ -37,18 +37,14 @@ _GROUP = "Many machines"
 
 def _options() -> list[click.Option]:
     """The options that do not change the answer."""
-
-    def added(name: str, metavar: str, text: str, **more: Any) -> click.Option:
-        return GroupedOption([name], metavar=metavar, help=text, group=_GROUP, **more)
-
     return [
-        added("--part", "I/N", "Evaluate only the I-th of N parts, and write its result to the folder --results; see "
-               "trnspec search merge."),
-        added("--results", "DIR", "Write the result of the part, or without --part of the whole search, to this folder "
-               "instead of printing it.",
-               type=NamedPath(file_okay=False)),
-        added("--workers", "N", "Evaluate in N processes.", type=click.IntRange(1, 4096)),
-        added("--dask", "ADDRESS", "Evaluate on the workers of a Dask scheduler, such as tcp://host:8786; needs trnspec[dask]."),
+        new_option("--part I/N", _GROUP, "Evaluate only the I-th of N parts, and write its result to the folder --results; see "
+                   "trnspec search merge."),
+        new_option("--results DIR", _GROUP, "Write the result of the part, or without --part of the whole search, to this "
+                   "folder instead of printing it.", type=NamedPath(file_okay=False)),
+        new_option("--workers N", _GROUP, "Evaluate in N processes.", type=click.IntRange(1, 4096)),
+        new_option("--dask ADDRESS", _GROUP, "Evaluate on the workers of a Dask scheduler, such as tcp://host:8786; needs "
+                   "trnspec[dask]."),
     ]  # fmt: skip
 
 
@@ -192,31 +188,18 @@ def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[
     return search_of(used, SearchQuestion(**bound(fields_of(SearchQuestion), given, "search")))
 
 
-@command.command(
+@documented(
     "merge",
-    cls=GroupedCommand,
+    ("trnspec search merge results", "The result of the parts in a folder:"),
+    ("trnspec search merge results --results merged", "Write the merged result as well:"),
+    ("trnspec search merge results --redo", "Evaluate missing and truncated parts, too:"),
+    ("trnspec search merge results --full --format markdown", "The complete page, for a design document:"),
+    of=command,
     params=[former_option("--brief", BRIEF)],
-    examples=(
-        ("trnspec search merge results", "The result of the parts in a folder:"),
-        ("trnspec search merge results --results merged", "Write the merged result as well:"),
-        ("trnspec search merge results --redo", "Evaluate missing and truncated parts, too:"),
-        ("trnspec search merge results --full --format markdown", "The complete page, for a design document:"),
-    ),
 )
 @click.argument("files", nargs=-1, required=True, type=NamedPath())
-@option(
-    "--redo",
-    is_flag=True,
-    group="Input",
-    help="Evaluate parts that are missing, truncated or altered, here.",
-)
-@option(
-    "--results",
-    type=NamedPath(file_okay=False),
-    metavar="DIR",
-    group="Output",
-    help="Also write the merged result to this folder.",
-)
+@option("--redo", "Input", "Evaluate parts that are missing, truncated or altered, here.", is_flag=True)
+@option("--results DIR", "Output", "Also write the merged result to this folder.", type=NamedPath(file_okay=False))
 @full_option()
 @format_option
 @catalog_options

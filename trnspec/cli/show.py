@@ -10,7 +10,7 @@ from attrs import frozen
 
 from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand, option
+from trnspec.cli.help import documented, option
 from trnspec.cli.quotes import quoted, quoted_tables
 from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_of, width
 from trnspec.graph.facts import Fact, facts, group
@@ -31,23 +31,15 @@ if TYPE_CHECKING:
 _Row = tuple[Cell, ...] | str
 
 
-@click.command(
+@documented(
     "show",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec show trainium2", "The main figures of a chip, and those that are disputed:"),
-        ("trnspec show trainium2 --full", "Every figure, with all values of other sources:"),
-        ("trnspec show trn2.48xlarge --reasons", "A server, with notes and why each verdict was given:"),
-        ("trnspec show trainium1 --as-of 2023-03 --format json", "What was published by March 2023, for programs:"),
-    ),
+    ("trnspec show trainium2", "The main figures of a chip, and those that are disputed:"),
+    ("trnspec show trainium2 --full", "Every figure, with all values of other sources:"),
+    ("trnspec show trn2.48xlarge --reasons", "A server, with notes and why each verdict was given:"),
+    ("trnspec show trainium1 --as-of 2023-03 --format json", "What was published by March 2023, for programs:"),
 )
 @click.argument("name", shell_complete=documents())
-@option(
-    "--reasons",
-    is_flag=True,
-    group="Output",
-    help="Print --full with notes, formulas and the reason of each verdict.",
-)
+@option("--reasons", "Output", "Print --full with notes, formulas and the reason of each verdict.", is_flag=True)
 @full_option()
 @format_option
 @catalog_options

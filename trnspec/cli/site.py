@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.help import Group, GroupedCommand, NamedPath, option
+from trnspec.cli.help import Group, NamedPath, documented, option
 
 if TYPE_CHECKING:
     from pathlib import Path as FilePath
@@ -21,22 +21,20 @@ def command() -> None:
     """
 
 
-@command.command(
+@documented(
     "build",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec site build catalog-site", "Write the pages of the catalog:"),
-        ("trnspec site build catalog-site --no-plans", "The same without the page of plans, which is quicker:"),
-        ("trnspec site build acme-site --catalog my-catalog", "With your own documents:"),
-        ("trnspec site build site-2026 --edition 2026.11 --no-plans", "An edition of the catalog:"),
-    ),
+    ("trnspec site build catalog-site", "Write the pages of the catalog:"),
+    ("trnspec site build catalog-site --no-plans", "The same without the page of plans, which is quicker:"),
+    ("trnspec site build acme-site --catalog my-catalog", "With your own documents:"),
+    ("trnspec site build site-2026 --edition 2026.11 --no-plans", "An edition of the catalog:"),
+    of=command,
 )
 @click.argument("folder", metavar="DIR", type=NamedPath(file_okay=False))
 @option(
     "--plans/--no-plans",
+    "Output",
+    "Also compute the page of plans for common questions, which takes seconds.",
     default=True,
-    group="Output",
-    help="Also compute the page of plans for common questions, which takes seconds.",
 )
 @catalog_options
 def build_(folder: FilePath, *, plans: bool, **options: Any) -> None:
@@ -57,23 +55,20 @@ def build_(folder: FilePath, *, plans: bool, **options: Any) -> None:
     click.echo(f"wrote {folder / 'index.html'} and the files it links to", err=True)
 
 
-@command.command(
+@documented(
     "serve",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec site serve catalog-site", "Serve the pages to this machine:"),
-        ("trnspec site serve catalog-site --port 0", "On any free port:"),
-    ),
+    ("trnspec site serve catalog-site", "Serve the pages to this machine:"),
+    ("trnspec site serve catalog-site --port 0", "On any free port:"),
+    of=command,
 )
 @click.argument("folder", metavar="DIR", type=NamedPath(file_okay=False))
 @option(
-    "--port",
-    group="Output",
-    metavar="PORT",
+    "--port PORT",
+    "Output",
+    "The port on 127.0.0.1; 0 for any free one.",
     type=click.IntRange(0, 65535),
     default=8000,
     show_default=True,
-    help="The port on 127.0.0.1; 0 for any free one.",
 )
 def serve_(folder: FilePath, port: int) -> None:
     """Serve a site that trnspec site build wrote, to programs of this machine only, until interrupted."""

@@ -8,7 +8,7 @@ import click
 
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand, option
+from trnspec.cli.help import documented, option
 from trnspec.cli.render import emit, format_option, table_options, width
 from trnspec.errors import UnknownNameError
 from trnspec.graph.citations import Citation, citations
@@ -21,30 +21,21 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
 
-@click.command(
+@documented(
     "source",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec source --rank vendor-chip-page --sort -adopted", "Chip pages of vendors, the most used first:"),
-        ("trnspec source neuron-trainium2-2026-08", "All values that one source supports or contradicts:"),
-        ("trnspec source neuron-trainium2-2026-08 --adopted --format csv", "The adopted values alone, as CSV:"),
-        ("trnspec source --rank third-party --adopted", "Adopted values that are not from the vendor:"),
-    ),
+    ("trnspec source --rank vendor-chip-page --sort -adopted", "Chip pages of vendors, the most used first:"),
+    ("trnspec source neuron-trainium2-2026-08", "All values that one source supports or contradicts:"),
+    ("trnspec source neuron-trainium2-2026-08 --adopted --format csv", "The adopted values alone, as CSV:"),
+    ("trnspec source --rank third-party --adopted", "Adopted values that are not from the vendor:"),
 )
 @click.argument("name", required=False, metavar="[ID]", shell_complete=documents("sources"))
 @option(
-    "--rank",
-    group="Catalog",
-    metavar="RANK",
+    "--rank RANK",
+    "Catalog",
+    f"Only sources of this rank: {', '.join(get_args(Rank))}.",
     type=click.Choice(get_args(Rank)),
-    help=f"Only sources of this rank: {', '.join(get_args(Rank))}.",
 )
-@option(
-    "--adopted",
-    is_flag=True,
-    group="Output",
-    help="Print only adopted values, not other claims.",
-)
+@option("--adopted", "Output", "Print only adopted values, not other claims.", is_flag=True)
 @table_options
 @format_option
 @catalog_options

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.common import catalog_options, load_catalog
-from trnspec.cli.help import GroupedCommand
+from trnspec.cli.help import documented
 from trnspec.cli.render import emit, format_option
 from trnspec.errors import UsageError, library
 from trnspec.text_table import Cell, Column, Table, table
@@ -19,15 +19,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@click.command(
+@documented(
     "sql",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec sql 'SHOW TABLES'", "The tables:"),
-        ("trnspec sql 'SELECT name, \"memory.capacity\" / 1024**3 AS GiB FROM chips'", "The memory of all chips:"),
-        ("trnspec sql 'SELECT * FROM claims' --format csv", "All claims, as CSV:"),
-        ("trnspec sql 'DESCRIBE chips'", "The columns of a table:"),
-    ),
+    ("trnspec sql 'SHOW TABLES'", "The tables:"),
+    ("trnspec sql 'SELECT name, \"memory.capacity\" / 1024**3 AS GiB FROM chips'", "The memory of all chips:"),
+    ("trnspec sql 'SELECT * FROM claims' --format csv", "All claims, as CSV:"),
+    ("trnspec sql 'DESCRIBE chips'", "The columns of a table:"),
 )
 @click.argument("statement", metavar="SELECT")
 @format_option

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents
-from trnspec.cli.help import GroupedCommand
+from trnspec.cli.help import documented
 from trnspec.cli.render import emit, format_option, width
 from trnspec.errors import UsageError
 from trnspec.graph import composition
@@ -47,15 +47,12 @@ class Part:
     parts: tuple[Part, ...] = ()
 
 
-@click.command(
+@documented(
     "tree",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec tree trn2-ultraserver", "The parts of an UltraServer:"),
-        ("trnspec tree trainium2", "The engines of a chip:"),
-        ("trnspec tree trn2.48xlarge --format csv", "A row for each part, for programs:"),
-        ("trnspec tree trn1.32xlarge --edition 2026.11", "The parts in an edition of the catalog:"),
-    ),
+    ("trnspec tree trn2-ultraserver", "The parts of an UltraServer:"),
+    ("trnspec tree trainium2", "The engines of a chip:"),
+    ("trnspec tree trn2.48xlarge --format csv", "A row for each part, for programs:"),
+    ("trnspec tree trn1.32xlarge --edition 2026.11", "The parts in an edition of the catalog:"),
 )
 @click.argument("name", shell_complete=documents())
 @format_option

@@ -16,7 +16,7 @@ from trnspec.api import plugins, validate
 from trnspec.cli.common import catalogs_option, here
 from trnspec.cli.complete import codes
 from trnspec.cli.formats import Format
-from trnspec.cli.help import GroupedCommand, NamedPath, option
+from trnspec.cli.help import NamedPath, documented, option
 from trnspec.diagnostics import Report, Severity
 from trnspec.errors import UsageError
 from trnspec.loading.files import SUFFIXES, documents_among, documents_in, root_of
@@ -32,84 +32,57 @@ if TYPE_CHECKING:
     from trnspec.loading.store import DocumentStore
 
 
-@click.command(
+@documented(
     "validate",
-    cls=GroupedCommand,
-    examples=(
-        ("trnspec validate my-catalog", "Check the documents of a folder:"),
-        ("trnspec validate --format github chips/acme-1.yaml", "Check one file, with annotations for GitHub:"),
-        ("trnspec validate --ignore TRN6 --table", "Check the shipped catalog without the codes TRN6xx, and list it:"),
-        ("trnspec validate --watch my-catalog", "Check the documents of a folder whenever one changes:"),
-    ),
+    ("trnspec validate my-catalog", "Check the documents of a folder:"),
+    ("trnspec validate --format github chips/acme-1.yaml", "Check one file, with annotations for GitHub:"),
+    ("trnspec validate --ignore TRN6 --table", "Check the shipped catalog without the codes TRN6xx, and list it:"),
+    ("trnspec validate --watch my-catalog", "Check the documents of a folder whenever one changes:"),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(readable=False))
+@option("--format format_", "Output", "Report format.", type=Format("reporters"), default="text", show_default=True)
+@option("--table", "Output", "Print the main figures of the checked documents first.", is_flag=True)
 @option(
-    "--format",
-    "format_",
-    group="Output",
-    type=Format("reporters"),
-    default="text",
-    show_default=True,
-    help="Report format.",
-)
-@option(
-    "--table",
-    is_flag=True,
-    group="Output",
-    help="Print the main figures of the checked documents first.",
-)
-@option(
-    "--select",
+    "--select CODE",
+    "Findings",
+    "Report only codes with this prefix; may be repeated.",
     multiple=True,
-    group="Findings",
-    metavar="CODE",
     shell_complete=codes,
-    help="Report only codes with this prefix; may be repeated.",
 )
 @option(
-    "--ignore",
+    "--ignore CODE",
+    "Findings",
+    "Do not report codes with this prefix; may be repeated.",
     multiple=True,
-    group="Findings",
-    metavar="CODE",
     shell_complete=codes,
-    help="Do not report codes with this prefix; may be repeated.",
 )
 @option(
-    "--severity",
+    "--severity CODE=LEVEL",
+    "Findings",
+    "Change the severity of a code: info, warning or error; may be repeated.",
     multiple=True,
-    group="Findings",
-    metavar="CODE=LEVEL",
-    help="Change the severity of a code: info, warning or error; may be repeated.",
 )
 @option(
-    "--baseline",
-    group="Findings",
-    metavar="FILE",
+    "--baseline FILE",
+    "Findings",
+    "Do not report the findings that trnspec baseline wrote to FILE; list those that no longer occur.",
     type=NamedPath(dir_okay=False),
-    help="Do not report the findings that trnspec baseline wrote to FILE; list those that no longer occur.",
 )
-@option(
-    "--skip-others",
-    is_flag=True,
-    group="Catalog",
-    help="Skip the YAML files of other programs, as pre-commit hooks do.",
-)
+@option("--skip-others", "Catalog", "Skip the YAML files of other programs, as pre-commit hooks do.", is_flag=True)
 @catalogs_option("Also resolve names in this catalog, and check it if no PATH is given; may be repeated.")
 @option(
-    "--watch",
-    "watching",
+    "--watch watching",
+    "Watch",
+    "Stay, and check again whenever a document, a table or the settings change; print what is new and what is resolved.",
     is_flag=True,
-    group="Watch",
-    help="Stay, and check again whenever a document, a table or the settings change; print what is new and what is resolved.",
 )
 @option(
-    "--interval",
-    group="Watch",
+    "--interval SECONDS",
+    "Watch",
+    "How often files are looked at; less often where that takes long.",
     type=click.FloatRange(min=0.05, max=3600),
     default=0.5,
     show_default=True,
-    metavar="SECONDS",
-    help="How often files are looked at; less often where that takes long.",
 )
 @click.option("--jobs", type=click.IntRange(min=1), hidden=True, expose_value=False)  # without effect
 @click.option("--no-cache", is_flag=True, hidden=True, expose_value=False)  # without effect
