@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.evaluations import install
 from tests.support.programs import Here
-from trnspec.cli.eval import EvalRequest
 from trnspec.cli.eval_csv import REFUSED, many
+from trnspec.cli.request import EvalRequest
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.result import Answer, Evaluation
 from trnspec.evaluation.sweeps.page import MIXED
@@ -98,7 +98,7 @@ def test_refused_row_has_no_defaulted_inputs(here) -> None:
 def test_an_answer_that_is_called_as_one_of_the_last_columns() -> None:
     found = Evaluation(evaluator="x", title="x", answers=(Answer("hint", 1.0, "s"), Answer("place", 2)))
 
-    request = EvalRequest(Evaluator("x", "x", lambda catalog: found), "x", None, {}, {})
+    request = EvalRequest(evaluator=Evaluator("x", "x", lambda catalog: found), provider="x", catalog=None, given={})
     made = many(request, [({}, found)])
     assert ["hint [s]", "input or answer place", *REFUSED] == [c.name for c in made.columns]
     assert ((1.0, 2, "", "", "", ""),) == made.rows

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
+    from trnspec.quantities.display import Displayed
 
-_COLUMNS = {
+_FIGURES = {
     "bf16 dense": ("spec", "peak", "dense", "bf16"),
     "memory": ("spec", "memory", "capacity"),
     "bandwidth": ("spec", "memory", "bandwidth"),
@@ -52,19 +53,19 @@ def systems(graph: Graph, nodes: Iterable[Node[Any]]) -> list[Node[Any]]:
 
 def system_table(graph: Graph, nodes: Sequence[Node[Any]]) -> Table:
     """The main figures of systems, computed from their chips, each column in one unit."""
-    heads = [Column("system", keep=True), Column("chips")]
-    columns: list[list[Cell]] = [[n.name for n in nodes], _counts(graph, nodes)]
-    for name, path in _COLUMNS.items():
-        head, cells, _ = figure_column(name, [displayed_total(total(graph, n, path)) for n in nodes])
-        heads.append(head)
-        columns.append(cells)
-    return table(heads, list(zip(*columns, strict=True)))
+    columns = [figure_column(name, values)[:2] for name, values in main_figures(graph, nodes).items()]
+    heads = [Column("system", keep=True), *(head for head, _ in columns)]
+    return table(heads, list(zip([n.name for n in nodes], *(cells for _, cells in columns), strict=True)))
+
+
+def main_figures(graph: Graph, nodes: Sequence[Node[Any]]) -> dict[str, list[Displayed | Cell]]:
+    """The chips and the main figures of systems by the name of their column."""
+    counts = ((n, chips(graph, n)) for n in nodes)
+    return {
+        "chips": [None if c is None else "" if c[1] is n else f"{c[0]} x {c[1].name}" for n, c in counts],
+        **{name: [displayed_total(total(graph, n, path)) for n in nodes] for name, path in _FIGURES.items()},
+    }
 
 
 def _targets(graph: Graph, spec: type[object]) -> int:
     return sum(1 for n in graph.of(spec) if n.target)
-
-
-def _counts(graph: Graph, nodes: Sequence[Node[Any]]) -> list[Cell]:
-    counts = ((n, chips(graph, n)) for n in nodes)
-    return [None if c is None else "" if c[1] is n else f"{c[0]} x {c[1].name}" for n, c in counts]

@@ -7,7 +7,7 @@ installed: no plugin is imported, so completion is quick and prints no warnings.
 from __future__ import annotations
 
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trnspec.loading.files import documents_in, shipped
 
@@ -25,7 +25,7 @@ _FOLDER = "catalog"
 _PARTS = ("chips", "servers", "ultraservers", "clusters")
 _FIGURES = ("chips", "servers", "ultraservers", "links", "calibrations")
 """The folders whose figures an evaluation can use."""
-_NO_FIGURES = ("note", "source", "where", "derived")
+_NO_FIGURES = frozenset({"note", "source", "where", "derived"})
 _INPUTS = {
     "model": ("models",),
     "on": ("servers", "ultraservers", "clusters"),
@@ -100,21 +100,11 @@ def paths(folders: Iterable[str] = _PARTS) -> list[str]:
 
 def _paths_of(specs: Iterable[type]) -> list[str]:
     """The paths of the figures of some classes of documents, sorted."""
-    from trnspec.model.reflection import ObjectShape, dotted
+    from trnspec.model.reflection import ObjectShape, dotted, fields_below
 
-    dotted_paths: set[str] = set()
-
-    def walk(shape: Any, path: tuple[str, ...]) -> None:
-        if not isinstance(shape, ObjectShape):
-            dotted_paths.add(dotted(path))
-            return
-        for name, field in shape.fields.items():
-            if name not in _NO_FIGURES:
-                walk(field.shape, (*path, name))
-
-    for spec in specs:
-        walk(ObjectShape(spec), ())
-    return sorted(dotted_paths)
+    fields = (each for spec in specs for each in fields_below(spec))
+    leaves = (path for path, field in fields if not isinstance(field.shape, ObjectShape))
+    return sorted({dotted(path) for path in leaves if not _NO_FIGURES.intersection(path)})
 
 
 def _folders(_: click.Context, __: str) -> list[str]:

@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import asdict, evolve, field, frozen
+from attrs import asdict, evolve
 
-from trnspec.catalog.catalog import Catalog
-from trnspec.cli.analysis import Analysis, analysis_options
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import of_input
-from trnspec.cli.help import BRIEF, Group, GroupedCommand, GroupedOption, former_option, renamed, write_examples
+from trnspec.cli.help import (
+    BRIEF,
+    Group,
+    GroupedCommand,
+    documented,
+    former_option,
+    new_option,
+    option,
+    renamed,
+    write_examples,
+)
 from trnspec.cli.render import emit, format_option, show, table_options, versioned_json, width
+from trnspec.cli.request import EvalRequest, analysis_options
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.result import COMMANDS, Evaluation, Suggestion, plain
 from trnspec.evaluation.result import command as suggested
 from trnspec.evaluation.sweeps.axes import expanded
-from trnspec.plugins.api import Evaluator
 from trnspec.text_table import Column, Table, csv, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from trnspec.plugins.api import Evaluator
 
 
 MOST = 10_000
@@ -156,82 +164,58 @@ def evaluator_command(
     inputs_ = inputs(function, evaluator.name)
     doc = docstring(inspect.getdoc(function) or "")
 
-    def run(
-        format_: str,
-        table: str | None,
-        columns: str | None,
-        sort: str | None,
-        *,
-        full: bool,
-        plot: str | None,
-        **options: Any,
-    ) -> None:
-        if plot is not None:
+    @documented(
+        evaluator.name,
+        *doc.examples,
+        params=[
+            *map(_option, inputs_),
+            *extra,
+            *analysis_options(traced=evaluator.trace is not None),
+            former_option("--brief", BRIEF),
+        ],
+        help=f"{doc.text or evaluator.summary}\n\nProvided by {provider}.",
+        short_help=evaluator.summary,
+        only_with={_FRAMEWORK: "--framework"},
+    )
+    @catalog_options
+    @table_options
+    @format_option
+    @option("--full", "Output", "Print the page in full, not its first 40 lines.", is_flag=True)
+    @option("--plot FILE", "Output", "Also draw a chart: .svg, .png or .pdf; see trnspec plot.")
+    @option("--table TITLE", "Output", "The table that --format csv prints.")
+    def run(format_: str, **options: Any) -> None:
+        if options["plot"] is not None:
             from trnspec.plots.chart import check
 
-            check(plot)
-        if table is not None and format_ != "csv":
+            check(options["plot"])
+        if options["table"] is not None and format_ != "csv":
             raise UsageError("--table chooses the table of --format csv; the other formats have all tables")
         catalog = {n: options.pop(n) for n in _CATALOG}
-        analysis = Analysis.of(options)
         more = {str(one.name): options.pop(str(one.name)) for one in extra}
-        given, varied = _given(inputs_, options)
-        chosen = {n: v for n, v in catalog.items() if v is not None}
-        if format_ == "json" and (columns or sort):
-            raise UsageError("--columns and --sort choose what a table shows; --format json has everything")
-        swept = bool(varied) or any("=" in text for text in analysis.vary)
-        if sort and not swept:
-            raise UsageError("--sort sorts a sweep; give an input several values, such as --tp 8,16")
-        analysis.check(format_, swept=swept)
+        given, varied = _given(inputs_, {one.name: options.pop(one.name) for one in inputs_})
         request = EvalRequest(
-            evaluator,
-            provider,
-            load_catalog(**catalog),
-            given,
-            chosen,
-            table,
-            columns,
-            sort,
-            full,
-            analysis,
-            plot,
+            evaluator=evaluator,
+            provider=provider,
+            catalog=load_catalog(**catalog),
+            given=given,
+            varied=varied,
+            options={n: v for n, v in catalog.items() if v is not None},
+            **options,
         )
-        varied |= analysis.axes(request.catalog)
+        request.check(format_)
+        request = evolve(request, varied={**varied, **request.axes()})
 
         def proceed() -> None:
-            if varied:
-                _sweep(request, varied, format_)
-            else:
-                _one(request, format_)
+            (_sweep if request.varied else _one)(request, format_)
 
         with _named_as_options(inputs_):
             if around is None:
                 proceed()
             else:
-                around(evolve(request, swept=tuple(varied)), more, proceed)
+                around(request, more, proceed)
 
-    function_: Callable[..., Any] = catalog_options(table_options(format_option(run)))
-    shared = list(reversed(function_.__click_params__))  # type: ignore[attr-defined]  # where click keeps them
-    shared.append(click.Option(["--full"], is_flag=True, help="Print the page in full, not its first 40 lines."))
-    shared.append(former_option("--brief", BRIEF))
-    shared.append(
-        click.Option(["--plot"], metavar="FILE", help="Also draw a chart: .svg, .png or .pdf; see trnspec plot.")
-    )
-    shared.append(click.Option(["--table"], metavar="TITLE", help="The table that --format csv prints."))
-    for option in shared:
-        # A group that the option has already stays.
-        vars(option).setdefault("group", "Catalog" if option.name in _CATALOG else "Output")
-    shared = [*analysis_options(traced=evaluator.trace is not None), *shared]
-    options = [_option(i) for i in inputs_]
-    return GroupedCommand(
-        evaluator.name,
-        params=sorted([*options, *extra, *shared], key=_rank),
-        callback=run,
-        help=f"{doc.text or evaluator.summary}\n\nProvided by {provider}.",
-        short_help=evaluator.summary,
-        examples=doc.examples,
-        only_with={_FRAMEWORK: "--framework"},
-    )
+    run.params.sort(key=_rank)
+    return run
 
 
 @contextmanager
@@ -297,23 +281,21 @@ def _rank(option: click.Parameter) -> tuple[int, int]:
 
 
 def _option(given: Input) -> click.Option:
-    option = given.name.replace("_", "-")
-    group = _group(given)
+    name = given.name.replace("_", "-")
     help = given.help
     flag = given.type is bool and not given.many and not given.choices
     default = given.unset
     if given.default is not None:
         if flag:
-            default = option if given.default else f"no-{option}"
+            default = name if given.default else f"no-{name}"
         else:
             default = ",".join(map(plain, given.default)) if given.many else plain(given.default)
     if default and not given.required:
         help = f"{help}  [default: {default}]".lstrip()
     if flag:
         # Without a default only a flag that is given is passed on.
-        return GroupedOption(
-            [f"--{option}/--no-{option}", given.name], default=None, required=given.required, help=help, group=group
-        )
+        usage = f"--{name}/--no-{name} {given.name}"
+        return new_option(usage, _group(given), help, default=None, required=given.required)
     metavar = f"[{'|'.join(map(str, given.choices))}]" if given.choices else given.metavar or _METAVARS[given.type]
     if len(metavar) > _LONGEST:
         # A line of help is not broken within a metavar. Where the input has one of its own, its help names the values.
@@ -321,15 +303,9 @@ def _option(given: Input) -> click.Option:
             given.metavar or "NAME",
             help if given.metavar else f"{', '.join(map(str, given.choices))}. {help}",
         )
-    return GroupedOption(
-        [f"--{option}", given.name],
-        multiple=True,
-        required=given.required,
-        metavar=f"{metavar},..." if given.many else metavar,
-        help=help,
-        shell_complete=of_input(given.name, given.choices),
-        group=group,
-    )
+    usage = f"--{name} {metavar}{',...' if given.many else ''} {given.name}"
+    complete = of_input(given.name, given.choices)
+    return new_option(usage, _group(given), help, multiple=True, required=given.required, shell_complete=complete)
 
 
 _LONGEST = 60
@@ -379,60 +355,6 @@ def _read(one: Input, text: str) -> Any:
         return one.read(text)
     except UsageError as error:
         raise UsageError(f"--{str(error).replace(one.name, one.name.replace('_', '-'), 1)}") from None
-
-
-@frozen
-class EvalRequest:
-    """An evaluation request from the command line.
-
-    Attributes:
-        evaluator: The evaluator.
-        provider: The plugin that provides it.
-        catalog: The catalog.
-        given: The inputs that have one value.
-        options: The options that chose the catalog.
-        table: The title of the table for CSV, or a part of it; nothing for the default.
-        columns: The columns to print; nothing for all of them.
-        sort: The column of a sweep to sort by.
-        full: The page in full.
-        analysis: Assumptions, sensitivities, a target, a trace.
-        plot: The file of the chart; nothing for none.
-        swept: The inputs and figures that have several values.
-    """
-
-    evaluator: Evaluator
-    provider: str
-    catalog: Catalog
-    given: Mapping[str, Any]
-    options: Mapping[str, str]
-    table: str | None = None
-    columns: str | None = None
-    sort: str | None = None
-    full: bool = False
-    analysis: Analysis = field(factory=Analysis)
-    plot: str | None = None
-    swept: tuple[str, ...] = ()
-
-    @property
-    def context(self) -> dict[str, Any]:
-        """The options that suggested commands repeat."""
-        return {**self.options, **self.analysis.repeated}
-
-    @property
-    def catalog_note(self) -> str:
-        """How the catalog was changed, for the page."""
-        text = f" in {self.options['catalog']}" if "catalog" in self.options else ""
-        return text + (f", with {self.options['overlay']} applied" if "overlay" in self.options else "")
-
-    def evaluation(self, more: Mapping[str, Any] = {}) -> Evaluation:
-        """Runs the evaluator; what it prints goes to standard error."""
-        from contextlib import redirect_stdout
-
-        from trnspec.cli.progress import bar
-        from trnspec.evaluation.progress import reported
-
-        with redirect_stdout(sys.stderr), bar() as advance, reported(advance):
-            return self.analysis.run(self.evaluator, self.provider, self.catalog, self.given, more)
 
 
 def _one(request: EvalRequest, format_: str) -> None:
@@ -511,7 +433,7 @@ def with_commands(suggestions: Sequence[Suggestion], context: Mapping[str, Any])
     return [{**asdict(s), "command": suggested(s, context)} for s in suggestions]
 
 
-def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: str) -> None:
+def _sweep(request: EvalRequest, format_: str) -> None:
     from math import prod
 
     from trnspec.cli.eval_csv import flat, many, ranked
@@ -520,7 +442,7 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
     from trnspec.evaluation.sweeps.sweep import combinations
     from trnspec.output.reporters.evaluation import refusal, sentence
 
-    evaluator, given = request.evaluator, request.given
+    evaluator, given, varied = request.evaluator, request.given, request.varied
     count = prod(map(len, varied.values()))
     if count > MOST:
         names = [f"--vary {n}" if "." in n else f"--{n.replace('_', '-')}" for n in varied]
@@ -545,9 +467,7 @@ def _sweep(request: EvalRequest, varied: Mapping[str, Sequence[Any]], format_: s
     else:
         fixed = ", ".join(f"{n} {measure(v)}" for n, v in flat(given).items())
         head = heading(evaluator.name, rows) + (f", {fixed}" if fixed else "")
-        source = ", ".join(
-            f"{n.replace('_', ' ')} {v}" for n, v in {**request.options, **request.analysis.shown}.items()
-        )
+        source = ", ".join(f"{n} {v}" for n, v in request.shown.items())
         head = f"{head}; {source}" if source else head
         if format_ == "markdown":
             click.echo(sweep_markdown(rows, head, columns=request.columns, sort=request.sort), nl=False)

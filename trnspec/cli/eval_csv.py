@@ -19,7 +19,7 @@ from trnspec.text_table import Column, Table, table
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from trnspec.cli.eval import EvalRequest
+    from trnspec.cli.request import EvalRequest
     from trnspec.evaluation.sweeps.page import Row
 
 KIND = " kind"
@@ -177,8 +177,8 @@ def _tables(rows: Sequence[Row], tables: Sequence[Rows | None]) -> Table:
 def _chosen(request: EvalRequest, evaluation: Evaluation) -> Rows | None:
     """The table that CSV prints; ``None`` for the answers."""
     title = request.table
-    if title is None and request.analysis.table:
-        return next((t for t in evaluation.tables if t.title.startswith(request.analysis.table)), None)
+    if title is None and request.sensitivity is not None:
+        return next((t for t in evaluation.tables if t.title.startswith("sensitivity of ")), None)
     if title is None:
         if evaluation.rows:
             return Rows("Rows", tuple(evaluation.rows[0]), tuple(tuple(row.values()) for row in evaluation.rows))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve
 
-from trnspec.catalog.figure_column import displayed_total, figure_column
+from trnspec.catalog.figure_column import figure_column
 from trnspec.catalog.newest import documents_in_order, newest_first
+from trnspec.catalog.system_table import main_figures, system_table, systems
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.complete import kinds
 from trnspec.cli.help import documented
@@ -18,7 +19,6 @@ from trnspec.cli.render import SCREEN, emit, format_option, full_option, lines_o
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError
 from trnspec.graph.facts import words
-from trnspec.graph.totals import chips, total
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
@@ -40,11 +40,6 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
     from trnspec.plugins.api import Kind
 
-_SYSTEM = {
-    "bf16 dense": "peak.dense.bf16",
-    "memory": "memory.capacity",
-    "bandwidth": "memory.bandwidth",
-}
 _FIGURES: dict[type, dict[str, str]] = {
     Core: {"version": "version", "SBUF": "sbuf.capacity", "PSUM": "psum.capacity"},
     Link: {"connects": "connects", "per direction": "bandwidth.per_direction", "both": "bandwidth.both"},
@@ -105,7 +100,6 @@ def _titles(graph: Graph) -> Table:
 def _overview(graph: Graph, nodes: Sequence[Node[Any]]) -> list[Block]:
     """The systems on a screen, then the number of other documents by kind."""
     from trnspec.api import registry
-    from trnspec.catalog.system_table import system_table, systems
 
     listed = systems(graph, nodes)
     names = {n.name for n in listed}
@@ -166,40 +160,29 @@ def _is_kind(node: Node[Any], chosen: Kind) -> bool:
 def _kind_table(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> tuple[Table, dict[str, str]]:
     """The list of a kind, and the base unit of each column of figures by its name."""
     is_system = has_parts(spec) and not issubclass(spec, Cluster)
-    heads = [Column("name", wrap=not is_system, keep=True)]
+    nodes = newest_first(graph, nodes) if is_system else sorted(nodes, key=lambda n: n.name)
+    columns = [Column("name", wrap=not is_system, keep=True)]
+    cells: list[list[Cell]] = [[n.name for n in nodes]]
     units: dict[str, str] = {}
-    if is_system:
-        nodes = newest_first(graph, nodes)
-        names: list[list[Cell]] = [[n.name] for n in nodes]
-        paths = _SYSTEM
-        values: dict[str, list[Displayed | Cell]] = {
-            name: [_total(graph, n, at) for n in nodes] for name, at in _SYSTEM.items()
-        }
-        if not issubclass(spec, Chip):
-            heads.append(Column("chips"))
-            names = [[n.name, _chips(graph, n)] for n in nodes]
-    else:
-        nodes = sorted(nodes, key=lambda n: n.name)
-        names = [[n.name] for n in nodes]
-        paths = next((_FIGURES[c] for c in spec.__mro__ if c in _FIGURES), {})
-        values = {name: [_value(n, at) for n in nodes] for name, at in paths.items()}
-        if issubclass(spec, Price):
-            cells_ = [listed_price(graph, n) for n in nodes]
-            values = {name: [row[name] for row in cells_] for name in (cells_[0] if cells_ else ())}
-            paths = dict.fromkeys(values, "")
-    columns: list[list[Cell]] = []
-    for name in paths:
-        column, cells, unit = figure_column(name, values[name])
-        heads.append(column)
-        columns.append(cells)
-        if unit:
-            units[name] = unit
-    heads.append(Column("title", wrap=True, importance=-1))
-    rows = [
-        (*name, *(column[i] for column in columns), node.metadata.title)
-        for i, (name, node) in enumerate(zip(names, nodes, strict=True))
-    ]
-    return table(heads, rows, "--columns"), units
+    values = main_figures(graph, nodes) if is_system else _values(graph, spec, nodes)
+    for name, shown in values.items():
+        if name != "chips" or not issubclass(spec, Chip):
+            column, texts, unit = figure_column(name, shown)
+            columns.append(column)
+            cells.append(texts)
+            units |= {name: unit} if unit else {}
+    columns.append(Column("title", wrap=True, importance=-1))
+    cells.append([n.metadata.title for n in nodes])
+    return table(columns, list(zip(*cells, strict=True)), "--columns"), units
+
+
+def _values(graph: Graph, spec: type, nodes: Sequence[Node[Any]]) -> dict[str, list[Displayed | Cell]]:
+    """What the list of a kind without chips shows of each document, by column."""
+    if issubclass(spec, Price):
+        prices = [listed_price(graph, n) for n in nodes]
+        return {name: [row[name] for row in prices] for name in (prices[0] if prices else ())}
+    paths = next((_FIGURES[c] for c in spec.__mro__ if c in _FIGURES), {})
+    return {name: [_value(n, at) for n in nodes] for name, at in paths.items()}
 
 
 def _data(shown: Table, units: Mapping[str, str], *, in_heads: bool) -> Table:
@@ -211,25 +194,8 @@ def _data(shown: Table, units: Mapping[str, str], *, in_heads: bool) -> Table:
     return evolve(shown, columns=tuple(evolve(c, name=name(c)) for c in shown.columns))
 
 
-def _chips(graph: Graph, node: Node[Any]) -> Cell:
-    count = chips(graph, node)
-    return None if count is None else f"{count[0]} x {count[1].name}"
-
-
-def _total(graph: Graph, node: Node[Any], at: str) -> Displayed | None:
-    return displayed_total(total(graph, node, ("spec", *at.split("."))))
-
-
 def _value(node: Node[Any], at: str) -> Displayed | Cell:
     value = value_at(node.spec, tuple(at.split(".")))
     if isinstance(value, Figure):
         return Displayed.of(value.value)
-    return (
-        None
-        if value is None
-        else value
-        if isinstance(value, int)
-        else words(value)
-        if isinstance(value, str)
-        else str(value)
-    )
+    return value if value is None or isinstance(value, int) else words(value) if isinstance(value, str) else str(value)

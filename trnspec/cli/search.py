@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.cli.eval import EvalRequest
+    from trnspec.cli.request import EvalRequest
     from trnspec.evaluation.result import Evaluation
     from trnspec.evaluators.searching.files import Result
     from trnspec.evaluators.searching.space import Search
@@ -134,12 +134,7 @@ def _write_part(request: EvalRequest, options: Mapping[str, Any]) -> None:
     from trnspec.evaluators.searching.files import load, name_of, save
     from trnspec.evaluators.searching.space import reduced
 
-    if (
-        request.swept
-        or request.analysis.target
-        or request.analysis.use_claims
-        or request.analysis.sensitivity is not None
-    ):
+    if request.varied or request.target or request.use_claims or request.sensitivity is not None:
         raise UsageError("--part and --results are for one search, without --target, --use-claims and --sensitivity")
     search, context = _search(request)
     first, last = search.part(*_part_of(options["part"])) if options["part"] else (0, search.size)
@@ -172,10 +167,8 @@ def _part_of(text: str) -> tuple[int, int]:
 
 def _search(request: EvalRequest) -> tuple[Search, dict[str, Any]]:
     """The search of a request, and the options with which to find its catalog again."""
-    options = (
-        {**request.options, "assume": list(request.analysis.assume)} if request.analysis.assume else request.options
-    )
-    return _search_of(request.catalog, request.given, request.analysis.inputs), dict(options)
+    options = {**request.options, **({"assume": list(request.assume)} if request.assume else {})}
+    return _search_of(request.catalog, request.given, request.inputs), options
 
 
 def _search_of(catalog: Catalog, given: Mapping[str, Any], assumptions: Mapping[str, Any]) -> Search:

@@ -1,30 +1,28 @@
-"""The options that every evaluator has: figures that are assumed or vary, sensitivities, a target, and a trace."""
+"""The request of one evaluation command: inputs, catalog, analysis and output, and the options of the analysis."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from trnspec.catalog.catalog import Catalog
 from trnspec.cli.complete import figure_of_document
 from trnspec.cli.help import new_option
 from trnspec.errors import UsageError
+from trnspec.plugins.api import Evaluator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import click
 
-    from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation
-    from trnspec.plugins.api import Evaluator
-
-_NAMES = ("assume", "use_claims", "sensitivity", "target", "vary", "trace")
 
 
 def analysis_options(*, traced: bool) -> list[click.Option]:
-    """The options; ``--trace`` only for an evaluator that has a trace."""
+    """The options of figures that are assumed or vary, sensitivities and a target; ``--trace`` where there is a trace."""
     added = [
         new_option("--assume --set PATH=VALUE assume", "Assumptions", "Assume a figure, such as 'trainium2.memory.bandwidth=3 TB/s'; "
                    "repeatable.", multiple=True, shell_complete=figure_of_document),
@@ -42,11 +40,22 @@ def analysis_options(*, traced: bool) -> list[click.Option]:
     return added if traced else added[:-1]
 
 
-@frozen
-class Analysis:
-    """What one command computes beyond the evaluation.
+@frozen(kw_only=True)
+class EvalRequest:
+    """An evaluation request from the command line.
 
     Attributes:
+        evaluator: The evaluator.
+        provider: The plugin that provides it.
+        catalog: The catalog.
+        given: The inputs that have one value.
+        varied: The inputs and figures that have several values.
+        options: The options that chose the catalog.
+        table: The title of the table for CSV, or a part of it; nothing for the default.
+        columns: The columns to print; nothing for all of them.
+        sort: The column of a sweep to sort by.
+        full: The page in full.
+        plot: The file of the chart; nothing for none.
         assume: ``PATH=VALUE``.
         use_claims: Whether missing figures are evaluated at the values that are claimed for them.
         sensitivity: The name of an answer, empty for the first; ``None`` for no table.
@@ -55,6 +64,17 @@ class Analysis:
         trace: The file of the timeline.
     """
 
+    evaluator: Evaluator
+    provider: str
+    catalog: Catalog
+    given: Mapping[str, Any]
+    varied: Mapping[str, Sequence[Any]] = {}
+    options: Mapping[str, str] = {}
+    table: str | None = None
+    columns: str | None = None
+    sort: str | None = None
+    full: bool = False
+    plot: str | None = None
     assume: tuple[str, ...] = ()
     use_claims: bool = False
     sensitivity: str | None = None
@@ -62,17 +82,17 @@ class Analysis:
     vary: tuple[str, ...] = ()
     trace: str | None = None
 
-    @classmethod
-    def of(cls, options: dict[str, Any]) -> Analysis:
-        """The analysis that the options of a command request; they are removed from the options."""
-        return cls(**{name: options.pop(name) for name in _NAMES if name in options})
-
-    def check(self, format_: str, *, swept: bool) -> None:
-        """Checks options against each other.
+    def check(self, format_: str) -> None:
+        """Check options against each other.
 
         Raises:
             UsageError: Options exclude or need each other.
         """
+        swept = bool(self.varied) or any("=" in text for text in self.vary)
+        if format_ == "json" and (self.columns or self.sort):
+            raise UsageError("--columns and --sort choose what a table shows; --format json has everything")
+        if self.sort and not swept:
+            raise UsageError("--sort sorts a sweep; give an input several values, such as --tp 8,16")
         if len(self._solved) != (self.target is not None):
             if self.target is None:
                 example = f"--vary {self._solved[0]}=1..4TB/s:x2"
@@ -89,28 +109,30 @@ class Analysis:
             raise UsageError(f"--trace writes the timeline of one evaluation; it cannot be combined with {what}")
 
     @property
-    def table(self) -> str:
-        """The beginning of the title of the table that ``--format csv`` prints; empty for the usual one."""
-        return "sensitivity of " if self.sensitivity is not None else ""
+    def context(self) -> dict[str, Any]:
+        """The options that suggested commands repeat."""
+        assume = {"assume": self.assume} if self.assume else {}
+        return {**self.options, **assume, **({"use_claims": True} if self.use_claims else {})}
 
     @property
-    def repeated(self) -> dict[str, Any]:
-        """The options that a suggested command repeats."""
-        return ({"assume": self.assume} if self.assume else {}) | ({"use_claims": True} if self.use_claims else {})
+    def catalog_note(self) -> str:
+        """How the catalog was changed, for the page."""
+        text = f" in {self.options['catalog']}" if "catalog" in self.options else ""
+        return text + (f", with {self.options['overlay']} applied" if "overlay" in self.options else "")
 
     @property
     def shown(self) -> dict[str, str]:
-        """What the heading of a sweep names: assumptions, a target."""
+        """What the heading of a sweep names: catalog, assumptions, a target."""
         shown = {"assume": "; ".join(self.assume), "use_claims": "yes" if self.use_claims else ""}
         shown |= {"target": self.target or "", "vary": "; ".join(self._solved)}
-        return {name: text for name, text in shown.items() if text}
+        return {name.replace("_", " "): text for name, text in {**self.options, **shown}.items() if text}
 
     @property
     def _solved(self) -> tuple[str, ...]:
         """The figures to vary that have no values."""
         return tuple(text for text in self.vary if "=" not in text)
 
-    def axes(self, catalog: Catalog) -> dict[str, list[Any]]:
+    def axes(self) -> dict[str, list[Any]]:
         """The figures that vary, with their values.
 
         Raises:
@@ -122,7 +144,7 @@ class Analysis:
         from trnspec.evaluation.assumptions import as_mapping
         from trnspec.evaluation.sweeps.axes import figure_axes, from_options
 
-        return figure_axes(catalog.graph, from_options(texts), as_mapping(self.assume))
+        return figure_axes(self.catalog.graph, from_options(texts), as_mapping(self.assume))
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -136,35 +158,38 @@ class Analysis:
         assume = {"assume": as_mapping(self.assume)} if self.assume else {}
         return assume | ({"use_claims": True} if self.use_claims else {})
 
-    def run(
-        self,
-        evaluator: Evaluator,
-        provider: str,
-        catalog: Catalog,
-        given: Mapping[str, Any],
-        combination: Mapping[str, Any],
-    ) -> Evaluation:
-        """Runs an evaluator for one combination of a sweep, and the requested analysis."""
+    def evaluation(self, combination: Mapping[str, Any] = {}) -> Evaluation:
+        """The evaluation of one combination of a sweep, with the analysis; what it prints goes to standard error."""
+        from contextlib import redirect_stdout
+
+        from trnspec.cli.progress import bar
+        from trnspec.evaluation.progress import reported
+
+        with redirect_stdout(sys.stderr), bar() as advance, reported(advance):
+            return self._evaluation(combination)
+
+    def _evaluation(self, combination: Mapping[str, Any]) -> Evaluation:
         from trnspec.evaluation.runner import run, traced
         from trnspec.evaluation.sweeps.axes import with_figures
 
-        inputs = with_figures({**given, **self.inputs}, combination)
+        inputs = with_figures({**self.given, **self.inputs}, combination)
+        arguments = (self.evaluator, self.provider, self.catalog, inputs)
         if self.target is not None:
             from trnspec.evaluation.inverse import solve
 
-            return solve(evaluator, provider, catalog, inputs, self.target, *self._solved)
+            return solve(*arguments, self.target, *self._solved)
         if self.sensitivity is not None:
             from trnspec.evaluation.sensitivity import sensitivity
 
-            evaluation, table = sensitivity(evaluator, provider, catalog, inputs, self.sensitivity)
+            evaluation, table = sensitivity(*arguments, self.sensitivity)
             result = evolve(evaluation, tables=(*evaluation.tables, table))
         else:
-            result = run(evaluator, provider, catalog, inputs)
+            result = run(*arguments)
         if self.trace is not None and self.trace.endswith(".et"):
-            files = traced(evaluator, provider, catalog, inputs, "execution trace")
+            files = traced(*arguments, "execution trace")
             _write({f"{self.trace.removesuffix('et')}{name}": content for name, content in files.items()})
         elif self.trace is not None:
-            _write({self.trace: _as_json(traced(evaluator, provider, catalog, inputs, "timeline"))})
+            _write({self.trace: _as_json(traced(*arguments, "timeline"))})
         return result
 
 
