@@ -71,7 +71,7 @@ class Outside(ShortRepr):
     factor: float = 1.0
 
     def __str__(self) -> str:
-        """Such as ``seq 131,072 is 16x above 8,192``."""
+        """Text such as ``seq 131,072 is 16x above 8,192``."""
         if isinstance(self.value, str) or isinstance(self.low, str) or isinstance(self.high, str):
             return f"{self.input} {self.value}, fitted on {self.low}"
         above = self.value > self.high
@@ -104,7 +104,7 @@ class Nearest(ShortRepr):
     differences: tuple[Outside, ...] = ()
 
     def __str__(self) -> str:
-        """Such as ``trn1-llama of training_trn1, seq 131,072 is 16x above 8,192``."""
+        """Text such as ``trn1-llama of training_trn1, seq 131,072 is 16x above 8,192``."""
         return "; ".join([f"{self.id} of {self.set}", *map(str, self.differences)])
 
 
@@ -131,14 +131,14 @@ class GroupError(ShortRepr):
     models: str = ""
 
     def __str__(self) -> str:
-        """Such as ``tpot 9.1% on 54 rows (cluster, dense)``."""
+        """Text such as ``tpot 9.1% on 54 rows (cluster, dense)``."""
         of = ", ".join(filter(None, (self.scale, self.models)))
         return f"{self.phase} {self.mean:.1%} on {self.rows} rows" + (f" ({of})" if of else "")
 
 
 @frozen(kw_only=True, repr=False)
 class Evidence(ShortRepr):
-    """What the predictions of an evaluation are based on.
+    """Evidence of the predictions of an evaluation.
 
     Attributes:
         kind: The kind of evidence.

@@ -168,7 +168,7 @@ Block = str | Table
 
 @frozen
 class Style:
-    """How a terminal shows a page; the values are SGR parameters such as ``1;31``.
+    """Styles of a page in a terminal; the values are SGR parameters such as ``1;31``.
 
     Attributes:
         heading: Of headings.
@@ -277,7 +277,7 @@ def sections_in_html(sections: Iterable[tuple[str, Block]]) -> str:
 
 
 class InNotebook:
-    """What a notebook shows of an object: its sections."""
+    """Sections of an object in a notebook."""
 
     __slots__ = ()
 
@@ -445,7 +445,7 @@ def padded(text: str, size: int, *, right: bool = False) -> str:
 
 
 def columns_of(text: str) -> int:
-    """How many columns of a terminal a text takes: two for a wide character, none for a combining one."""
+    """Width of a text in columns of a terminal: two for a wide character, none for a combining one."""
     if text.isascii():
         return len(text)
     return sum(map(_columns, text))

@@ -59,7 +59,7 @@ _KEY = re.compile(r"[A-Za-z]+(?:\.[A-Za-z]+(?:\[\d+\])?)+")
 
 @frozen(kw_only=True)
 class Credit:
-    """Where a page prints the value that is credited to it.
+    """Location of a credited value on its page.
 
     Attributes:
         citation: The value, its document and its source.

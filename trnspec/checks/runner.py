@@ -69,7 +69,7 @@ def run(
     registry: Registry | None = None,
     only: Node[Any] | None = None,
 ) -> list[Diagnostic]:
-    """What some rules find in a graph; a rule that raises becomes a finding (TRN900).
+    """Findings of some rules in a graph; a rule that raises becomes a finding (TRN900).
 
     Args:
         rules: The rules.
@@ -140,7 +140,7 @@ class RuleRun:
 
 
 def check_node(rule: Rule, node: Node[Any], graph: Graph, registry: Registry) -> list[Diagnostic]:
-    """What one rule finds in one document, which need not be part of the graph."""
+    """Findings of one rule in one document, which need not be part of the graph."""
     diagnostics: list[Diagnostic] = []
     _extend(diagnostics, rule, node, graph)
     return [finished(d, registry, Settings()) for d in diagnostics]

@@ -252,7 +252,7 @@ _MOST_IMPORTANT = 3
 
 
 def _summary(result: Audit, summary: Overview) -> list[str]:
-    """What was compared, how it came out, and the most important disagreements."""
+    """Summary of a comparison: its counts and the most important disagreements."""
     by_verdict: Counter[str] = Counter()
     for each in result.disagreements:
         by_verdict[each.verdict] += len(paths_of(each))
@@ -303,7 +303,7 @@ def _counted(number: int, word: str) -> str:
 
 
 def _next(disagreements: int) -> str:
-    """How to see the details."""
+    """Hint that names the command for the details."""
     choices = "trnspec audit NAME [PATH], trnspec audit --verdict unresolved"
     return wrapped("details: ", f"{choices}; trnspec audit --full prints all {disagreements}", width())
 

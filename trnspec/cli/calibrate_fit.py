@@ -228,7 +228,7 @@ def _with_rows(model: Model, fitted: Fitted, also: Sequence[Any]) -> Fitted:
 
 
 def _prior(rows: Rows) -> Prior:
-    """What is known before the rows, by the chip, the framework and the era that most of them have."""
+    """The prior of a fit, by the chip, the framework and the era that most rows have."""
     options, cases = rows.options, rows.cases
     experts = {c.models == "experts" for c in cases}
     return prior.prior_of(

@@ -122,7 +122,7 @@ def json_report(
 
 
 def _summaries(fits: Mapping[Holdout, Fitted]) -> list[tuple[str, Holdout | str, tuple[float, float, float]]]:
-    """Of each measured time the errors of the fit, and those of each way to hold out rows."""
+    """Errors of the fit for each measured time, and those of each way to hold out rows."""
     first = next(iter(fits.values()))
     return [
         (part, holdout, fitted.errors[part].summary(held_out=bool(holdout)))

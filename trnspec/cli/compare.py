@@ -59,7 +59,7 @@ class Value:
     format: str = ""
 
     def over(self, other: Value) -> Amount | None:
-        """This value divided by another of the same dimension; ``None`` where there is no such ratio."""
+        """Ratio to another value of the same dimension; ``None`` where there is no such ratio."""
         mine, theirs = _amount(self.amount), _amount(other.amount)
         if mine is None or theirs is None or mine.dimension is not theirs.dimension or not theirs.value:
             return None
@@ -90,7 +90,7 @@ class Row:
 
     @property
     def have(self) -> int:
-        """How many documents have a value."""
+        """Number of documents with a value."""
         return sum(v is not None for v in self.values)
 
 
@@ -167,7 +167,7 @@ def command(
 
 
 def _divisors(graph: Graph, nodes: Sequence[Node[Any]], per: str) -> tuple[list[Fraction], str]:
-    """What the values of each document are divided by, and a sentence that states it.
+    """Divisors of the values of each document, and a sentence that states them.
 
     Raises:
         UsageError: The number of chips, or the price of the same type, is not known for one of them.

@@ -119,7 +119,7 @@ def _codes(_: click.Context, __: str) -> list[str]:
 
 
 def _topics(ctx: click.Context, incomplete: str) -> list[str]:
-    """What ``explain`` takes: codes, kinds in lower case, and fields of a kind after a dot."""
+    """Arguments of ``explain``: codes, kinds in lower case, and fields of a kind after a dot."""
     kind, dot, _ = incomplete.partition(".")
     known = {k.name.lower(): k for k in _registry().kinds.values()}
     if not dot:
@@ -141,7 +141,7 @@ topics = offering(_topics)
 
 
 def _registry() -> Registry:
-    """What trnspec and the plugins define. A plugin that prints or warns on import does not disturb the shell."""
+    """The registry of trnspec and the plugins. A plugin that prints or warns on import does not disturb the shell."""
     import contextlib
     import io
     import warnings
@@ -157,7 +157,7 @@ def _registry() -> Registry:
 
 
 def of_input(name: str, choices: Iterable[object] = ()) -> Completer | None:
-    """What completes an input of an evaluator: its choices, or documents by its name, values between commas too."""
+    """Completions of an input of an evaluator: its choices, or documents by its name, values between commas too."""
     if choices:
         return offering(lambda _, __: map(str, choices))
     folders = _INPUTS.get(name)

@@ -111,7 +111,7 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def axis_cells(combination: Mapping[str, Any]) -> dict[str, Any]:
-    """What varies, as cells: figures in base units, with the unit in the heading."""
+    """Cells of the varying inputs: figures in base units, with the unit in the heading."""
     return {
         (f"{n} [{v.unit}]" if v.unit else n) if isinstance(v, FigureValue) else n: getattr(v, "number", v)
         for n, v in combination.items()

@@ -63,7 +63,7 @@ def command(paths: tuple[str, ...], check: bool, diff: bool) -> None:  # noqa: F
 
 
 def _reason(name: str, text: str, error: LayoutError) -> str:
-    """Why a file cannot be formatted: its first error, with place, code and hint."""
+    """The first error of a file that cannot be formatted, with place, code and hint."""
     problem = next((p for p in read_text(text, name).problems if p.code < "TRN050"), None)
     if problem is None:
         return f"{name}: not formatted: {error}"

@@ -129,7 +129,7 @@ def quoted_tables(rows: Sequence[Quoted], numbers: Mapping[str, int]) -> list[Ta
 
 
 def listed_price(graph: Graph, node: Node[Any]) -> dict[str, Displayed | Cell]:
-    """What a list shows of a document of prices: server, type, the price that evaluators use, and its region and date."""
+    """Columns of a document of prices in a list: server, type, the price that evaluators use, and its region and date."""
     from trnspec.graph.quotes import quotes
 
     server = graph.find(node.spec.server)

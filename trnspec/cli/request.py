@@ -116,7 +116,7 @@ class EvalRequest:
 
     @property
     def catalog_note(self) -> str:
-        """How the catalog was changed, for the page."""
+        """Changes of the catalog, for the page."""
         text = f" in {self.options['catalog']}" if "catalog" in self.options else ""
         return text + (f", with {self.options['overlay']} applied" if "overlay" in self.options else "")
 

@@ -151,7 +151,7 @@ def _outcome(node: Node[Scenarios], name: str, catalog: Catalog) -> Outcome:
 
 
 def _head(node: Node[Scenarios], common: Mapping[str, Any], chosen: Mapping[str, str]) -> str:
-    """What all scenarios have in common: title, inputs, catalog."""
+    """Heading of all scenarios: title, shared inputs, catalog."""
     from trnspec.evaluation.measures import measure
 
     shared = [f"{name} {measure(value)}" for name, value in common.items() if value is not None]

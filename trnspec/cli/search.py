@@ -94,7 +94,7 @@ def _around(request: EvalRequest, options: Mapping[str, Any], proceed: Callable[
 
 @contextmanager
 def _executor(workers: int | None, dask: str | None) -> Iterator[tuple[Executor | None, int]]:
-    """What evaluates parts, and how many parts there are."""
+    """The executor of parts, and the number of parts."""
     if workers is not None and dask is not None:
         raise UsageError("--workers and --dask exclude each other")
     if dask is not None:

@@ -374,7 +374,7 @@ def _joined(ats: Sequence[str]) -> str:
 
 
 def _disputes(node_facts: Sequence[Fact]) -> list[_Dispute]:
-    """What is disputed of the facts; figures of one group with the same other values are one."""
+    """Disputed facts; figures of one group with the same other values are one."""
     found: dict[tuple[object, ...], list[str]] = {}
     for fact in node_facts:
         claims = [c for c in fact.conflicting if c.verdict not in _AGREEING]

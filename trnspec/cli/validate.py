@@ -303,7 +303,7 @@ def _report(checked: Checked, before: Counter[tuple[str, ...]], changed: str) ->
 
 
 def _key(diagnostic: Diagnostic) -> tuple[str, ...]:
-    """What identifies a finding: its lines may move."""
+    """The identity of a finding, without its lines, which may move."""
     path = ".".join(map(str, diagnostic.where.path))
     return diagnostic.where.file, diagnostic.code, path, diagnostic.message
 

@@ -161,7 +161,7 @@ _OF_UNIT: dict[tuple[type, str], Callable[[str, str], float]] = {
 
 
 def in_unit(type_: type, unit: str) -> Callable[[str, str], float] | None:
-    """What reads a number that has a suffix or a unit of its own, by the unit of an input.
+    """Parsers of numbers with a suffix or a unit of their own, by the unit of an input.
 
     Args:
         type_: The type of the input.

@@ -248,7 +248,7 @@ def _with_hint(catalog: Documents, evaluate_: Evaluate) -> Evaluation:
 
 
 def assumable(graph: Graph, place: str) -> str:
-    """How to assume a missing figure, as a hint; empty where more than the figure is missing.
+    """Hint to assume a missing figure; empty where more than the figure is missing.
 
     Args:
         graph: The catalog.

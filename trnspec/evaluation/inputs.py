@@ -96,7 +96,7 @@ class Input(Axis):
 
     @property
     def expected(self) -> str:
-        """What is expected, for messages: ``a whole number``, ``one of bf16, fp8``."""
+        """The expected value in words, for messages: ``a whole number``, ``one of bf16, fp8``."""
         return f"a tuple, each of it {self._one}" if self.many else self._one
 
     @property

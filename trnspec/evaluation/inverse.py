@@ -104,7 +104,7 @@ class Target:
 
 
 def _factor(symbol: str, unit: str) -> float | None:
-    """How many units a symbol is; ``None`` where it is not a multiple of the unit."""
+    """Factor from a symbol to the unit; ``None`` where it is not a multiple of the unit."""
     symbol = " ".join(symbol.split())
     return next((size for size, known in multiples(unit) if known == symbol), None)
 
@@ -200,7 +200,7 @@ def _used(graph: Graph, vary: str, evaluation: Evaluation) -> FigurePath:
 
 @frozen
 class _Limit:
-    """How far an answer comes in one direction.
+    """Range of an answer in one direction.
 
     Attributes:
         factor: The farthest factor on the figure that has an answer.

@@ -37,7 +37,7 @@ def reported(to: Report) -> Iterator[None]:
 
 @define
 class Distribution:
-    """How a search is evaluated.
+    """Execution of a search.
 
     Attributes:
         executor: Evaluates the parts; ``None`` for this process.
@@ -66,5 +66,5 @@ def distributed(how: Distribution) -> Iterator[None]:
 
 
 def current() -> Distribution:
-    """How to evaluate here; in this process unless :func:`distributed` says otherwise."""
+    """The execution in effect; in this process unless :func:`distributed` sets another."""
     return _DISTRIBUTION.get() or Distribution()

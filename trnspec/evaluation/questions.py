@@ -262,7 +262,7 @@ class TrainingPrecision(Precision):
 
 @frozen(kw_only=True, slots=False)
 class ServingPrecision(Precision):
-    """What weights and KV cache are stored in."""
+    """Storage dtypes of weights and KV cache."""
 
     weight_dtype: str | None = _precision("Weight dtype.", "DTYPE", unset="the compute dtype")
     kv_dtype: str | None = _precision("KV-cache dtype.", "DTYPE", unset="the compute dtype")
@@ -270,7 +270,7 @@ class ServingPrecision(Precision):
 
 @frozen(kw_only=True, slots=False)
 class ServingSchedule(Question):
-    """How a framework computes prompts and output tokens."""
+    """Computation of prompts and output tokens by a framework."""
 
     framework: FrameworkName | None = _system(
         "Framework of inference: nxd-inference, transformers-neuronx, optimum-neuron, vllm, trtllm, sglang. Sets "
@@ -378,7 +378,7 @@ class Software(Reserve):
 
 @frozen(kw_only=True, slots=False)
 class ExpertLoad(Question):
-    """How unevenly tokens are routed to experts."""
+    """Imbalance of the routing of tokens to experts."""
 
     imbalance: float = _schedule(
         "Load imbalance of experts: tokens of the busiest rank over the mean. Multiplies expert computation and "
@@ -398,7 +398,7 @@ class ExpertLoad(Question):
 
 @frozen(kw_only=True, slots=False)
 class TokenDispatch(Question):
-    """How tokens are sent to experts."""
+    """Dispatch of tokens to experts."""
 
     dispatch: Dispatch | None = _schedule(
         "All-to-all of tokens: one copy per node, handed on to the ranks inside it (DeepEP, HybridEP), or one per expert.",
@@ -425,12 +425,12 @@ class TokenDispatch(Question):
 
 @frozen(kw_only=True, slots=False)
 class ExpertDispatch(ExpertLoad, TokenDispatch):
-    """How tokens get to experts in training."""
+    """Dispatch of tokens to experts in training."""
 
 
 @frozen(kw_only=True, slots=False)
 class Schedule(Kernels):
-    """How a training step runs through the pipeline, and what it keeps."""
+    """Pipeline schedule of a training step, and the activations it keeps."""
 
     microbatch: int = _schedule("Microbatch size.", "SEQUENCES", minimum=1, default=1)
     schedule: PipelineSchedule = _schedule("Pipeline schedule.", default="1f1b")
@@ -453,7 +453,7 @@ class Schedule(Kernels):
 
 @frozen(kw_only=True, slots=False)
 class StepSchedule(Schedule):
-    """What only the time of a step depends on."""
+    """Inputs that only the time of a step depends on."""
 
     overlap: bool | None = _schedule(
         "Overlap tensor-parallel collectives with computation.", unset="that of framework, else no"
@@ -478,7 +478,7 @@ class Prices(Question):
 
 @frozen(kw_only=True, slots=False)
 class Confidence(Question):
-    """How certain a plan must be."""
+    """Confidence of a plan."""
 
     evidence: Literal["estimate", "extrapolated", "transferred"] | None = _goal(
         "The weakest kind of evidence that a plan may have.", unset="any; bounds are ranked last"
@@ -494,6 +494,6 @@ class Confidence(Question):
 
 @frozen(kw_only=True, slots=False)
 class Listed(Question):
-    """How many results are listed."""
+    """Number of results in a list."""
 
     top: int = _output("Number of results to list.", "RESULTS", minimum=1, default=10)

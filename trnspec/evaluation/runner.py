@@ -122,7 +122,7 @@ def _plain(value: Any) -> Any:
 
 
 def unsound(result: object, name: str) -> Iterator[str]:
-    """What is wrong with the result of an evaluator; nothing if it is valid.
+    """Faults of the result of an evaluator; none if it is valid.
 
     Args:
         result: What the function returned.

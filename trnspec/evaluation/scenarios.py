@@ -116,7 +116,7 @@ class Fault:
 
 
 def faults(spec: Scenarios, evaluators: Mapping[str, Evaluator], graph: Graph) -> Iterator[Fault]:
-    """What is wrong with the scenarios of a document.
+    """Faults of the scenarios of a document.
 
     Args:
         spec: The scenarios.

@@ -183,7 +183,7 @@ def evidence_text(evaluation: Evaluation) -> str:
 
 
 def evidence_details(evidence: Evidence) -> Iterator[tuple[str, str]]:
-    """What the calibration of an evaluation was fitted on, and how far it is off there."""
+    """Rows that the calibration of an evaluation was fitted on, and its errors there."""
     if not evidence.calibration:
         return
     about = [f"{evidence.rows:,} rows", evidence.chip, evidence.framework or evidence.software, evidence.era]

@@ -116,7 +116,7 @@ class CollectiveQuestion(CalibratedSystem):
 
 @frozen
 class _Case:
-    """What the answers are computed from.
+    """Inputs of the answers.
 
     Attributes:
         known: The calibration; without one ``timing`` is that of ``plan``, else that of the first of ``measured``.

@@ -473,7 +473,7 @@ def _assumptions(setup: Setup, known: Calibrated) -> Iterator[Assumption]:
 
 
 def _of_experts(setup: Setup) -> Iterator[Assumption]:
-    """How tokens are routed and sent to experts."""
+    """Routing and dispatch of tokens to experts."""
     plan, q = setup.pool.plan, setup.question
     read = "of E experts 1 - (1 - k/E)^T are read"
     if plan.all_experts_from:
@@ -488,7 +488,7 @@ def _of_experts(setup: Setup) -> Iterator[Assumption]:
 
 
 def _on_gpus(setup: Setup) -> Iterator[Assumption]:
-    """What servers on GPUs are assumed to do; nothing on Neuron devices."""
+    """Assumptions about servers on GPUs; none on Neuron devices."""
     plan = setup.pool.plan
     if plan.head_bytes > plan.weight_bytes:
         which = "output matrix, and all but routed experts" if plan.whole_bytes else "output matrix"

@@ -50,7 +50,7 @@ _ALL = "all that divide the ranks"
 
 @frozen(kw_only=True, slots=False)
 class Splits(Kernels, ExpertDispatch):
-    """How a model may be split: each input limits the search to some values, or leaves them all."""
+    """Space of splits of a model: each input limits the search to some values, or leaves them all."""
 
     tp: tuple[int, ...] | None = field(default=None, metadata=like(Parallelism, "tp", unset=_ALL))
     pp: tuple[int, ...] | None = field(default=None, metadata=like(Degrees, "pp", unset=_ALL))
@@ -70,7 +70,7 @@ RECOMPUTE_UNSET = "none and full, without flash attention also selective"
 
 @frozen(kw_only=True, slots=False)
 class LayoutChoices(Software, TrainingPrecision, Splits):
-    """What a layout may be: each input limits the search to some values, or leaves them all."""
+    """Space of layouts: each input limits the search to some values, or leaves them all."""
 
     schedule: tuple[PipelineSchedule, ...] = field(default=("1f1b", "interleaved"), metadata=like(Schedule, "schedule"))
     recompute: tuple[Recompute, ...] | None = field(

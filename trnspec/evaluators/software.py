@@ -45,7 +45,7 @@ def training_assumptions(
     names: Iterable[str] = SETTINGS,
     described: Mapping[str, tuple[str, str]] | None = None,
 ) -> tuple[Assumption, ...]:
-    """What a framework sets in a question, each with its origin; without one the reserve.
+    """Settings of a framework in a question, each with its origin; without one the reserve.
 
     Args:
         question: The inputs as given.
@@ -76,7 +76,7 @@ def _text(value: object) -> str:
 
 
 def runtime_of(question: questions.Question, capacity: float) -> Runtime:
-    """What the software of a question needs on a rank with some memory [B]; see :func:`trnspec.perf.frameworks.runtime`."""
+    """Memory of the software of a question on a rank with some memory [B]; see :func:`trnspec.perf.frameworks.runtime`."""
     stated = {n: getattr(question, n, None) for n in ("framework", "reserve", "gathered_inputs", "bucket")}
     return frameworks.runtime(capacity, **stated)
 
@@ -90,7 +90,7 @@ MAX_BATCH = 1 << 24
 
 @frozen
 class ServingSoftware:
-    """What the framework of a question about serving sets.
+    """Settings of the framework of a question about serving.
 
     Attributes:
         settings: The settings of the framework that no option replaces, by the name of the option.

@@ -394,7 +394,7 @@ def _assumptions(estimator: Estimator, layout: Layout, question: TrainingQuestio
 
 
 def _overlap(estimator: Estimator, layout: Layout) -> Iterator[Assumption]:
-    """That the input overlap has no effect: what hides collectives is a figure of calibrations with such rows."""
+    """Note that the input overlap has no effect: the overlap is a figure of calibrations with such rows."""
     if layout.overlap and layout.tp > 1 and not estimator.machine.tensor_overlap:
         why = (
             "the calibration has no rows with it"
@@ -405,7 +405,7 @@ def _overlap(estimator: Estimator, layout: Layout) -> Iterator[Assumption]:
 
 
 def _software(estimator: Estimator, layout: Layout, question: TrainingQuestion) -> Iterator[Assumption]:
-    """What the software of the calibration uses, where the question names no framework."""
+    """Settings of the software of the calibration, where the question names no framework."""
     software = estimator.calibration.evidence.software
     if question.framework is not None or not software:
         return
@@ -424,14 +424,14 @@ def _software(estimator: Estimator, layout: Layout, question: TrainingQuestion) 
 
 
 def dispatched(question: ExpertDispatch, *, calibrated: bool) -> dict[str, Any]:
-    """How tokens get to experts, as in the question; else as most software does it, or with the least traffic."""
+    """Dispatch of tokens to experts, as in the question; else that of most software, or the one with the least traffic."""
     default = SOFTWARE_DISPATCH if calibrated else LEAST_DISPATCH
     given = {name: getattr(question, name) for name in default}
     return {name: default[name] if value is None else value for name, value in given.items()}
 
 
 def expert_assumptions(layout: Layout) -> Iterator[Assumption]:
-    """How tokens are distributed over experts."""
+    """Distribution of tokens over experts."""
     if layout.capacity_factor is not None:
         text = f"capacity factor {layout.capacity_factor:g}"
         yield Assumption("experts", text, "tokens that every expert computes, over the mean, padding included")
@@ -445,7 +445,7 @@ def expert_assumptions(layout: Layout) -> Iterator[Assumption]:
 
 
 def _dispatch(estimator: Estimator, layout: Layout, question: TrainingQuestion) -> Assumption:
-    """How tokens get to experts, and why that is assumed."""
+    """Dispatch of tokens to experts, and the reason of the assumption."""
     value = f"{layout.dispatch}, {'overlapped' if layout.expert_overlap else 'exposed'}"
     if question.dispatch is not None and question.expert_overlap is not None:
         return Assumption("dispatch", value, "the inputs dispatch and expert_overlap")

@@ -56,7 +56,7 @@ class Occurrence:
 
     @property
     def count(self) -> PartCount | None:
-        """How many of it there are on this way: the product of all counts; ``None`` where one is not known."""
+        """Count on this path: the product of all counts; ``None`` where one is not known."""
         product: PartCount = 1
         for _, part in self.steps:
             if part.count is None:

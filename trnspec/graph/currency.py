@@ -53,7 +53,7 @@ class Age:
 
 @frozen(kw_only=True)
 class Currency:
-    """How current one document is.
+    """Age of one document.
 
     Attributes:
         name: The document.
@@ -145,7 +145,7 @@ def _support(fact: Fact) -> list[tuple[str, str]]:
 
 
 def currencies(graph: Graph, reference: str) -> tuple[Currency, ...]:
-    """How current each document of hardware is, in the order of kinds and names."""
+    """Age of each document of hardware, in the order of kinds and names."""
     by_document: dict[str, list[Age]] = {}
     for age in ages(graph, reference):
         by_document.setdefault(age.name, []).append(age)

@@ -50,7 +50,7 @@ def shape(topology: Topology, chips: int, rates: tuple[float | None, ...] = ()) 
 
 
 def _sound(topology: Topology, chips: int) -> None:
-    """Nothing that is declared may be passed over in silence."""
+    """Refuse declared properties that are not supported."""
     dims, name = topology.dimensions, topology.shape
     if name == "switched":
         if dims or not topology.levels:
@@ -90,7 +90,7 @@ def fabric(graph: Graph, node: Node[Any]) -> Shape | None:
 
 
 def per_direction(graph: Graph, declared: Declared) -> float | None:
-    """What one link of a fabric carries in one direction, in B/s: printed, or half of what both directions carry."""
+    """Rate of one link of a fabric in one direction [B/s]: printed, or half of the rate of both directions."""
     link = graph.find(declared.link)
     if link is None:
         return None

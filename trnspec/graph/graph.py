@@ -286,7 +286,7 @@ def names_used(node: Node[Any]) -> tuple[str, ...]:
 
 
 def _unknown_hint(kind: str, name: str, known: tuple[Node[Any], ...]) -> str:
-    """What to do about a reference to a name that no document has."""
+    """Hint for a reference to an unknown name."""
     folder = BUILTIN[kind][0] if kind in BUILTIN else known[0].folder if known else ""
     hint = f"write {folder}/{name}.yaml, or correct the name" if folder else f"write a document of kind {kind}"
     return f"{hint}; known: {', '.join(n.name for n in known)}" if 0 < len(known) <= MOST_KNOWN else hint

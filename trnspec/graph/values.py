@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Sort(enum.Enum):
-    """What a path that is not a figure has."""
+    """Value of a path that is not a figure."""
 
     COUNT = "a count"
     WORD = "a word"

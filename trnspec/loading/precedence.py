@@ -71,7 +71,7 @@ def _warn(text: str) -> None:
 
 
 def replacement_problems(node: Node[Any], other: Node[Any], owner: str) -> Iterator[NodeProblem]:
-    """Why a document of a plugin cannot replace another one; empty if it can.
+    """The reason for which a document of a plugin cannot replace another one; empty if it can.
 
     It can if it has the kind and the name of the other, keeps its aliases, and lists every difference in
     ``metadata.overrides``.

@@ -49,7 +49,7 @@ class Settings:
         return self.severity[max(matches, key=len)] if matches else usual
 
     def merged(self, other: Settings) -> Settings:
-        """These settings overridden by ``other``, which is closer to the user.
+        """Override these settings by ``other``, which is closer to the user.
 
         Codes that ``other`` selects are reported even if these settings ignore them, and its severity for ``TRN4`` also
         overrides that of these settings for ``TRN402``.

@@ -70,7 +70,7 @@ class Completions:
 
 
 def complete(lines: list[str], place: Place, graph: Graph, known: Registry) -> Completions:
-    """What can be written at a position.
+    """Completions at a position.
 
     Args:
         lines: The lines of the document, which may be invalid.

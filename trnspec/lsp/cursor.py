@@ -18,7 +18,7 @@ _LINE = re.compile(r"(?P<indent> *)(?P<dashes>(?:- +)*(?:-$)?)(?P<rest>.*)")
 
 @frozen
 class Cursor:
-    """What is being typed.
+    """Context of the cursor.
 
     Attributes:
         path: The path of the mapping or list that contains it; the index of an item of a list is 0.
@@ -41,7 +41,7 @@ class Cursor:
 
 
 def cursor_at(lines: list[str], place: Place) -> Cursor:
-    """What is typed at a position, by indentation, and within braces and brackets of the same line."""
+    """Context at a position, by indentation, and within braces and brackets of the same line."""
     line = lines[place.line - 1][: place.column - 1] if place.line <= len(lines) else ""
     parsed = _LINE.match(line)
     assert parsed is not None  # every part may be empty

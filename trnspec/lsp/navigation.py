@@ -64,7 +64,7 @@ def named_at(spot: Spot, place: Place, node: Node[Any], graph: Graph) -> Node[An
 
 
 def definition(spot: Spot, named: Node[Any] | None, node: Node[Any]) -> Iterator[TextLocation]:
-    """Where what is at a position is defined: the name of the document there, or the figures that a claim is about."""
+    """Definition of the element at a position: the name of the document there, or the figures that a claim is about."""
     if named is not None:
         yield _own_name(named)
         return

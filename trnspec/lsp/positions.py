@@ -80,7 +80,7 @@ class Lines:
 
 @frozen
 class Spot:
-    """What is at a position of a document.
+    """Element at a position of a document.
 
     Attributes:
         path: The path of the innermost value.

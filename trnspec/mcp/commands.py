@@ -50,6 +50,6 @@ def answer(command: Sequence[str], positional: Sequence[str] = (), *, options: S
 
 
 def _message(text: str) -> str:
-    """What the command prints about an error, without its usage line."""
+    """Error message of the command, without its usage line."""
     lines = [line for line in text.splitlines() if line and not line.startswith(("Usage:", "Try '"))]
     return "\n".join(lines).removeprefix("Error: ").removeprefix("trnspec: ")

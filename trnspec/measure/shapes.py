@@ -33,7 +33,7 @@ class Layer:
 
 @frozen(kw_only=True)
 class Shapes:
-    """What is measured.
+    """Shapes of a measurement.
 
     Attributes:
         effort: How long each is measured.

@@ -76,7 +76,7 @@ TITLES = {
 
 @frozen(kw_only=True)
 class Origin:
-    """What all tables of a set have in common.
+    """Columns shared by all tables of a set.
 
     Attributes:
         name: Their names begin with it; the name of the source.

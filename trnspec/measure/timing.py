@@ -21,7 +21,7 @@ MOST_CALLS = 10_000
 
 @frozen(kw_only=True)
 class Effort:
-    """How long each call is measured.
+    """Durations of a measurement.
 
     Attributes:
         warmup: Calls before the first batch: compilation, caches, and clocks.
@@ -58,7 +58,7 @@ class Timing:
 
     @property
     def note(self) -> str:
-        """How it was measured."""
+        """Method of the measurement."""
         spread = f"{1e6 * self.low:.4g} to {1e6 * self.high:.4g} us"
         return f"median of {self.batches} batches of {self.calls} calls; {spread}"
 

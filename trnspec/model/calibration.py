@@ -86,7 +86,7 @@ def _line_numbers(lines: str) -> frozenset[int]:
 
 @frozen(kw_only=True, repr=False)
 class Achieved(ShortRepr):
-    """What is achieved; what is left out is ideal: a share of 1, no passes, no time.
+    """Achieved efficiencies; an absent one is ideal: a share of 1, no passes, no time.
 
     A pass is one time that a tensor is read or written in device memory, beyond what hides behind computation.
 
@@ -274,7 +274,7 @@ class FittedOn(ShortRepr):
 
 @frozen(kw_only=True, repr=False)
 class Transfer(ShortRepr):
-    """How far measurements on other chips, or of other software, lie from the fitted model.
+    """Errors of the fitted model on other chips, or with other software.
 
     Attributes:
         rows: How many rows, none of which was fitted. Example: 310
@@ -293,7 +293,7 @@ class Transfer(ShortRepr):
 
 @frozen(kw_only=True, repr=False)
 class Spread(ShortRepr):
-    """How far measurements lie from the fitted model, over rows that the fit had not seen.
+    """Errors of the fitted model on held-out rows.
 
     Attributes:
         rows: Rows it was fitted on. Example: 774
@@ -353,7 +353,7 @@ class Group(ShortRepr):
 
 @frozen(kw_only=True, repr=False)
 class KernelRoof(ShortRepr):
-    """What one kernel achieves in one precision; see :mod:`trnspec.perf.kernels.times` for the formulas.
+    """Achieved rates of one kernel in one precision; see :mod:`trnspec.perf.kernels.times` for the formulas.
 
     Attributes:
         kernel: Which kernel.
@@ -388,7 +388,7 @@ class KernelRoof(ShortRepr):
 
 @frozen(kw_only=True, repr=False)
 class Learned(ShortRepr):
-    """How much the rows of a fit narrow a parameter.
+    """Reduction of the uncertainty of a parameter by the rows of a fit.
 
     Attributes:
         name: The parameter. Example: matmul
@@ -403,7 +403,7 @@ class Learned(ShortRepr):
 
 @frozen(kw_only=True, repr=False)
 class Prior(ShortRepr):
-    """What a fit assumed before its rows.
+    """Prior of a fit.
 
     Attributes:
         calibration: The calibration it started from; typical values when left out. Example: trainium1-neuron
@@ -420,7 +420,7 @@ class Prior(ShortRepr):
 
 @frozen(kw_only=True, repr=False)
 class Calibration(ShortRepr):
-    """What was achieved on a chip with some software.
+    """Efficiencies achieved on a chip with some software.
 
     Attributes:
         chip: Which chip. Example: a100-80gb

@@ -161,7 +161,7 @@ def _referred(annotation: Any) -> Iterator[type]:
 
 
 def parts_fault(spec: Any) -> str:
-    """Why the result of ``parts()`` of a spec cannot be used, or an empty text."""
+    """The fault of the result of ``parts()`` of a spec, or an empty text."""
     name = f"{type(spec).__name__}.parts()"
     expected = "return a tuple of (count, ref), such as ((self.servers.count, self.servers.server),)"
     try:

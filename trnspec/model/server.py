@@ -119,7 +119,7 @@ class ServerTotals(ShortRepr):
 
 @frozen(kw_only=True, repr=False)
 class Availability(ShortRepr):
-    """Where and how a server is offered, at the date of the source; capacity may be short all the same.
+    """Regions, zones and offers of a server at the date of the source; capacity may be short all the same.
 
     Attributes:
         regions: The regions that offer it. Example: us-east-2

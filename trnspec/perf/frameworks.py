@@ -28,7 +28,7 @@ RESERVE = "5%"
 
 @frozen(kw_only=True)
 class TrainingSettings:
-    """What a framework sets of training, by the name of the input that each sets.
+    """Settings of training by a framework, by the name of the input that each sets.
 
     Attributes:
         optimizer: The optimizer, with the precision of gradients and states.
@@ -59,7 +59,7 @@ UNSTATED = TrainingSettings(optimizer="adam")
 
 @frozen
 class Setting:
-    """What a framework sets an option to.
+    """Setting of an option by a framework.
 
     Attributes:
         value: The value of the option; of buckets the smallest, which all powers of two follow.
@@ -72,7 +72,7 @@ class Setting:
 
 @frozen
 class ServingSettings:
-    """What a framework sets of inference.
+    """Settings of inference by a framework.
 
     Attributes:
         neuron: Whether it runs on Neuron devices, or on GPUs.
@@ -233,7 +233,7 @@ def training_settings(framework: str | None) -> TrainingSettings:
 
 @frozen(kw_only=True)
 class Runtime:
-    """What software needs of a rank's memory besides the layout.
+    """Memory of a rank that software needs besides the layout.
 
     Attributes:
         framework: Name of the framework; empty if unstated.
@@ -270,7 +270,7 @@ def runtime(
     gathered_inputs: bool | None = None,
     bucket: str | None = None,
 ) -> Runtime:
-    """What software needs on a rank with some memory; stated values win over those of the framework.
+    """Memory that software needs on a rank with some memory; stated values win over those of the framework.
 
     Args:
         capacity: Memory of the rank, of which a reserve may be a share [B].

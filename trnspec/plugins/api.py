@@ -55,7 +55,7 @@ class Kind(ShortRepr):
 
 @frozen(repr=False)
 class Finding(ShortRepr):
-    """What a rule reports; the runner turns it into a diagnostic.
+    """Report of a rule; the runner turns it into a diagnostic.
 
     Attributes:
         path: The place, from the top of the document.
@@ -275,7 +275,7 @@ class Command(_Named):
 
 @frozen(kw_only=True, repr=False)
 class Plugin(ShortRepr):
-    """What a distribution adds to trnspec.
+    """Additions of a distribution to trnspec.
 
     Attributes:
         name: A short name, unique among the installed plugins; that of its entry point.
@@ -416,7 +416,7 @@ class Registry(ShortRepr):
         return _named(self.reporters, name, "report format")
 
     def provider(self, value: object) -> str:
-        """Which plugin defines a rule, an exporter, ...: ``trnspec``, or ``the plugin NAME of DISTRIBUTION VERSION``."""
+        """The plugin that defines a rule, an exporter, ...: ``trnspec``, or ``the plugin NAME of DISTRIBUTION VERSION``."""
         for plugin in self.plugins:
             if any(value is v for _, _, v in unique_names(plugin)) or any(value is r for r in plugin.rules):
                 return described_plugin(plugin.name, self.distributions.get(plugin.name, ""))

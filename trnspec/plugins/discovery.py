@@ -118,7 +118,7 @@ class Discovery:
 
 
 def limit(environ: dict[str, str] | os._Environ[str] = os.environ) -> float:
-    """How many seconds the import of a plugin may take: TRNSPEC_PLUGIN_SECONDS, or :data:`SECONDS`.
+    """Time limit of the import of a plugin [s]: TRNSPEC_PLUGIN_SECONDS, or :data:`SECONDS`.
 
     Raises:
         UsageError: The variable is not a number above 0.

@@ -33,7 +33,7 @@ TRACEBACK: ContextVar[bool | None] = ContextVar("trnspec_traceback", default=Non
 
 @frozen
 class Choice:
-    """Which plugins a run may use.
+    """Plugins that a run may use.
 
     Attributes:
         only: Their names; ``None`` for all installed plugins, ``()`` for none.

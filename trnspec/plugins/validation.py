@@ -49,7 +49,7 @@ FIELD_TYPES = (
 
 
 def invalid_values(entry: EntryPoint, value: object) -> Iterator[str]:
-    """What is wrong with an object that should be a plugin, one line each; the classes of its kinds apart."""
+    """Faults of an object that should be a plugin, one line each, without the classes of its kinds."""
     if not isinstance(value, Plugin):
         yield f"{entry.value} is of type {type(value).__name__}; a trnspec.Plugin is expected"
         return
@@ -66,7 +66,7 @@ def invalid_values(entry: EntryPoint, value: object) -> Iterator[str]:
 
 
 def _faults(value: Any, declared: Any, name: str) -> Iterator[str]:
-    """What is not of the declared type: a value of a plugin, its items, or its attributes if it is one of the interface."""
+    """Values that are not of the declared type: a value of a plugin, its items, or its attributes if it is one of the interface."""
     origin, inner = get_origin(declared) or declared, get_args(declared)
     if origin in (typing.Union, types.UnionType):
         fits = any(not list(_faults(value, each, name)) for each in inner)
@@ -118,7 +118,7 @@ _INTERFACE = (Kind, Rule, Code, Evaluator, Exporter, Reporter, Command)
 
 
 def invalid_kinds(plugin: Plugin, units: UnitTable) -> Iterator[str]:
-    """What is wrong with the classes of a plugin's kinds, one line each with kind, field and fix.
+    """Faults of the classes of a plugin's kinds, one line each with kind, field and fix.
 
     Args:
         plugin: The plugin.
@@ -135,7 +135,7 @@ def invalid_kinds(plugin: Plugin, units: UnitTable) -> Iterator[str]:
 
 
 def _invalid_spec(kind: str, spec: Any, units: UnitTable) -> list[str]:
-    """What is wrong with a class, the classes of its fields, the schema, or the result of its method ``parts``."""
+    """Faults of a class, the classes of its fields, the schema, or the result of its method ``parts``."""
     from trnspec.model.json_schema import document_schema
     from trnspec.model.parts import declared_parts, has_parts, parts_fault
     from trnspec.model.reflection import ObjectShape, classes_in

@@ -14,7 +14,7 @@ _MONTHS = {
 
 
 def compared(one: str, other: str) -> int:
-    """Which of two dates is later: 1, 0 or -1; 0 also where one is less precise and contains the other."""
+    """Order of two dates: 1, 0 or -1; 0 also where one is less precise and contains the other."""
     length = min(len(one), len(other))
     return (one[:length] > other[:length]) - (one[:length] < other[:length])
 

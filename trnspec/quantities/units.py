@@ -167,7 +167,7 @@ class UnitTable:
         return UnitTable((*self.units, *(unit for unit in dict.fromkeys(units) if unit not in self.units)))
 
     def confusion(self, unit: Unit) -> str:
-        """Why a new unit could be confused with a known spelling, or an empty text; an equal unit is accepted."""
+        """The reason for which a new unit could be confused with a known spelling, or an empty text; an equal unit is accepted."""
         if unit in self.units:
             return ""
         folded = {known.casefold(): (known, other) for known, other in self._index.items()}

@@ -79,7 +79,7 @@ class Value:
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """How many values of other sources have each verdict."""
+        """Number of values of other sources by verdict."""
         return Counter(other.verdict for other in self.others)
 
 

@@ -226,7 +226,7 @@ class PluginConformance:
         return Registry.of([builtin, self.plugin])
 
     def test_fits_beside_trnspec(self) -> None:
-        """It was written for this API, its values and kinds are valid, and it redefines nothing of trnspec."""
+        """Check that a plugin was written for this API, has valid values and kinds, and redefines nothing of trnspec."""
         registry = self.registry
         entry = EntryPoint(self.plugin.name, self.plugin.name, GROUP)
 

@@ -35,7 +35,7 @@ def isomorphic(a: Fabric, b: Fabric) -> bool:
 
 
 def difference(a: Fabric, b: Fabric) -> str:
-    """Why the fabrics are not the same up to the numbering, in one sentence; an empty text if they are."""
+    """The difference between fabrics up to the numbering, in one sentence; an empty text for none."""
     for what, one, two in (
         ("chips", a.nodes, b.nodes),
         ("switches", a.switches, b.switches),

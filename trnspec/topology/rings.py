@@ -23,7 +23,7 @@ _BACKTRACK_WORK = 4_000_000
 
 
 def hamiltonian_rings(fabric: Fabric) -> tuple[tuple[int, ...], ...]:
-    """As many edge-disjoint Hamiltonian rings as the search finds: each a cycle through all chips, which starts at chip 0.
+    """Edge-disjoint Hamiltonian rings that the search finds: each a cycle through all chips, which starts at chip 0.
 
     Only links from chip to chip count.  A ring has three chips or more; the last is linked to the first.
     """

@@ -249,7 +249,7 @@ class FullyConnected(Shape):
 
     @property
     def links(self) -> int:
-        """As many as there are pairs: n (n - 1) / 2."""
+        """Number of pairs: n (n - 1) / 2."""
         return self.n * (self.n - 1) // 2
 
     @property

@@ -186,7 +186,7 @@ class _Tree:
         return self._events[self._next - 1]
 
     def _upcoming(self) -> int:
-        """Where the next scalar or collection begins."""
+        """Position of the next scalar or collection."""
         for number in range(self._next, len(self._events)):
             event = self._events[number]
             kind = type(event).__name__

@@ -68,7 +68,7 @@ def _integer(sign: str, digits: str, base: int, most: int) -> int | OutOfRange:
 
 
 def doubt(text: str, value: float) -> tuple[str, str] | None:
-    """Why the plain number ``text`` is ambiguous, and the text to write instead; ``None`` if it is not."""
+    """The reason for which the plain number ``text`` is ambiguous, and a replacement; ``None`` if it is not ambiguous."""
     return _doubt_integer(text, value) if isinstance(value, int) else _doubt_float(text, value)
 
 

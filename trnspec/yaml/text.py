@@ -92,7 +92,7 @@ _CONTROLS = bytes({*range(1, 32)} - {*b"\t\n\r\x1b"})
 
 
 def _binary(raw: bytes) -> str:
-    """What a file is instead of text; empty if it may be text."""
+    """The format of a file that is not text; empty if it may be text."""
     for start, name in _MAGIC.items():
         if raw.startswith(start):
             return name

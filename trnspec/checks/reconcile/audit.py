@@ -80,7 +80,7 @@ class Disagreement:
 
 @frozen
 class View:
-    """How consistent the figures of one source are.
+    """Consistency of the figures of one source.
 
     Attributes:
         source: The name of the source.

@@ -30,7 +30,7 @@ def views(graph: Graph) -> Mapping[str, list[Relation]]:
 
 
 def contradictions(graph: Graph) -> Mapping[str, list[Relation]]:
-    """Those that do not hold; the others are not kept."""
+    """Relations that do not hold; the others are not kept."""
     return _grouped((source, relation) for source, relation in _views(graph) if not relation.holds)
 
 

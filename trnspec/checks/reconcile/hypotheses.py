@@ -1,4 +1,4 @@
-"""Why two figures disagree: the usual explanations, each checked by arithmetic.
+"""Usual explanations of a disagreement between two figures, each checked by arithmetic.
 
 A hypothesis is a sentence and a test. It is reported only if it closes the gap: the figure, changed as the hypothesis
 states, agrees with the value that the failing relations expect.
@@ -205,7 +205,7 @@ def _truncation(case: Case) -> Iterator[Explanation]:
 
 
 def _truncated_zeros(case: Case) -> Iterator[Explanation]:
-    """As before, for zeros that may not be significant: less specific, because it is a wide interval."""
+    """The same hypothesis for zeros that may not be significant: less specific, because it is a wide interval."""
     quantity = case.quantity
     step = quantity.ulp * quantity.unit.factor
     if quantity.min_digits < quantity.digits and not case.closes(quantity.loose):

@@ -128,7 +128,7 @@ def _compared(stated: Quantity, known: Amount) -> tuple[Outcome, float | None]:
 
 
 def _sites(graph: Graph, node: Node[Any], steps: Path) -> list[Site]:
-    """Where the figure is stated: in the document, as its printed total, and in the parts that a total is computed from."""
+    """Locations of the figure: in the document, as its printed total, and in the parts that a total is computed from."""
     own = [Site(node, ("spec", *path)) for path in (steps, ("stated", *steps)) if _measured(type(node.spec), path)]
     whole = total(graph, node, ("spec", *steps))
     parts = [] if whole is None else [Site(term.part, term.path) for term in whole.terms]

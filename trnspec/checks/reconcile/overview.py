@@ -27,7 +27,7 @@ _RANKS = {rank: n for n, rank in enumerate(get_args(Rank))}
 
 @frozen(kw_only=True)
 class Overview:
-    """How the figures of some documents compare with what other sources state.
+    """Comparison of the figures of some documents with statements of other sources.
 
     Attributes:
         documents: Documents with at least one such figure.
@@ -67,7 +67,7 @@ def is_at(path: str, wanted: Iterable[str]) -> bool:
 def overview(
     graph: Graph, disagreements: Iterable[Disagreement], names: frozenset[str] = frozenset(), paths: Iterable[str] = ()
 ) -> Overview:
-    """How the figures of a graph compare, and the most important of its disagreements.
+    """Comparison of the figures of a graph, and the most important of its disagreements.
 
     Args:
         graph: The catalog.

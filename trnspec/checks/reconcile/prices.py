@@ -322,12 +322,12 @@ def _usual(offers: tuple[Offer, ...]) -> dict[PriceType, float]:
 
 
 def _unusual(offer: Offer, usual: Mapping[PriceType, float]) -> float:
-    """How far a price per rate is from the usual one of its type, as a logarithm."""
+    """Distance of a price per rate from the usual one of its type, as a logarithm."""
     return abs(math.log(offer.value / offer.rate / usual[offer.type])) if offer.rate else 0.0
 
 
 def _support(offer: Offer, offers: tuple[Offer, ...]) -> int:
-    """How many prices of the same server and type a price agrees with to its digits, claims among them."""
+    """Number of prices of the same server and type that a price agrees with to its digits, claims among them."""
     alike = (o for o in offers if o is not offer and o.server is offer.server and o.type == offer.type)
     return sum(1 / DIGITS <= offer.value / o.value <= DIGITS for o in alike)
 

@@ -321,7 +321,7 @@ def _of_table(node: Node[Any], graph: Graph, wanted: Wanted) -> Iterator[Relatio
 
 
 def _directed(node: Node[Any], path: str, direction: str) -> tuple[Site, Fraction]:
-    """Where a rate in one or in both directions is stated, and the factor to it.
+    """Location of a rate in one or in both directions, and the factor to it.
 
     A rate that is not stated is derived from that of the other direction: both directions have the same rate.
     """

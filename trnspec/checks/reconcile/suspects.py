@@ -288,7 +288,7 @@ def _parts_at(node: Node[Any], path: Path) -> tuple[Any, ...]:
 
 @cached_by_graph
 def _counts_at(graph: Graph, spec: type, path: Path, parts: tuple[Any, ...] | None) -> Counter[int]:
-    """How many documents of a kind, or of those with the same parts, have each count at a path."""
+    """Number of documents of a kind, or of those with the same parts, by their count at a path."""
     every: tuple[Node[Any], ...] = graph.of(spec)
     nodes = [n for n in every if parts is None or _parts_at(n, path) == parts]
     return Counter(int(v) for n in nodes if isinstance(v := figure_at(n, path), int))

@@ -153,7 +153,7 @@ def _words_of_chips(graph: Graph) -> frozenset[str]:
 
 @cached_by_graph
 def _ranks(graph: Graph) -> defaultdict[str, Counter[str]]:
-    """How many sources of a publisher have ranks that begin with ``vendor`` or ``third``."""
+    """Number of sources of a publisher with ranks that begin with ``vendor`` or ``third``."""
     ranks: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for source in graph.of(Source):
         ranks[source.spec.publisher][source.spec.rank.partition("-")[0]] += 1

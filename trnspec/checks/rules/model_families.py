@@ -199,7 +199,7 @@ def _families(graph: Graph) -> dict[str, list[Node[Model]]]:
 
 @cached_by_graph
 def _dimensions_of(graph: Graph, family: str) -> _Values:
-    """How many models of a family have each value of each dimension that they share."""
+    """Number of models of a family by the value of each dimension that they share."""
     members = _families(graph).get(family, [])
     return tuple((path, Counter(v for n in members if (v := value_at(n.spec, path)) is not None)) for path in _SHARED)
 

@@ -125,7 +125,7 @@ def misplaced_claim(node: Node[Any], graph: Graph) -> Iterator[Finding]:
 
 
 def _misplaced(node: Node[Any], claim: Claim, path: Path) -> tuple[str, str, str] | None:
-    """What is wrong with a claim on a path: the key of the claim, a message and a hint; ``None`` if nothing is."""
+    """The fault of a claim on a path: the key of the claim, a message and a hint; ``None`` for a valid claim."""
     shape = shape_at(type(node.spec), path[1:])
     if isinstance(shape, FigureShape):
         try:

@@ -75,7 +75,7 @@ def expanded(text: str, name: str, *, numeric: bool = True) -> list[str]:
 
 
 def _fault(match: re.Match[str], first: Fraction, last: Fraction, unit: str) -> str:
-    """What is wrong with a range; empty if nothing is."""
+    """The fault of a range; empty for a valid one."""
     step = Fraction(match["step"] or 1)
     if match["one"] and match["one"].strip() != unit:
         return f"has two units, {match['one'].strip()} and {unit or 'none'}; write the unit once, after the last value"

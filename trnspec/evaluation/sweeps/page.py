@@ -40,7 +40,7 @@ SHORT = {"time_to_first_token": "TTFT", "time_per_output_token": "TPOT"}
 
 
 def heading(evaluator: str, rows: Sequence[Row]) -> str:
-    """What was evaluated, in a few words: ``training: 3 combinations``."""
+    """Heading of a sweep: ``training: 3 combinations``."""
     return f"{evaluator}: {len(rows):,} {'combination' if len(rows) == 1 else 'combinations'}"
 
 
@@ -141,7 +141,7 @@ def _refusal_notes(rows: Sequence[Row]) -> list[str]:
 
 
 def sweep_note(rows: Sequence[Row]) -> str:
-    """What ``>=`` and ``<=`` mean, and that bounds are ranked apart; empty where there is nothing to explain."""
+    """Note on ``>=``, ``<=`` and the ranking of bounds; empty where no bound is shown."""
     bounds = [r for _, r in rows if not isinstance(r, Exception) and any(map(edge, r.answers))]
     notes = [BOUNDS] if bounds else []
     if bounds and all(_calibration(r) == "none" for r in bounds):

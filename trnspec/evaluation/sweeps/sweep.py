@@ -138,7 +138,7 @@ class Sweep:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the tables have as metadata: evaluator, the inputs that do not vary, and the units."""
+        """Metadata of the tables: evaluator, constant inputs, and the units."""
         return {"evaluator": self.evaluator, "inputs": dict(self.fixed), "units": self.units}
 
     def to_pandas(self) -> pd.DataFrame:

@@ -16,7 +16,7 @@ class Evident(Protocol):
 
     @property
     def evidence(self) -> Evidence:
-        """What its times are based on."""
+        """Evidence of its times."""
 
 
 P = TypeVar("P", bound=Evident)
@@ -26,7 +26,7 @@ Costs = tuple[float | None, ...]
 
 
 def best_of(plans: int) -> str:
-    """What the best of some plans is called in a title."""
+    """Title of the best of some plans."""
     return f"the best of {plans} plans" if plans > 1 else "the only plan"
 
 

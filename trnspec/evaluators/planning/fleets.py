@@ -45,7 +45,7 @@ _IDLE = 1e-3
 
 @frozen(kw_only=True)
 class Limits:
-    """What requests must meet.
+    """Limits of requests.
 
     Attributes:
         ttft: Limit of the time to first token [s].
@@ -98,7 +98,7 @@ class FleetPlan:
 
     @property
     def systems(self) -> str:
-        """Such as ``trn2.48xlarge*3`` or ``trn2.48xlarge*3 + trn1.32xlarge*2``."""
+        """Text such as ``trn2.48xlarge*3`` or ``trn2.48xlarge*3 + trn1.32xlarge*2``."""
         return " + ".join(_times(on, count) for on, count in self.pools)
 
     @property
@@ -130,7 +130,7 @@ class FleetPlan:
         return None if self.watts is None else self.watts / (self.state.rate * output) * 1e6
 
     def costs(self, which: float, output: int) -> tuple[float | None, ...]:
-        """What a Pareto front compares: TPOT, cost and energy; without a price chips, with others of the chip only.
+        """Objectives of a Pareto front: TPOT, cost and energy; without a price chips, with others of the chip only.
 
         Args:
             which: The percentile of TPOT.
@@ -225,7 +225,7 @@ class Missed:
 
 @frozen(kw_only=True)
 class Offers:
-    """What one kind of system offers.
+    """Deployments of one kind of system.
 
     Attributes:
         plans: The fleets that meet the limits.

@@ -56,7 +56,7 @@ def launch(catalog: Catalog, model: str, one: Deployed, *, longest: int, running
 
 
 def next_replica(one: Deployed) -> str:
-    """Where the next replica on the same server runs; empty where a replica takes whole servers."""
+    """Placement of the next replica on the same server; empty where a replica takes whole servers."""
     group, alone = _share(one)
     if alone:
         return ""

@@ -102,7 +102,7 @@ class Plan:
 
     @property
     def costs(self) -> tuple[float | None, ...]:
-        """What a Pareto front compares: time, cost and energy; without a price chip hours, with others of the chip only."""
+        """Objectives of a Pareto front: time, cost and energy; without a price chip hours, with others of the chip only."""
         return self.time[0], self.cost, self.energy, self.chip_hours if self.cost is None else None
 
     @property
@@ -114,7 +114,7 @@ class Plan:
         return self.power.watts * low, None if high is None else self.power.watts * high
 
     def measure(self, objective: Objective) -> float | None:
-        """What an objective compares; ``None`` if it is not known."""
+        """Value of an objective; ``None`` if it is not known."""
         values = {"cost": self.cost, "time": self.time[0], "chips": self.chips, "energy": self.energy}
         return values[objective]
 
@@ -145,7 +145,7 @@ class Plan:
 
 @frozen(kw_only=True)
 class Goals:
-    """What a run must achieve, in base units.
+    """Goals of a run, in base units.
 
     Attributes:
         tokens: Tokens of the run.
@@ -192,7 +192,7 @@ class Goals:
         return self.in_time(plan) and self.in_budget(plan)
 
     def excess(self, plan: Plan) -> tuple[bool, float]:
-        """How far a plan is from the goals, for comparison: those whose cost is not known but has a limit are last.
+        """Distance of a plan from the goals, for comparison: plans of unknown cost under a limit of cost are last.
 
         The second number is the factor by which the plan exceeds the limit that it misses most, of those that can be
         checked; 1 where it meets all.

@@ -248,7 +248,7 @@ def _simulated(
 
 
 def _why(reasons: list[Reason]) -> str:
-    """Why a system has no deployment, each reason once; one sentence if none fits in memory."""
+    """Reasons for which a system has no deployment, each once; one sentence if none fits in memory."""
     different: dict[str, dict[str, None]] = {}
     for name, why in reasons:
         different.setdefault(why, {})[name] = None
@@ -319,7 +319,7 @@ def _up(seconds: float) -> float:
 
 
 def _time(seconds: float) -> str:
-    """Such as ``1.2s`` or ``30ms``: a duration as an input, which needs no quotes."""
+    """Text such as ``1.2s`` or ``30ms``: a duration as an input, which needs no quotes."""
     return f"{seconds:.3g}s" if seconds >= 1.0 else f"{1e3 * seconds:.3g}ms"
 
 

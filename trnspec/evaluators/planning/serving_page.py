@@ -205,7 +205,7 @@ def _purchases(
 
 
 def _pools(plan: FleetPlan) -> str:
-    """Such as ``6P:10D``, the replicas that prefill and that decode."""
+    """Text such as ``6P:10D``, the replicas that prefill and that decode."""
     return f"{plan.fleet.prefills}P:{plan.fleet.replicas}D" if plan.before is not None else "aggregated"
 
 
@@ -335,7 +335,7 @@ def _comparison(
 
 
 def _deployment(one: Deployed) -> str:
-    """Such as ``tp 8 pp 2, bf16 with fp8 weights, chunks of 512 tokens``, or ``tp 2 ep 8, attention dp 8, bf16``."""
+    """Text such as ``tp 8 pp 2, bf16 with fp8 weights, chunks of 512 tokens``, or ``tp 2 ep 8, attention dp 8, bf16``."""
     q = one.setup.question
     degrees = " ".join(f"{n} {getattr(q, n)}" for n in ("tp", "pp", "ep") if n == "tp" or getattr(q, n) > 1)
     degrees += f", attention dp {q.ep}" if q.ep > 1 else ""

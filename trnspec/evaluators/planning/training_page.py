@@ -187,7 +187,7 @@ def _purchases(
 
 
 def _layout_text(layout: Layout) -> str:
-    """Such as ``tp 8 x pp 4 x dp 64, zero 1``."""
+    """Text such as ``tp 8 x pp 4 x dp 64, zero 1``."""
     names = ("tp", "pp", "cp", "ep", "dp")
     text = " x ".join(f"{n} {getattr(layout, n)}" for n in names if getattr(layout, n) > 1) or "1 rank"
     more = [f"zero {layout.zero}"] if layout.zero else []

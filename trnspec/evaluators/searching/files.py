@@ -32,7 +32,7 @@ _DIGITS = 16
 
 @frozen
 class Result:
-    """What a part of a search kept.
+    """Results of a part of a search.
 
     Attributes:
         header: What it is a result of; see :attr:`trnspec.evaluators.searching.space.Search.header`.
@@ -186,7 +186,7 @@ def headers(paths: Iterable[FilePath]) -> list[FilePath]:
 
 
 def merged(search: Search, results: Sequence[Result]) -> Selected:
-    """What all parts together kept; parts that are in others are left out.
+    """Results of all parts together; parts that are in others are left out.
 
     Raises:
         UsageError: Parts are missing, or overlap; the message has the ranges.

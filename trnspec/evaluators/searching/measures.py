@@ -197,7 +197,7 @@ class Where:
     tree: Condition = field(eq=False, repr=False)
 
     def holds(self, measure: Callable[[str], Any]) -> Any:
-        """Where it is true.
+        """Truth value for each element.
 
         Args:
             measure: The values of a measure by its name: an array, one value for all, or ``None`` if it is unknown.
@@ -211,7 +211,7 @@ class Where:
         return tuple(read)
 
     def masks(self, tree: Condition, measure: Callable[[str], Any]) -> Masks:
-        """Where a part of it is true and false; see :meth:`holds`.
+        """Truth values of a part; see :meth:`holds`.
 
         Raises:
             QueryError: It is not a condition on measures of the mode.

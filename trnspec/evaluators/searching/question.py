@@ -156,7 +156,7 @@ class SearchQuestion(Splits, Reserve, Listed):
         return {name: value for name, value in self.values().items() if name not in unused}
 
     def choices(self, dtype: str) -> LayoutChoices:
-        """What a layout of training may be, with one compute dtype; what its framework sets is resolved."""
+        """Space of layouts of training with one compute dtype; settings of the framework are resolved."""
         values = self.common(LayoutChoices)
         values |= {"dtype": dtype, "overlap": None, "schedule": everything(self.schedule, SCHEDULES)}
         if self.recompute is not None:

@@ -380,7 +380,7 @@ def _table(title: str, search: Search, rows: list[Listed], first: tuple[str, ...
 
 
 def _comparison(goal: Goal, mode: str, first: Listed, second: Listed) -> Iterator[Table]:
-    """Where the time of the first differs from that of the second."""
+    """Differences between the times of the first and the second."""
     base = _BASES.get(goal.name, "step_time" if mode == "training" else "time_per_output_token")
     parts = [{p.name: p.value for p in one.evaluation.parts if p.of == base} for one in (first, second)]
     names = list(dict.fromkeys(name for one in parts for name in one))

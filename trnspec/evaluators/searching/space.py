@@ -68,7 +68,7 @@ class Search:
     def kept(
         self, first: int, last: int, done: Callable[[int], None] | None = None, into: Selected | None = None
     ) -> Selected:
-        """What is kept of the configurations from ``first`` to before ``last``.
+        """Selection from the configurations from ``first`` to before ``last``.
 
         Args:
             first: The first number.
@@ -102,7 +102,7 @@ class Search:
 
     @cached_property
     def header(self) -> dict[str, Any]:
-        """What a result is of: inputs, edition, engine, and a hash of all numbers that the search uses."""
+        """Identity of a result: inputs, edition, engine, and a hash of all numbers that the search uses."""
         about = {
             "format": FORMAT,
             "engine": __version__,
@@ -163,7 +163,7 @@ def _fronts(names: tuple[str, ...] | None) -> None:
 
 
 def reduced(search: Search, first: int = 0, last: int | None = None) -> Selected:
-    """What is kept of a range of a search, evaluated as :func:`trnspec.evaluation.progress.distributed` says; by default of all of it.
+    """Selection from a range of a search, by default all of it, evaluated as :func:`trnspec.evaluation.progress.distributed` says.
 
     Raises:
         UsageError: The executor lost its workers.
@@ -216,7 +216,7 @@ def _elsewhere(search: Search, ends: tuple[int, int], executor: Executor, parts:
 
 
 def evaluated(key: str, packed: bytes, first: int, last: int) -> Selected:
-    """What is kept of a range of the configurations of a search, in the process of a worker."""
+    """Selection from a range of the configurations of a search, in the process of a worker."""
     return _unpacked(key, packed).kept(first, last)
 
 

@@ -79,7 +79,7 @@ def _constant(name: str) -> NoReturn:
 
 
 def _places(key: str, text: str) -> list[re.Match[str]]:
-    """Where a key is in a text; the quotes of a key inside a text are escaped."""
+    """Position of a key in a text; the quotes of a key inside a text are escaped."""
     return list(re.finditer(rf"(?<!\\){re.escape(json.dumps(key, ensure_ascii=False))}\s*:", text))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Stream(Protocol):
-    """What :func:`use_color` needs of a stream."""
+    """Interface of a stream that :func:`use_color` needs."""
 
     def isatty(self) -> bool: ...
 

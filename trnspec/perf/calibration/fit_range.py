@@ -59,7 +59,7 @@ def serving_inputs(d: Dimensions, plan: Deployment) -> Inputs:
 
 
 def scale_of(system: System, ranks: float) -> Scale:
-    """How many chips some ranks of a system are on: those connected without the network, up to 512, or more."""
+    """Class of the number of chips of some ranks: those connected without the network, up to 512, or more."""
     near = max((level.ranks for level in system.levels if level.name != "network"), default=system.ranks_per_chip)
     if ranks <= near:
         return "server"
@@ -72,7 +72,7 @@ def ranges(inputs: Sequence[Mapping[str, float]]) -> dict[str, tuple[float, floa
 
 
 def factor(value: float, low: float, high: float) -> float:
-    """How far a value lies outside a range: 1 inside, 2 for twice the largest or half of the least value."""
+    """Distance of a value from a range: 1 inside, 2 for twice the largest or half of the least value."""
     return max(value / high, low / value, 1.0)
 
 

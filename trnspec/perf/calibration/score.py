@@ -118,7 +118,7 @@ class Scored:
 
     @property
     def scale(self) -> str:
-        """How many chips the model ran on, see :func:`trnspec.perf.calibration.fit_range.scale_of`; empty without a model."""
+        """Class of the number of chips, see :func:`trnspec.perf.calibration.fit_range.scale_of`; empty without a model."""
         return self.case.scale if isinstance(self.case, ModelCase) else ""
 
     @property
@@ -145,7 +145,7 @@ class Scored:
 
 @frozen(kw_only=True)
 class Kind:
-    """How rows of one kind are scored.
+    """Scoring of rows of one kind.
 
     Attributes:
         of: What its calibrations are of.

@@ -43,7 +43,7 @@ class Elsewhere:
 
 @frozen
 class Beyond:
-    """How far a fit is off beyond its rows.
+    """Error of a fit beyond its rows.
 
     Attributes:
         exponent: The power of the distance from the range of the fit by which the interval widens.
@@ -55,7 +55,7 @@ class Beyond:
 
 
 def beyond(model: Model, fitted: Fitted, others: Mapping[str, Sequence[ModelCase]]) -> tuple[Beyond, ...]:
-    """How far a fit is off beyond its rows, for each measured time.
+    """Errors of a fit beyond its rows, for each measured time.
 
     Args:
         model: The fit of this kind of rows.

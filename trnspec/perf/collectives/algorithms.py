@@ -84,7 +84,7 @@ class Plan:
     parts: float = 1.0
 
     def then(self, outer: Plan) -> Plan:
-        """This plan with an outer one around it."""
+        """Add an outer plan around this one."""
         name = "+".join(filter(None, (self.name, outer.name)))
         return Plan(name, (*self.phases, *outer.phases), self.parts * outer.parts)
 

@@ -129,11 +129,11 @@ class _Cuts:
 
     @property
     def network(self) -> float:
-        """What a chip sends over the network [B/s]; 0 for a group within one fabric."""
+        """Rate of a chip over the network [B/s]; 0 for a group within one fabric."""
         return self.rates(NETWORK) * self.routes.per_chip if self.of.units > 1 else 0.0
 
     def _chip_rates(self) -> Any:
-        """What each chip sends over its links in the fabric [B/s]."""
+        """Rate of each chip over its links in the fabric [B/s]."""
         shape = self.routes.shape
         assert shape is not None
         total = np.zeros(shape.nodes)
@@ -152,7 +152,7 @@ class _Cuts:
         return total
 
     def _arrivals(self) -> float:
-        """What must arrive at the chips of all groups in one fabric, as a share of the buffer."""
+        """Traffic that must arrive at the chips of all groups in one fabric, as a share of the buffer."""
         units = float(self.of.units)
         if self.kind == "all-to-all":
             n = self.chips.shape[1]
@@ -172,7 +172,7 @@ class _Cuts:
         return any(level is not None and level.reduces for level in levels)
 
     def _crossing_chips(self) -> Any:
-        """What must cross the cut around each chip in the busier direction, as a share of the buffer."""
+        """Traffic that must cross the cut around each chip in the busier direction, as a share of the buffer."""
         shape = self.routes.shape
         assert shape is not None
         nodes = shape.nodes
@@ -185,13 +185,13 @@ class _Cuts:
         return np.maximum(np.bincount(chip, outgoing, nodes), np.bincount(chip, incoming, nodes))
 
     def _crossing(self, members: Any, side: Any) -> float:
-        """What must cross a cut in the busier direction, of which each group has some members on one side."""
+        """Traffic that must cross a cut in the busier direction, of which each group has some members on one side."""
         last = side[self.chips[:, -1]] & (self.of.units == 1)
         outgoing, incoming = self._by_group(members, side[self.chips[:, 0]], last)
         return float(max(np.sum(outgoing), np.sum(incoming)))
 
     def _by_group(self, inside: Any, first: Any, last: Any) -> tuple[Any, Any]:
-        """What goes out of a side and into it, for each group, as a share of the buffer.
+        """Traffic out of a side and into it, for each group, as a share of the buffer.
 
         Args:
             inside: Members on the side.

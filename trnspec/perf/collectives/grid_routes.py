@@ -101,7 +101,7 @@ class Grid:
         return self._busiest(carried)
 
     def exchange(self, steps: Sequence[Sequence[int]]) -> list[float]:
-        """As :meth:`loads`, if every chip of a symmetric grid sends one buffer by each of some displacements.
+        """Loads, see :meth:`loads`, if every chip of a symmetric grid sends one buffer by each of some displacements.
 
         Args:
             steps: For each axis the differences of position; every combination of them is a displacement.
@@ -197,7 +197,7 @@ def _links(hops: Steps) -> int:
 
 @lru_cache(maxsize=4096)
 def _spread(hops: Steps) -> tuple[tuple[Steps, int, float], ...]:
-    """Where a send goes: position relative to the source, axis of the next hop, share of the send."""
+    """Destination of a send: position relative to the source, axis of the next hop, share of the send."""
     return tuple(_flows(hops))
 
 

@@ -115,7 +115,7 @@ class Routes:
         return {kind: load for kind, load in busiest.items() if load}
 
     def exchange(self, groups: Sequence[tuple[int, ...]], share: float) -> dict[str, float] | None:
-        """As :meth:`rank_loads`, if every rank of every group sends a share to every other member of its group.
+        """Loads, see :meth:`rank_loads`, if every rank of every group sends a share to every other member of its group.
 
         By symmetry: on a switched fabric every chip sends to the others of its groups; on a torus whose chips all have
         the same place in equal groups, every chip sends by the same displacements.  ``None`` for other groups.
@@ -172,7 +172,7 @@ class Routes:
                     passing[v] += share
 
     def rank_loads(self, sends: Sequence[Send]) -> dict[str, float]:
-        """As :meth:`loads`, for sends between ranks; traffic within chips is that of the busiest rank."""
+        """Loads, see :meth:`loads`, of sends between ranks; traffic within chips is that of the busiest rank."""
         sent: dict[int, float] = defaultdict(float)
         received: dict[int, float] = defaultdict(float)
         between_chips: list[Send] = []

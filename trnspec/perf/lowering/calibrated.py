@@ -275,7 +275,7 @@ def calibrated(  # what a calibration is chosen by
 
 @frozen
 class _Wanted:
-    """What a calibration is chosen for; see :func:`calibrated`."""
+    """Criteria of the choice of a calibration; see :func:`calibrated`."""
 
     chip: str
     framework: str
@@ -312,7 +312,7 @@ class _Wanted:
         return "" if self.experts is None else "experts" if self.experts else "dense"
 
     def differences(self, spec: Calibration) -> Iterator[str]:
-        """What the rows of a calibration lack, each as a phrase."""
+        """Properties that the rows of a calibration lack, each as a phrase."""
         if self.chip not in (chips := _chips(spec)):
             yield f"no rows of {self.chip}, only of {', '.join(chips)}"
         if self.framework and (stated := _framework(spec)) != self.framework:

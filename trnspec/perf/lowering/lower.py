@@ -362,7 +362,7 @@ class _Lowering:
         return tuple(levels)
 
     def _fabric(self, node: Node[Any], name: str) -> _Reach:
-        """What one chip sends over a fabric in one direction.
+        """Rate of one chip over a fabric in one direction.
 
         It is the fabric's rate per direction, or half of its rate in both; else the number of links of a chip times the rate of one.
         """

@@ -49,7 +49,7 @@ def _mean_within(limit: Number, plan: Deployment, full: Number) -> Number:
 
 
 def _chosen(plan: Deployment, compiled: Context, exact: Context) -> Context:
-    """What a compiled graph reads, where there is one."""
+    """Reads of a compiled graph, where there is one."""
     has = plan.compiled_keys > 0.0
     return Context(
         where(has, compiled.full, exact.full),

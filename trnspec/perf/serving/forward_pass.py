@@ -73,7 +73,7 @@ IDEAL = Serving()
 
 @frozen(kw_only=True)
 class Deployment:
-    """How a model is deployed, and its workload.  Ranks are numbered tensor first, then data, then pipeline.
+    """Deployment of a model, and its workload.  Ranks are numbered tensor first, then data, then pipeline.
 
     Attributes:
         tp: Tensor-parallel degree.

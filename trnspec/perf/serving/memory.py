@@ -63,7 +63,7 @@ def held(d: Dimensions, plan: Deployment, context: Number, at_once: Number) -> M
 def invalid_layouts(
     d: Dimensions, ranks: float, tp: Number, pp: Number, dp: Number, ep: Number
 ) -> Iterator[tuple[str, str, Number]]:
-    """Why layouts are invalid: a reason, the degree at fault, and where it holds; the first that holds is reported.
+    """Rules of validity: a reason, the degree at fault, and a mask; the first that holds is reported.
 
     Args:
         d: The model.

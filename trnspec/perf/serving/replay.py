@@ -121,7 +121,7 @@ def replay(fleet: Fleet, requests: Requests, *, most: int) -> Replayed:
 
 
 def _finished(replica: Replica, servers: int, requests: Requests) -> Any:
-    """When prompts are finished that several servers compute in the order of their arrival [s]."""
+    """Times at which prompts are finished that several servers compute in the order of their arrival [s]."""
     if replica.packed == 1 and np.ptp(requests.prompts) == 0.0:
         # With equal times the prompt that begins is the one after that which the same server has ended.
         rows = -(-len(requests) // servers)

@@ -175,7 +175,7 @@ def collapsed(number: Number) -> Number:
 
 
 class Formulas(Protocol):
-    """What is computed of the combinations of a grid; columns are numbers or arrays that broadcast."""
+    """Results of the combinations of a grid; columns are numbers or arrays that broadcast."""
 
     @property
     def degrees(self) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ class Condition(Protocol):
     """A condition on configurations."""
 
     def holds(self, measure: Measure) -> Any:
-        """Where it is true: an array, or one value for all."""
+        """Truth value for each element: an array, or one value for all."""
 
     def names(self) -> tuple[str, ...]:
         """The measures it reads."""
@@ -145,7 +145,7 @@ class Candidates:
 
 @frozen
 class Selection:
-    """What is kept of the configurations of a search.
+    """Selection from the configurations of a search.
 
     Attributes:
         goal: What the best have the least or the most of.
@@ -169,14 +169,14 @@ class Selection:
         return tuple(dict.fromkeys((BOUND, self.goal.name, *(g.name for g in self.front), *self.more)))
 
     def empty(self) -> Selected:
-        """Nothing kept yet."""
+        """The empty selection."""
         none: dict[str, tuple[float, ...]] = dict.fromkeys(self.columns, ())
         return Selected(self, Rows.of((), none), Rows.of((), none), Rows.of((), {EXCESS: ()}))
 
 
 @define(eq=False)
 class Selected:
-    """What is kept of some configurations.
+    """Selection from some configurations.
 
     Attributes:
         selection: What is to be kept.
@@ -399,7 +399,7 @@ def reduced(blocks: Iterable[Block], keep: Reduction[R]) -> tuple[R, int, dict[s
 
 
 class _Selecting:
-    """What a selection keeps of all estimators together, or of each."""
+    """Entries that a selection keeps of all estimators together, or of each."""
 
     def __init__(self, selection: Selection, *, by_estimator: bool = False, costs: Any = None) -> None:
         self._selection = evolve(selection, more=("time", "memory"))

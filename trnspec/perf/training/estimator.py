@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Estimator:
-    """What does not depend on the layout.
+    """Inputs that do not depend on the layout.
 
     Attributes:
         name: Name of the model.

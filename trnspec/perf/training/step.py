@@ -192,7 +192,7 @@ class Stage:
     movable: Number = 0.0
 
     def times(self, layers: Number) -> Stage:
-        """That of some layers."""
+        """Time of some layers."""
         return Stage(layers * self.forward, layers * self.fwd_bwd, layers * self.weights, layers * self.movable)
 
 
@@ -381,7 +381,7 @@ _ROUNDED = 1.0 - 2.0**-30
 
 
 def _narrowed(needed: Number, *numbers: Number) -> Number:
-    """Where some numbers are needed that may depend on fewer axes: for any element of the others."""
+    """Elements that need some numbers, which may depend on fewer axes: for any element of the others."""
     if not isinstance(needed, np.ndarray):
         return needed
     shape = np.broadcast_shapes(*map(np.shape, numbers))
@@ -431,6 +431,6 @@ def _data(
 
 
 def _exposed(time: Number, behind: Number, share: Number) -> Number:
-    """What of a collective does not overlap, and at least a share of it."""
+    """Exposed time of a collective, and at least a share of it."""
     excess = time - behind
     return larger(time * share, excess)

@@ -56,7 +56,7 @@ class Task:
 
 @frozen(kw_only=True)
 class Traffic:
-    """What the ranks of a stage exchange.  Sizes are in B.
+    """Messages between the ranks of a stage.  Sizes are in B.
 
     Attributes:
         groups: Number and distance of the ranks of each group: ``tensor``, ``context``, ``experts``, ``replicas`` and

@@ -146,7 +146,7 @@ class Timeline:
 
 @frozen(kw_only=True)
 class Passes:
-    """What the passes of a step consist of; a part is the time of one microbatch on all chunks of a stage.
+    """Parts of the passes of a step; a part is the time of one microbatch on all chunks of a stage.
 
     Attributes:
         schedule: The schedule.

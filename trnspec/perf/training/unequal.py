@@ -140,7 +140,7 @@ def one_forward_one_backward(pipeline: Pipeline, times: Times) -> Number:
     others, beyond = larger(p - 2.0 - waits, 0.0), where(is_last, 0.0, 1.0)
 
     def further(waited: Number) -> Number:
-        """What a path gains that goes on to the last stage instead of waiting for a pass."""
+        """Gain of a path that goes on to the last stage instead of waiting for a pass."""
         gain = others * (short[1] - waited)
         return larger(0.0, larger(gain, gain + beyond * (output - waited)))
 
@@ -206,7 +206,7 @@ def least_idle(pipeline: Pipeline, times: Times, output_is_slowest: Number) -> N
 
 
 class Approximation(NamedTuple):
-    """What is assumed of unequal stages that are not executed as they are, and how far the time may then be off.
+    """Assumptions about unequal stages that are not executed as they are, and the possible error of the time.
 
     Attributes:
         value: The assumption.
@@ -312,7 +312,7 @@ def executed(pipeline: Pipeline, times: Times, *, equal: bool = False) -> Number
 
 @lru_cache(maxsize=4096)
 def _executed_once(_: bool, equal: bool, *operands: float) -> float:  # noqa: FBT001  # on what the result depends besides
-    """That of floats: layouts that differ in what is not in a pass, such as ZeRO, have the same."""
+    """The executed time of floats, cached: layouts that differ only outside the passes, such as in ZeRO, share it."""
     time: float = _executed(equal, *operands)
     return time
 
@@ -442,7 +442,7 @@ _SEARCHED: ContextVar[bool] = ContextVar("searched", default=True)
 
 @contextmanager
 def half_moved() -> Iterator[None]:
-    """What may be in either pass is half in each, in place of where the time is the least: for the many steps of a fit."""
+    """Split movable work in half between the passes, instead of at the least time: for the many steps of a fit."""
     token = _SEARCHED.set(False)
     try:
         yield

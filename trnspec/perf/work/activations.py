@@ -58,7 +58,7 @@ def expands(d: Dimensions) -> Number:
 
 @frozen
 class _Layer:
-    """What layers have in common, in bytes for one microbatch on one rank.
+    """Sizes shared by all layers, in bytes for one microbatch on one rank.
 
     Attributes:
         tokens: Tokens of the microbatch on the rank.
@@ -87,11 +87,11 @@ class _Layer:
         return cls(d, layout, runtime, tokens, whole, input_, _scores(d, layout, runtime))
 
     def everything(self, expert: Number) -> Number:
-        """What a layer without recompute stores, without scores."""
+        """Activations that a layer without recompute stores, without scores."""
         return self.whole + _feed_forward(self.d, self.layout, self.runtime, self.tokens, expert)
 
     def stored(self, everything: Number, expert: Number) -> Number:
-        """What a layer stores, given the same without recompute."""
+        """Activations that a layer stores, given those without recompute."""
         recompute = self.layout.recompute_level
         scored = where(recompute >= 1.0, 0.0, self.scores)
         stored = where(recompute >= 2.0, self.input, everything + scored)

@@ -44,7 +44,7 @@ _TWO = 2.0 + 2.0**-20
 
 
 class Deal(NamedTuple):
-    """How layers are dealt to the chunks of a pipeline, in order: short chunks, long ones of one layer more, short ones.
+    """Assignment of layers to the chunks of a pipeline, in order: short chunks, long ones of one layer more, short ones.
 
     Attributes:
         chunks: Number of chunks: ``p v``, or ``2 p`` in V-shaped schedules.
@@ -81,7 +81,7 @@ class Deal(NamedTuple):
 
 
 def dealt(layers: Number, pp: Number, interleave: Number = 1.0, is_v_shaped: Number = 0.0) -> Deal:
-    """How layers are dealt to stages and chunks.
+    """Assignment of layers to stages and chunks.
 
     Where their number is not a multiple of the chunks, the chunk with the output has a layer less than the longest; if at
     least two have, so does the chunk with the embedding.  With two layers fewer than a multiple this counts embedding and
@@ -104,7 +104,7 @@ def dealt(layers: Number, pp: Number, interleave: Number = 1.0, is_v_shaped: Num
 def dealt_with_mtp(
     layers: Number, pp: Number, interleave: Number, is_v_shaped: Number, mtp: Number
 ) -> tuple[Deal, Number]:
-    """How layers and modules of multi-token prediction are dealt, and the layers that those count as.
+    """Assignment of layers and modules of multi-token prediction, and the layers that the modules count as.
 
     A module is a layer and an output.  With the output of the model one module counts as three layers of the last chunk, at most
     as many as it has, as in the pipeline layouts for DeepSeek-V3 of NVIDIA-NeMo/Megatron-Bridge (``Et*4|(t*4|)*14tmL``).

@@ -37,7 +37,7 @@ MOST_V_STAGES = 64
 
 
 def conditions(layout: Layout, d: Dimensions, ranks: Number) -> dict[str, Number]:
-    """Where layouts are invalid, by reason.
+    """Masks of invalid layouts, by reason.
 
     Args:
         layout: One layout, or arrays.

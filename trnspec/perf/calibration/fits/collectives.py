@@ -343,7 +343,7 @@ def _beyond(errors: Any, cases: Sequence[CollectiveCase]) -> Beyond:
 
 
 def _note(library: Library, cases: Sequence[CollectiveCase]) -> str:
-    """What no row of the chip determines, so that it is that of the pooled fit, or typical; empty if there is nothing."""
+    """Note on parameters that no row of the chip determines: those of the pooled fit, or typical ones; may be empty."""
     used = {int(i) for i in _each(library, arrays(cases, library)).argmin(axis=1)}
     unused = [p.name for i, p in enumerate(library.protocols) if i not in used]
     unused += [word for word in ("eager", "synchronous") if all(c.launch != word for c in cases)]

@@ -132,7 +132,7 @@ KERNELS: Mapping[str, float] = {
 
 
 def kernel(chip: str, name: str) -> float:
-    """How far the logit of a parameter is from the typical one on a chip, as measured kernels show."""
+    """Offset of the logit of a parameter from the typical one on a chip, by measured kernels."""
     if name != "matmul" or chip not in KERNELS:
         return 0.0
     share = KERNELS[chip]

@@ -43,7 +43,7 @@ SEVERAL = 3
 
 @frozen(kw_only=True)
 class Prior:
-    """What is known before the rows.
+    """Prior of a fit.
 
     Attributes:
         name: The calibration; empty for typical values.

@@ -237,7 +237,7 @@ def search(
 
 
 def _begins(space: Space, own: Sequence[tuple[str, str, str]], start: Found | None) -> list[Any]:
-    """Where searches begin: another result; or typical values, and further values of some parameters."""
+    """Starting points of searches: another result; or typical values, and further values of some parameters."""
     centers = space.centers
     if start is not None:
         means = [start.means.get(name, center) for name, center in centers.items()]
@@ -248,7 +248,7 @@ def _begins(space: Space, own: Sequence[tuple[str, str, str]], start: Found | No
 
 
 def _places(space: Space, name: str, chips: Sequence[str]) -> tuple[Any, ...]:
-    """What :meth:`Space.place` gives for each row; one number where all are equal."""
+    """Results of :meth:`Space.place` for each row; one number where all are equal."""
     each = {chip: space.place(name, chip) for chip in {*chips}}
     return tuple(
         column[0] if len({*column}) == 1 else np.array(column) for column in zip(*(each[c] for c in chips), strict=True)

@@ -31,7 +31,7 @@ Origin = Literal["rows", "both", "prior"]
 
 @frozen(kw_only=True)
 class Learned:
-    """What rows add to a parameter.
+    """Information that rows add to a parameter.
 
     Attributes:
         name: The parameter.
@@ -49,7 +49,7 @@ class Learned:
 
     @property
     def share(self) -> float:
-        """How much narrower the rows make it: 0 for nothing learned, 1 for a parameter that they determine completely."""
+        """Share of the prior's variance that the rows remove: 0 for nothing learned, 1 for a completely determined parameter."""
         return max(0.0, 1.0 - self.width / self.prior_width)
 
     @property
@@ -76,7 +76,7 @@ class Posterior:
     residuals: Any = field(repr=False, eq=False)
 
     def learned(self, values: Mapping[str, float], groups: Groups = NONE) -> list[Learned]:
-        """What the rows add to each parameter.
+        """Information that the rows add to each parameter.
 
         Args:
             values: The parameters.

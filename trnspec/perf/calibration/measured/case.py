@@ -154,7 +154,7 @@ class ModelCase(Case):
 
     @property
     def scale(self) -> Scale:
-        """How many chips the model runs on."""
+        """Number of chips that the model runs on."""
         from trnspec.perf.calibration.fit_range import scale_of
 
         return scale_of(self.system, self.ranks)

@@ -78,7 +78,7 @@ def training_cases(graph: Graph, rows: Sequence[Record]) -> Iterator[TrainingCas
 
 @frozen(kw_only=True)
 class _Source:
-    """What a source says, or its software implies, about all of its rows; a row that states a setting has its own.
+    """Settings that a source or its software implies for all of its rows; a row that states a setting has its own.
 
     Attributes:
         framework: The framework.
@@ -193,7 +193,7 @@ def _case(row: Cells) -> TrainingCase:
 
 
 def _source(row: Cells, text: str) -> _Source:
-    """What the source of a row implies; the columns ``framework``, ``era`` and ``release`` win.
+    """Settings implied by the source of a row; the columns ``framework``, ``era`` and ``release`` win.
 
     Raises:
         UsageError: The column names an unknown framework.
