@@ -7,9 +7,10 @@ its published tensor- and pipeline-parallel degrees.  Printed are the median and
 ``r`` is planned over published chip hours, the share of runs inside the interval, and the median of its high end over its low end.
 6ND assumes 40 % of the peak rate, for models with experts 20 %.
 
-The production factor of plans is fitted here, and printed: the logarithm of published over planned chip hours of benchmark steps,
-each family with the weight of one run, with the published degrees where they are known. In the table each run is planned with a
-factor fitted without its family.
+The production factor of plans is fitted here, and printed: the logarithm of published over planned chip hours of benchmark steps
+with a free layout, each family with the weight of one run. A published layout takes longer by its estimate than the fastest one;
+their mean ratio, the part of the factor that is due to the choice of the layout, is fitted too, and divides the factor of given
+degrees. In the table each run is planned with factors fitted without its family.
 """
 
 from __future__ import annotations
@@ -85,14 +86,28 @@ def family(row: dict[str, str]) -> str:
     return row["id"][: re.match("[a-z]+", row["id"]).end()]  # type: ignore[union-attr]
 
 
-def factor(runs: Runs) -> ProductionFactor:
-    """The production factor, fitted on plans of benchmark steps: each family has the weight of one run."""
-    number = Counter(family(row) for row, _ in runs)
-    cases = [(-math.log(plan.ratio), 1.0 / number[family(row)]) for row, plan in runs]
-    weight = sum(w for _, w in cases)
-    mean = sum(w * value for value, w in cases) / weight
-    variance = sum(w * (value - mean) ** 2 for value, w in cases) / (weight - 1.0)
+def log_normal(cases: list[tuple[dict[str, str], float]]) -> ProductionFactor:
+    """The distribution of the ratios of some rows: each family has the weight of one run."""
+    number = Counter(family(row) for row, _ in cases)
+    logs = [(math.log(ratio), 1.0 / number[family(row)]) for row, ratio in cases]
+    weight = sum(w for _, w in logs)
+    mean = sum(w * value for value, w in logs) / weight
+    variance = sum(w * (value - mean) ** 2 for value, w in logs) / (weight - 1.0)
     return ProductionFactor(math.exp(mean), math.sqrt(variance))
+
+
+def factors(free: Runs, fixed: Runs, *, without: str = "") -> tuple[ProductionFactor, float]:
+    """The production factor of plans, and the part of it that is due to the choice of the layout.
+
+    Args:
+        free: Plans of benchmark steps with a free layout.
+        fixed: Those with published degrees.
+        without: A family that is left out.
+    """
+    chosen = {row["id"]: plan.value for row, plan in free}
+    run = log_normal([(row, 1.0 / plan.ratio) for row, plan in free if family(row) != without])
+    choice = log_normal([(row, plan.value / chosen[row["id"]]) for row, plan in fixed if family(row) != without])
+    return run, choice.value
 
 
 @frozen
@@ -116,18 +131,15 @@ Runs = list[tuple[dict[str, str], Planned]]
 """Rows with their plans."""
 
 
-def left_out(runs: Runs, known: Runs) -> list[Planned]:
-    """Plans with production factors that are fitted without the family of each.
-
-    Args:
-        runs: The plans of benchmark steps.
-        known: Those that factors are fitted on.
-    """
-    found = []
-    for row, plan in runs:
-        fitted = factor([(r, p) for r, p in known if family(r) != family(row)])
-        value, low, high = fitted.applied((plan.value, plan.low, plan.high or math.inf))
-        found.append(evolve(plan, value=value, low=low, high=high))
+def left_out(free: Runs, fixed: Runs) -> list[list[Planned]]:
+    """Plans of both kinds with production factors that are fitted without the family of each."""
+    found: list[list[Planned]] = [[], []]
+    for at, runs in enumerate((free, fixed)):
+        for row, plan in runs:
+            fitted, choice = factors(free, fixed, without=family(row))
+            fitted = evolve(fitted, value=fitted.value / choice) if at else fitted
+            value, low, high = fitted.applied((plan.value, plan.low, plan.high or math.inf))
+            found[at].append(evolve(plan, value=value, low=low, high=high))
     return found
 
 
@@ -220,14 +232,7 @@ def scored(catalog: Any) -> list[Scored]:
             [(row, plan) for row in rows if (plan := planned(catalog, row, Path(name), fixed=given))]
             for given in (False, True)
         )
-    known = as_run(free, fixed)
-    return [Scored(title, runs, left_out(runs, known)) for title, runs in zip(TITLES, (free, fixed), strict=True)]
-
-
-def as_run(free: Runs, fixed: Runs) -> Runs:
-    """The plans of all runs, with the published degrees where they are known."""
-    given = {row["id"]: plan for row, plan in fixed}
-    return [(row, given.get(row["id"], plan)) for row, plan in free]
+    return [Scored(*one) for one in zip(TITLES, (free, fixed), left_out(free, fixed), strict=True)]
 
 
 def main() -> None:
@@ -244,8 +249,15 @@ def main() -> None:
             inside = plan.high is not None and plan.low <= plan.published <= plan.high
             line = f"{plan.ratio:5.2f} {six_nd(row) / plan.published:5.2f} {inside:2d} {plan.kind:12} {plan.layout}"
             print(f"  {row['id']:22} {line}")
-    fitted = factor(as_run(*(one.runs for one in every)))
-    print(f"production factor: {fitted.value:.2f}, deviation {fitted.deviation:.2f}")
+    fitted, choice = factors(*(one.runs for one in every))
+    runs = [
+        (row, plan) for row, plan in every[0].runs if row["arch"] == "dense" and float(row["active_params_b"]) >= 1.0
+    ]
+    ends = statistics.quantiles((40.0 * six_nd(row) / plan.published for row, plan in runs), n=10, method="inclusive")
+    print(f"MFU of dense models from 1 billion parameters: {ends[0]:.0f} to {ends[-1]:.0f} %")
+    print(
+        f"production factor: {fitted.value:.2f}, deviation {fitted.deviation:.2f}; of the choice of the layout {choice:.2f}"
+    )
 
 
 if __name__ == "__main__":

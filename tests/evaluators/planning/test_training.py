@@ -25,7 +25,7 @@ from trnspec.evaluators.planning.training import run as plan_
 from trnspec.evaluators.prices import HourlyPrice
 from trnspec.evidence import IDEAL, KINDS, Evidence
 from trnspec.graph.quotes import chosen, quotes
-from trnspec.perf.goodput import PRODUCTION, ProductionFactor, goodput
+from trnspec.perf.goodput import CHOICE, PRODUCTION, ProductionFactor, goodput
 from trnspec.perf.work.layout import Layout
 from trnspec.quantities.quantity import Interval
 from trnspec.testing import EvaluatorConformance
@@ -80,12 +80,18 @@ def test_the_step_is_that_of_the_suggested_evaluation(given: float | None) -> No
     assert found["mfu"] * factor.value == pytest.approx(again["mfu"])
 
 
-def test_asking_for_the_layout_of_the_plan_gives_the_same_plan() -> None:
-    """A layout that is given has the production factor of one that is searched for."""
+def test_given_degrees_have_no_factor_of_the_choice() -> None:
+    """The fastest of several layouts has one, and so have degrees among which the plan chooses."""
     found = plan(CAT, **SMALL, on=("trn1.32xlarge*2",))
     degrees = {name: (found.suggestions[0].inputs.get(name, 1),) for name in ("tp", "pp")}
+    given, one, several = (
+        plan(CAT, **SMALL, **inputs, on=("trn1.32xlarge*2",))
+        for inputs in (degrees, {"tp": degrees["tp"]}, {"tp": (*degrees["tp"], 2 * degrees["tp"][0])})
+    )
 
-    assert plan(CAT, **SMALL, **degrees, on=("trn1.32xlarge*2",))["run_time"] == pytest.approx(found["run_time"])
+    assert found["step_time"] == pytest.approx(CHOICE * given["step_time"])
+    assert one["step_time"] == pytest.approx(given["step_time"])
+    assert several["step_time"] == pytest.approx(found["step_time"])
 
 
 def test_a_bound_has_no_production_factor() -> None:

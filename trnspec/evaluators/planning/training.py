@@ -35,6 +35,7 @@ from trnspec.perf.goodput import (
     CHECKPOINT_STALL,
     CHIP_HOURS_PER_FAILURE,
     CHIP_HOURS_PER_FAILURE_ENDS,
+    CHOICE,
     PRODUCTION,
     RESTART,
     RESTART_ENDS,
@@ -420,10 +421,17 @@ def _plan(  # the parts of a question
 
 
 def _production(q: PlanTrainingQuestion, *, bound: bool) -> ProductionFactor:
-    """The production factor that is given, else that of published runs; 1 of a bound, which would be none with it."""
+    """The production factor that is given, else that of published runs; 1 of a bound, which would be none with it.
+
+    One tensor- or pipeline-parallel degree that is given makes the layout that of a run, and not the fastest by estimate.
+    """
     if bound:
         return ProductionFactor(1.0)
-    return PRODUCTION if q.production_factor is None else ProductionFactor(q.production_factor)
+    if q.production_factor is not None:
+        return ProductionFactor(q.production_factor)
+    given = [degrees for degrees in (q.tp, q.pp) if degrees is not None]
+    chosen = not given or any(len(degrees) > 1 for degrees in given)
+    return PRODUCTION if chosen else evolve(PRODUCTION, value=PRODUCTION.value / CHOICE)
 
 
 def _spares(q: PlanTrainingQuestion, goals: Goals, estimator: Estimator, price: Rent | None) -> float:

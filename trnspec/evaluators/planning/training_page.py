@@ -12,7 +12,7 @@ from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, liste
 from trnspec.evaluators.planning.run import HOUR
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.evaluators.searching.training import LAYOUT, training_question
-from trnspec.perf.goodput import CHECKPOINT_STALL, FAILURE_RATES, MEASURED_CHIP
+from trnspec.perf.goodput import CHECKPOINT_STALL, CHOICE, FAILURE_RATES, MEASURED_CHIP, PRODUCTION, PUBLISHED_MFU
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -217,7 +217,9 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
     yield Answer("chip_hours", value * hours, "", low * hours, None if high is None else high * hours, kind=kind)
     yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)
     yield Answer("steps", best.steps, note=f"of {best.layout.tokens:,} tokens")
-    yield Answer("mfu", best.mfu, "%", kind=kind)
+    low, high = PUBLISHED_MFU
+    note = "" if best.step[2] is None else f"of published runs on A100 and H100 four of five are {low:g} to {high:g} %"
+    yield Answer("mfu", best.mfu, "%", note=note, kind=kind)
     yield _goodput(best)
     yield Answer("failures", best.run.failures, note="expected number")
     if best.run.interval:
@@ -309,6 +311,8 @@ def _production(best: Plan, q: PlanTrainingQuestion) -> Assumption:
         why = "the input production_factor"
     else:
         why = "published runs on A100 and H100 took as much longer than estimated benchmark steps"
+        if factor == PRODUCTION:
+            why += f", {CHOICE:g} of it because the layout is the fastest by estimate"
     benchmark = f"a benchmark step takes {best.step[0] / factor.value:.3g} s"
     return Assumption("production_factor", f"{factor.value:.3g}", f"{benchmark}; {why}")
 
