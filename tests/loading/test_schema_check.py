@@ -152,6 +152,17 @@ def test_words_of_authors(text, key, meant):
     assert (hints[0] == f"did you mean {meant!r}?") == (meant is not None)
 
 
+@pytest.mark.parametrize(("key", "meant"), [("date", "as_of"), ("as_off", "as_of"), ("asof", "as_of")])
+def test_a_key_that_is_meant_for_a_missing_one_is_one_finding(key, meant):
+    text = "api_version: trnspec/v1\nkind: Source\nmetadata: {name: a, title: A}\n"
+    spec = f"spec: {{publisher: A, rank: third-party, {key}: 2024-01-01}}\n"
+
+    [(code, line, _, message, hint)] = found(text + spec)
+
+    assert (code, line, message) == ("TRN101", 4, f"unknown key {key!r} in spec")
+    assert hint.startswith(f"did you mean {meant!r}?")
+
+
 def test_a_missing_version_is_reported_together_with_the_other_errors():
     assert found("kind: Link\nmetadata: {name: example}\nspec: {connects: chips}\n") == [
         ("TRN102", 1, 1, "the document has no 'api_version'", "add api_version: trnspec/v1"),

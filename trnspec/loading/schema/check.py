@@ -214,7 +214,7 @@ def _unknown_key(document: Document, path: Path, key: str, known: list[str], sha
     place = document.place((*path, key), key=True)
     if _cut_number(document, place):
         return Unsound(None, (*path, key))
-    hint = _usual_word(key, shape) or did_you_mean(key, known) or _member_of_group(key, shape)
+    hint = _similar(key, known, shape) or _member_of_group(key, shape)
     hint = hint or ("one of " + ", ".join(known) if known else "this mapping takes no keys")
     hint += foreign(key)
     message = f"unknown key {key!r} in {_name(path)}"
@@ -232,6 +232,11 @@ _USUAL_WORDS = {
     "tdp": "power",
 }
 """Words that authors use for attributes, and the attributes."""
+
+
+def _similar(key: str, known: Iterable[str], shape: Shape | None) -> str:
+    """The hint that names the keys which another one may be meant for; empty if there is none."""
+    return _usual_word(key, shape) or did_you_mean(key, known)
 
 
 def _usual_word(key: str, shape: Shape | None) -> str:
@@ -274,7 +279,10 @@ def _missing(
         if key not in instance and document.rejected.isdisjoint(((*path, key), (*path, "<<")))
     ]
     unknown = list(islice((k for k in instance if k not in schema["properties"]), Limits().problems))
-    misspelt = {key for key in absent if any(did_you_mean(other, [key]) for other in unknown)}
+    above = shape_in_document(spec, path)
+    known = list(above.fields if isinstance(above, ObjectShape) else schema["properties"])
+    # One finding, at the unknown key, which names the missing one.
+    misspelt = {key for key in absent if any(repr(key) in _similar(other, known, above) for other in unknown)}
     place = document.place(path, key=True)
     blocks = [key for key in absent if not path and key in ("metadata", "spec") and key not in misspelt]
     if blocks:
@@ -285,15 +293,16 @@ def _missing(
     for key in absent:
         if key in blocks:
             continue
-        rule, above = schema["properties"][key], shape_in_document(spec, path)
+        if key in misspelt:
+            yield Unsound(None, path, key)
+            continue
+        rule = schema["properties"][key]
         message = f"{_name(path)} has no {key!r}"
         member = above.fields.get(key) if isinstance(above, ObjectShape) else None
         of_version = rule["enum"][0] if (*path, key) == ("api_version",) else ""
         hint = _addition(key, of_version or rule.get("const") or rule.get("description", ""), member)
         yield Unsound(Problem("TRN102", message, place, hint, path), path, key)
-        if key not in misspelt:
-            below = shape_in_document(spec, (*path, key))
-            yield from _missing_below(below, document, (*path, key), place, path)
+        yield from _missing_below(shape_in_document(spec, (*path, key)), document, (*path, key), place, path)
 
 
 def _addition(key: str, value: str, member: Field | None) -> str:
