@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.support.programs import DATA, Here, apart
 from trnspec.cli.render import SCREEN
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    (tmp_path / ".git").mkdir()
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def disagreements(here: Here, *args: str) -> list[dict[str, object]]:
@@ -125,20 +116,3 @@ def test_machine_from_standard_input(tmp_path) -> None:
     done = apart("audit", "--host", "-", cwd=tmp_path, stdin=b"[{]")
     assert (2, "") == (done.status, done.out)
     assert done.err.startswith("trnspec: <stdin>:1: error TRN004 syntax-error: not JSON: ")
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("memory.bandwith",), "did you mean 'memory.bandwidth'"),
-        (("trainum2",), "did you mean 'trainium2'"),
-        (("--verdict", "reject"), "did you mean 'rejected'"),
-        (("--host", "x", "--details"), "--host compares a machine with one server"),
-        (("--host", "missing.json"), "missing.json: error TRN001 unreadable-file"),
-    ],
-)
-def test_misuse(here, args, message) -> None:
-    done = here("audit", *args)
-
-    assert (2, "") == (done.status, done.out)
-    assert message in done.err

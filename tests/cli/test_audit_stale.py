@@ -11,13 +11,6 @@ from trnspec.api import graph
 from trnspec.graph.currency import ages, limit
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    (tmp_path / ".git").mkdir()
-    return Here(tmp_path, monkeypatch, capsys)
-
-
 def listed(here: Here, *args: str) -> dict[str, object]:
     done = here("audit", "--stale", *args, "--format", "json")
     assert done.status == 0
@@ -47,36 +40,3 @@ def test_names_and_paths(here) -> None:
         ("neuronlink-v3", "lanes.count"),
         ("neuronlink-v3", "lanes.rate"),
     ]
-
-
-def test_text(here) -> None:
-    lines = here("audit", "--stale", "neuronlink-v3", "lanes", "--older-than", "1y").out.splitlines()
-
-    assert lines[-1] == "2 of 2 values have no source of the last 12 months."
-    assert [line.split()[:2] for line in lines if line.startswith("neuronlink")] == [
-        ["neuronlink-v3", "lanes.count"],
-        ["neuronlink-v3", "lanes.rate"],
-    ]
-
-
-def test_none(here) -> None:
-    done = here("audit", "--stale", "neuronlink-v3", "lanes", "--older-than", "99y")
-
-    assert (done.status, done.out) == (0, "0 of 2 values have no source of the last 1188 months.\n")
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        ("--older-than", "3mo"),
-        ("--stale", "--verdict", "rejected"),
-        ("--stale", "--details"),
-        ("--stale", "--host", "-"),
-        ("--stale", "--older-than", "soon"),
-    ],
-    ids=" ".join,
-)
-def test_refuses_conflicting_options(here, args) -> None:
-    done = here("audit", *args)
-
-    assert (done.status, done.out) == (2, "")

@@ -6,14 +6,6 @@ import json
 
 import pytest
 
-from tests.support.programs import Here
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    return Here(tmp_path, monkeypatch, capsys)
-
 
 @pytest.mark.parametrize(
     ("value", "status", "outcome"),
@@ -34,13 +26,6 @@ def test_status_and_formats(here, value, status, outcome, format_):
         assert {row["source"] for row in page["rows"]} >= {"neuron-trn2-2026-08", "neuron-trainium2-2026-08"}
 
 
-def test_unknown_figure_has_a_suggestion(here):
-    result = here("check", "trainium2", "memory.bandwith", "3 TB/s")
-
-    assert result.status == 2
-    assert "memory.bandwidth" in result.err
-
-
 def test_catalog_of_the_user(here, tmp_path):
     (tmp_path / "chips").mkdir()
     (tmp_path / "chips" / "acme.yaml").write_text(
@@ -50,22 +35,3 @@ def test_catalog_of_the_user(here, tmp_path):
 
     assert here("check", "acme", "memory.capacity", "32 GiB", "--catalog", str(tmp_path)).status == 0
     assert here("check", "acme", "memory.capacity", "32 GB", "--catalog", str(tmp_path)).status == 1
-
-
-def test_a_value_without_unit_has_a_hint(here):
-    result = here("check", "trn2.48xlarge", "memory.bandwidth", "46")
-
-    assert (2, "") == (result.status, result.out)
-    assert result.err.startswith('trnspec: "46" has no unit\nhint: units of bandwidth: ')
-
-
-def test_a_value_without_a_space_before_its_unit(here):
-    assert here("check", "trn2.48xlarge", "memory.bandwidth", "46.4TB/s").status == 0
-
-
-def test_claims_are_listed_where_nothing_is_adopted(here):
-    result = here("check", "trn2.3xlarge", "network.baseline", "50 Gbps")
-
-    assert result.status == 2
-    for part in ("50.0 Gbps, unresolved", "200,000 Mbps, unresolved"):
-        assert part in result.err

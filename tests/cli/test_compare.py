@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from tests.support.programs import ROOT, Here
+from tests.support.programs import ROOT
 from trnspec import load
 from trnspec.cli.render import SCREEN
 
@@ -16,50 +16,8 @@ CATALOG = load()
 NVIDIA = str(ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog")
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    return Here(tmp_path, monkeypatch, capsys)
-
-
 def words(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
-
-
-def test_chips(here) -> None:
-    """667 / 190 = 3.51; what one lacks is a gap, and so is its ratio."""
-    result = here("compare", "trainium1", "trainium2", "trainium3")
-    found = words(result.out)
-
-    assert (result.status, result.err) == (0, "")
-    assert [line for line in result.out.splitlines() if len(line) > 80] == []
-    assert found[0] == ["figure", "trainium1", "trainium2", "ratio", "trainium3", "ratio"]
-    assert ["bf16", "[TFLOPS]", "190", "667", "3.51x", "671", "3.53x"] in found
-    assert ["bf16", "[TFLOPS]", "-", "2,563", "-", "2,517", "-"] in found
-    assert ["memory_pool", "16", "64", "4x"] in words(here("compare", "trainium1", "trainium2", "--full").out)
-
-
-def test_formats_of_one_width(here) -> None:
-    """The highest rate of each width, with its format; the row of mxfp8 alone is not hidden."""
-    found = words(here("compare", "trainium3", "b200", "--catalog", NVIDIA).out)
-
-    assert ["8-bit", "float", "[PFLOPS]", "2.517", "mxfp8", "4.5", "fp8", "1.79x"] in found
-    assert ["4-bit", "float", "[PFLOPS]", "2.517", "mxfp4", "9", "fp4", "3.58x"] in found
-
-
-def test_formats_that_all_have(here) -> None:
-    """Stay rows of their own."""
-    found = words(here("compare", "trn2.48xlarge", "p5.48xlarge", "--catalog", NVIDIA).out)
-
-    assert ["fp8", "[PFLOPS]", "20.784", "15.8312", "0.762x"] in found
-    assert not [row for row in found if row[:2] == ["8-bit", "float"]]
-
-
-def test_disputed(here) -> None:
-    """No source is believed: neither a value nor a gap."""
-    found = words(here("compare", "trainium3", "b200", "--catalog", NVIDIA).out)
-
-    assert ["launched", "2025-12", "disputed"] in found
 
 
 def test_per_chip(here) -> None:
@@ -100,25 +58,6 @@ def test_screen(here, names) -> None:
 
     assert len(lines) <= SCREEN
     assert [line for line in lines if len(line) > 80] == []
-
-
-def test_baseline(here) -> None:
-    """The same values; ratios to the other one."""
-    found = words(here("compare", "trainium1", "trainium2", "--baseline", "trainium2").out)
-
-    assert found[0] == ["figure", "trainium1", "ratio", "trainium2"]
-    assert ["bf16", "[TFLOPS]", "190", "0.285x", "667"] in found
-
-
-def test_compare_rows_of_one_document_only(here) -> None:
-    """Counted, and shown with --full, or --all as it was called."""
-    some, all_ = (here("compare", "trainium1", "trainium2", *more).out for more in ([], ["--full"]))
-
-    assert "--full prints all." in some
-    assert here("compare", "trainium1", "trainium2", "--all").out == all_
-    assert ["cfp8", "[TFLOPS]", "190", "-", "-"] not in words(some)
-    assert ["cfp8", "[TFLOPS]", "190", "-", "-"] in words(all_)
-    assert "--full prints" not in all_
 
 
 def rows(here, *args: str) -> dict[tuple[str, str], dict]:
@@ -164,13 +103,6 @@ def test_interval_of_a_ratio(here) -> None:
     assert row["ratio_high"] == pytest.approx(2.95e12 / 819.5e9)
 
 
-def test_markdown(here) -> None:
-    text = here("compare", "trainium1", "trainium2", "--format", "markdown").out.splitlines()
-
-    assert text[0] == "| figure | trainium1 | trainium2 | ratio |"
-    assert "| peak.dense.bf16 [TFLOPS] | 190 | 667 | 3.51x |" in text
-
-
 def test_more_than_the_page_holds(here) -> None:
     """The hidden columns are named."""
     names = ["trn1.32xlarge", "trn2.48xlarge", "trn2u.48xlarge", "trn3-gen1-server", "trn3-gen2-server"]
@@ -199,43 +131,3 @@ def test_columns_and_order(here) -> None:
     assert found[0] == ["figure", "ratio"]
     assert ratios == sorted(ratios, reverse=True)
     assert ["peak.dense.bf16", "[TFLOPS]", "3.51x"] in found
-
-
-def test_no_word_is_broken(here) -> None:
-    names = ["trainium1", "trainium2", "trainium3"]
-    text = here("compare", *names).out
-
-    assert {"neuronlink-v2", "neuronlink-v3", "capacity", "bandwidth", "[TFLOPS]"} <= set(text.split())
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["trainium1"], "name at least two"),
-        (["trainium1", "trainium"], "name at least two"),
-        (["trainium1", "trainum2"], "did you mean 'trainium2'"),
-        (["trainium1", "trainium2", "--baseline", "trainium3"], "trainium3 is not one of"),
-        (["trn2.48xlarge", "trn2-ultraserver", "--per", "usd"], "no type of price is known for all"),
-        (["trainium1", "llama-3.1-8b", "--per", "chip"], "the number of chips of llama-3.1-8b is not known"),
-    ],
-)
-def test_misuse(here, args, message) -> None:
-    result = here("compare", *args)
-
-    assert (result.status, result.out) == (2, "")
-    assert message in result.err
-
-
-def test_compare_without_common_rows(here) -> None:
-    """All rows are of one document only: they are counted."""
-    done = here("compare", "neuronlink-v3", "trainium2")
-
-    assert (0, "") == (done.status, done.err)
-    assert "--full" in done.out
-
-
-def test_announced_chip_has_ratios_in_place_of_figures(here) -> None:
-    done = here("compare", "trainium3", "trainium4", "--format", "csv")
-    says = {r["at"]: r["says"] for r in csv.DictReader(done.out.splitlines()) if r["document"] == "trainium4"}
-
-    assert (">= 6x of trainium3", "4x of trainium3") == (says["peak.dense.mxfp4"], says["memory.bandwidth"])

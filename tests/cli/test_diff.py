@@ -7,12 +7,7 @@ import shutil
 
 import pytest
 
-from tests.support.programs import ROOT, Here, apart
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    return Here(tmp_path, monkeypatch, capsys)
+from tests.support.programs import ROOT, apart
 
 
 @pytest.fixture
@@ -28,16 +23,6 @@ def copy(here):
     text = text.replace("bf16: 667 TFLOPS", "bf16: 700 TFLOPS").replace("claims:\n", f"claims:\n{claim}", 1)
     file.write_text(text, encoding="utf-8")
     return "copy"
-
-
-def test_diff_without_differences(here) -> None:
-    result = here("diff", "working", "working")
-
-    assert (0, "From the working edition to the working edition:\n  no differences.\n", "") == (
-        result.status,
-        result.out,
-        result.err,
-    )
 
 
 def test_a_folder(here, copy) -> None:
@@ -86,20 +71,3 @@ def test_a_revision(here) -> None:
     result = apart("diff", "git:HEAD", "git:HEAD", cwd=ROOT)
 
     assert (0, "From git:HEAD to git:HEAD:\n  no differences.\n") == (result.status, result.out)
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (["working", "nowhere"], "'nowhere' is not a folder; write an edition"),
-        (["working", "as-of:x"], "'x' is not a date"),
-        (["working", "1999.01"], "there is no edition '1999.01'"),
-        (["working", "working", "--name", "trainum1"], "did you mean 'trainium1'"),
-        (["working"], "Missing argument 'B'"),
-    ],
-)
-def test_misuse(here, args, said) -> None:
-    result = here("diff", *args)
-
-    assert (2, "") == (result.status, result.out)
-    assert said in result.err

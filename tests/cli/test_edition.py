@@ -105,18 +105,3 @@ def test_json(here) -> None:
     data = json.loads(edition(here, "list", "--format", "json").out)
 
     assert ["2026.11"] == [e["name"] for e in data["editions"]]
-
-
-@pytest.mark.parametrize(("name", "said"), [("November", "not the name of an edition"), ("../2026.11", "not the name")])
-def test_names(here, name, said) -> None:
-    result = edition(here, "freeze", name)
-
-    assert (2, "") == (result.status, result.out)
-    assert said in result.err
-
-
-def test_unknown(here) -> None:
-    result = edition(here, "verify", "2026.11")
-
-    assert result.status == 2
-    assert "there is no edition '2026.11'" in result.err

@@ -140,14 +140,6 @@ def test_a_table_that_is_not_there(here, args, words) -> None:
     assert f"trnspec: {words}" == done.err
 
 
-def test_titles_that_share_a_word(here) -> None:
-    args = ("--on", "trainium2", "--model", "llama-3.1-8b", "--format", "csv", "--table")
-    done = here("eval", "roofline", *args, "of")
-
-    assert (2, True) == (done.status, "several tables have 'of' in the title; there are 'Parts of " in done.err)
-    assert heads(here("eval", "roofline", *args, "Ridge points of trainium2").out)[:2] == ["dtype", "peak [FLOP/s]"]
-
-
 def test_a_search_is_its_table(here) -> None:
     found = rows(here(*SEARCH, "--top", "3", "--format", "csv").out)
     data = json.loads(here(*SEARCH, "--top", "3", "--format", "json").out)
@@ -286,18 +278,6 @@ def test_csv_of_a_ranking_has_refusals_last(here) -> None:
     found = rows(here(*options, "--sort", "step_time").out)
 
     assert ["estimate", "ideal", "", ""] == [row["step_time kind"].replace("extrapolated", "estimate") for row in found]
-
-
-@pytest.mark.parametrize("args", [("--columns", "tpp"), ("--sort", "step"), ("--sort", "tp", "--format", "json")])
-def test_misuse_of_columns(here, args) -> None:
-    done = here(*TRAINING, "--tp", "16,32", "--no-must-fit", *args)
-
-    assert (2, "") == (done.status, done.out)
-    assert args[0] in done.err
-
-
-def test_sort_needs_a_sweep(here) -> None:
-    assert 2 == here("eval", "roofline", "--on", "trainium2", "--sort", "peak").status
 
 
 def test_a_page_begins_with_a_summary(here) -> None:

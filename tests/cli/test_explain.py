@@ -10,18 +10,12 @@ import subprocess
 
 import pytest
 
-from tests.support.programs import ROOT, Here, Site, apart, command, environment
+from tests.support.programs import ROOT, Site, apart, command, environment
 from trnspec.api import registry
 from trnspec.model.figure import Figure
 from trnspec.model.reflection import ObjectShape
 
 KNOWN = registry()
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("code", sorted(KNOWN.codes))
@@ -56,11 +50,6 @@ def test_json(here) -> None:
     assert sorted(KNOWN.codes) == [row["code"] for row in listed]
 
 
-@pytest.mark.parametrize("name", ["trn402", "aggregate-mismatch"])
-def test_by_small_letters_and_by_name(here, name) -> None:
-    assert here("explain", name).out.startswith("TRN402 aggregate-mismatch (error)\n")
-
-
 def test_list(here) -> None:
     """One line for each code, in order."""
     rows = list(csv.reader(io.StringIO(here("explain", "--format", "csv").out)))
@@ -68,16 +57,6 @@ def test_list(here) -> None:
     assert ["code", "severity", "name", "summary"] == rows[0]
     assert [[c.id, c.severity.label, c.name, c.summary] for c in KNOWN.codes.values()] == rows[1:]
     assert max(map(len, here("explain").out.splitlines())) <= 80
-
-
-@pytest.mark.parametrize(
-    ("code", "hint"), [("TRN40", "did you mean 'TRN40"), ("agregate-mismatch", "'aggregate-mismatch'")]
-)
-def test_unknown_code(here, code, hint) -> None:
-    result = here("explain", code)
-
-    assert (result.status, result.out) == (2, "")
-    assert hint in result.err
 
 
 def test_closed_pipe_of_the_reader() -> None:
@@ -130,22 +109,6 @@ def test_a_field(here) -> None:
     assert "information [GB, " in field_lines(page)["memory.capacity*"]
     assert leaf.startswith("memory.bandwidth  bandwidth [GB/s, ")
     assert leaf.endswith(" Example: 820 GB/s\n")
-
-
-@pytest.mark.parametrize(
-    ("topic", "hint"),
-    [
-        ("chip.memroy", "Chip has no field 'memroy'; did you mean 'memory'"),
-        ("chip.memory.bandwith", "Chip has no field 'memory.bandwith'; did you mean 'memory.bandwidth'"),
-        ("chip.dies.count", "Chip has no field 'dies.count'"),
-        ("Modle", "there is no code or kind 'Modle'; did you mean 'model'"),
-    ],
-)
-def test_unknown_kind_or_field(here, topic, hint) -> None:
-    done = here("explain", topic)
-
-    assert (2, "") == (done.status, done.out)
-    assert hint in done.err
 
 
 def test_built_in_kinds_are_explained_without_plugins(tmp_path) -> None:

@@ -9,19 +9,13 @@ import re
 
 import pytest
 
-from tests.support.programs import ROOT, Here
+from tests.support.programs import ROOT
 from trnspec.api import graph, registry
 from trnspec.cli.render import SCREEN
 
 GRAPH = graph()
 NVIDIA = ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog"
 KINDS = list(registry().kinds.values())
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def names(text: str) -> list[str]:
@@ -93,13 +87,6 @@ def test_columns_and_order(here) -> None:
     ]
 
 
-def test_unknown_column(here) -> None:
-    done = here("list", "chips", "--sort", "memroy")
-
-    assert (2, "") == (done.status, done.out)
-    assert "--sort: there is no column 'memroy'; did you mean 'memory'" in done.err
-
-
 def test_hidden_by_the_date(here) -> None:
     """The chips that are left out are listed, each with the reason."""
     text = here("list", "chips", "--as-of", "2023-01").out
@@ -116,10 +103,3 @@ def test_gap(here) -> None:
     rows = json.loads(here("list", "links", "--format", "json").out)["rows"]
 
     assert next(r for r in rows if r["name"] == "neuronlink-v2")["per direction"] is None
-
-
-def test_unknown_kind(here) -> None:
-    result = here("list", "server5")
-
-    assert (result.status, result.out) == (2, "")
-    assert "no kind is named 'server5'; did you mean 'server'" in result.err

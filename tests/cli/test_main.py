@@ -8,17 +8,12 @@ import sys
 
 import pytest
 
-from tests.support.programs import Here, apart
+from tests.support.programs import apart
 from trnspec._version import __version__
 from trnspec.catalog.versions.editions import FOLDER, names
 from trnspec.cli.dispatch import _message
 from trnspec.loading.files import shipped
 from trnspec.plugins.builtin_commands import COMMANDS, FORMER, GROUPS
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def test_version(tmp_path) -> None:
@@ -81,31 +76,6 @@ def test_help_of_a_command(here, name) -> None:
 @pytest.mark.parametrize("name", ["edition", "plot", "site"])
 def test_help_of_a_group_cuts_no_summary(here, name) -> None:
     assert "..." not in here(name, "--help").out.split("Commands:")[1]
-
-
-@pytest.mark.parametrize("args", [["nope"], ["--nope"]])
-def test_misuse(here, args) -> None:
-    result = here(*args)
-
-    assert (result.status, result.out) == (2, "")
-    assert "No such" in result.err
-
-
-@pytest.mark.parametrize(
-    ("args", "hint"),
-    [
-        (["valdate"], "did you mean 'validate'"),
-        (["edition", "freez"], "did you mean 'freeze'"),
-        (["eval", "trainin"], "did you mean 'training'"),
-        (["plan", "trian"], "did you mean 'train'"),
-        (["plugin", "lst"], "did you mean 'list'"),
-    ],
-)
-def test_nearest_command(here, args, hint) -> None:
-    result = here(*args)
-
-    assert (result.status, result.out) == (2, "")
-    assert hint in result.err
 
 
 def test_unwritable_output_is_named(tmp_path) -> None:

@@ -8,14 +8,9 @@ import re
 import pytest
 
 import trnspec
-from tests.support.programs import DATA, Here
+from tests.support.programs import DATA
 
 pytest.importorskip("matplotlib", reason="charts need matplotlib, the extra plot")
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def test_eval_draws_the_chart_of_its_evaluation(here) -> None:

@@ -18,15 +18,6 @@ def here(tmp_path, monkeypatch, capsys) -> Here:
     return Here(tmp_path, monkeypatch, capsys)
 
 
-def test_server_shows_its_prices(here) -> None:
-    """With region, price per chip, source and date; a type that is not sold is stated."""
-    page = here("show", "trn2.48xlarge", "--full").out.split("\nprice ", 1)[1].split("\nsources", 1)[0].splitlines()[2:]
-
-    assert ["on-demand", "unlisted"] == page[0].split()[:2]
-    assert ["us-east-2c", "14.5593", "USD/h", "0.909956", "USD/h"] == page[2].split()[:5]
-    assert "2026-10-03" == page[2].split()[-1]
-
-
 def test_prices_for_programs(here) -> None:
     rows = json.loads(here("show", "trn1.32xlarge", "--format", "json").out)
     (row,) = [r for r in rows["rows"] if r["at"] == "prices.on-demand.us-east-1"]
@@ -35,10 +26,6 @@ def test_prices_for_programs(here) -> None:
         row[k] for k in ("value", "unit", "source", "as_of")
     )
     assert "karpenter-pricing-2026-07" in rows["sources"]
-
-
-def test_chip_has_no_prices(here) -> None:
-    assert "prices." not in here("show", "trainium2", "--format", "json").out
 
 
 def test_list(here) -> None:

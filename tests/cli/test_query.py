@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 
 import pytest
 
 import trnspec
-from tests.support.programs import ROOT, Here, apart
+from tests.support.programs import ROOT, apart
 
 QUERY = "server where peak.dense.bf16 >= 3 PFLOPS and memory.capacity > 1 TiB"
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    (tmp_path / ".git").mkdir()
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def rows(text: str) -> list[dict[str, object]]:
@@ -58,20 +51,6 @@ def test_json(here) -> None:
     assert ["trainium1", "trainium3", "trainium4"] == found["undecided"]
 
 
-def test_csv(here) -> None:
-    result = here("query", "chip", "--columns", "name,memory.capacity,dies", "--format", "csv")
-
-    assert [["name", "memory.capacity [B]", "dies"], ["trainium1", str(32 * 1024**3), ""]] == list(
-        csv.reader(result.out.splitlines())
-    )[:2]
-
-
-def test_markdown(here) -> None:
-    result = here("query", 'chip where name = "trainium2"', "--columns", "name,memory.capacity", "--format", "markdown")
-
-    assert result.out == "| name | memory.capacity [GiB] |\n| --- | ---: |\n| trainium2 | 96 |\n"
-
-
 @pytest.mark.parametrize(
     "columns", ["name,title,memory.capacity,memory.bandwidth,peak.dense.bf16,sbuf,host.memory,chips.count", None]
 )
@@ -94,16 +73,6 @@ def test_sort(here) -> None:
     assert sorted(counts) == counts
 
 
-def test_query_without_results(here) -> None:
-    """That is not an error; documents without the figure are listed."""
-    result = here("query", "chip where peak.sparse.fp8 > 9 PFLOPS")
-
-    assert (0, "No document satisfies the condition.\n\nunknown for: trainium1, trainium3, trainium4\n") == (
-        result.status,
-        result.out,
-    )
-
-
 def test_wrong_query(here) -> None:
     """Status 2, one message, the place marked."""
     result = here("query", "server where memory.capacity > 3 TB/s")
@@ -111,14 +80,6 @@ def test_wrong_query(here) -> None:
     assert (2, "") == (result.status, result.out)
     assert result.err.splitlines()[0].endswith("did you mean 3 TB?")
     assert result.err.splitlines()[1:] == ["  server where memory.capacity > 3 TB/s", " " * 33 + "^" * 6]
-
-
-@pytest.mark.parametrize("options", [["--columns", "name,memory.capcity"], ["--sort", "-memory.capcity"]])
-def test_wrong_options(here, options) -> None:
-    result = here("query", "chip", *options)
-
-    assert result.status == 2
-    assert "did you mean 'memory.capacity'" in result.err
 
 
 def test_query_another_catalog(here) -> None:

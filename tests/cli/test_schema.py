@@ -10,17 +10,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.plugins.acme_kinds import install
-from tests.support.programs import ROOT, Here, Site
+from tests.support.programs import ROOT, Site
 from trnspec.api import registry
 from trnspec.model.json_schema import document_schema
 from trnspec.yaml import read_file
 
 KINDS = registry().kinds
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("name", ["Chip", "chip", "ultraserver"])
@@ -42,10 +37,6 @@ def test_modeline(here, name) -> None:
     assert Path(unquote(line.removeprefix(start))).read_text(encoding="utf-8") == here("schema", name).out
 
 
-def test_modeline_is_of_one_kind(here) -> None:
-    assert [2, 2] == [here("schema", "--modeline").status, here("schema", "chip", "--modeline", "--all", "x").status]
-
-
 def test_list(here) -> None:
     assert [[k.name, f"{k.folder}/"] for k in KINDS.values()] == [
         line.split() for line in here("schema").out.splitlines()
@@ -58,20 +49,6 @@ def test_all(here) -> None:
 
     assert (0, "", f"wrote {len(KINDS)} schemas to made\n") == (done.status, done.out, done.err)
     assert {f"{k.name.lower()}.schema.json": document_schema(k.name, k.spec) for k in KINDS.values()} == files
-
-
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("chp",), "there is no kind 'chp'; did you mean 'chip'"),
-        (("chip", "--all", "made"), "--all writes every kind; leave out KIND"),
-    ],
-)
-def test_misuse(here, args, message) -> None:
-    done = here("schema", *args)
-
-    assert (2, "", []) == (done.status, done.out, [*here.folder.iterdir()])
-    assert message in done.err
 
 
 def test_kinds_of_plugins(tmp_path) -> None:
@@ -105,10 +82,6 @@ def test_combined(here) -> None:
         assert not validator.is_valid({**data, "spec": {**data["spec"], "wings": 2}})
         assert not validator.is_valid({**data, "kind": "Nothing"})
         assert not validator.is_valid({key: value for key, value in data.items() if key != "kind"})
-
-
-def test_combined_is_of_all_kinds(here) -> None:
-    assert [2, 2] == [here("schema", "--combined", "chip").status, here("schema", "--combined", "--modeline").status]
 
 
 def test_every_pattern_has_words() -> None:

@@ -16,11 +16,6 @@ LAYOUTS = ("--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", "1024",
 SERVING = ("--model", "llama-3.1-8b", "--on", "trn2.3xlarge", "--prompt", "512", "--output", "64", "--top", "3")
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    return Here(tmp_path, monkeypatch, capsys)
-
-
 def results(here: Here, *args: str | Path) -> dict[str, bytes]:
     """The files that a command writes to a new folder."""
     folder = here.folder / f"results-{len(list(here.folder.iterdir()))}"

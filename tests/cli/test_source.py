@@ -6,16 +6,9 @@ import json
 
 import pytest
 
-from tests.support.programs import Here
 from trnspec import load
 
 CATALOG = load()
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def rows(here, *args: str) -> list[dict]:
@@ -91,18 +84,3 @@ def test_adopted_from_third_parties(here) -> None:
     assert figures
     assert figures == {(r["document"], r["at"]) for r in found} & {(d.name, at) for d in CATALOG for at in d.figures}
     assert {r["verdict"] for r in found} == {"adopted"}
-
-
-def test_not_a_source(here) -> None:
-    result = here("source", "trainium2")
-
-    assert (result.status, result.out) == (2, "")
-    assert "trainium2 is a Chip, not a source" in result.err
-
-
-def test_unknown(here) -> None:
-    assert "did you mean 'semianalysis-2024-12'" in here("source", "semianalysis-2024").err
-
-
-def test_no_values(here) -> None:
-    assert "No values are adopted" in here("source", "--adopted", "--rank", "third-party", "--as-of", "2022-12").out

@@ -9,15 +9,9 @@ import sys
 import pytest
 
 import trnspec
-from tests.support.programs import Here, apart, environment
+from tests.support.programs import apart, environment
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    (tmp_path / ".git").mkdir()
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def test_text(here) -> None:
@@ -45,14 +39,6 @@ def test_json(here) -> None:
     ] == json.loads(result.out)["rows"]
 
 
-def test_csv(here) -> None:
-    result = here(
-        "sql", "SELECT 1.5 AS a, NULL AS b, 'x,y' AS c, DATE '2024-02-13' AS d, [1, 2] AS e", "--format", "csv"
-    )
-
-    assert result.out == 'a,b,c,d,e\n1.5,,"x,y",2024-02-13,"1, 2"\n'
-
-
 def test_no_number_that_json_does_not_know(here) -> None:
     result = here("sql", "SELECT 'inf'::DOUBLE AS a, 'nan'::DOUBLE AS b, 1.0 AS c", "--format", "json")
 
@@ -65,41 +51,6 @@ def test_every_line_fits(here, table) -> None:
 
     assert max(map(len, result.out.splitlines())) <= 80
     assert "hidden columns: " in result.out
-
-
-def test_no_rows(here) -> None:
-    assert here("sql", "SELECT name FROM chips WHERE false").out == "No rows.\n"
-    assert here("sql", "SELECT name FROM chips WHERE false", "--format", "csv").out == "name\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("SELEC", "syntax error"),
-        ("DROP TABLE chips", "write a SELECT"),
-        ("SELECT peak.dense.bf16 FROM chips", 'SELECT name, "peak.dense.bf16" FROM chips'),
-        ("SELECT * FROM 'hosts.csv'", "disabled by configuration"),
-    ],
-)
-def test_wrong_sql(here, text, words) -> None:
-    result = here("sql", text)
-
-    assert (2, "") == (result.status, result.out)
-    assert result.err.startswith("trnspec: ")
-    assert words in result.err
-    assert "Traceback" not in result.err
-
-
-def test_two_columns_of_one_name(here) -> None:
-    """A table can have them, a JSON object cannot."""
-    assert here("sql", "SELECT 1 AS a, 2 AS a", "--format", "csv").out == "a,a\n1,2\n"
-    assert here("sql", "SELECT 1 AS a, 2 AS a", "--format", "json").status == 2
-
-
-def test_sql_at_another_date(here) -> None:
-    result = here("sql", "SELECT name FROM chips", "--as-of", "2023-03", "--format", "csv")
-
-    assert result.out == "name\ntrainium1\n"
 
 
 def test_on_its_own(tmp_path) -> None:

@@ -7,17 +7,11 @@ import io
 
 import pytest
 
-from tests.support.programs import ROOT, Here, apart
+from tests.support.programs import ROOT, apart
 from trnspec import load
 
 CATALOG = load()
 SYSTEMS = [d.name for d in CATALOG if d.kind in ("UltraServer", "Server", "Chip", "Core", "Cluster")]
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, capsys) -> Here:
-    monkeypatch.delenv("COLUMNS", raising=False)
-    return Here(tmp_path, monkeypatch, capsys)
 
 
 def test_ultraserver(here) -> None:
@@ -64,10 +58,3 @@ def test_without_line_drawing_characters() -> None:
 
     assert "`- 16 x trainium2" in text
     assert text.isascii()
-
-
-def test_no_parts(here) -> None:
-    result = here("tree", "efa")
-
-    assert (result.status, result.out) == (2, "")
-    assert "Link efa has no parts" in result.err

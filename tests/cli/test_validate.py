@@ -178,31 +178,6 @@ def test_table(here) -> None:
 # Misuse.
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["nope.yaml"], "nope.yaml does not exist"),
-        (["--select", "TRN999"], "no code is or begins with 'TRN999'; did you mean 'TRN9"),
-        (["--ignore", "TRM101"], "no code is or begins with 'TRM101'; did you mean 'TRN1"),
-        (["--severity", "TRN40Z=info"], "no code is or begins with 'TRN40Z'; did you mean 'TRN4"),
-        (["--severity", "TRN402"], "write CODE=LEVEL, for instance TRN402=warning"),
-        (["--severity", "TRN402=fatal"], "'fatal' is not a severity; write one of info, warning, error"),
-        (["--catalog", "nope"], "nope does not exist"),
-        (["--catalog", "wire.yaml"], "the catalog wire.yaml is not a folder"),
-        (["--catalog", ".git"], ".git holds no .yaml files"),
-        (["--table", "--format", "json"], "--table"),
-        (["--format", "xml"], "there is no report format 'xml'; available: text, json"),
-        (["--nope"], "No such option"),
-    ],
-)
-def test_misuse(here, args, message) -> None:
-    """Exit status 2, one message on standard error, nothing on standard output."""
-    result = here("validate", *args)
-
-    assert (result.status, result.out) == (2, "")
-    assert message in result.err
-
-
 # Settings.
 
 

@@ -180,22 +180,6 @@ def test_findings_beside_an_anchor_are_new_and_resolved(report) -> None:
     assert ["1 new, 0 resolved", "TRN111"] == report(text)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("nothing",), "nothing: no such file or folder"),
-        (("--catalog", "nothing"), "nothing: no such file or folder"),
-        (("--format", "json"), "it excludes --format, --table and --baseline"),
-        (("--table",), "it excludes --format, --table and --baseline"),
-    ],
-)
-def test_wrong_usage(folder, monkeypatch, capsys, arguments, message) -> None:
-    done = Here(folder, monkeypatch, capsys)("validate", "--watch", *arguments)
-
-    assert 2 == done.status
-    assert message in done.err
-
-
 def test_settings_that_cannot_be_used_are_reported_and_awaited(folder, monkeypatch, capsys) -> None:
     monkeypatch.chdir(folder)
     (folder / "chips" / "acme.yaml").write_text(RIGHT)

@@ -1,0 +1,25 @@
+"""Command lines that are wrong usage, from ``wrong_usage.yaml``: exit status 2 and a message on standard error."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import SOUND
+from trnspec.yaml import read_file
+
+TABLE = read_file(Path(__file__).with_name("wrong_usage.yaml")).data
+CASES = [(f"{head} {line}", says) for head, lines in TABLE.items() for line, says in lines.items()]
+
+
+@pytest.mark.parametrize(("line", "says"), CASES, ids=[line for line, _ in CASES])
+def test_wrong_usage(here, line, says) -> None:
+    (here.folder / "wire.yaml").write_text(SOUND)
+    done = here(*shlex.split(line))
+
+    assert (done.status, done.out) == (2, "")
+    assert [] == [part for part in ([says] if isinstance(says, str) else says or ()) if part not in done.err]
+    assert "Traceback" not in done.err
+    assert {".git", "wire.yaml"} == {file.name for file in here.folder.iterdir()}
