@@ -14,6 +14,7 @@ BUILTIN = {
     "Cluster": ("clusters", "cluster"),
     "Price": ("prices", "quotes"),
     "Power": ("power", "quotes"),
+    "Software": ("software", "software"),
     "Model": ("models", "transformers.model"),
     "Calibration": ("calibrations", "calibration"),
     "Measurements": ("measured", "measurements"),

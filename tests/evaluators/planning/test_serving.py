@@ -361,13 +361,15 @@ def test_launch_commands_are_those_of_the_framework(framework: str, command: str
 
 def test_launch_commands_on_neuron_devices_have_cores_and_buckets() -> None:
     question = QUESTION | {"tp": (8,), "pools": ("aggregated",)}
-    launched = str(plan(CAT, **question, framework="nxd-inference")["launch"])
+    found = plan(CAT, **question, framework="nxd-inference")
+    launched, note = str(found["launch"]), found.answer("launch").note
     options = dict(itertools.pairwise(shlex.split(launched)))
     buckets = json.loads(options["--additional-config"])["override_neuron_config"]
 
     assert launched.startswith("NEURON_RT_VISIBLE_CORES=0-7 vllm serve ")
     # Up to the first power of two that holds 2,048 tokens of prompt and 256 of output.
     assert buckets["context_encoding_buckets"] == [128, 256, 512, 1024, 2048, 4096]
+    assert "no support from SDK 2.34.0; successor: vllm-neuron-trainium2" in note
     # A server that other software starts has no command here.
     assert "launch" not in plan(CAT, **question, framework="optimum-neuron").names
 

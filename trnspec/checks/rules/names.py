@@ -17,6 +17,7 @@ from trnspec.model.link import Link
 from trnspec.model.measurements import Measurements
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
+from trnspec.model.software import Software
 from trnspec.model.source import Source
 from trnspec.model.transformers.model import Model
 from trnspec.plugins.api import Finding, rule
@@ -172,7 +173,7 @@ def copied_document(graph: Graph) -> Iterator[Finding]:
         The next generation is often written in a copy of the document of the last one. A value that is left as it was is
         that of another product, also where its source was changed. Sizes of a family differ in more than a fifth of their
         values and claims; of two models of one architecture one is the ``base`` of the other, or both name one and have
-        different publications. A page that was read at two dates is two sources with two versions.
+        different publications. A framework may have the same values on two chips. A page that was read at two dates is two sources with two versions.
 
     Example:
         ```yaml
@@ -274,10 +275,12 @@ def _is_but_one_figure(one: Content, other: Content) -> bool:
 
 
 def _is_variant(one: Node[Any], other: Node[Any]) -> bool:
-    """Whether a model is the base of the other or both name one base; or a server is the bare-metal size of a family."""
+    """Whether one is the base of the other or both name one base, the bare-metal size, or the software on another chip."""
     if one.is_of(Server):
         families, sizes = zip(*(node.name.partition(".")[::2] for node in (one, other)), strict=True)
         return families[0] == families[1] and any(size.startswith("metal") for size in sizes)
+    if one.is_of(Software):
+        return bool(one.spec.chip != other.spec.chip)
     if not one.is_of(Model):
         return False
     bases = [node.spec.base.model.name for node in (one, other) if node.spec.base is not None]

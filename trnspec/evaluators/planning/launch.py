@@ -6,6 +6,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from trnspec.model.software import Software
 from trnspec.perf.lowering.lower import model_named
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def launch(catalog: Catalog, model: str, one: Deployed, *, longest: int, running
     weights = _weights(catalog, model, "MODEL")
     draft = None if q.draft is None else _weights(catalog, q.draft, "DRAFT")
     neuron = bool(one.setup.pool.system.lnc)
-    write = _WRITERS.get(q.framework or ("nxd-inference" if neuron else "vllm"))
+    write = _WRITERS.get(serving_framework(one))
     if write is None or (found := write(q, longest, running, draft, pool)) is None:
         return None
     command, options = found
@@ -55,6 +56,11 @@ def launch(catalog: Catalog, model: str, one: Deployed, *, longest: int, running
     return " ".join([*pinned, command, weights, *words])
 
 
+def serving_framework(one: Deployed) -> str:
+    """The framework of the question; without one the most usual of the chip."""
+    return one.setup.question.framework or ("nxd-inference" if one.setup.pool.system.lnc else "vllm")
+
+
 def next_replica(one: Deployed) -> str:
     """Placement of the next replica on the same server; empty where a replica takes whole servers."""
     group, alone = _share(one)
@@ -62,6 +68,18 @@ def next_replica(one: Deployed) -> str:
         return ""
     what = "cores" if one.setup.pool.system.lnc else "GPUs"
     return f"; the next one has {what} {group} to {2 * group - 1} and port {PORT + 1}"
+
+
+def status_note(catalog: Catalog, framework: str, chip: str) -> str:
+    """The end of the support of a framework on a chip, by release of the SDK; empty where none is announced."""
+    for node in catalog.graph.of(Software):
+        spec = node.spec
+        if (spec.framework, spec.chip.name) == (framework, chip) and (spec.maintenance or spec.ended):
+            stages = [f"maintenance from SDK {spec.maintenance}"] if spec.maintenance else []
+            stages += [f"no support from SDK {spec.ended}"] if spec.ended else []
+            then = f"; successor: {spec.successor.name}" if spec.successor else ""
+            return f"; {node.metadata.title}: {', '.join(stages)}{then}"
+    return ""
 
 
 def _share(one: Deployed) -> tuple[int, bool]:

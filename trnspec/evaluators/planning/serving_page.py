@@ -11,7 +11,7 @@ from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent, supported
 from trnspec.evaluators.planning.deployments import NORMAL_90
 from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
-from trnspec.evaluators.planning.launch import launch, next_replica
+from trnspec.evaluators.planning.launch import launch, next_replica, serving_framework, status_note
 from trnspec.evaluators.planning.sizes import chips_interval, resized, sized
 from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.perf.frameworks import SERVING
@@ -272,8 +272,9 @@ def _commands(catalog: Catalog, model: str, best: FleetPlan, lengths: Lengths) -
         what = (
             "prefill replica" if pool == "prefill" else "replica" if one.setup.question.ep == 1 else "group of replicas"
         )
+        status = status_note(catalog, serving_framework(one), one.setup.pool.system.chip)
         unnamed = "; MODEL is the name or folder of the weights" if " MODEL " in command else ""
-        yield Answer(name, command, "sh", note=f"one {what}{unnamed}{next_replica(one)}")
+        yield Answer(name, command, "sh", note=f"one {what}{unnamed}{next_replica(one)}{status}")
 
 
 def _chips(
