@@ -221,9 +221,9 @@ def test_evaluator_option(scratch) -> None:
         layout, "        uneven: Whether stages", "        bubble_fill: Share of the pipeline bubble that is used.\n"
     )
     scratch.replace(
-        "trnspec/perf/training/costs.py",
-        "(layout.pipeline.bubble / layout.interleave) * others",
-        "(layout.pipeline.bubble / layout.interleave) * (1.0 - layout.bubble_fill) * others",
+        "trnspec/perf/training/bubble.py",
+        "factor=schedule.bubble / layout.interleave,",
+        "factor=schedule.bubble / layout.interleave * (1.0 - layout.bubble_fill),",
     )
     made_as_stated(scratch, "evaluator option")
     inputs = {"model": "llama-3.1-8b", "on": "trn1.32xlarge*4", "seq": 2048, "global_batch": 64, "tp": 8, "pp": 4}

@@ -82,7 +82,7 @@ def test_named_functions_exist() -> None:
     unknown |= {file for file in files if not any((folder / file).exists() for folder in folders)}
 
     assert set() == unknown
-    assert {"perf.training.costs.tensor_parallel_all_reduce", "perf.training.step.bubble"} < dotted
+    assert {"perf.training.parts.tensor_parallel_all_reduce", "perf.training.bubble.equal_bubble"} < dotted
 
 
 def _resolves(name: str) -> bool:
@@ -94,7 +94,7 @@ def _resolves(name: str) -> bool:
 
 
 PARTS_OF = {
-    "perf.training.costs": {"costs", "stage_balance", "all_reduce_latency", "all_reduce_s_per_byte"},
+    "perf.training.parts": {"microbatch", "all_reduce_latency", "all_reduce_s_per_byte"},
     "perf.serving.forward_pass": {
         *("selected", "context_at", "within", "whole_heads", "cache_share", "head_share", "summed"),
         *("score_rows", "cache_bytes", "kept_bytes"),

@@ -15,7 +15,7 @@ from trnspec.model.transformers.model import Model
 from trnspec.perf.calibration.fits.search import stacked as stack
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
-from trnspec.perf.training.costs import attention_scores, layer_seconds_per_token
+from trnspec.perf.training.parts import attention_scores, layer_seconds_per_token
 from trnspec.perf.work.flops import layer_flops, layer_traffic, span
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import attended_keys, transformer

@@ -80,3 +80,10 @@ def test_steps_of_few_and_none():
     assert [0.0, 0.0, 1.0, 2.0, 2.0, 3.0] == [ops.steps(n) for n in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)]
     assert [0.0, 0.0, 1.0, 2.0, 2.0, 3.0] == ops.steps(np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])).tolist()
     assert math.copysign(1.0, ops.steps(1.0)) == 1.0
+
+
+def test_one_number_for_all():
+    assert [ops.always_zero(x) for x in (0.0, 1e-300, np.zeros(3))] == [True, False, False]
+    assert ops.collapsed(np.full((2, 3), 4.0)) == 4.0
+    assert ops.collapsed(np.array([1.0, 2.0])).tolist() == [1.0, 2.0]
+    assert ops.collapsed(np.zeros((0, 2))).shape == (0, 2)

@@ -37,8 +37,7 @@ from trnspec.perf.serving.forward_pass import Deployment
 from trnspec.perf.serving.memory import capacity, held, invalid_layouts
 from trnspec.perf.serving.request import Speculation
 from trnspec.perf.serving.static_graphs import all_experts_from, compiled
-from trnspec.perf.work.reach import common_heads
-from trnspec.perf.work.transformer import Transformer, transformer
+from trnspec.perf.work.transformer import Transformer, common_heads, transformer
 from trnspec.perf.work.validity import check_context
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from trnspec.perf.sweep.grid import Grid, framework_defaults, grid
 from trnspec.perf.sweep.pieces import TrainingPiece
 from trnspec.perf.sweep.reductions import Goal, Limit, Selected, Selection
 from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.reach import common_heads
+from trnspec.perf.work.transformer import common_heads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

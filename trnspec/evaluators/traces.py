@@ -16,7 +16,6 @@ from trnspec.errors import RefusalError
 from trnspec.evaluators.training import TrainingQuestion, prepared, run
 from trnspec.output import chakra
 from trnspec.output.chakra import Node
-from trnspec.perf.training.costs import costs
 from trnspec.perf.training.tasks import Traffic, tasks
 from trnspec.perf.training.timeline import BUBBLE, COMMUNICATION, COMPUTE, SLACK, Event, passes_of, timeline
 from trnspec.perf.work.layout import ACTIVATION_BYTES
@@ -82,8 +81,8 @@ def step_passes(catalog: Catalog, question: TrainingQuestion) -> tuple[Evaluatio
     q, estimator = prepared(catalog, question)
     layout = q.layout(int(estimator.system.ranks), calibrated=bool(estimator.calibration.name))
     parts = {part.name: part.value for part in evaluation.parts if part.of == "step_time"}
-    of = costs(estimator.model, layout, estimator.machine)
-    return evaluation, estimator, layout, passes_of(parts, layout, of)
+    passes = passes_of(parts, estimator.model, layout, estimator.machine)
+    return evaluation, estimator, layout, passes
 
 
 def _named(layout: Layout) -> Iterator[dict[str, Any]]:

@@ -28,9 +28,9 @@ from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.experts import LEAST_DISPATCH, SOFTWARE_DISPATCH
 from trnspec.perf.frameworks import TRAINING, named_in, training_settings
 from trnspec.perf.lowering.calibrated import with_nearest
+from trnspec.perf.training.bubble import approximation
 from trnspec.perf.training.estimator import Estimator, prepare
 from trnspec.perf.training.step import PARTS
-from trnspec.perf.training.unequal import approximation
 from trnspec.perf.work.flops import model_flops_per_token, recomputed_flops_per_token
 from trnspec.perf.work.layout import OPTIMIZERS, Layout, splits_sequence
 from trnspec.perf.work.memory import device_memory

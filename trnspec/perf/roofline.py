@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trnspec.errors import RefusalError
 from trnspec.perf.ops import Number, larger, smaller
 from trnspec.perf.work.flops import head_flops, head_traffic, layer_flops, layer_traffic, span
-from trnspec.perf.work.reach import reaches
-from trnspec.perf.work.transformer import STATE_BYTES
+from trnspec.perf.work.transformer import STATE_BYTES, reaches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,6 @@ from trnspec.perf.lowering.machine import (
     SLOTS,
     Group,
     Machine,
-    always_zero,
     carried,
     collective_time,
     group,
@@ -184,12 +183,6 @@ def test_without_a_rate_for_a_type_nothing_is_said():
     # A narrow type needs one for attention as well.
     with pytest.raises(RefusalError, match="no published dense rate for bf16"):
         machine(evolve(NESTED, rates={"fp8": 1e14}), IDEAL, "fp8")
-
-
-def test_always_zero():
-    assert always_zero(0.0)
-    assert not always_zero(1e-300)
-    assert not always_zero(np.zeros(3))
 
 
 FACTORS = st.tuples(*[st.sampled_from([1.0, 1.5, 2.0, 16.0])] * 4)

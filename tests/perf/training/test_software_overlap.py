@@ -9,8 +9,8 @@ from tests.support.engine import LLAMA_3_70B, MIXTRAL, everything
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL, Efficiency
+from trnspec.perf.training.execution import half_moved
 from trnspec.perf.training.step import Step, step
-from trnspec.perf.training.unequal import half_moved
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import transformer
 

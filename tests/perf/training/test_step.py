@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from attrs import evolve
@@ -12,7 +10,8 @@ from attrs import evolve
 from tests.perf.oracles.pipelines import gpipe, one_forward_one_backward, span, v_shaped, zero_bubble
 from tests.support.engine import SYSTEMS, estimator
 from trnspec.perf.lowering.system import IDEAL, Level, System
-from trnspec.perf.training.step import Stage, bubble
+from trnspec.perf.training.bubble import equal_bubble
+from trnspec.perf.training.execution import Pipeline, Times
 from trnspec.perf.work.layout import OPTIMIZERS, SCHEDULES, V_SHAPED, Layout
 
 TIMES = [(1.0, 1.0, 1.0), (1.0, 1.25, 0.9), (1.0, 2.2, 1.0), (1.2, 2.5, 0.8)]
@@ -24,15 +23,9 @@ def closed_form(schedule: str, p: int, m: int, times: tuple[float, float, float]
     """The time of a step of nothing but its stages."""
     forward, inputs, weights = times
     of = SCHEDULES[schedule]
-    v_shape, deferred = of.v_shape, of.deferred * (p - 1)
-    costs: Any = SimpleNamespace(
-        bubble_microbatches=of.bubble / chunks * (p - 1),
-        split_stages=(p - 1) * min(1.0, deferred + v_shape),
-        deferred_weight_grads=deferred,
-        v_shape=v_shape,
-    )
-    whole = forward + inputs + weights
-    return m * whole + float(bubble(costs, float(m), Stage(forward, whole, weights), 0.0))
+    shape = float(p), float(chunks), of.v_shape, of.deferred * (p - 1), float(p * chunks), 0.0, float(m)
+    layer = Times(forward, inputs, weights, 0.0, 0.0, 0.0, 0.0)
+    return m * sum(times) + float(equal_bubble(Pipeline(*shape, factor=of.bubble / chunks), layer, 1.0))
 
 
 @pytest.mark.parametrize("times", TIMES)

@@ -20,9 +20,10 @@ sys.path.extend(map(str, Path(__file__).parents[3].glob("plugins/*/src")))
 from tests.support.engine import FITTED, MODELS, SYSTEMS, estimator
 from tests.support.stored import number, read, same, write
 from trnspec.errors import RefusalError
+from trnspec.perf.training.bubble import approximation
+from trnspec.perf.training.execution import half_moved
 from trnspec.perf.training.tasks import Task, Traffic, tasks
 from trnspec.perf.training.timeline import COMMUNICATION, COMPUTE, Passes, Work, timeline
-from trnspec.perf.training.unequal import approximation, half_moved
 from trnspec.perf.work.layout import V_SHAPED, Layout
 
 STORED = "answers/timelines.txt"

@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from trnspec.perf.training.tasks import Task, Traffic, tasks
-from trnspec.perf.training.timeline import COMPUTE, Passes, Work, needed, orders
+from trnspec.perf.training.timeline import COMPUTE, Passes, Work, timeline
 from trnspec.perf.work.layout import V_SHAPED
 
 M = 6
@@ -63,17 +63,10 @@ def replayed(stages: list[list[Task]]) -> list[float]:
 
 
 def expected(one: Passes) -> list[float]:
-    """When each stage ends, pass by pass."""
-    done: dict[object, float] = {}
-    free = [0.0] * one.stages
-    todo = [list(order) for order in orders(one)]
-    while any(todo):
-        for stage, order in enumerate(todo):
-            while order and ((before := needed(order[0], one)) is None or before in done):
-                now = max(free[stage], 0.0 if before is None else done[before])
-                done[order[0]] = free[stage] = now + math.fsum(seconds for *_, seconds in one.work(order[0]))
-                order.pop(0)
-    return [time + math.fsum(seconds for *_, seconds in one.end) for time in free]
+    """When each stage ends its passes and the step, as a timeline has it."""
+    drawn = timeline(one, 100.0)
+    ends = [max(event.end for event in drawn.of(stage) if event.work is not None) for stage in range(one.stages)]
+    return [end + math.fsum(seconds for *_, seconds in one.end) for end in ends]
 
 
 def sizes(stage: list[Task]) -> dict[tuple[str, str], float]:

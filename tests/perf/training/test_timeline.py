@@ -14,9 +14,10 @@ from tests.perf.oracles.pipelines import folded_inputs, one_forward_one_backward
 from tests.support.engine import FITTED, SYSTEMS, layout, shipped
 from tests.support.engine import estimator as sample_of
 from trnspec.errors import RefusalError
-from trnspec.perf.training.costs import costs
+from trnspec.perf.training.bubble import v_shaped_bubble
 from trnspec.perf.training.estimator import prepare
-from trnspec.perf.training.step import PARTS, passes_of_layer, step_from_costs
+from trnspec.perf.training.parts import microbatch
+from trnspec.perf.training.step import PARTS, step
 from trnspec.perf.training.timeline import (
     BUBBLE,
     COMMUNICATION,
@@ -29,7 +30,6 @@ from trnspec.perf.training.timeline import (
     passes_of,
     timeline,
 )
-from trnspec.perf.training.unequal import v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED, Layout
 from trnspec.perf.work.stages import in_flight
 
@@ -262,11 +262,10 @@ LAYOUTS = [
 def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str) -> None:
     """Of every part, over all microbatches; forward and backward have what a layer takes in each."""
     estimator = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", calibration=calibration)
-    step, plan = estimator.step(layout), layout
-    of = costs(estimator.model, plan, estimator.machine)
-    parts = {name: float(value) for name in PARTS if (value := getattr(step, name))}
-    passes = passes_of(parts, layout, of)
-    m, layers, tokens = layout.microbatches, float(of.stage_layers), float(layout.microbatch * of.seq_tokens)
+    taken, of = estimator.step(layout), microbatch(estimator.model, layout, estimator.machine)
+    parts = {name: float(value) for name in PARTS if (value := getattr(taken, name))}
+    passes = passes_of(parts, estimator.model, layout, estimator.machine)
+    m, layers = layout.microbatches, 32 / layout.pp
 
     def each(name: str, kinds: str = "FBW", where=passes.parts) -> float:
         return sum(t for kind in kinds for _, n, t in where.get(kind, ()) if n == name)
@@ -277,19 +276,11 @@ def test_the_passes_of_a_step_sum_to_its_parts(layout: Layout, calibration: str)
         )
     computed = each("forward") + each("backward") + each("weight gradients")
     assert m * computed == pytest.approx(parts["compute"], rel=1e-9)
-    forward, backward, weights, scores = (layers * float(x) for x in passes_of_layer(of, tokens))
-    assert each("forward", "F") == forward
-    assert each("weight gradients", "W") == (0.0 if layout.schedule == "1f1b" else weights)
-    tensor = layers * float(of.tensor.of(tokens))
-    overlap, again = float(of.tensor_overlap), 1.0 + float(of.full)
-    own = weights if layout.schedule == "zb1p" else 0.0
-    redone = float(of.full) * forward + float(of.selective) * scores
-    assert each("tensor", "F") == max(0.0, tensor - overlap * forward)
-    expected = max(0.0, again * tensor - overlap * (backward + redone - own))
-    assert each("tensor", "B") == pytest.approx(expected, rel=1e-9, abs=1e-18)
-    head, ends = tokens * float(of.head), float(of.embedding_head.of(tokens))
-    assert [each("head", kind, passes.last) for kind in "FB"] == pytest.approx([head / 3.0, 2.0 * head / 3.0])
-    assert [each("tensor", kind, passes.last) for kind in "FB"] == [0.5 * ends] * 2
+    assert each("forward", "F") == layers * of.forward
+    assert each("weight gradients", "W") == (0.0 if layout.schedule == "1f1b" else layers * of.weights)
+    assert each("tensor", "F") == layers * of.tensor_forward
+    assert [each("head", kind, passes.last) for kind in "FB"] == pytest.approx([of.head / 3.0, 2.0 * of.head / 3.0])
+    assert [each("tensor", kind, passes.last) for kind in "FB"] == [0.5 * of.embedding_head] * 2
     assert {name: value for _, name, value in passes.end} == {
         n: parts[n] for n in ("data", "optimizer", "fixed") if parts.get(n)
     }  # fmt: skip
@@ -307,14 +298,13 @@ def test_movable_work_equals_closed_form(name, schedule) -> None:
     layout = Layout(
         tp=2, pp=4, dp=8, ep=8, seq=2048, global_batch=64, schedule=schedule, uneven=True, expert_overlap=True
     )
-    step, plan = on.step(layout), layout
-    of = costs(on.model, plan, on.machine)
-    parts = {part: float(value) for part in PARTS if (value := getattr(step, part))}
-    drawn = timeline(passes_of(parts, layout, of), step.total)
+    taken = on.step(layout)
+    parts = {part: float(value) for part in PARTS if (value := getattr(taken, part))}
+    drawn = timeline(passes_of(parts, on.model, layout, on.machine), taken.total)
 
-    check(drawn, step.total)
-    assert of.expert_overlap > 0.0 < parts["expert"]
-    assert sum(event.duration for event in drawn.events if event.name == SLACK) < 1e-7 * step.total
+    check(drawn, taken.total)
+    assert microbatch(on.model, layout, on.machine).movable > 0.0
+    assert sum(event.duration for event in drawn.events if event.name == SLACK) < 1e-7 * taken.total
 
 
 EXECUTED = [
@@ -327,9 +317,8 @@ EXECUTED = [
 @pytest.mark.parametrize("calibration", ["none", "trainium1-neuron"])
 def test_schedules_are_executed_where_a_limit_is_not_below_their_time(layout: Layout, calibration: str) -> None:
     estimator = prepare(shipped().graph, "llama-3.1-8b", "trn1.32xlarge", calibration=calibration)
-    total, of = estimator.step(layout).total, costs(estimator.model, layout, estimator.machine)
-    numbers = float(layout.microbatch), float(layout.microbatches)
+    total, of = estimator.step(layout).total, (estimator.model, layout, estimator.machine)
 
-    assert total == step_from_costs(of, *numbers, limit=total).total
+    assert total == step(*of, limit=total).total
     # The lower bound is more than half of it.
-    assert math.inf == step_from_costs(of, *numbers, limit=0.5 * total).total
+    assert math.inf == step(*of, limit=0.5 * total).total

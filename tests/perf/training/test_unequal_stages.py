@@ -15,11 +15,12 @@ from tests.support.engine import llama, shipped
 from trnspec.perf.lowering.lower import lower
 from trnspec.perf.lowering.machine import machine
 from trnspec.perf.lowering.system import IDEAL
-from trnspec.perf.training.costs import costs
+from trnspec.perf.training.bubble import approximation, unequal_span
 from trnspec.perf.training.estimator import prepare
+from trnspec.perf.training.execution import Pipeline, Times
+from trnspec.perf.training.parts import microbatch
 from trnspec.perf.training.pass_order import FUSED
-from trnspec.perf.training.step import PARTS, Step, passes_of_layer, step, step_from_costs
-from trnspec.perf.training.unequal import Pipeline, Times, approximation, unequal_span
+from trnspec.perf.training.step import PARTS, Step, step
 from trnspec.perf.work.layout import SCHEDULES as LAYOUT_SCHEDULES
 from trnspec.perf.work.layout import V_SHAPED, Layout
 from trnspec.perf.work.transformer import transformer
@@ -81,9 +82,11 @@ def test_gradients_of_every_microbatch_overlap_with_the_bubble(vocabulary, sched
     d = llama(layers, h, 16, 8, 2816, vocabulary)
     model = transformer(evolve(d, mtp_layers=module, mtp_weights=2 * h**2, mtp_small=3 * h))
     plan = evolve(LAYOUT, schedule=schedule, zero=2, global_batch=m * LAYOUT.dp)
-    of = evolve(costs(model, plan, MACHINE), data_byte=1e3)
-    forward, backward, weights, _ = passes_of_layer(of, plan.microbatch * of.seq_tokens)
-    found, alone = (step_from_costs(each, plan.microbatch, float(m)) for each in (of, evolve(of, available=0.0)))
+    # Links between the replicas are so slow that all else is next to nothing.
+    slow = evolve(MACHINE, levels=tuple(evolve(level, seconds_per_byte=1.0) for level in MACHINE.levels), send=0.0)
+    one = microbatch(model, plan, MACHINE)
+    forward, backward, weights = one.forward, one.backward, one.weights
+    found, alone = (step(model, plan, evolve(machine, overlap=x)) for machine, x in ((slow, 1.0), (slow, 0.0)))
 
     assert (found.head > 0.0) == (vocabulary == 256000)
     once, others = weights + forward, (m - 1) * (forward + backward)
@@ -220,22 +223,19 @@ def test_a_step_is_its_execution(schedule):
             LAYOUT, pp=p, dp=1, tp=4, global_batch=m, schedule=schedule, interleave=v, zero=0, recompute="full"
         )
         model, plan = transformer(evolve(LONG, layers=float(layers), **mtp)), layout
-        found, of = step(model, plan, MACHINE), costs(model, plan, MACHINE)
-        tokens, fused = plan.microbatch * of.seq_tokens, schedule in FUSED
-        forward, backward, weights, _ = passes_of_layer(of, tokens)
-        reduced, ends = of.tensor.of(tokens), of.embedding_head.of(tokens)
-        weights, outputs = 0.0 if fused else weights, 1 + of.mtp
+        found, of = step(model, plan, MACHINE), microbatch(model, plan, MACHINE)
+        weights, reduced = 0.0 if schedule in FUSED else of.weights, of.tensor_forward
+        ends = (1 + model.mtp) * of.embedding_head / 2
         times = Times(
-            forward + reduced, backward - weights + forward + 2 * reduced, weights, 0.0,
-            of.p2p_messages * of.p2p.of(tokens),
-            tokens * of.head / 3 + outputs * ends / 2, tokens * of.head * 2 / 3 + outputs * ends / 2,
+            of.forward + reduced, of.backward - weights + of.forward + 2 * reduced, weights, 0.0, of.pipeline,
+            of.head / 3 + ends, of.head * 2 / 3 + ends,
         )  # fmt: skip
         chunks = p * (2 if schedule in V_SHAPED else v)
         # A module and its output, and the output of the model, take the place of up to three layers of the last chunk.
         counted = min(3, layers // chunks) if mtp and schedule not in V_SHAPED else 0
         sizes = sizes_of(layers + counted, chunks)
         sizes[-1] -= counted
-        taken = executed(schedule, p, m, v, sizes, times, of.mtp)
+        taken = executed(schedule, p, m, v, sizes, times, model.mtp)
         assert found.total - found.data - found.optimizer == pytest.approx(taken, rel=1e-9)
 
 

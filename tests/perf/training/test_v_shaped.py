@@ -7,8 +7,8 @@ import pytest
 
 from tests.perf.oracles.pipelines import span, v_shaped
 from tests.support.engine import layout
+from trnspec.perf.training.bubble import v_shaped_bubble
 from trnspec.perf.training.pass_order import order
-from trnspec.perf.training.unequal import v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.stages import in_flight
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from attrs import define, frozen
 
 from trnspec.errors import RefusalError
-from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, where
+from trnspec.perf.ops import Number, always_zero, both, ceil, floor, larger, smaller, where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -239,11 +239,6 @@ def collective_time(machine: Machine, group: Group, size: Number, passes: float)
     """
     s_per_byte = group.allreduce_s_per_byte if passes == _BOTH else group.allgather_s_per_byte
     return passes * (0.5 * machine.call * group.is_group + group.latency) + s_per_byte * size
-
-
-def always_zero(number: Number) -> bool:
-    """Whether a number is the float 0.0, so that what it multiplies can be omitted; arrays are never inspected."""
-    return type(number) is float and number == 0.0
 
 
 def unit_shares(machine: Machine, n: Number, stride: Number) -> tuple[Number, ...]:

@@ -245,7 +245,7 @@ def touched(model: Transformer, tokens: Number) -> Number:
 
 @frozen
 class Context:
-    """Tokens whose keys a query attends to, by the reach of a layer: see :class:`trnspec.perf.work.reach.Reach`.
+    """Tokens whose keys a query attends to, by the reach of a layer: see :class:`trnspec.perf.work.transformer.Reach`.
 
     Attributes:
         full: In layers that attend to all keys.

@@ -15,7 +15,7 @@ from trnspec.model.core import Core
 from trnspec.perf.ops import Number, ceil, larger, smaller, where
 from trnspec.perf.serving.decode import second_context
 from trnspec.perf.serving.forward_pass import within
-from trnspec.perf.work.reach import mean
+from trnspec.perf.work.transformer import mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from trnspec.graph.graph import Graph
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.serving.forward_pass import Deployment
-    from trnspec.perf.work.reach import Heads
-    from trnspec.perf.work.transformer import Transformer
+    from trnspec.perf.work.transformer import Heads, Transformer
 
 
 def powers_of_two(smallest: int, size: int) -> tuple[int, ...]:

@@ -14,6 +14,8 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import NDArray
 
+from trnspec.perf.ops import collapsed
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -164,14 +166,6 @@ class Chunk:
         middle = len(self.axes[i]) // 2
         for half in (slice(middle), slice(middle, None)):
             yield from evolve(self, axes=(*self.axes[:i], self.axes[i].some(half), *self.axes[i + 1 :])).parts(most)
-
-
-def collapsed(number: Number) -> Number:
-    """A single number where all elements of an array are equal."""
-    if not isinstance(number, np.ndarray):
-        return number
-    first = number.item(0)
-    return number if (number != first).any() else first
 
 
 class Formulas(Protocol):

@@ -10,11 +10,10 @@ import numpy as np
 from attrs import evolve, field, frozen
 
 from trnspec.perf.ops import Number, floor, larger
-from trnspec.perf.sweep.blocks import axes_of, collapsed
+from trnspec.perf.sweep.blocks import axes_of
 from trnspec.perf.sweep.reductions import UNFIT, Limit
-from trnspec.perf.training.costs import Costs, PerToken, costs
 from trnspec.perf.training.estimator import Estimator
-from trnspec.perf.training.step import UNUSED, step_from_costs
+from trnspec.perf.training.step import UNUSED, step
 from trnspec.perf.work.layout import OPTIMIZERS, RECOMPUTE, TABLES, Layout
 from trnspec.perf.work.layout import SCHEDULES as _SCHEDULES
 from trnspec.perf.work.memory import device_memory, peak, peak_memory
@@ -93,17 +92,6 @@ _RANK_COUNT, _UNKNOWN = (np.uint8(REASONS.index(r)) for r in ("rank-count", "unk
 DOES_NOT_FIT = REASONS.index(UNFIT)
 
 
-def coefficients(layout: Layout, estimator: Estimator) -> Costs:
-    """The coefficients of the times of layouts, each a number where it is the same for all."""
-    machine = estimator.machine
-    replicas = larger(1.0, floor(machine.ranks / (layout.tp * layout.pp)))
-    found = costs(estimator.model, layout, machine, replicas)
-    for name in (f.name for f in attrs.fields(Costs)):
-        value = getattr(found, name)
-        setattr(found, name, PerToken(*map(collapsed, value)) if isinstance(value, PerToken) else collapsed(value))
-    return found
-
-
 @frozen(eq=False)
 class LayoutFormulas:
     """Times and memory of the layouts of a grid, or of unrelated ones; without a column dp, it follows from the other degrees.
@@ -154,26 +142,26 @@ class LayoutFormulas:
     ) -> tuple[NDArray[np.uint8], dict[str, Number]]:
         """Codes, ``memory`` [B] if it is computed, and times [s]: ``total`` and parts of a step."""
         layout, e = self.layout(columns), self.estimator
-        found = coefficients(layout, e)
-        code = np.where((code == 0) & (found.unknown > UNUSED), _UNKNOWN, code)
         values: dict[str, Number] = dict.fromkeys(names, 0.0)
+        possible = valid = code == 0
         if self.memory:
-            # Of the stages of a chunk there is one number, by which it is ordered.
             offloaded = self.offload != "none"
             needs = (
                 device_memory(e.dims, layout, e.runtime).total if offloaded else peak_memory(e.dims, layout, e.runtime)
             )
             values["memory"] = needs
-            code = np.where((code == 0) & (needs > e.system.capacity), np.uint8(DOES_NOT_FIT), code)
-        valid = code == 0
-        if not valid.any():
-            return code, values
+            valid = possible & (needs <= e.system.capacity)
+            code = np.where(possible & ~valid, np.uint8(DOES_NOT_FIT), code)
+            if not valid.any() and all(level.rate for level in e.system.levels):
+                return code, values
         slowest = math.inf if self.limit is None else self.limit.limit
-        step = step_from_costs(found, layout.microbatch, layout.microbatches, needed=valid, limit=slowest)
+        found = step(e.model, layout, e.machine, needed=valid, limit=slowest)
+        unknown = possible & (found.unknown > UNUSED)
+        code, valid = np.where(unknown, _UNKNOWN, code), valid & ~unknown
         if self.offload != "none":
             whole = peak(e.dims, layout, e.runtime)
-            step.total = step.total + e.offload_time(layout, whole, step.compute + step.recompute, self.rate)
-        values |= {name: getattr(step, name) for name in names if name != "memory"}
+            found.total = found.total + e.offload_time(layout, whole, found.compute + found.recompute, self.rate)
+        values |= {name: getattr(found, name) for name in names if name != "memory"}
         if self.limit is not None:
-            self.limit.take(np.broadcast_to(step.total, code.shape)[valid])
+            self.limit.take(np.broadcast_to(found.total, code.shape)[np.broadcast_to(valid, code.shape)])
         return code, values

@@ -14,8 +14,8 @@ from trnspec.perf.lowering.lower import lower, model_named
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import System
 from trnspec.perf.ops import Number, larger
+from trnspec.perf.training.bubble import approximation
 from trnspec.perf.training.step import UNUSED, Step, step
-from trnspec.perf.training.unequal import approximation
 from trnspec.perf.work.memory import Memory, peak, transferred
 from trnspec.perf.work.transformer import Transformer, transformer
 from trnspec.perf.work.validity import check

@@ -6,19 +6,25 @@ the longest path through the passes.  The graph of the passes does not depend on
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property, lru_cache, reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import frozen
+from attrs import astuple, define, frozen
 from numpy.typing import NDArray
 
-from trnspec.perf.training.pass_order import FUSED, order
+from trnspec.perf.convex import least
+from trnspec.perf.ops import Number, all_floats
+from trnspec.perf.training.pass_order import FUSED, SPLIT, order
 from trnspec.perf.work.layout import V_SHAPED
+from trnspec.perf.work.stages import dealt_with_mtp
+from trnspec.perf.work.validity import MOST_V_STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _FEW = 8
 """Rows up to which each is computed by itself: a pass takes 0.1 us, a level of passes of any number of rows 5 us."""
@@ -104,6 +110,7 @@ class Execution:
         last: The last pass of each stage.
         middle: A pass of each stage between the first microbatches and the last.
         durations: The positions of the durations of these.
+        place: The number of each pass, stage by stage in the order of their execution.
         chunks: The chunks of the model on each stage.
         staggered: Whether stages begin a step one after the other, as they ended the one before (Qi et al. 2023, section 4).
     """
@@ -113,6 +120,7 @@ class Execution:
     last: NDArray[np.intp]
     middle: NDArray[np.intp]
     durations: NDArray[np.intp]
+    place: NDArray[np.intp]
     chunks: tuple[tuple[int, ...], ...]
     staggered: bool
 
@@ -127,6 +135,16 @@ class Execution:
             durations: Of each kind of pass in each chunk of the model; shape (3 chunks, rows).
         """
         return self._forward(durations)[0]
+
+    def ends(self, durations: NDArray[np.float64]) -> list[float]:
+        """The ends of all passes, stage by stage in the order of their execution [s].
+
+        Args:
+            durations: Of each kind of pass in each chunk of the model; shape (3 chunks,).
+        """
+        start = np.zeros((len(self.last), 1))
+        ends: list[float] = self.forward.longest(durations[:, None], start, self.place)[:, 0].tolist()
+        return ends
 
     def dwelling(self, durations: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         """The span, and of each stage the longest path through its middle pass, and a microbatch on it.
@@ -204,6 +222,7 @@ def execution(schedule: str, stages: int, microbatches: int, chunks: int = 1) ->
         last=place[last],
         middle=middle,
         durations=part[middle],
+        place=place[:-1],
         chunks=tuple(map(tuple, of_stage)),
         staggered=schedule not in FUSED,
     )
@@ -234,3 +253,227 @@ def _levels(other: Sequence[int], ends: Sequence[int]) -> list[int]:
             position[stage] = here
             left -= here - begin
     return level[:-1]
+
+
+MOST_CHUNKS = 2048
+"""Stages times chunks of a model up to which schedules are executed: such as 16 stages of 8 chunks, or 45 of one."""
+MICROBATCHES = 4
+"""Microbatches per stage of an execution in which a path dwells on a stage with further ones."""
+_TURNS = 6
+"""The same for interleaved schedules, which take ``pp`` microbatches in turn."""
+_PASSES = 1 << 17
+"""Passes up to which V-shaped schedules with equal stages are executed in full: 16 stages with 1,365 microbatches. With more
+they are extended as above, which was too short in one of 1,149 random cases, by 0.2 %."""
+_NAMES = {1.0: "zb1p", 2.0: "zb2p"}
+
+
+@define
+class Pipeline:
+    """A pipeline: its schedule, and how layers are dealt to it.
+
+    Attributes:
+        stages: Pipeline stages.
+        chunks: Model chunks per stage.
+        v_shape: Number of the V-shaped schedule in :data:`~trnspec.perf.work.layout.V_SHAPED`, from 1; 0 for others.
+        deferred: Microbatches by which gradients of weights fall behind on the last stage; 0 where the backward pass is whole.
+        layers: Layers of the model.
+        mtp: Modules of multi-token prediction.
+        microbatches: Microbatches per step and replica.
+        forward_first: 1 where all forward passes come before all backward passes: GPipe.
+        factor: Least bubble of equal stages relative to 1F1B.
+    """
+
+    stages: Number
+    chunks: Number
+    v_shape: Number
+    deferred: Number
+    layers: Number
+    mtp: Number
+    microbatches: Number
+    forward_first: Number = 0.0
+    factor: Number = 1.0
+
+
+@define
+class Times:
+    """Times of a microbatch [s].
+
+    Attributes:
+        forward: Forward pass of a layer.
+        inputs: Backward pass of a layer, or its part for gradients of activations.
+        weights: The part of the backward pass of a layer for gradients of weights; 0 where it is not split.
+        movable: What of a layer may be in either of the first two; ``forward`` includes it.
+        send: Messages of a stage, half of them forward.
+        output: Forward pass of the output.
+        output_inputs: Backward pass of the output.
+    """
+
+    forward: Number
+    inputs: Number
+    weights: Number
+    movable: Number
+    send: Number
+    output: Number
+    output_inputs: Number
+
+    @property
+    def fwd_bwd(self) -> Number:
+        """All passes of a layer."""
+        return self.forward + self.inputs + self.weights
+
+
+def executed(pipeline: Pipeline, times: Times, *, equal: bool = False) -> Number:
+    """The time of all passes of the other schedules with unequal stages [s]; 0 for those of 1F1B, and for equal stages.
+
+    With many microbatches the longest path dwells on a stage, or goes around several ones again and again; both take the
+    same for each further microbatch, or for every two.
+
+    Args:
+        pipeline: The pipeline; at most :data:`MOST_CHUNKS` stages times chunks of the model are executed.
+        times: The times.
+        equal: Whether it is instead that of V-shaped schedules with equal stages, and 0 for all others.
+    """
+    operands = (*astuple(pipeline, recurse=False)[:-2], *astuple(times, recurse=False))
+    if all_floats(*operands):
+        return _executed_once(_SEARCHED.get(), equal, *operands)
+    return _executed(equal, *operands)
+
+
+@lru_cache(maxsize=4096)
+def _executed_once(_: bool, equal: bool, *operands: float) -> float:  # noqa: FBT001  # on what the result depends besides
+    """The executed time of floats, cached: layouts that differ only outside the passes, such as in ZeRO, share it."""
+    time: float = _executed(equal, *operands)
+    return time
+
+
+def _executed(equal: bool, *operands: Any) -> Any:  # noqa: FBT001  # as above
+    columns = [x.reshape(-1) for x in np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in operands))]
+    shape = np.broadcast_shapes(*map(np.shape, operands))
+    found = np.zeros(len(columns[0]))
+    p, v, v_shape, deferred, layers, mtp, microbatches = columns[:7]
+    is_v_shaped = v_shape > 0.0
+    model_chunks = p * np.where(is_v_shaped, 2.0, v)
+    whole = np.maximum(np.floor(microbatches), 1.0)
+    unequal = (np.floor(layers / model_chunks) * model_chunks != layers) | (mtp > 0.0)
+    possible = (p > 1.0) & (p * model_chunks <= MOST_CHUNKS) & ((is_v_shaped | (deferred > 0.0)) == (v == 1.0))
+    # Of invalid layouts none is executed.  Interleaved schedules take as many microbatches as stages in turn.
+    possible &= (v == 1.0) | (np.floor(whole / p) * p == whole)
+    possible &= ~is_v_shaped | (p <= MOST_V_STAGES)
+    at = np.flatnonzero((is_v_shaped & ~unequal if equal else unequal) & possible)
+    if at.size:
+        turn = np.where(v > 1.0, p, 1.0)
+        few = np.floor(_PASSES / (6.0 * p)) if equal else np.where(v > 1.0, _TURNS, MICROBATCHES) * p
+        # Of two numbers of microbatches that with which all others are an even number of turns more.
+        odd = np.floor((whole - few) / turn)
+        few += (odd - 2.0 * np.floor(0.5 * odd)) * turn
+        keys = np.stack([v_shape, np.where(is_v_shaped, 0.0, deferred), p, v, np.minimum(whole, few)])[:, at]
+        first, kind_of = _distinct(keys)
+        order = np.argsort(kind_of.astype(np.min_scalar_type(len(first))), kind="stable")
+        # Rows of one kind are next to each other.
+        at = at[order]
+        more = whole[at] - keys[-1, order]
+        deal, counted = dealt_with_mtp(layers[at], p[at], v[at], is_v_shaped[at].astype(np.float64), mtp[at])
+        forward, inputs, weights, movable, send, output, output_inputs = (x[at] for x in columns[7:])
+        sent = 0.5 * send / np.where(is_v_shaped, 2.0, v)[at]
+        of_passes = forward, inputs, weights, sent, output, output_inputs
+        rows = np.array([deal.short, deal.begin, deal.end, mtp[at] - counted, *of_passes])
+        spans = np.empty(len(at))
+        ends = np.cumsum(np.bincount(kind_of)).tolist()
+        for begin, end, key in zip([0, *ends], ends, keys[:, first].T.tolist(), strict=False):
+            some = slice(begin, end)
+            spans[some] = _of_kind(key, more[some], rows[:, some], movable[some])
+        found[at] = spans
+    return found.reshape(shape) if shape else float(found[0])
+
+
+def _of_kind(
+    key: list[float], more: NDArray[np.float64], rows: NDArray[np.float64], movable: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The time of all passes of rows with one schedule and number of microbatches.
+
+    Args:
+        key: Number of the V-shaped schedule, microbatches by which gradients of weights fall behind, stages, chunks, and
+            microbatches.
+        more: Further microbatches; shape (rows,).
+        rows: What durations are computed from, see :func:`_durations`; shape (10, rows).
+        movable: What of a layer may be in either pass; shape (rows,).
+    """
+    v_shape, deferred, p, v, m = key
+    schedule = V_SHAPED[int(v_shape) - 1] if v_shape else _NAMES.get(deferred / (p - 1.0), "interleaved")
+    chunks = int(p * (2.0 if v_shape else v))
+    turns = 2.0 * (p if v > 1.0 else 1.0)
+
+    def of(microbatches: float) -> Execution:
+        return execution(schedule, int(p), int(microbatches), int(v))
+
+    def span(moved: NDArray[np.float64], at: NDArray[np.intp] | slice) -> NDArray[np.float64]:
+        further, columns = more[at], rows[:, at].copy()
+        columns[_FORWARD] -= moved
+        columns[_INPUTS] += moved
+        if not further.any():
+            return of(m).span(_durations(chunks, columns))
+        # Rows may differ in microbatches only.  Where few do, it takes longer to find them than to compute them.
+        several = 2 * len(np.unique(columns[_FORWARD])) <= columns.shape[1]
+        first, row = _distinct(columns) if several else (slice(None), slice(None))
+        durations = _durations(chunks, columns[:, first])
+        few, through, stages = (x[..., row] for x in of(m).dwelling(durations))
+        longest = (through + further * stages).max(axis=0)
+        if schedule not in SPLIT:
+            before = of(m - turns).span(durations)[row]
+            longest = np.maximum(longest, few + (few - before) * (further / turns))
+        return np.where(further > 0.0, longest, few)
+
+    if not _SEARCHED.get():
+        return span(0.5 * movable, slice(None))
+    # Equal parts, if possible; with whole backward passes no other parts are better.
+    guess = np.minimum(np.maximum(0.5 * (rows[_FORWARD] - rows[_INPUTS]), 0.0), movable)
+    if schedule in FUSED or not movable.any():
+        return span(guess, slice(None))
+    return least(span, movable, guess)[1]
+
+
+def _distinct(rows: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Positions of the different columns of a matrix, and for each column which one it equals."""
+    order = np.lexsort(rows)
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (rows[:, order[1:]] != rows[:, order[:-1]]).any(axis=0)
+    numbers = np.empty(len(order), dtype=np.intp)
+    numbers[order] = np.cumsum(new) - 1
+    return order[new], numbers
+
+
+_FORWARD, _INPUTS = 4, 5
+
+
+def _durations(chunks: int, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The durations of an execution; shape (3 chunks, rows).
+
+    Args:
+        chunks: Chunks of the model.
+        columns: Layers of a short chunk, the first long one, that after the last long one, and further layers of the last
+            chunk; times of a layer by pass, and of a message, the output and its backward pass; shape (10, rows).
+    """
+    short, begin, end, further, *of_layer, sent, output, output_inputs = columns
+    number = np.arange(float(chunks))[:, None]
+    is_long = (number >= begin) & (number < end)
+    last = short + is_long[-1] + further
+    found = np.empty((3, *is_long.shape))
+    for passes, each, more, of_output in zip(
+        found, of_layer, (sent, sent, 0.0), (output, output_inputs, 0.0), strict=True
+    ):
+        passes[:] = np.where(is_long, (short + 1.0) * each + more, short * each + more)
+        passes[-1] = last * each + more + of_output
+    return found.reshape(3 * chunks, len(short))
+
+
+_SEARCHED: ContextVar[bool] = ContextVar("searched", default=True)
+
+
+@contextmanager
+def half_moved() -> Iterator[None]:
+    """Split movable work in half between the passes, instead of at the least time: for the many steps of a fit."""
+    token = _SEARCHED.set(False)
+    try:
+        yield
+    finally:
+        _SEARCHED.reset(token)

@@ -23,8 +23,9 @@ from typing import Literal
 
 from attrs import field, frozen
 
+from trnspec.perf.training import pass_order
 from trnspec.perf.training.pass_order import FUSED
-from trnspec.perf.training.timeline import COMPUTE, Pass, Passes, needed, orders
+from trnspec.perf.training.timeline import COMPUTE, Pass, Passes, orders
 
 Operation = Literal["compute", "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "send", "receive"]
 
@@ -97,13 +98,20 @@ def tasks(passes: Passes, traffic: Traffic) -> list[list[Task]]:
     """
     consumers: dict[Pass, list[Pass]] = {}
     ordered = orders(passes)
+
+    def needed(one: Pass) -> Pass | None:
+        """The pass whose result a pass needs."""
+        slot = one.kind, one.chunk, one.microbatch
+        found = pass_order.needed(slot, one.stage, passes.stages, passes.chunks, is_v_shaped=passes.is_v_shaped)
+        return None if found is None else Pass(found[1][0], found[1][2], found[1][1], found[0])
+
     for one in (one for order in ordered for one in order):
-        if (before := needed(one, passes)) is not None and before.stage != one.stage:
+        if (before := needed(one)) is not None and before.stage != one.stage:
             consumers.setdefault(before, []).append(one)
     stages = [_Stage(passes, traffic, stage) for stage in range(passes.stages)]
     for stage, order in zip(stages, ordered, strict=True):
         for one in order:
-            stage.add_pass(one, needed(one, passes), consumers.get(one, ()))
+            stage.add_pass(one, needed(one), consumers.get(one, ()))
         stage.end()
     return [stage.tasks for stage in stages]
 
@@ -146,7 +154,9 @@ class _Stage:
             self._add(f"{name}: receive", "receive", size=message, peer=before.stage, tag=self._tag(before))
             if not self.traffic.sequence:
                 self._exchange(name, "all-gather", "tensor", self.traffic.hidden)
-        works = list(self.passes.work(one))
+        stages, is_v_shaped = self.passes.stages, self.passes.is_v_shaped
+        at = pass_order.part_of(self.stage, one.chunk, stages, is_v_shaped=is_v_shaped)
+        works = list(self.passes.work(one.kind, at))
         compute = math.fsum(seconds for thread, part, seconds in works if thread == COMPUTE and part != "head")
         head = math.fsum(seconds for thread, part, seconds in works if thread == COMPUTE and part == "head")
         if head and one.kind == "B":

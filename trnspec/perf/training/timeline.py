@@ -1,7 +1,6 @@
 """The timeline of one training step: which stage computes and communicates when, and what is idle.
 
-Every stage executes its passes in the order of its schedule, each as soon as the stage is free and its inputs exist. A pass
-is computation, then the communication that is exposed; communication behind computation is not drawn. What the stages do
+Every stage executes its passes in the order of its schedule (:mod:`trnspec.perf.training.execution`). A pass is computation, then the communication that is exposed; communication behind computation is not drawn. What the stages do
 together at the end of a step follows. The time that remains of the step is a bubble, so that the events of every stage sum
 to the step time.
 
@@ -23,9 +22,10 @@ from attrs import evolve, field, frozen
 from trnspec.errors import RefusalError
 from trnspec.perf.convex import least
 from trnspec.perf.training import pass_order
+from trnspec.perf.training.bubble import balance, equal_bubble, pipeline_of, unequal_span
+from trnspec.perf.training.execution import KINDS, execution
+from trnspec.perf.training.parts import microbatch
 from trnspec.perf.training.pass_order import FUSED, ORDERED
-from trnspec.perf.training.step import passes_of_layer, pipeline_of
-from trnspec.perf.training.unequal import Times, unequal_span, v_shaped_bubble
 from trnspec.perf.work.layout import V_SHAPED
 from trnspec.perf.work.stages import dealt_with_mtp
 
@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from trnspec.perf.training.costs import Costs
+    from trnspec.perf.lowering.machine import Machine
+    from trnspec.perf.training.bubble import Balance
+    from trnspec.perf.training.execution import Pipeline, Times
     from trnspec.perf.work.layout import Layout
+    from trnspec.perf.work.transformer import Transformer
 
 COMPUTE, COMMUNICATION = "compute", "communication"
 """The two threads of a stage."""
@@ -46,8 +49,8 @@ CLOSE = 1e-9
 """Relative tolerance of the events against the step time."""
 MOST = 2_000_000
 """The most events of a timeline."""
-_ROUNDING = 1e-14
-"""A gap that is shorter, relative to the step time, is rounding and not a bubble."""
+_ROUNDING = 1e-13
+"""A gap that is shorter, relative to the time at which it is, is rounding and not a bubble."""
 
 _TWICE = 2
 """Chunks of a stage in a V-shaped schedule."""
@@ -178,15 +181,14 @@ class Passes:
         """Whether all stages begin a step at the same time."""
         return self.schedule in FUSED
 
-    def work(self, one: Pass) -> Iterator[Work]:
-        """The parts of a pass."""
-        at = pass_order.part_of(one.stage, one.chunk, self.stages, is_v_shaped=self.is_v_shaped)
+    def work(self, kind: str, at: int) -> Iterator[Work]:
+        """The parts of a pass of some kind through a chunk of the model."""
         share = self.shares[at] if self.shares else 1.0 / self.chunks
-        for thread, name, duration in self.parts.get(one.kind, ()):
+        for thread, name, duration in self.parts.get(kind, ()):
             # A message is as long in any chunk.
             yield thread, name, duration * (1.0 / self.chunks if name == "pipeline" else share)
         if at == self.stages * self.chunks - 1:
-            yield from self.last.get(one.kind, ())
+            yield from self.last.get(kind, ())
 
 
 def timeline(passes: Passes, total: float) -> Timeline:
@@ -208,7 +210,7 @@ def timeline(passes: Passes, total: float) -> Timeline:
             place="global_batch",
             hint="a timeline of fewer microbatches looks the same",
         )
-    stages = _executed(orders(passes), passes)
+    stages = _executed(passes)
     starts = [0.0 if passes.synchronized else events[0].start for events in stages]
     tail = math.fsum(duration for _, _, duration in passes.end)
     common = max(events[-1].end - start for events, start in zip(stages, starts, strict=True))
@@ -267,142 +269,113 @@ def orders(passes: Passes) -> list[list[Pass]]:
     return [[Pass(kind, i, chunk, stage) for kind, chunk, i in one] for stage, one in enumerate(ordered)]
 
 
-def needed(one: Pass, passes: Passes) -> Pass | None:
-    """The pass whose result a pass needs."""
-    slot = one.kind, one.chunk, one.microbatch
-    found = pass_order.needed(slot, one.stage, passes.stages, passes.chunks, is_v_shaped=passes.is_v_shaped)
-    if found is None:
-        return None
-    stage, (kind, chunk, i) = found
-    return Pass(kind, i, chunk, stage)
-
-
-def _executed(orders: Sequence[Sequence[Pass]], passes: Passes) -> list[list[Event]]:
+def _executed(passes: Passes) -> list[list[Event]]:
     """The events of all passes, each as early as possible."""
-    p = passes.stages
-    done: dict[Pass, float] = {}
-    position, free = [0] * p, [0.0] * p
-    events: list[list[Event]] = [[] for _ in range(p)]
-    open_ = sum(map(len, orders))
-    while open_:
-        before = open_
-        for stage, own in enumerate(orders):
-            while position[stage] < len(own):
-                one = own[position[stage]]
-                before_it = needed(one, passes)
-                if before_it is not None and before_it not in done:
-                    break
-                now = free[stage] if before_it is None else max(free[stage], done[before_it])
-                for thread, name, duration in passes.work(one):
-                    if duration:
-                        events[stage].append(Event(stage, thread, name, now, duration, one))
-                        now += duration
-                free[stage] = done[one] = now
-                position[stage] += 1
-                open_ -= 1
-        assert open_ < before, f"the order of {passes.schedule} is a deadlock"
-    return events
+    ordered = orders(passes)
+    one = execution(passes.schedule, passes.stages, passes.microbatches, passes.chunks)
+    parts = passes.stages * passes.chunks
+    lasting = np.array([sum(time for *_, time in passes.work(kind, at)) for kind in KINDS for at in range(parts)])
+    ends = iter(one.ends(lasting))
+    stages: list[list[Event]] = []
+    for own in ordered:
+        events: list[Event] = []
+        now = 0.0
+        for work in own:
+            at = pass_order.part_of(work.stage, work.chunk, passes.stages, is_v_shaped=passes.is_v_shaped)
+            end = next(ends)
+            start = end - float(lasting[KINDS.index(work.kind) * parts + at])
+            # A pass that does not wait begins with the end of the one before.
+            now = start if start - now > _ROUNDING * end else now
+            for thread, name, duration in passes.work(work.kind, at):
+                if duration:
+                    events.append(Event(work.stage, thread, name, now, duration, work))
+                    now += duration
+        stages.append(events)
+    return stages
 
 
 # The parts of the passes of a step.
 
 
-def passes_of(parts: Mapping[str, float], layout: Layout, costs: Costs) -> Passes:
-    """The passes of a step from the parts of its time.
+def passes_of(parts: Mapping[str, float], model: Transformer, layout: Layout, machine: Machine) -> Passes:
+    """The passes of a step.
 
     Args:
-        parts: The parts of the step time [s]; all but the bubble are those of the slowest stage.
+        parts: The parts of the step time [s], of which those are used that do not belong to a microbatch.
+        model: The transformer.
         layout: The layout.
-        costs: The coefficients that the parts were computed from.
+        machine: Compute and communication of a rank.
     """
-    stages, m, fused = layout.pp, float(layout.microbatches), layout.schedule in FUSED
-    each = {name: parts.get(name, 0.0) / m for name in (*_OF_LAYERS, "pipeline", "bubble", "head")}
-    layers, tokens = float(costs.stage_layers), float(layout.microbatch * costs.seq_tokens)
-    forward, backward, weights, scores = (layers * float(x) for x in passes_of_layer(costs, tokens))
-    weights = 0.0 if fused else weights
-    # Collectives per layer: two forward and two backward, two more for recompute.
-    full, overlap = float(costs.full), float(costs.tensor_overlap)
-    tensor = layers * float(costs.tensor.of(tokens))
-    redone = full * forward + float(costs.selective) * scores
-    on_forward = tensor - min(tensor, overlap * forward)
-    on_backward = (1.0 + full) * tensor - min((1.0 + full) * tensor, overlap * (backward + redone - weights))
-    each["tensor"] = on_forward + on_backward
-    # The output is in the last chunk only, also where that is not on the slowest stage.
-    outputs = 1.0 + float(costs.mtp)
-    head, embedding_head_comm = tokens * float(costs.head), outputs * float(costs.embedding_head.of(tokens))
+    one, pipeline, fused = microbatch(model, layout, machine), pipeline_of(model, layout), layout.schedule in FUSED
+    stages = balance(pipeline)
+    layer = one.times(layout, 1.0 + model.mtp)
     # What of an all-to-all does not overlap with the other pass may be in either pass.
-    movable = float(costs.expert_overlap) * each["expert"]
-    early = {
-        "context": layers * float(costs.context.of(tokens)),
-        "expert": movable + (each["expert"] - movable) / (2.0 + full),
-        "tensor": on_forward,
+    moved = (
+        _moved(pipeline, layer, stages)
+        if one.movable and layout.pp > 1 and (pipeline.v_shape or stages.unequal)
+        else 0.0
+    )
+    weights = 0.0 if fused else one.weights
+    forward: list[Work] = [
+        (COMPUTE, "forward", one.forward),
+        (COMMUNICATION, "context", one.context_forward),
+        (COMMUNICATION, "expert", one.expert_forward - moved),
+        (COMMUNICATION, "tensor", one.tensor_forward),
+    ]
+    backward: list[Work] = [
+        (COMPUTE, "recompute", one.recompute),
+        (COMPUTE, "backward", one.backward - weights),
+        (COMMUNICATION, "context", one.context - one.context_forward),
+        (COMMUNICATION, "expert", max(0.0, one.expert - one.expert_forward + moved)),
+        (COMMUNICATION, "tensor", max(0.0, one.tensor - one.tensor_forward)),
+    ]
+    sent: Work = (COMMUNICATION, "pipeline", 0.5 * one.pipeline)
+    collective: Work = (COMMUNICATION, "tensor", 0.5 * ((1.0 + model.mtp) * one.embedding_head))
+    computed = {"F": forward, "B": backward, "W": [(COMPUTE, "weight gradients", weights)]}
+    of_stage = {
+        kind: [(thread, name, float(stages.most * time)) for thread, name, time in works]
+        for kind, works in computed.items()
     }
-    whole = math.fsum(each[name] for name in _OF_LAYERS)
-    shares = _shares(layout, costs)
-    if movable and stages > 1 and (layout.pipeline.v_shape or costs.unequal):
-        first = forward + math.fsum(early.values())
-        forward_, inputs_, weights_, movable_ = (x / layers for x in (first, whole - weights - first, weights, movable))
-        output = head / 3.0 + 0.5 * embedding_head_comm, head * 2.0 / 3.0 + 0.5 * embedding_head_comm
-        times = Times(forward_, inputs_, weights_, movable_, each["pipeline"], *output)
-        early["expert"] -= movable * _moved(layout, costs, times)
-    sent: Work = (COMMUNICATION, "pipeline", 0.5 * each["pipeline"])
+    of_stage["F"].append(sent)
+    of_stage["B"].append(sent)
     return Passes(
         schedule=layout.schedule,
-        stages=stages,
-        microbatches=int(m),
+        stages=layout.pp,
+        microbatches=int(layout.microbatches),
         chunks=_TWICE if layout.pipeline.v_shape else layout.interleave,
-        parts={
-            "F": [(COMPUTE, "forward", forward), *((COMMUNICATION, n, time) for n, time in early.items()), sent],
-            "B": [
-                (COMPUTE, "recompute", each["recompute"]),
-                (COMPUTE, "backward", each["compute"] - forward - weights),
-                *((COMMUNICATION, name, max(0.0, each[name] - time)) for name, time in early.items()),
-                sent,
-            ],
-            "W": [(COMPUTE, "weight gradients", weights)],
-        },
+        parts=of_stage,
         last={
-            "F": [(COMPUTE, "head", head / 3.0), (COMMUNICATION, "tensor", 0.5 * embedding_head_comm)],
-            "B": [(COMPUTE, "head", head * 2.0 / 3.0), (COMMUNICATION, "tensor", 0.5 * embedding_head_comm)],
+            "F": [(COMPUTE, "head", one.head / 3.0), collective],
+            "B": [(COMPUTE, "head", one.head * 2.0 / 3.0), collective],
         },
-        end=[(_THREADS.get(n, COMPUTE), n, value) for n, value in parts.items() if n not in each and value],
-        shares=shares,
+        end=[(_THREADS.get(n, COMPUTE), n, value) for n, value in parts.items() if n not in _OF_MICROBATCHES and value],
+        shares=_shares(pipeline, stages),
     )
 
 
-_OF_LAYERS = ("compute", "recompute", "tensor", "context", "expert")
-"""The parts that every stage has, in proportion to its layers."""
+_OF_MICROBATCHES = ("compute", "recompute", "tensor", "context", "expert", "pipeline", "bubble", "head")
+"""The parts of a step that are those of microbatches, and the bubble between them."""
 _THREADS = {"data": COMMUNICATION, "offload": COMMUNICATION}
 
 
-def _shares(layout: Layout, costs: Costs) -> list[float]:
+def _shares(pipeline: Pipeline, stages: Balance) -> list[float]:
     """For each chunk of the model its layers, multi-token prediction included, relative to those of the slowest stage."""
     deal, counted = dealt_with_mtp(
-        float(costs.layers), float(layout.pp), float(layout.interleave), layout.pipeline.v_shape, float(costs.mtp)
+        float(pipeline.layers), float(pipeline.stages), float(pipeline.chunks), pipeline.v_shape, float(pipeline.mtp)
     )
     layers = [deal.short + (1.0 if deal.begin <= chunk < deal.end else 0.0) for chunk in range(int(deal.chunks))]
-    layers[-1] += float(costs.mtp) - counted
-    return [number / float(costs.stage_layers) for number in layers]
+    layers[-1] += float(pipeline.mtp) - counted
+    return [number / float(stages.most) for number in layers]
 
 
-def _moved(layout: Layout, costs: Costs, times: Times) -> float:
-    """The share of what may be in either pass that is in the backward pass: that with the shortest step.
-
-    Args:
-        layout: The layout.
-        costs: The coefficients.
-        times: The times of its passes, with all of that in the forward pass.
-    """
-    one, movable = pipeline_of(costs, float(layout.microbatches)), float(times.movable)
+def _moved(pipeline: Pipeline, layer: Times, stages: Balance) -> float:
+    """The part of the movable work of a layer in its backward pass with which the step is the shortest [s]."""
 
     def span(moved: NDArray[np.float64], _: NDArray[np.intp]) -> NDArray[np.float64]:
-        now = evolve(times, forward=times.forward - moved, inputs=times.inputs + moved, movable=0.0)
-        if costs.unequal:
-            return np.asarray(unequal_span(one, now))
-        layers, sent = 0.5 * float(costs.stage_layers), 0.25 * now.send
-        passes = layers * now.forward + sent, layers * now.inputs + sent, layers * now.weights
-        outputs = times.output, times.output_inputs
-        return np.asarray(v_shaped_bubble(one.v_shape, one.stages, one.microbatches, *passes, 0.0, *outputs))
+        now = evolve(layer, forward=layer.forward - moved, inputs=layer.inputs + moved, movable=0.0)
+        if stages.unequal:
+            return np.asarray(unequal_span(pipeline, now))
+        return np.asarray(equal_bubble(pipeline, now, stages.most))
 
-    place, _ = least(span, np.array([movable]), np.array([0.5 * movable]))
-    return float(place[0]) / movable
+    place, _ = least(span, np.array([layer.movable]), np.array([0.5 * layer.movable]))
+    return float(place[0])

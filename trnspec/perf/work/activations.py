@@ -17,13 +17,13 @@ from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.ops import Number, both, larger, somewhere, where
 from trnspec.perf.work.layout import RECOMPUTE, Layout
-from trnspec.perf.work.reach import mean
 from trnspec.perf.work.stages import Layers, in_flight
+from trnspec.perf.work.transformer import mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trnspec.perf.work.reach import Heads
+    from trnspec.perf.work.transformer import Heads
 
 
 class Activations(NamedTuple):

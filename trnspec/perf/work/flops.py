@@ -20,7 +20,7 @@ from attrs import frozen
 from trnspec.errors import UsageError
 from trnspec.model.transformers.counting import parameters as all_parameters
 from trnspec.perf.ops import Number, larger, smaller, where
-from trnspec.perf.work.reach import mean, reaches
+from trnspec.perf.work.transformer import mean, reaches
 
 if TYPE_CHECKING:
     from trnspec.model.transformers.dimensions import Dimensions

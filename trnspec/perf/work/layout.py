@@ -9,7 +9,7 @@ import numpy as np
 from attrs import Factory, field, frozen
 
 from trnspec.perf.experts import SENT
-from trnspec.perf.ops import Number, where
+from trnspec.perf.ops import Number, always_zero, collapsed, smaller, where
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ SCHEDULES = {
 1F1B and interleaved: Narayanan et al. 2021, section 2.2. GPipe, which stores every microbatch: Huang et al. 2019, section 2.3.
 Zero bubble: Qi et al. 2023, section 3. ``v-half`` and ``v-min``: Qi et al. 2024, and the table of
 github.com/sail-sg/zero-bubble-pipeline-parallelism. The bubble of schedules with a split backward pass is that of their passes,
-see :func:`trnspec.perf.training.step.bubble`.
+see :func:`trnspec.perf.training.bubble.equal_bubble`.
 """
 V_SHAPED = tuple(name for name, schedule in SCHEDULES.items() if schedule.v_shape)
 """The V-shaped schedules, by their number from 1."""
@@ -266,6 +266,16 @@ class Layout:
         return where(self.interleave == 1, where(self.pipeline.v_shape > 0.0, 2.0, 1.0), self.interleave)
 
     @property
+    def splits_backward(self) -> Number:
+        """1 where gradients of weights are a pass of their own, which several stages may compute later."""
+        return smaller(self.pp - 1.0, 1.0) * smaller(self.pipeline.deferred + self.pipeline.v_shape, 1.0)
+
+    @property
+    def splits_experts_like_layers(self) -> bool:
+        """Whether all tensor-parallel ranks of all layouts split each expert."""
+        return self.expert_tp is None or always_zero(collapsed(self.expert_split - self.tp))
+
+    @property
     def shards_optimizer(self) -> Number:
         """1 where the optimizer states are sharded over the replicas: ZeRO 1, 2 and 3."""
         return where(self.zero >= 1, 1.0, 0.0)
@@ -333,9 +343,9 @@ def _row(table: Mapping[str, Any], key: Any) -> Any:
     if not isinstance(key, np.ndarray):
         return rows[int(key)]
     if isinstance(rows[0], float):
-        return np.array(rows)[key]
-    numbers = [f.name for f in attrs.fields(type(rows[0])) if f.name != "note"]
-    return attrs.evolve(rows[0], **{name: np.array([getattr(row, name) for row in rows])[key] for name in numbers})
+        return collapsed(np.array(rows)[key])
+    numbers = {f.name: [getattr(row, f.name) for row in rows] for f in attrs.fields(type(rows[0])) if f.name != "note"}
+    return attrs.evolve(rows[0], **{name: collapsed(np.array(column)[key]) for name, column in numbers.items()})
 
 
 def stacked(layouts: Sequence[Layout]) -> Layout:

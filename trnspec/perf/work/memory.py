@@ -13,9 +13,8 @@ from attrs import evolve, fields, frozen
 from trnspec.perf.frameworks import ALLOCATED
 from trnspec.perf.ops import Number, ceil, larger, smaller, somewhere, where
 from trnspec.perf.work.activations import expands, layer_activations, stage_activations
-from trnspec.perf.work.reach import heads_of, mean, reaches
 from trnspec.perf.work.stages import distinct_stages, in_flight, layers_of_stages, stage_layers
-from trnspec.perf.work.transformer import STATE_BYTES
+from trnspec.perf.work.transformer import STATE_BYTES, heads_of, mean, reaches
 
 if TYPE_CHECKING:
     from collections.abc import Callable

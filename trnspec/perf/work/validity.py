@@ -16,7 +16,7 @@ import numpy as np
 from trnspec.errors import RefusalError
 from trnspec.perf.ops import Number, both, either, floor, larger, where
 from trnspec.perf.work.layout import OPTIMIZERS
-from trnspec.perf.work.reach import common_heads
+from trnspec.perf.work.transformer import common_heads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,8 +15,8 @@ from trnspec.perf.calibration.fits.limits import KERNELS, limits
 from trnspec.perf.calibration.fits.search import Space, combined, stacked
 from trnspec.perf.lowering.machine import Machine, machine
 from trnspec.perf.lowering.system import Efficiency, System
+from trnspec.perf.training.execution import half_moved
 from trnspec.perf.training.step import step
-from trnspec.perf.training.unequal import half_moved
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.layout import stacked as stacked_layouts
 from trnspec.perf.work.transformer import Transformer, transformer

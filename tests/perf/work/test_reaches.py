@@ -12,8 +12,7 @@ from trnspec.perf.serving.decode import mean_context, token_load
 from trnspec.perf.serving.forward_pass import IDEAL, Deployment, cache_bytes, kept_bytes
 from trnspec.perf.work.flops import all_scores
 from trnspec.perf.work.memory import inference_memory, kv_cache
-from trnspec.perf.work.reach import common_heads, mean, reaches
-from trnspec.perf.work.transformer import transformer
+from trnspec.perf.work.transformer import common_heads, mean, reaches, transformer
 
 CLOSE = 1e-12
 MIMO = dimensions(shipped().named("mimo-v2-flash").spec)
