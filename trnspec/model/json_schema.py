@@ -10,8 +10,6 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from trnspec.model.annotations import NAME_PATTERN, Pattern
 from trnspec.model.document import API_VERSIONS, Claim, Metadata
 from trnspec.model.figure import Figure
@@ -103,7 +101,7 @@ def _document(kind: str, spec: type, definitions: _Definitions, api_versions: Se
         "api_version": {"enum": list(api_versions), "description": "The version of the document format."},
         "kind": {"const": kind, "description": summary(spec)},
         "metadata": _schema(shape_of(Metadata), definitions),
-        "spec": _spec(spec, definitions),
+        "spec": _schema(shape_of(spec), definitions),
         "claims": {
             "type": "array",
             "items": _schema(shape_of(Claim), definitions),
@@ -117,47 +115,6 @@ def _document(kind: str, spec: type, definitions: _Definitions, api_versions: Se
         "required": ["api_version", "kind", "metadata", "spec"],
         "additionalProperties": False,
         "properties": properties,
-    }
-
-
-def _spec(spec: type, definitions: _Definitions) -> Schema:
-    """The schema of a spec; for a class derived from another spec, a reference to that and the added fields."""
-    parent = _parent(spec)
-    if parent is None:
-        return _schema(shape_of(spec), definitions)
-    return definitions.refer(spec, spec.__name__, lambda: {**_derived(spec, parent, definitions), **_CLOSED})
-
-
-_CLOSED: Schema = {"unevaluatedProperties": False}
-
-
-def _parent(spec: type) -> type | None:
-    """The base class to which a class only adds fields; ``None`` if it changes one."""
-    above = next((c for c in spec.__mro__[1:] if attrs.has(c)), None)
-    if above is None:
-        return None
-    own, others = fields_of(spec), fields_of(above)
-    return above if all(own.get(name) == field for name, field in others.items()) else None
-
-
-def _derived(spec: type, parent: type, definitions: _Definitions) -> Schema:
-    """The fields a class adds to a base, which is referred to by name; open, since a third class may add more."""
-
-    def base() -> Schema:
-        above = _parent(parent)
-        if above is not None:
-            return _derived(parent, above, definitions)
-        return {k: v for k, v in _object(parent, definitions).items() if k != "additionalProperties"}
-
-    schema = _object(spec, definitions)
-    inherited = _object(parent, definitions)["properties"]
-    return {
-        "type": "object",
-        "title": schema["title"],
-        "description": schema["description"],
-        "allOf": [definitions.refer((parent, "open"), parent.__name__, base)],
-        "required": [name for name in schema["required"] if name not in inherited],
-        "properties": {name: v for name, v in schema["properties"].items() if name not in inherited},
     }
 
 

@@ -254,14 +254,14 @@ def summary(cls: type) -> str:
 
 
 def field_docs(cls: type) -> dict[str, tuple[str, str | None]]:
-    """The description of each attribute in the docstring of a class, and its example if there is one."""
-    doc = inspect.getdoc(cls) or ""
-    _, _, rest = doc.partition("\nAttributes:\n")
-    section = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]
+    """The description of each attribute in the docstrings of a class and its bases, and its example if there is one."""
     docs: dict[str, tuple[str, str | None]] = {}
-    for entry in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", section, flags=re.MULTILINE):
-        text, _, example = " ".join(entry[1].split()).partition(" Example: ")
-        docs[entry[0]] = (text, example or None)
+    for base in reversed(cls.__mro__):
+        _, _, rest = inspect.cleandoc(base.__doc__ or "").partition("\nAttributes:\n")
+        section = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]
+        for entry in re.findall(r"^    (\w+): (.*(?:\n        .*)*)", section, flags=re.MULTILINE):
+            text, _, example = " ".join(entry[1].split()).partition(" Example: ")
+            docs[entry[0]] = (text, example or None)
     return docs
 
 

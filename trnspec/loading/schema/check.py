@@ -185,8 +185,7 @@ def _translate(error: ValidationError, spec: type, document: Document, units: Un
     above = shape_in_document(spec, path[:-1]) if path and path[-1] == "value" else None
     figure = above if isinstance(above, FigureShape) else shape
     schema, instance = _mapping(error.schema), _mapping(error.instance)
-    if error.validator in ("additionalProperties", "unevaluatedProperties"):
-        # If a class is derived from another, neither schema has all keys.
+    if error.validator == "additionalProperties":
         known = list(shape.fields if isinstance(shape, ObjectShape) else schema["properties"])
         for key in instance:
             if key not in known:
