@@ -7,39 +7,17 @@ from attrs import evolve
 
 from tests.support.rules import document, graph
 from tests.support.small_catalog import GRAPH, OLD, PAGE
+from tests.support.tables import tables
 from trnspec.graph.graph import Graph
 from trnspec.graph.provenance import figures, scope, source_of, with_provenance
 from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
 from trnspec.quantities.quantity import parse
 
+TABLES = tables(__file__)
 
-@pytest.mark.parametrize(
-    ("kind", "path", "expected"),
-    [
-        ("Core", "sbuf.capacity", "per core"),
-        ("Chip", "memory.capacity", "per chip"),
-        ("Link", "bandwidth.per_direction", "per link, one direction"),
-        ("Link", "bandwidth.both", "per link, both directions added"),
-        ("Link", "both.bandwidth", "per link"),
-        ("Link", "per_direction.bandwidth", "per link"),
-        ("Server", "host.memory", "per server"),
-        ("Server", "fabric.bandwidth.both", "per chip, both directions added"),
-        ("UltraServer", "between_servers.bandwidth.per_direction", "per chip, one direction"),
-        ("UltraServer", "stated.peak.sparse.bf16", "per UltraServer, sparse, total as printed"),
-        ("Cluster", "per_server", "per Cluster"),
-        ("Price", "hourly.us-east-1", "per server"),
-        ("Power", "power", "per unit"),
-        ("Chip", "tensor_peak.dense.bf16", "per chip, dense, tensor engines alone"),
-        ("Core", "engines.tensor.clock", "per core, tensor engine"),
-        ("Core", "engines.vector.clock", "per core, vector engine"),
-        ("Core", "engines.scalar.clock", "per core, scalar engine"),
-        ("Core", "engines.gpsimd.clock", "per core, GpSimd engine"),
-        ("Chip", "achieved.dense", "per chip, dense, achieved, not peak"),
-        ("Core", "achieved_per_engine.x", "per core, achieved, not peak"),
-        ("Server", "network.baseline", "per server, baseline"),
-    ],
-)
+
+@pytest.mark.parametrize(("kind", "path", "expected"), TABLES["scope"])
 def test_scope(kind, path, expected) -> None:
     assert expected == scope(kind, ("spec", *path.split(".")))
 
@@ -47,42 +25,7 @@ def test_scope(kind, path, expected) -> None:
 FULL = figures(GRAPH, GRAPH.named("full"))
 
 
-@pytest.mark.parametrize(
-    ("at", "lines", "short"),
-    [
-        (
-            "peak.dense.bf16",
-            [
-                "600 TFLOPS  (peak.dense.bf16 of full)",
-                "  interval     [599.5, 600.5 TFLOPS)",
-                "  scope        per chip, dense",
-                "  source       The page page, 2024-02 (page)",
-                "  superseded   610 TFLOPS (old, 2023)",
-            ],
-            "<Stated 600 TFLOPS: peak.dense.bf16 of full, page 2024-02>",
-        ),
-        (
-            "links.bandwidth.both",
-            [
-                "1 TB/s  (links.bandwidth.both of full)",
-                "  interval     [0.5, 1.5 TB/s)",
-                "  scope        per chip, both directions added",
-                "  source       The page old, 2023 (old, line 3)",
-            ],
-            "<Stated 1 TB/s: links.bandwidth.both of full, old 2023>",
-        ),
-        (
-            "peak.dense.fp8",
-            [
-                "1.2 PFLOPS  (peak.dense.fp8 of full)",
-                "  interval     [1.15, 1.25 PFLOPS)",
-                "  scope        per chip, dense",
-                "  source       derived: twice the bf16",
-            ],
-            "<Stated 1.2 PFLOPS: peak.dense.fp8 of full, derived>",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("at", "lines", "short"), TABLES["as_text"])
 def test_as_text(at, lines, short) -> None:
     assert (lines, short) == (str(FULL[at]).splitlines(), repr(FULL[at]))
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.rules import document, graph
 from tests.support.small_catalog import CORE, FULL, GRAPH, OLD, PAGE, WIRE
+from tests.support.tables import tables
 from trnspec.graph.paths import place
 from trnspec.graph.totals import BoundedAmount
 from trnspec.graph.values import Sort, compare
@@ -21,6 +22,8 @@ from trnspec.model.rounded import RoundedCount
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Interval
 from trnspec.quantities.units import UNITS, Dimension
+
+TABLES = tables(__file__)
 
 POOR = document("Chip", "poor", "spec: {memory: {capacity: 100 GiB}, features: []}", "source: page")
 SMALL = document("Server", "small", "spec: {chips: {chip: full, count: 2}, host: {memory: 200 GiB}}", "source: page")
@@ -39,40 +42,7 @@ def at(made, name: str, path: str):
     return field, field.read(node)
 
 
-@pytest.mark.parametrize(
-    ("name", "path", "text", "value"),
-    [
-        ("full", "name", "full", "full"),
-        ("full", "kind", "Chip", "Chip"),
-        ("full", "title", "T", "T"),
-        ("full", "source", "page", "page"),
-        ("full", "launched", "2022-10", "2022-10"),
-        ("full", "dies", "2", 2),
-        # Of a reference, the name of the document, also where an alias of it is written.
-        ("box", "chips.chip", "full", "full"),
-        ("full", "links.link", "wire", "wire"),
-        ("box", "fabric.topology.dimensions", "2 x 2", "2 x 2"),
-        ("full", "memory", "known", "known"),
-        ("box", "memory", "known", "known"),
-        ("rack", "chips.count", "12", 12),
-        ("rack", "host.vcpus", "96", 96),
-        ("rack", "cores.count", "96", 96),
-        ("rack", "chip", "full", "full"),
-        ("rack", "server.chips.count", "4", 4),
-        ("bare", "dies", None, None),
-        ("bare", "peak", None, None),
-        ("tin", "peak", None, None),
-        ("tin", "core", None, None),
-        ("tin", "cores.count", None, None),
-        ("tin", "dies", None, None),
-        # Of the document that a reference names.
-        ("full", "links.link.connects", "chips", "chips"),
-        ("box", "chips.chip.dies", "2", 2),
-        ("box", "fabric.link.name", "wire", "wire"),
-        ("tin", "fabric.link.name", None, None),
-        ("tin", "chips.chip.dies", None, None),
-    ],
-)
+@pytest.mark.parametrize(("name", "path", "text", "value"), TABLES["words_and_counts"])
 def test_words_and_counts(name, path, text, value) -> None:
     _, read = at(GRAPH, name, path)
 

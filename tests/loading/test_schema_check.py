@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.schema import KINDS, Sampler, unplaced
+from tests.support.tables import tables
 from trnspec._version import __version__
 from trnspec.api import registry
 from trnspec.loading.pipeline import load_document
@@ -30,7 +30,7 @@ def found(text: str) -> list[Found]:
     return [(p.code, *at, p.message, p.hint) for p, at in zip(problems, places, strict=True)]
 
 
-CASES: dict[str, Any] = read_text((Path(__file__).parent / "findings.yaml").read_text("utf-8")).data or {}
+CASES = tables(__file__)
 
 
 @pytest.mark.parametrize("name", CASES)

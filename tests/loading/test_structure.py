@@ -9,6 +9,7 @@ import pytest
 from cattrs import Converter
 
 from tests.support.schema import Part, Sampler, normal, unplaced
+from tests.support.tables import tables
 from trnspec.api import registry, validate
 from trnspec.loading.claims import one_for_each_source
 from trnspec.loading.conversion import converter
@@ -19,6 +20,8 @@ from trnspec.model.link import Lanes, Link
 from trnspec.model.ref import Ref
 from trnspec.quantities.quantity import parse
 from trnspec.yaml import read_file
+
+TABLES = tables(__file__)
 
 CATALOG = [*documents_in(shipped())]
 HEAD: dict[str, Any] = {"api_version": "trnspec/v1", "metadata": {"name": "x", "title": "X"}}
@@ -84,64 +87,7 @@ def test_every_shape():
     assert spec.any.value == parse("3x")
 
 
-@pytest.mark.parametrize(
-    ("spec", "path"),
-    [
-        ({"flag": 1}, "flag"),
-        ({"flag": "true"}, "flag"),
-        ({"maybe": None}, "maybe"),
-        ({"maybe": 0}, "maybe"),
-        ({"share": True}, "share"),
-        ({"share": "0.5"}, "share"),
-        ({"shares": [1, None]}, "shares.1"),
-        ({"shares": 1}, "shares"),
-        ({"shares": None}, "shares"),
-        ({"shares": {}}, "shares"),
-        ({"shares": "12"}, "shares"),
-        ({"least": True}, "least"),
-        ({"least": 3.9}, "least"),
-        ({"least": 8.0}, "least"),
-        ({"least": -4}, "least"),
-        ({"least": "3"}, "least"),
-        ({"either": True}, "either"),
-        ({"either": 3.5}, "either"),
-        ({"either": None}, "either"),
-        ({"part": []}, "part"),
-        ({"part": {"size": 1, "inner": {"size": 0}}}, "part.inner.size"),
-        ({"part": {}}, "part.size"),
-        ({"part": {"size": 1, "more": 1}}, "part.more"),
-        ({"parts": [{"size": 1}, {"size": "1"}]}, "parts.1.size"),
-        ({"names": []}, "names"),
-        ({"names": "page"}, "names"),
-        ({"names": None}, "names"),
-        ({"names": {"a": "Page"}}, "names.a"),
-        ({"names": {"a": "page\n"}}, "names.a"),
-        ({"names": {"a": 5}}, "names.a"),
-        ({"by_name": {"b": {"size": 0}}}, "by_name.b.size"),
-        ({"lists": {"a": ["x", " "]}}, "lists.a.1"),
-        ({"nested": [[1], [1, 0]]}, "nested.1.1"),
-        ({"nested": [1]}, "nested.0"),
-        ({"figure": "5 GB"}, "figure"),
-        ({"figure": {"value": "5 GB"}}, "figure"),
-        ({"figure": 5}, "figure"),
-        ({"figure": {"value": 5}}, "figure.value"),
-        ({"figure": {"note": "x"}}, "figure.value"),
-        ({"figure": {"value": "5 GB/s", "note": ""}}, "figure.note"),
-        ({"figure": {"value": "5 GB/s", "unit": ""}}, "figure.unit"),
-        ({"figures": ["5 GB/s", "5"]}, "figures.1"),
-        ({"rates": {"a": {"bf16": "1 TOPS"}}}, "rates.a.bf16"),
-        ({"rates": {"a": {"int8": "1 TFLOPS"}}}, "rates.a.int8"),
-        ({"word": "third"}, "word"),
-        ({"word": []}, "word"),
-        ({"word": None}, "word"),
-        ({"day": "2024-13"}, "day"),
-        ({"day": "2024-02-13\n"}, "day"),
-        ({"any": "3"}, "any"),
-        ({"unknown": 1}, "unknown"),
-        ({"KIND": "Sampler"}, "KIND"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("spec", "path"), TABLES["refusals_have_paths"], ids=str)
 def test_refusals_have_paths(spec, path):
     assert {p for p, _ in refused(sampler, **spec)} == {f"spec.{path}"}
 

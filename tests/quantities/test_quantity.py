@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.quantities.texts import pairs, quantities
+from tests.support.tables import tables
 from trnspec.errors import QuantityError, UsageError
 from trnspec.quantities.grammar import MAX_TEXT
 from trnspec.quantities.quantity import (
@@ -27,104 +28,25 @@ from trnspec.quantities.quantity import (
 )
 from trnspec.quantities.units import UNITS, Dimension, Unit
 
-G, T, P, GI = 10**9, 10**12, 10**15, 2**30
+TABLES = tables(__file__)
 
-# text, value in base units, unit, digits, least digits
-PRINTED = [
-    ("190 TFLOPS", 190 * T, "TFLOPS", 3, 2),
-    ("47.5 TFLOPS", 47_500 * G, "TFLOPS", 3, 3),
-    ("3,040 TFLOPS", 3040 * T, "TFLOPS", 4, 3),
-    ("1,299 TFLOPS", 1299 * T, "TFLOPS", 4, 4),
-    ("2517 TFLOPS", 2517 * T, "TFLOPS", 4, 4),
-    ("161,088 TFLOPS", 161_088 * T, "TFLOPS", 6, 6),
-    ("362 PFLOPS", 362 * P, "PFLOPS", 3, 3),
-    ("362 PetaFLOPS", 362 * P, "PFLOPS", 3, 3),
-    ("20.8 PFLOPS", 20_800 * T, "PFLOPS", 3, 3),
-    ("1.0 TFLOPS", T, "TFLOPS", 2, 2),
-    ("380 TOPS", 380 * T, "TOPS", 3, 2),
-    ("32 GiB", 32 * GI, "GiB", 2, 2),
-    ("512.00 GiB", 512 * GI, "GiB", 5, 5),
-    ("20,736 GiB", 20_736 * GI, "GiB", 5, 5),
-    ("131072 MiB", 2**37, "MiB", 6, 6),
-    ("192 KiB", 192 * 1024, "KiB", 3, 3),
-    ("28 MB", 28 * 10**6, "MB", 2, 2),
-    ("7600 GB", 7600 * G, "GB", 4, 2),
-    ("20 TB", 20 * T, "TB", 2, 1),
-    ("103079215104 bytes", 96 * GI, "B", 12, 12),
-    ("820 GB/s", 820 * G, "GB/s", 3, 2),
-    ("820 GiB/sec", 820 * GI, "GiB/s", 3, 2),
-    ("13,120 GiB/sec", 13_120 * GI, "GiB/s", 5, 4),
-    ("0.8 TB/sec", 800 * G, "TB/s", 1, 1),
-    ("2.9 TB/s", 2900 * G, "TB/s", 2, 2),
-    ("2.9 TByte/s", 2900 * G, "TB/s", 2, 2),
-    ("705.6 TB/sec", 705_600 * G, "TB/s", 4, 4),
-    ("27.2 GB/s", 27_200_000_000, "GB/s", 3, 3),
-    ("17 B/ns", 17 * G, "GB/s", 2, 2),
-    ("800 Gbps", 100 * G, "Gbit/s", 3, 1),
-    ("12,800 Gbps", 1600 * G, "Gbit/s", 5, 3),
-    ("100.0 Gbps", 12_500_000_000, "Gbit/s", 4, 4),
-    ("16.667 Gbps", 2_083_375_000, "Gbit/s", 5, 5),
-    ("12.8 Tbps", 1600 * G, "Tbit/s", 3, 3),
-    ("800 Gbit/s", 100 * G, "Gbit/s", 3, 1),
-    ("80000 Mbps", 10 * G, "Mbit/s", 5, 1),
-    ("0.96 GHz", 960_000_000, "GHz", 2, 2),
-    ("2.4 GHz", 2_400_000_000, "GHz", 2, 2),
-    ("600 ns", Fraction(6, 10**7), "ns", 3, 1),
-    ("894.24 us", Fraction(89424, 10**8), "us", 5, 5),
-    ("18930 us", Fraction(1893, 10**5), "us", 5, 4),
-    ("160 ms", Fraction(16, 100), "ms", 3, 2),
-    ("6.7x", Fraction(67, 10), "x", 2, 2),
-    ("6.7 x", Fraction(67, 10), "x", 2, 2),
-    ("1.14x", Fraction(114, 100), "x", 3, 3),
-    ("222 Flops/Byte", 222, "FLOP/B", 3, 3),
-    ("1,600 FLOP/cycle", 1600, "FLOP/cycle", 4, 2),
-    ("1.34375 USD/h", Fraction(134375, 10**5), "USD/h", 6, 6),
-    ("0.80 TB/s", 800 * G, "TB/s", 2, 2),
-    ("1.5e3 GB", 1500 * G, "GB", 2, 2),
-    ("1e-6 s", Fraction(1, 10**6), "s", 1, 1),
-    ("15E+3 us", Fraction(15, 1000), "us", 2, 2),
-    ("0 s", 0, "s", 1, 1),
-    ("0.00 s", 0, "s", 1, 1),
-]
+G, T = 10**9, 10**12
+FORM = 'write one number, one space and a unit, such as "820 GB/s"'
 
 
-@pytest.mark.parametrize(("text", "value", "unit", "digits", "least"), PRINTED, ids=[row[0] for row in PRINTED])
-def test_printed_form(text: str, value: Fraction, unit: str, digits: int, least: int) -> None:
+@pytest.mark.parametrize(("text", "value", "unit", "digits", "least"), TABLES["printed"])
+def test_printed_form(text: str, value: int | str, unit: str, digits: int, least: int) -> None:
     """A figure as vendors print it is read exactly, with its digits, and keeps its text."""
     got = parse(text)
-    assert (got.value, got.unit.symbol, got.digits, got.min_digits) == (value, unit, digits, least)
+    assert (got.value, got.unit.symbol, got.digits, got.min_digits) == (Fraction(value), unit, digits, least)
     assert (got.qualifier, str(got), float(got)) == (Qualifier.EXACT, text, float(Fraction(value)))
     assert re.search(pattern(got.dimension), text)
     assert parse(text, got.dimension) == got
 
 
-@pytest.mark.parametrize(
-    ("text", "qualifier", "low", "high", "loose_low", "loose_high"),
-    [
-        ("47.5 TFLOPS", Qualifier.EXACT, "47.45", "47.55", "47.45", "47.55"),
-        ("190 TFLOPS", Qualifier.EXACT, "189.5", "190.5", "185", "195"),
-        ("3,040 TFLOPS", Qualifier.EXACT, "3039.5", "3040.5", "3035", "3045"),
-        ("100 TFLOPS", Qualifier.EXACT, "99.5", "100.5", "50", "150"),
-        ("400.0 TFLOPS", Qualifier.EXACT, "399.95", "400.05", "399.95", "400.05"),
-        ("1.5e3 TFLOPS", Qualifier.EXACT, "1450", "1550", "1450", "1550"),
-        ("~190 TFLOPS", Qualifier.ABOUT, "189", "191", "180", "200"),
-        ("~ 47 TFLOPS", Qualifier.ABOUT, "46", "48", "46", "48"),
-        ("~0.5 TFLOPS", Qualifier.ABOUT, "0.4", "0.6", "0.4", "0.6"),
-        ("~1 TFLOPS", Qualifier.ABOUT, "0", "2", "0", "2"),
-        ("~10 TFLOPS", Qualifier.ABOUT, "9", "11", "0", "20"),
-        ("up to 25 TFLOPS", Qualifier.UP_TO, "0", "25.5", "0", "25.5"),
-        ("up-to 20 TFLOPS", Qualifier.UP_TO, "0", "20.5", "0", "25"),
-        ("<= 5 TFLOPS", Qualifier.AT_MOST, "0", "5.5", "0", "5.5"),
-        ("<=5 TFLOPS", Qualifier.AT_MOST, "0", "5.5", "0", "5.5"),
-        ("< 1 TFLOPS", Qualifier.UNDER, "0", "1.5", "0", "1.5"),
-        (">= 10 TFLOPS", Qualifier.AT_LEAST, "9.5", None, "5", None),
-        ("> 90 TFLOPS", Qualifier.OVER, "89.5", None, "85", None),
-        ("over 90 TFLOPS", Qualifier.OVER, "89.5", None, "85", None),
-        ("0 TFLOPS", Qualifier.EXACT, "0", "0.5", "0", "0.5"),
-    ],
-)
+@pytest.mark.parametrize(("text", "qualifier", "low", "high", "loose_low", "loose_high"), TABLES["interval"])
 def test_interval(
-    text: str, qualifier: Qualifier, low: str, high: str | None, loose_low: str, loose_high: str | None
+    text: str, qualifier: str, low: str, high: str | None, loose_low: str, loose_high: str | None
 ) -> None:
     """The qualifier and the last printed digit bound the value exactly, with and without trust in round zeros."""
 
@@ -132,80 +54,12 @@ def test_interval(
         return Interval(Fraction(a) * T, None if b is None else Fraction(b) * T)
 
     got = parse(text)
-    assert (got.qualifier, got.interval, got.loose) == (qualifier, tera(low, high), tera(loose_low, loose_high))
-
-
-NO_UNIT = "use a unit such as GB, GB/s, TFLOPS, TOPS, GHz, us"
-GROUPS = "commas separate groups of three digits"
-POINT = "one point is followed by the decimals; commas separate groups of three digits, as in 1,299"
-COMMAS = "commas separate groups of three digits, as in 1,299 or 13,120, or are omitted; decimals follow a point"
-DIGITS = "a number has no leading zeros, at most 18 digits before the point and 15 after it"
-EXPONENT = "an exponent is a whole number from -30 to 30, as in 1.5e3"
-FORM = 'write one number, one space and a unit, such as "820 GB/s"'
+    assert (got.qualifier.name, got.interval, got.loose) == (qualifier, tera(low, high), tera(loose_low, loose_high))
 
 
 @pytest.mark.parametrize(
     ("text", "reason", "hint"),
-    [
-        ("32GiB", "malformed", 'write "32 GiB"'),
-        ("32  GiB", "malformed", 'write "32 GiB"'),
-        ("32 GiB ", "malformed", 'write "32 GiB"'),
-        ("32 GiB\n", "malformed", 'write "32 GiB"'),
-        ("32\u00a0GiB", "malformed", 'write "32 GiB"'),
-        (" 32 GiB", "malformed", 'write "32 GiB"'),
-        ("~3us", "malformed", 'write "~3 us"'),
-        ("6.7  x", "malformed", 'write "6.7x"'),
-        ("", "malformed", FORM),
-        ("   ", "malformed", FORM),
-        ("GB", "malformed", FORM),
-        ("-5 GB", "malformed", FORM),
-        ("+5 GB", "malformed", 'write "5 GB"'),
-        ("\uff15 GB", "malformed", 'write "5 GB"'),
-        ("667 000 GB", "malformed", f'write "667,000 GB": {GROUPS}'),
-        ("~1'299 GB", "malformed", f'write "~1,299 GB": {GROUPS}'),
-        ("6 + 7 GB", "malformed", FORM),
-        ("6 ± 1 GB", "malformed", FORM),
-        ("600 to 667 GB", "malformed", FORM),
-        ("2 x 100 GB", "malformed", FORM),
-        ("0x29B GB", "malformed", "write the number in decimal digits"),
-        ("1.000.000 GB", "malformed", POINT),
-        ("667. GB", "malformed", POINT),
-        ("inf GB", "malformed", FORM),
-        ("nan", "malformed", FORM),
-        ("١٢ GB", "malformed", FORM),
-        ("1-2 us", "malformed", FORM),
-        ("3.125 / 12.5 Gbps", "malformed", FORM),
-        (".5 GB", "malformed", 'write "0.5 GB"'),
-        ("5. GB", "malformed", POINT),
-        ("007 GB", "malformed", DIGITS),
-        ("1234567890123456789 B", "malformed", DIGITS),
-        ("0.1234567890123456 B", "malformed", DIGITS),
-        ("1,29 GB", "malformed", COMMAS),
-        ("1,2345 GB", "malformed", COMMAS),
-        ("1234,567 GB", "malformed", COMMAS),
-        ("0,500 GB", "malformed", COMMAS),
-        ("1_000 GB", "malformed", f'write "1,000 GB": {GROUPS}'),
-        ("1e31 GB", "malformed", EXPONENT),
-        ("1e-31 GB", "malformed", EXPONENT),
-        ("1e999999999 GB", "malformed", EXPONENT),
-        ("1.5e1.5 GB", "malformed", EXPONENT),
-        ("Up to 25 Gbps", "malformed", 'write "up to 25 Gbps"'),
-        ("≤ 5 us", "malformed", 'write "<=5 us"'),
-        ("about 4 GB", "malformed", 'write "~4 GB"'),
-        ("at least 10 W", "malformed", 'write ">= 10 W"'),
-        ("9" * (MAX_TEXT + 1), "malformed", FORM),
-        ("1 " + "x" * 1_000_000, "malformed", FORM),
-        ("32", "no-unit", NO_UNIT),
-        ("~190 ", "no-unit", NO_UNIT),
-        ("190 TFLOP", "unknown-unit", 'did you mean "TFLOPS"?'),
-        ("1 KB", "unknown-unit", 'did you mean "kB" (1,000 B) or "KiB" (1,024 B)?'),
-        ("2.5X", "unknown-unit", 'did you mean "x"?'),
-        (
-            "384 GB/sec/chip",
-            "unknown-unit",
-            'write "GB/sec" and omit "chip": the scope of a figure is defined by its path, not by its unit',
-        ),
-    ],
+    [*TABLES["refused"], *((text, "malformed", FORM) for text in ("9" * (MAX_TEXT + 1), "1 " + "x" * 1_000_000))],
 )
 def test_refused(text: str, reason: str, hint: str) -> None:
     """What is not a quantity is refused with the reason and with what to write instead."""
@@ -225,23 +79,14 @@ def test_hints_follow_the_expected_dimension() -> None:
     assert caught.value.hint == "units of ratio: x"
 
 
-@pytest.mark.parametrize(
-    ("text", "dimension", "hint"),
-    [
-        ("820 GB", Dimension.BANDWIDTH, "did you mean 820 GB/s?"),
-        ("~1 TB", Dimension.BANDWIDTH, "did you mean ~1 TB/s?"),
-        ("96 GiB/s", Dimension.INFORMATION, "did you mean 96 GiB?"),
-        ("380 TFLOPS", Dimension.OP_RATE, "did you mean 380 TOPS?"),
-        ("3 us", Dimension.POWER, "units of power: W, kW, mW"),
-        ("6.7x", Dimension.POWER, "units of power: W, kW, mW"),
-    ],
-)
-def test_wrong_dimension(text: str, dimension: Dimension, hint: str) -> None:
+@pytest.mark.parametrize(("text", "dimension", "hint"), TABLES["wrong_dimension"])
+def test_wrong_dimension(text: str, dimension: str, hint: str) -> None:
     """A figure of another dimension is refused, and the usual mix-ups are named."""
+    expected = Dimension[dimension]
     with pytest.raises(QuantityError) as caught:
-        parse(text, dimension)
+        parse(text, expected)
     assert (caught.value.reason, caught.value.hint) == ("dimension", hint)
-    assert {parse(text).dimension.word in str(caught.value), dimension.word in str(caught.value)} == {True}
+    assert {parse(text).dimension.word in str(caught.value), expected.word in str(caught.value)} == {True}
 
 
 @pytest.mark.parametrize(
@@ -393,22 +238,7 @@ def test_overlap_means_a_common_number(a: Interval, b: Interval) -> None:
 # Two figures.
 
 
-@pytest.mark.parametrize(
-    ("one", "two", "strict", "loose"),
-    [
-        ("190 TFLOPS", "210 TFLOPS", False, False),
-        ("47.5 TFLOPS", "~47 TFLOPS", True, True),
-        ("190 TFLOPS", "192 TFLOPS", False, True),
-        ("820 GB/s", "0.8 TB/s", True, True),
-        ("820 GiB/s", "820 GB/s", False, False),
-        ("32 GiB", "32 GB", False, False),
-        ("200 Gbps", "25 GB/s", True, True),
-        ("up to 25 Gbps", "5.0 Gbps", True, True),
-        ("over 90 TFLOPS", "79 TFLOPS", False, False),
-        ("362 PFLOPS", "362,448 TFLOPS", True, True),
-        ("103079215104 B", "96 GiB", True, True),
-    ],
-)
+@pytest.mark.parametrize(("one", "two", "strict", "loose"), TABLES["agrees"])
 def test_agrees(one: str, two: str, strict: bool, loose: bool) -> None:
     """Figures agree where rounding alone can explain their difference."""
     a, b = parse(one), parse(two)
@@ -455,30 +285,10 @@ def test_conversion() -> None:
 # Showing.
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "digits", "text"),
-    [
-        (3040 * T, "TFLOPS", 4, "3,040 TFLOPS"),
-        (3040 * T, "TFLOPS", 6, "3,040 TFLOPS"),
-        (3040 * T, "TFLOPS", 2, "3,000 TFLOPS"),
-        (2900 * G, "TB/s", 3, "2.9 TB/s"),
-        (47_450 * G, "TFLOPS", 3, "47.5 TFLOPS"),
-        (Fraction(13_120 * GI), "GB/s", 5, "14,087 GB/s"),
-        (999_960 * G, "TFLOPS", 4, "1,000 TFLOPS"),
-        (Fraction(67, 10), "x", 2, "6.7x"),
-        (6.8, "x", 3, "6.8x"),
-        (0.000003, "us", 2, "3 us"),
-        (0, "W", 3, "0 W"),
-        (-5 * T, "TB/s", 2, "-5 TB/s"),
-        (Fraction(1, 3), "W", 3, "0.333 W"),
-        (10**18, "B", 3, "1e18 B"),
-        (Fraction(1, 10**9), "s", 1, "1e-9 s"),
-        (1234 * 10**17, "B", 3, "1.23e20 B"),
-    ],
-)
-def test_render(value: Fraction | float, unit: str, digits: int, text: str) -> None:
+@pytest.mark.parametrize(("value", "unit", "digits", "text"), TABLES["render"])
+def test_render(value: float | str, unit: str, digits: int, text: str) -> None:
     """A computed value is shown with at most a number of digits, with commas, and with no idle zeros."""
-    assert render(value, unit, digits) == text
+    assert render(Fraction(value) if isinstance(value, str) else value, unit, digits) == text
 
 
 @given(st.fractions(Fraction(1, 10**9), 10**20), st.sampled_from(list(UNITS)), st.integers(1, 15))

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.tables import tables
 from trnspec.quantities.display import Displayed, common_unit
 from trnspec.quantities.quantity import choose_unit, parse, render
 from trnspec.quantities.units import UNITS, Dimension
+
+TABLES = tables(__file__)
 
 MOST_DECIMALS = 15
 
@@ -67,37 +70,7 @@ def test_choose_unit(value: Fraction, dimension: Dimension) -> None:
     assert unit is choose_unit(-value, dimension)
 
 
-@pytest.mark.parametrize(
-    ("texts", "unit", "numbers"),
-    [
-        # At the ends of the range in which the published unit is kept.
-        (["0.1 GB", "1 GB"], "GB", ["0.1", "1"]),
-        (["0.0999 GB", "1 GB"], "GB", ["0.0999", "1"]),
-        (["0.0999 GB", "0.5 GB"], "MB", ["99.9", "500"]),
-        (["9,999.9 GB"], "GB", ["9,999.9"]),
-        (["10,000 GB"], "TB", ["10"]),
-        (["10,000 GB", "1 GB", "1 GB"], "GB", ["10,000", "1", "1"]),
-        # 0 suits every unit.
-        (["0 GB", "5 GB"], "GB", ["0", "5"]),
-        (["0 GB", "0 GB"], "GB", ["0", "0"]),
-        # Of an even number of figures, the larger one in the middle.
-        (["1 MB", "1 GB"], "GB", ["0.001", "1"]),
-        (["1 MB", "2 MB", "1 GB", "2 GB"], "GB", ["0.001", "0.002", "1", "2"]),
-        # Other families, with and without prefixes.
-        (["50 us", "2 ms", "3 s"], "ms", ["0.05", "2", "3,000"]),
-        (["2 kW", "500 W"], "kW", ["2", "0.5"]),
-        (["100 Gbps", "12.5 GB/s"], "Gbit/s", ["100", "100"]),
-        (["12.5 GB/s", "100 Gbps"], "GB/s", ["12.5", "12.5"]),
-        (["1,536 KiB", "1 MiB"], "MiB", ["1.5", "1"]),
-        (["3 KiB", "2 KiB", "12,000 KiB"], "KiB", ["3", "2", "12,000"]),
-        (["20,000 USD/h"], "USD/h", ["20,000"]),
-        (["0.05x", "3x"], "x", ["0.05", "3"]),
-        # A unit that is not the published one shows four digits at least.
-        (["1.23456 GB", "20,000 GB"], "TB", ["0.00123456", "20"]),
-        (["12,345 MB", "1 MB"], "GB", ["12.345", "0.001"]),
-        (["1 KiB", "1,000 MiB", "3 GiB"], "MiB", ["0.0009766", "1,000", "3,072"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("texts", "unit", "numbers"), TABLES["common_unit"])  # fmt: skip
 def test_common_unit(texts, unit, numbers) -> None:
     figures = [Displayed.of(parse(text)) for text in texts]
     found = common_unit(figures)

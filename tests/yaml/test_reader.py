@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.rules import stopped_after
+from tests.support.tables import tables
 from trnspec.yaml import Document, Json, Limits, Path, Place, Problem, read_file, read_text
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def test_a_text_with_a_few_control_characters_is_text() -> None:
     assert "TRN002" not in {p.code for p in read_text(raw).problems}
 
 
-DOCUMENTS: list[Any] = (read_file(FilePath(__file__).parent / "documents.yaml").data or {})["documents"]
+DOCUMENTS = tables(__file__)["documents"]
 
 
 @pytest.mark.parametrize("case", DOCUMENTS, ids=lambda case: repr(case["text"]))
