@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from trnspec.diagnostics import Code, Diagnostic, Location, Report, Severity
     from trnspec.errors import EditionError, QuantityError, RefusalError, TrnspecError, UnknownNameError, UsageError
     from trnspec.evaluation.result import Answer, Assumption, Evaluation, Part, Table
-    from trnspec.evaluation.sweeps.sweep import Sweep
+    from trnspec.evaluation.sweeps import Sweep
     from trnspec.evidence import Evidence, GroupError, Nearest, Outside, UsedFigure
     from trnspec.graph.graph import Graph
     from trnspec.graph.provenance import Stated
@@ -115,7 +115,7 @@ __all__ = [
 _MODULES = {
     "trnspec.api": ("evaluate", "load", "search", "sensitivity", "solve", "sweep", "trace", "validate"),
     "trnspec.evidence": ("Evidence", "GroupError", "Nearest", "Outside", "UsedFigure"),
-    "trnspec.evaluation.sweeps.sweep": ("Sweep",),
+    "trnspec.evaluation.sweeps": ("Sweep",),
     "trnspec.catalog.catalog": ("Catalog",),
     "trnspec.catalog.query.run": ("Result",),
     "trnspec.catalog.query.tree": ("QueryError",),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Evaluation, Table
-    from trnspec.evaluation.sweeps.sweep import Sweep
+    from trnspec.evaluation.sweeps import Sweep
     from trnspec.graph.graph import Graph
     from trnspec.loading.selection import Paths
     from trnspec.loading.store import DocumentStore
@@ -358,8 +358,7 @@ def sweep(name: str, catalog: Catalog | None = None, /, **inputs: Any) -> Sweep:
         UsageError: As for :func:`evaluate`, or a list is empty, or a range or a figure is invalid.
     """
     from trnspec.evaluation.runner import resolved
-    from trnspec.evaluation.sweeps.axes import figure_axes, with_figures
-    from trnspec.evaluation.sweeps.sweep import Sweep, combinations, values_of
+    from trnspec.evaluation.sweeps import Sweep, combinations, figure_axes, values_of, with_figures
 
     used, figures = _loaded(catalog), inputs.pop("vary", {})
     known = {one.name: one for one in resolved(*evaluator(name))[1]}

@@ -16,8 +16,9 @@ from trnspec.cli.eval_csv import REFUSED, many
 from trnspec.cli.request import EvalRequest
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.result import Answer, Evaluation
-from trnspec.evaluation.sweeps.page import MIXED
+from trnspec.evaluation.sweeps import MIXED
 from trnspec.plugins.api import Evaluator
+from trnspec.text_table import in_markdown
 
 SEARCH = ("eval", "search", "--model", "llama-3.2-1b", "--on", "trn1.2xlarge*2", "--seq", "1024", "--global-batch", "8")
 TRAINING = (
@@ -52,9 +53,9 @@ def test_a_sweep_of_training(here) -> None:
     assert (0, "") == (done.status, done.err)
     assert (">=" in auto, ">=" in none) == (False, True)
     assert " ".join(words).endswith(f"{BOUNDS} {IDEAL} {MIXED}")
-    in_markdown = here(*TRAINING, "--tp", "32", "--calibration", "auto,none", "--format", "markdown").out
-    assert in_markdown.endswith(f"\n\n{BOUNDS} {IDEAL} {MIXED}\n")
-    assert in_markdown.startswith("training: 2 combinations, model llama-3.1-8b, seq 8,192, ")
+    text = here(*TRAINING, "--tp", "32", "--calibration", "auto,none", "--format", "markdown").out
+    assert text.endswith("\n\n" + in_markdown(f"{BOUNDS} {IDEAL} {MIXED}") + "\n")
+    assert text.startswith("training: 2 combinations, model llama-3.1-8b, seq 8,192, ")
 
 
 # The columns of a CSV.

@@ -23,13 +23,12 @@ from trnspec.cli.help import (
     renamed,
     write_examples,
 )
-from trnspec.cli.render import emit, format_option, show, table_options, versioned_json, width
+from trnspec.cli.render import emit, format_option, print_sections, show, table_options, versioned_json, width
 from trnspec.cli.request import EvalRequest, analysis_options
 from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import Input, docstring, inputs
 from trnspec.evaluation.result import COMMANDS, Evaluation, Suggestion, plain
 from trnspec.evaluation.result import command as suggested
-from trnspec.evaluation.sweeps.axes import expanded
 from trnspec.text_table import Column, Table, csv, table
 
 if TYPE_CHECKING:
@@ -347,6 +346,8 @@ def _expanded(one: Input, text: str) -> list[str]:
     """The values of a range, or one value."""
     if one.choices and one.type is str:
         return [text]
+    from trnspec.evaluation.sweeps import expanded
+
     return expanded(text, f"--{one.name.replace('_', '-')}", numeric=one.type in (int, float))
 
 
@@ -438,8 +439,7 @@ def _sweep(request: EvalRequest, format_: str) -> None:
 
     from trnspec.cli.eval_csv import flat, many, ranked
     from trnspec.evaluation.measures import measure
-    from trnspec.evaluation.sweeps.page import heading, sweep_markdown, sweep_page
-    from trnspec.evaluation.sweeps.sweep import combinations
+    from trnspec.evaluation.sweeps import combinations, heading, sections
     from trnspec.output.reporters.evaluation import refusal, sentence
 
     evaluator, given, varied = request.evaluator, request.given, request.varied
@@ -469,10 +469,7 @@ def _sweep(request: EvalRequest, format_: str) -> None:
         head = heading(evaluator.name, rows) + (f", {fixed}" if fixed else "")
         source = ", ".join(f"{n} {v}" for n, v in request.shown.items())
         head = f"{head}; {source}" if source else head
-        if format_ == "markdown":
-            click.echo(sweep_markdown(rows, head, columns=request.columns, sort=request.sort), nl=False)
-        else:
-            show(sweep_page(rows, head, width(), columns=request.columns, sort=request.sort))
+        print_sections(sections(rows, head, columns=request.columns, sort=request.sort), format_)
     refusals = [f for _, f in rows if isinstance(f, RefusalError)]
     if len(refusals) == len(rows):
         if format_ == "csv":

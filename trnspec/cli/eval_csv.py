@@ -10,8 +10,7 @@ from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.inputs import bound, inputs
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.result import Table as Rows
-from trnspec.evaluation.sweeps.axes import FigureValue
-from trnspec.evaluation.sweeps.page import SHORT
+from trnspec.evaluation.sweeps import SHORT, FigureValue
 from trnspec.evidence import rank_class
 from trnspec.output.reporters.evaluation import cells, record
 from trnspec.text_table import Column, Table, table
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from trnspec.cli.request import EvalRequest
-    from trnspec.evaluation.sweeps.page import Row
+    from trnspec.evaluation.sweeps import Row
 
 KIND = " kind"
 """The end of the name of a column that has the kind of evidence of an answer."""

@@ -16,7 +16,7 @@ from trnspec.cli.help import Group, NamedPath, documented, option
 from trnspec.errors import UsageError
 
 if TYPE_CHECKING:
-    from trnspec.evaluation.sweeps.sweep import Row
+    from trnspec.evaluation.sweeps import Row
     from trnspec.graph.graph import Graph
     from trnspec.model.document import Node
     from trnspec.plots.chart import Chart

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from json import dumps
 from typing import Any, TypeVar
 
 import click
 
 from trnspec.cli.help import option
-from trnspec.text_table import Block, Style, Table, csv, json, markdown, rendered
+from trnspec.text_table import Block, Style, Table, csv, json, markdown, rendered, sections_in_markdown, wrapped
 
 FORMATS = ("text", "json", "csv", "markdown")
 
@@ -82,6 +82,14 @@ def emit(
         click.echo(json(data(), about()), nl=False)
     else:
         click.echo((csv if format_ == "csv" else markdown)(data()), nl=False)
+
+
+def print_sections(sections: Iterable[tuple[str, Block]], format_: str) -> None:
+    """Print sections without headings as ``text`` or ``markdown``."""
+    if format_ == "markdown":
+        click.echo(sections_in_markdown(sections), nl=False)
+    else:
+        show([wrapped("", block, width()) if isinstance(block, str) else block for _, block in sections])
 
 
 def versioned_json(data: Mapping[str, Any]) -> str:

@@ -142,7 +142,7 @@ class EvalRequest:
         if not texts:
             return {}
         from trnspec.evaluation.assumptions import as_mapping
-        from trnspec.evaluation.sweeps.axes import figure_axes, from_options
+        from trnspec.evaluation.sweeps import figure_axes, from_options
 
         return figure_axes(self.catalog.graph, from_options(texts), as_mapping(self.assume))
 
@@ -170,7 +170,7 @@ class EvalRequest:
 
     def _evaluation(self, combination: Mapping[str, Any]) -> Evaluation:
         from trnspec.evaluation.runner import run, traced
-        from trnspec.evaluation.sweeps.axes import with_figures
+        from trnspec.evaluation.sweeps import with_figures
 
         inputs = with_figures({**self.given, **self.inputs}, combination)
         arguments = (self.evaluator, self.provider, self.catalog, inputs)

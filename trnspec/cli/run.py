@@ -12,7 +12,7 @@ from attrs import asdict
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval_csv import REFUSED, column, ranked
 from trnspec.cli.help import documented, option
-from trnspec.cli.render import format_option, show, table_options, versioned_json, width
+from trnspec.cli.render import format_option, print_sections, show, table_options, versioned_json, width
 from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.text_table import Table, csv, markdown, table, wrapped
 
@@ -68,7 +68,7 @@ def command(  # one parameter for each option
     scenario has an answer. Exit status 2: wrong usage, or an invalid file.
     """
     from trnspec.evaluation.scenarios import rows
-    from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_page
+    from trnspec.evaluation.sweeps import sections
 
     if diff and only:
         raise UsageError("--diff names the scenarios to evaluate; it cannot be combined with --only")
@@ -92,10 +92,7 @@ def command(  # one parameter for each option
     else:
         compared, common = rows(outcomes, catalog.graph)
         head = _head(node, common, chosen)
-        if format_ == "markdown":
-            click.echo(sweep_markdown(compared, head, columns=columns, sort=sort), nl=False)
-        else:
-            show(sweep_page(compared, head, width(), columns=columns, sort=sort))
+        print_sections(sections(compared, head, columns=columns, sort=sort), format_)
     if all(isinstance(outcome.result, RefusalError) for outcome in outcomes):
         click.get_current_context().exit(1)
 

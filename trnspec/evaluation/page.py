@@ -2,7 +2,7 @@
 
 The first page has a summary, the evidence, disputed and missing data, and the beginning of the tables; ``--full`` prints all
 answers, breakdowns, tables, assumptions and sources. ``trnspec eval`` prints it, and ``str(evaluation)`` is the first page
-at 80 columns.
+at 80 columns. Text, Markdown and HTML are three renderings of the same sections.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.measures import columns, common, edge, mark, measure, outward, predicted, printed
+from trnspec.evaluation.measures import Scale, columns, common, edge, mark, measure, outward, predicted, printed
 from trnspec.evaluation.result import command
 from trnspec.evaluation.summary import (
     BAR,
@@ -54,11 +54,14 @@ from trnspec.text_table import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from trnspec.evaluation.result import Evaluation, Value
+    from trnspec.evaluation.result import Answer, Evaluation, Part, Value
     from trnspec.evaluation.result import Table as Rows
     from trnspec.text_table import Cell
+
+    Section = tuple[str, Block]
+    """A heading, which may be empty, and what is below it."""
 
 LINES = 40
 """The most lines of a first page of 80 columns."""
@@ -78,6 +81,12 @@ _SHORT = {
     "usd": "million_tokens",
 }
 """Names of columns by the answers that they have the values of."""
+
+
+class _Command(str):
+    """A section that is a command of a shell."""
+
+    __slots__ = ()
 
 
 def page(
@@ -102,21 +111,28 @@ def page(
     Raises:
         UsageError: No table has any of the columns.
     """
-    head = wrapped("", escape(f"{evaluation.evaluator}: {evaluation.title}"), width)
+    head = wrapped("", escape(evaluation.heading), width)
     blocks: list[Block] = ["\n".join([head, *summary_lines(evaluation, width)])]
-    for heading, block in _sections(evaluation, width, options):
-        if heading:
-            blocks.append(Heading(wrapped("", heading, width)))
-        blocks.append(block)
-    inputs = _inputs(evaluation)
-    if inputs:
-        blocks += [Heading("Inputs"), wrapped("  ", ", ".join(f"{n} {v}" for n, v in inputs.items()), width)]
+    for section in _sections(evaluation, options):
+        blocks += _in_text(section, width)
+    if inputs := _inputs(evaluation):
+        blocks += _in_text(("Inputs", ", ".join(f"{n} {v}" for n, v in inputs.items())), width)
     blocks.append(wrapped("catalog  ", _edition(evaluation) + catalog, width))
     if columns is not None:
         return _only(blocks, columns)
     if full or len(rendered(blocks, width).splitlines()) <= LINES:
         return blocks
     return _first_page(evaluation, head, width, catalog, options)
+
+
+def _in_text(section: Section, width: int) -> list[Block]:
+    """A section as blocks of text, its paragraph indented below the heading."""
+    heading, block = section
+    if isinstance(block, _Command):
+        block = "\n".join(folded(block, width))
+    elif isinstance(block, str):
+        block = wrapped("  " if heading else "", block, width)
+    return [Heading(wrapped("", heading, width)), block] if heading else [block]
 
 
 def markdown_page(
@@ -127,20 +143,18 @@ def markdown_page(
     full: bool = False,
 ) -> str:
     """The same page in Markdown, whose first page has no limit of lines."""
-    lines = [f"## {escape(f'{evaluation.evaluator}: {evaluation.title}')}\n"]
-    lines += [*(f"- {name}: {text}" for name, text, *_ in summary_items(evaluation)), ""]
+    items = [(name, text) for name, text, *_ in summary_items(evaluation)]
     if full:
-        sections = list(_sections(evaluation, None, options))
+        sections = list(_sections(evaluation, options, counted=False))
     else:
-        rows = [*evidence_lines(evaluation), *uncertain(evaluation), ("more", _rest(evaluation))]
-        lines[-1:] = [*(f"- {name}: {text}" for name, text in rows), ""]
-        sections = [_beginning(*section) for section in _first_sections(evaluation, None, options)]
+        items += [*evidence_lines(evaluation), *uncertain(evaluation), ("more", _rest(evaluation))]
+        sections = [_beginning(*section) for section in _first_sections(evaluation, options)]
+    lines = [f"## {escape(evaluation.heading)}\n", *(f"- {name}: {text}" for name, text in items), ""]
     for heading, block in sections:
-        if heading:
-            lines.append(f"### {heading}\n")
-        lines.append(markdown(block) if isinstance(block, Table) else f"{block}\n")
-    inputs = _inputs(evaluation)
-    if inputs and full:
+        lines += [f"### {heading}\n"] if heading else []
+        text = f"```sh\n{block}\n```" if isinstance(block, _Command) else block
+        lines.append(markdown(block) if isinstance(block, Table) else f"{text}\n")
+    if full and (inputs := _inputs(evaluation)):
         lines += ["### Inputs\n", f"{', '.join(f'{n} `{v}`' for n, v in inputs.items())}\n"]
     lines.append(f"Catalog: {_edition(evaluation)}{catalog}.\n")
     return "\n".join(lines)
@@ -148,17 +162,13 @@ def markdown_page(
 
 def html_page(evaluation: Evaluation) -> str:
     """The same page in HTML, for a notebook."""
-    lines = [f"<h3>{in_html(f'{evaluation.evaluator}: {evaluation.title}')}</h3>", "<ul>"]
+    lines = [f"<h3>{in_html(evaluation.heading)}</h3>", "<ul>"]
     lines += [f"<li>{in_html(name)}: {in_html(text)}</li>" for name, text, *_ in summary_items(evaluation)]
     lines.append("</ul>")
-    for heading, block in _sections(evaluation, None, {}):
+    for heading, block in _sections(evaluation, {}, counted=False):
         lines += [f"<h4>{in_html(heading)}</h4>"] if heading else []
-        if isinstance(block, Table):
-            lines.append(html(block))
-        elif block.startswith("```"):
-            lines.append(f"<pre>{in_html(block.strip('`').removeprefix('sh').strip())}</pre>")
-        else:
-            lines.append(f"<p>{in_html(block)}</p>")
+        tag = "pre" if isinstance(block, _Command) else "p"
+        lines.append(html(block) if isinstance(block, Table) else f"<{tag}>{in_html(block)}</{tag}>")
     return "\n".join([*lines, f"<p>Catalog: {in_html(_edition(evaluation))}.</p>"])
 
 
@@ -193,14 +203,13 @@ def _first_page(evaluation: Evaluation, head: str, width: int, catalog: str, opt
         lines = [line for name, text in notes for line in hanging(f"  {padded(name, size)}  ", text, width)]
         blocks.append("\n".join(lines if len(lines) <= MOST_UNCERTAIN else lines_of(notes, width)))
     rest = [wrapped("more     ", _rest(evaluation), width), wrapped("catalog  ", _edition(evaluation) + catalog, width)]
-    if any(m in (">=", "<=") for t in evaluation.tables if t.first_rows for m in _marks(evaluation, t).values()):
+    if _has_bounds(evaluation, (t for t in evaluation.tables if t.first_rows)):
         rest = [wrapped("", BOUNDS, width), *rest]
     end = "\n".join(rest)
-    for heading, block, rows in _first_sections(evaluation, width, options):
+    for heading, block, rows in _first_sections(evaluation, options):
         least = min(rows, 2, len(block.rows)) if isinstance(block, Table) else rows
         for shown in range(rows, least - 1, -1):
-            title, part = _beginning(heading, block, shown)
-            added = [*blocks, Heading(wrapped("", title, width)), part]
+            added = [*blocks, *_in_text(_beginning(heading, block, shown), width)]
             if len(rendered([*added, end], width).splitlines()) <= LINES:
                 blocks = added
                 break
@@ -209,34 +218,30 @@ def _first_page(evaluation: Evaluation, head: str, width: int, catalog: str, opt
     return [*blocks, end]
 
 
-def _beginning(heading: str, block: Block, rows: int) -> tuple[str, Block]:
+def _beginning(heading: str, block: Block, rows: int) -> Section:
     """A section with the first rows of its table, whose heading states how many there are."""
     if not isinstance(block, Table) or len(block.rows) <= rows:
         return heading, block
     return f"{heading} (first {rows} of {len(block.rows)} rows)", evolve(block, rows=block.rows[:rows])
 
 
-def _first_sections(
-    evaluation: Evaluation, width: int | None, options: Mapping[str, str]
-) -> Iterator[tuple[str, Block, int]]:
+def _first_sections(evaluation: Evaluation, options: Mapping[str, str]) -> Iterator[tuple[str, Block, int]]:
     """The sections of a first page, the most important first: heading, block, and the most rows to show."""
     for each in sorted(evaluation.tables, key=lambda table: -table.first_rows):
         begins_with_best = _is_best(evaluation, each)
         rest = evolve(each, rows=each.rows[1:]) if begins_with_best else each
         if rest.first_rows and rest.rows:
-            title = f"{each.title[:1].upper()}{each.title[1:]}{', after the best' if begins_with_best else ''}"
+            title = f"{_capital(each.title)}{', after the best' if begins_with_best else ''}"
             yield escape(title), table_of(evaluation, rest), each.first_rows
     for heading, text in _commands(evaluation, options):
-        yield heading, f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width)), 1
+        yield heading, text, 1
     for name in list(dict.fromkeys(p.of for p in evaluation.parts))[:1]:
         parts = sorted((p for p in evaluation.parts if p.value), key=lambda p: -abs(p.value))
-        breakdown = _breakdown(evolve(evaluation, parts=tuple(parts)), name, notes=False)
-        yield f"{label(name)[:1].upper()}{label(name)[1:]} breakdown, largest first", breakdown, len(breakdown.rows)
-    others = not_summarized(evaluation)
-    if others:
-        notes = [a.note if len(a.note) <= 2 * BAR else "" for a in others]
-        answers = tuple(evolve(a, note=note) for a, note in zip(others, notes, strict=True))
-        yield "Other answers", _answers(evolve(evaluation, answers=answers)), len(answers)
+        breakdown = _breakdown([evolve(p, note="") for p in parts if p.of == name], evaluation.answer(name).unit)
+        yield f"{_capital(label(name))} breakdown, largest first", breakdown, len(breakdown.rows)
+    if others := not_summarized(evaluation):
+        answers = [evolve(a, note=a.note if len(a.note) <= 2 * BAR else "") for a in others]
+        yield "Other answers", _answers(answers), len(answers)
 
 
 def _rest(evaluation: Evaluation) -> str:
@@ -283,39 +288,40 @@ def _layout_lines(evaluation: Evaluation, width: int) -> list[str]:
 # The details.
 
 
-def _sections(evaluation: Evaluation, width: int | None, options: Mapping[str, str]) -> Iterator[tuple[str, Block]]:
-    """The parts of the page after the summary: a heading, which may be empty, and its block.
+def _sections(evaluation: Evaluation, options: Mapping[str, str], *, counted: bool = True) -> Iterator[Section]:
+    """The parts of the page after the summary.
 
     Args:
         evaluation: The evaluation.
-        width: The width of the page; ``None`` for Markdown, which has no width.
         options: The options that chose the catalog.
+        counted: Whether values that agree with a catalog figure are counted rather than listed.
     """
     if evaluation.answers:
-        yield "Answers", _answers(evaluation)
+        yield "Answers", _answers(evaluation.answers)
     if evaluation.evidence is not None:
-        text = escape(evidence_text(evaluation))
-        yield "Evidence", text if width is None else wrapped("  ", text, width)
+        yield "Evidence", escape(evidence_text(evaluation))
         if details := [(name, escape(text)) for name, text in evidence_details(evaluation.evidence)]:
             yield "", table([Column("evidence"), Column("value", wrap=True)], details, _JSON)
-    for heading, text in _commands(evaluation, options):
-        yield heading, f"```sh\n{text}\n```" if width is None else "\n".join(folded(text, width))
+    yield from _commands(evaluation, options)
     if evaluation.bottleneck:
-        text = escape(evaluation.bottleneck)
-        yield bottleneck_label(evaluation), text if width is None else wrapped("  ", text, width)
+        yield bottleneck_label(evaluation), escape(evaluation.bottleneck)
     for name in dict.fromkeys(p.of for p in evaluation.parts):
-        heading = f"{label(name)} breakdown"
-        yield heading[0].upper() + heading[1:], _breakdown(evaluation, name)
+        parts = [p for p in evaluation.parts if p.of == name]
+        yield _capital(f"{label(name)} breakdown"), _breakdown(parts, evaluation.answer(name).unit)
     for each in evaluation.tables:
-        yield escape(each.title[:1].upper() + each.title[1:]), table_of(evaluation, each)
-    if any(m in (">=", "<=") for each in evaluation.tables for m in _marks(evaluation, each).values()):
-        yield "", BOUNDS if width is None else wrapped("", BOUNDS, width)
+        yield escape(_capital(each.title)), table_of(evaluation, each)
+    if _has_bounds(evaluation, evaluation.tables):
+        yield "", BOUNDS
     if evaluation.assumptions:
         rows = [(label(a.name), escape(a.value), escape(a.why)) for a in evaluation.assumptions]
         heads = [Column("assumption", wrap=True), Column("value", wrap=True, keep=True), Column("origin", wrap=True)]
         yield "Assumptions", table(heads, rows, _JSON)
     if evaluation.figures_used:
-        yield "Catalog figures used", _figures_used(evaluation, counted=width is not None)
+        yield "Catalog figures used", _figures_used(evaluation, counted=counted)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _inputs(evaluation: Evaluation) -> dict[str, str]:
@@ -327,24 +333,23 @@ def _edition(evaluation: Evaluation) -> str:
     return f"{edition}, as of {evaluation.as_of}" if evaluation.as_of else edition
 
 
-def _commands(evaluation: Evaluation, options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _commands(evaluation: Evaluation, options: Mapping[str, str]) -> Iterator[tuple[str, _Command]]:
     """The commands of the answers and the suggested ones, each with a heading."""
     for answer in evaluation.answers:
         if answer.unit == COMMAND:
-            heading = label(answer.name)
             note = f": {answer.note}" if answer.note else ""
-            yield escape(f"{heading[0].upper()}{heading[1:]}{note}"), escape(str(answer.value))
+            yield escape(f"{_capital(label(answer.name))}{note}"), _Command(escape(str(answer.value)))
     for suggestion in evaluation.suggestions:
-        yield f"Next command: {escape(suggestion.note or suggestion.evaluator)}", escape(command(suggestion, options))
+        text = _Command(escape(command(suggestion, options)))
+        yield f"Next command: {escape(suggestion.note or suggestion.evaluator)}", text
 
 
-def _answers(evaluation: Evaluation) -> Table:
+def _answers(answers: Iterable[Answer]) -> Table:
     rows = []
-    for answer in evaluation.answers:
+    for answer in answers:
         if answer.unit == COMMAND:
             continue
-        shown = printed(answer)
-        name = label(answer.name)
+        shown, name = printed(answer), label(answer.name)
         name = f"{name} ({SYNONYMS[name]})" if name in SYNONYMS else name
         rows.append((name, escape(shown.value), shown.interval, escape(answer.note)))
     heads = [
@@ -356,28 +361,18 @@ def _answers(evaluation: Evaluation) -> Table:
     return _without_empty(heads, rows, 2)
 
 
-def _breakdown(evaluation: Evaluation, name: str, *, notes: bool = True) -> Table:
-    unit = evaluation.answer(name).unit
-    parts = [p for p in evaluation.parts if p.of == name]
+def _breakdown(parts: Sequence[Part], unit: str) -> Table:
     # Shares are of the sum of sizes: a part that subtracts has a share too, and none is above 100 %.
     total = sum(abs(p.value) for p in parts)
     within = common([p.value for p in parts], unit)
     rows = []
     for part in parts:
         share = abs(part.value) / total if total else 0.0
-        value = _number(part.value, unit, within)
-        rows.append(
-            (
-                escape(label(part.name)),
-                value,
-                f"{share:.1%}",
-                "#" * round(BAR * share),
-                escape(part.note) if notes else "",
-            )
-        )
+        value = cell(part.value, unit, within)
+        rows.append((escape(label(part.name)), value, f"{share:.1%}", "#" * round(BAR * share), escape(part.note)))
     heads = [
         Column("part", wrap=True),
-        Column(_with_unit("value", within), right=True, keep=True),
+        Column(with_unit("value", within), right=True, keep=True),
         Column("share", right=True, keep=True),
         Column("", importance=-1),
         Column("note", wrap=True),
@@ -391,23 +386,34 @@ def _without_empty(heads: Sequence[Column], rows: Sequence[tuple[Cell, ...]], fi
     return table([heads[i] for i in kept], [[row[i] for i in kept] for row in rows], _JSON)
 
 
-def _with_unit(name: str, within: tuple[float, str] | None) -> str:
+def with_unit(name: str, within: Scale | None) -> str:
+    """The heading of a column of numbers in one unit, if they have one."""
     return f"{name} [{within[1]}]" if within is not None and within[1] else name
 
 
-def _number(value: Value | None, unit: str, within: tuple[float, str] | None, mark: str = "") -> Cell:
-    """A cell: a number without its unit where its column has one, any other value as text."""
+def cell(value: Value | None, unit: str, within: Scale | None, sign: str = "", end: float | None = None) -> Cell:
+    """A cell: a number without its unit where its column has one, any other value as text.
+
+    Args:
+        value: The value.
+        unit: Its base unit.
+        within: The unit of the column, if it has one.
+        sign: ``~`` of a prediction, which has three digits; ``>=`` or ``<=`` of a bound, rounded outward.
+        end: The end of a bound that is printed; by default the value.
+    """
     if value is None:
         return None
     text = escape(measure(value, unit, None if within is None else (within[0], "")))
     if not is_number(value):
         return text
     assert isinstance(value, (int, float))
-    if not mark or within is None:
-        return Number(value, f"{mark}{text}")
-    if mark == "~":
-        return Number(value, f"~{predicted(value / within[0])}")
-    return Number(value, f"{mark} {outward(value / within[0], lower=mark == '>=')}")
+    if sign and within is not None:
+        shown = (value if end is None else end) / within[0]
+        text = predicted(shown) if sign == "~" else outward(shown, lower=sign == ">=")
+    return Number(value, f"{sign}{' ' if sign in _BOUND else ''}{text}")
+
+
+_BOUND = (">=", "<=")
 
 
 def _marks(evaluation: Evaluation, rows: Rows) -> dict[str, str]:
@@ -420,28 +426,22 @@ def _marks(evaluation: Evaluation, rows: Rows) -> dict[str, str]:
     return {name: ">=" if unit == "s" else "<=" for name, unit in units.items() if name in marks and unit in PREDICTED}
 
 
+def _has_bounds(evaluation: Evaluation, tables: Iterable[Rows]) -> bool:
+    return any(sign in _BOUND for rows in tables for sign in _marks(evaluation, rows).values())
+
+
 def table_of(evaluation: Evaluation, rows: Rows) -> Table:
-    """A table of an evaluation as the page shows it: numbers with units and marks."""
-    return _table(rows, _marks(evaluation, rows))
-
-
-def _table(rows: Rows, marks: Mapping[str, str]) -> Table:
-    """A table of the evaluation, the units in its headings.
-
-    Args:
-        rows: The table.
-        marks: ``>=``, ``<=`` or ``~`` by the names of the answers that are bounds or estimates, for the columns of those
-            names.
-    """
+    """A table of an evaluation as the page shows it: numbers with units, and with marks where answers of the name have some."""
     units = rows.units or ("",) * len(rows.columns)
+    marks = _marks(evaluation, rows)
     heads: list[Column] = []
     cells: list[list[Cell]] = []
     for i, (name, unit, within) in enumerate(zip(rows.columns, units, columns(rows), strict=True)):
         values = [row[i] for row in rows.rows]
         right = any(map(is_number, values)) or bool(unit)
-        cells.append([_number(v, unit, within, marks.get(name, "")) for v in values])
+        cells.append([cell(v, unit, within, marks.get(name, "")) for v in values])
         heads.append(
-            Column(_with_unit(label(name), within), right=right, wrap=i > 0 and not right, keep=i == 0, key=name)
+            Column(with_unit(label(name), within), right=right, wrap=i > 0 and not right, keep=i == 0, key=name)
         )
     return table(heads, list(zip(*cells, strict=True)), "--columns")
 

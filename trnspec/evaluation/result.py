@@ -200,6 +200,11 @@ class Evaluation:
     __repr__ = short_repr
 
     @property
+    def heading(self) -> str:
+        """The evaluator and the title."""
+        return f"{self.evaluator}: {self.title}"
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the answers."""
         return tuple(a.name for a in self.answers)

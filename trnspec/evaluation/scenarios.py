@@ -14,7 +14,7 @@ from trnspec.evaluation.measures import measure, printed
 from trnspec.evaluation.result import Evaluation
 from trnspec.evaluation.runner import resolved as inputs_of
 from trnspec.evaluation.summary import is_number, label
-from trnspec.evaluation.sweeps.axes import FigureValue
+from trnspec.evaluation.sweeps import FigureValue
 from trnspec.text_table import Column, escape, table
 from trnspec.yaml import Path
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from trnspec.evaluation.inputs import Input
     from trnspec.evaluation.result import Answer
-    from trnspec.evaluation.sweeps.sweep import Row
+    from trnspec.evaluation.sweeps import Row
     from trnspec.graph.graph import Graph
     from trnspec.model.scenarios import Scenario, Scenarios
     from trnspec.plugins.api import Evaluator

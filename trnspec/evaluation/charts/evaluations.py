@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from trnspec.evaluation.result import Table
-    from trnspec.evaluation.sweeps.sweep import Row
+    from trnspec.evaluation.sweeps import Row
     from trnspec.plots.chart import Ends, Mark
 
 MOST_BARS = 24
@@ -254,7 +254,7 @@ def pareto(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:  
         f"Prices: {'; '.join(dict.fromkeys(str(r['price']) for r in priced if r.get('price')))}",
     )
     panel = Panel(time.axis(priced), cost.axis(priced), tuple(marks))
-    title = f"{evaluations[0].evaluator}: {evaluations[0].title}"
+    title = evaluations[0].heading
     return Chart("pareto", title, (panel,), caption(evaluations, *notes))
 
 
@@ -328,7 +328,7 @@ def serving(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:
             marks.append(Limit(float(inputs["rate"] or 0.0), f"planned, {measure(inputs['rate'])}/s", vertical=True))
         axis = Axis(f"{label(name)} [{symbol}]", zero=True)
         panels.append(Panel(Axis("requests per second of the fleet", zero=True), axis, tuple(marks)))
-    return Chart("serving", f"{evaluation.evaluator}: {evaluation.title}", tuple(panels), caption(evaluations))
+    return Chart("serving", evaluation.heading, tuple(panels), caption(evaluations))
 
 
 def _latency(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Chart:

@@ -14,7 +14,7 @@ from trnspec.plots.chart import Axis, Cells, Chart, Panel, Spans
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from trnspec.evaluation.sweeps.sweep import Row
+    from trnspec.evaluation.sweeps import Row
 
 MOST_CELLS = 24
 """The largest number of values of one axis of a heatmap."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trnspec.errors import UsageError
-from trnspec.evaluation.sweeps.axes import MOST, expanded
+from trnspec.evaluation.sweeps import MOST, expanded
 
 
 @pytest.mark.parametrize(

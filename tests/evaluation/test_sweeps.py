@@ -8,7 +8,7 @@ import pytest
 
 import trnspec
 from trnspec.errors import UsageError
-from trnspec.evaluation.sweeps.sweep import Sweep
+from trnspec.evaluation.sweeps import Sweep
 
 CAT = trnspec.load()
 NETWORK = "trn2.48xlarge.network.bandwidth"

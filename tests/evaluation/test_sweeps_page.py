@@ -5,10 +5,9 @@ from __future__ import annotations
 from trnspec.errors import RefusalError
 from trnspec.evaluation.page import BOUNDS, IDEAL
 from trnspec.evaluation.result import Answer, Evaluation
-from trnspec.evaluation.sweeps.page import sweep_markdown, sweep_note, sweep_page, sweep_table
-from trnspec.evaluation.sweeps.sweep import Sweep
+from trnspec.evaluation.sweeps import Sweep, sections, sweep_note, sweep_table
 from trnspec.evidence import Evidence
-from trnspec.text_table import lines
+from trnspec.text_table import lines, sections_in_markdown
 
 
 def estimate(time: float) -> Evaluation:
@@ -40,11 +39,11 @@ def test_long_reasons_are_printed_once_below_the_table() -> None:
     long, other = (RefusalError("no-plan", f"{word * 30}here") for word in ("why ", "how "))
     rows = [*SOME, ({"on": "d"}, long), ({"on": "e"}, other), ({"on": "f"}, long)]
     cells = [row.rpartition("  ")[2] for row in lines(sweep_table(rows), 80)[4:]]
-    _, _, *notes, _ = sweep_page(rows, "x", 200)
+    _, _, *notes, _ = (block for _, block in sections(rows, "x"))
 
     assert cells == ["no: never", "no-plan [1]", "no-plan [2]", "no-plan [1]"]
     assert notes == [f"[1] {long}", f"[2] {other}"]
-    assert sweep_markdown(rows, "x").count(str(long)) == 1
+    assert sections_in_markdown(sections(rows, "x")).count(str(long)) == 1
 
 
 def test_columns_are_added_only_where_they_differ() -> None:
@@ -70,14 +69,14 @@ def test_one_unit_per_column() -> None:
 
 def test_columns_and_order() -> None:
     """By the names of the answers; what has no answer is last."""
-    head, shown, _ = sweep_page(SOME, "x: 3 combinations", 80, columns="on,time", sort="-time")
+    head, shown, _ = (b for _, b in sections(SOME, "x: 3 combinations", columns="on,time", sort="-time"))
 
     assert "x: 3 combinations" == head
     assert ["on  time [s]", "--  --------", "a          2", "b       >= 1", "c          -"] == lines(shown, 80)
 
 
 def test_markdown_names_the_inputs() -> None:
-    text = sweep_markdown(SOME, "x: 3 combinations, model m")
+    text = sections_in_markdown(sections(SOME, "x: 3 combinations, model m"))
 
     assert text.startswith("x: 3 combinations, model m\n\n| on | calibration | time [s] |")
 
@@ -100,7 +99,7 @@ def test_bounds_are_not_ranked_with_estimates() -> None:
         ({"on": "b"}, of_kind("transferred", 3.0)),
         ({"on": "c"}, of_kind("estimate", 2.0)),
     ]
-    _, shown, note = sweep_page(rows, "x", 80, sort="time")
+    _, shown, note = (block for _, block in sections(rows, "x", sort="time"))
 
     assert [
         "on  evidence     time [s]  memory [B]  refused",
