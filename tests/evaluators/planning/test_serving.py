@@ -528,6 +528,31 @@ def test_model_without_an_even_division_into_stages() -> None:
     assert "deepseek-v3 at 1 requests/s on trn1.32xlarge*" in plan(CAT, **{**QUESTION, **large}).title
 
 
+def test_a_wide_interval_of_chips_is_a_bound() -> None:
+    """The slow end of its times needs more than eight times the chips of the fast end."""
+    large = {"model": "llama-3.3-70b", "tpot": "30ms", "tp": None, "pools": ("disaggregated",)}
+    chips = plan(CAT, **QUESTION | large).answer("chips")
+
+    assert chips.low is not None
+    assert chips.high is None
+    assert int(re.findall(r"needs ([\d,]+),", chips.note)[0].replace(",", "")) > 8 * chips.low
+
+
+def test_context_buckets() -> None:
+    """Each prompt and context takes the smallest bucket that holds it; exact ones are no slower than longer ones."""
+    tight, loose = (plan(CAT, **QUESTION, context_buckets=(512, 2048, most)) for most in (2304, 8192))
+    one = plan(CAT, **QUESTION, context_buckets=(8192,))
+
+    assert tight["time_per_output_token"] < loose["time_per_output_token"]
+    assert tight["time_to_first_token"] < one["time_to_first_token"]
+    assert '"context_encoding_buckets": [8192]' in one["launch"]
+    assert one.suggestions[0].inputs["context_buckets"] == (8192,)
+    with pytest.raises(
+        RefusalError, match="the longest prompt \\+ output is 2,304; the largest of context_buckets is 2,048"
+    ):
+        plan(CAT, **QUESTION, context_buckets=(512, 2048))
+
+
 @pytest.mark.parametrize(("limit", "example"), [("ttft", "1s"), ("tpot", "30ms")])
 def test_a_limit_without_a_unit(limit: str, example: str) -> None:
     with pytest.raises(UsageError, match=f"{limit}: a duration above 0 such as {example} is expected, not '30'"):

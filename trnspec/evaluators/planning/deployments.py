@@ -38,7 +38,7 @@ PASS_TOKENS = 8192
 Reason = tuple[str, str]
 """A deployment that is invalid, and why."""
 WIDEST = 8.0
-"""The factor between the ends of an interval of the time per output token above which there is only a bound."""
+"""The factor between the ends of an interval above which there is only a bound."""
 UNFIT = "does not fit in memory"
 """Why a deployment is invalid that is too large."""
 _FEWER = (4, 16)
@@ -130,7 +130,7 @@ def deployed(
         inputs = InferenceQuestion(
             model=q.model, on=on, lnc=q.lnc, tp=tp, pp=pp, dp=ep, ep=ep, dtype=dtype, weight_dtype=weight_dtype,
             kv_dtype=kv_dtype, prompt=lengths.isl, output=lengths.osl, calibration=q.calibration, era=q.era,
-            framework=q.framework, reserve=q.reserve, prefix_hit=q.prefix_hit, chunk=chunk,
+            framework=q.framework, reserve=q.reserve, prefix_hit=q.prefix_hit, chunk=chunk, context_buckets=q.context_buckets,
             draft=None if part == "prefill" else q.draft, acceptance=q.acceptance, speculate=q.speculate,
             prefill_on=(q.prefill_on or on) if part == "decode" else None,
         )  # fmt: skip

@@ -126,6 +126,7 @@ class PlanServingQuestion(Confidence, Listed):
         ),
     )
     chunk: tuple[int, ...] | None = field(default=None, metadata=like(ServingSchedule, "chunk"))
+    context_buckets: tuple[int, ...] | None = field(default=None, metadata=like(ServingSchedule, "context_buckets"))
     draft: str | None = field(default=None, metadata=like(InferenceQuestion, "draft"))
     acceptance: float = field(default=0.7, metadata=like(InferenceQuestion, "acceptance"))
     speculate: int = field(default=4, metadata=like(InferenceQuestion, "speculate"))
@@ -175,6 +176,14 @@ def run(catalog: Catalog, question: PlanServingQuestion) -> Evaluation:
     check_speculation(q)
     limits = Limits(ttft=duration(q.ttft, "ttft", "1s"), tpot=duration(q.tpot, "tpot", "30ms"), percentile=q.percentile)
     lengths = _lengths(q)
+    if q.context_buckets and lengths.longest > max(q.context_buckets):
+        largest = max(q.context_buckets)
+        raise RefusalError(
+            "no-bucket",
+            f"the longest prompt + output is {lengths.longest:,}; the largest of context_buckets is {largest:,}",
+            place="context_buckets",
+            hint=f"a bucket of at least {lengths.longest}",
+        )
     plans: list[FleetPlan] = []
     missed: list[Missed] = []
     rejected: list[tuple[str, str]] = []

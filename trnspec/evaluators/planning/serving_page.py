@@ -9,7 +9,7 @@ from attrs import evolve
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
 from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent, supported
-from trnspec.evaluators.planning.deployments import NORMAL_90
+from trnspec.evaluators.planning.deployments import NORMAL_90, WIDEST
 from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
 from trnspec.evaluators.planning.launch import launch, next_replica, serving_framework, status_note
 from trnspec.evaluators.planning.sizes import chips_interval, resized, sized
@@ -280,15 +280,18 @@ def _commands(catalog: Catalog, model: str, best: FleetPlan, lengths: Lengths) -
 def _chips(
     catalog: Catalog, q: PlanServingQuestion, ranked: Sequence[FleetPlan], limits: Limits, lengths: Lengths
 ) -> Answer:
-    """The number of chips, with what the limits need at the ends of the interval of the times."""
+    """The number of chips, with what the limits need at the ends of the interval of the times; of a wide one only the bound."""
     chips, ends = int(ranked[0].chips), chips_interval(catalog, q, ranked, limits, lengths)
     if ends is None:
         return Answer("chips", chips)
     low, high = ends
+    note = "from the intervals of the times"
     if high is None:
-        note = f"at least {low:,.0f} at the fast end of the times; at the slow end no number meets the limits"
-        return Answer("chips", chips, note=note)
-    return Answer("chips", chips, low=low, high=high, note="from the intervals of the times")
+        note = "at the fast end of the times; at the slow end no number meets the limits"
+    elif high > WIDEST * low:
+        note = f"no estimate: the slow end of the times needs {high:,.0f}, {high / low:,.0f} times as many"
+        high = None
+    return Answer("chips", chips, low=low, high=high, note=note)
 
 
 def _errors(
@@ -413,7 +416,7 @@ def _inference_inputs(question: PlanServingQuestion, plan: FleetPlan) -> dict[st
     batch = max(1, round(plan.state.running))
     given = evolve(q, model=question.model, batch=batch, dp=q.ep, prefill_on=None)
     names = ("model", "on", "tp", "pp", "ep", "dp", "batch", "prompt", "output", "dtype", "weight_dtype", "framework",
-             "kv_dtype", "lnc", "prefix_hit", "chunk", "draft", "acceptance", "speculate", "calibration")  # fmt: skip
+             "kv_dtype", "lnc", "prefix_hit", "chunk", "context_buckets", "draft", "acceptance", "speculate", "calibration")  # fmt: skip
     inputs = {name: value for name, value in given.given(always=("tp", "dp")).items() if name in names}
     if framework is not None:
         # What the framework sets is not repeated.
