@@ -158,6 +158,7 @@ class Chip(ShortRepr):
         status: What there is of the chip; nothing for a chip that is sold.
         generation: Its generation, in each series that publishers count.
         launched: The date it was first available. Example: 2022-10
+        process: The process that its compute dies are made in. Example: TSMC 4N
         dies: Compute dies in one package. Example: 2
         cores: Its compute cores.
         peak: Published peak rates of the whole chip, all engines counted.
@@ -181,6 +182,7 @@ class Chip(ShortRepr):
     status: Literal["announced"] | None = None
     generation: Generation | None = None
     launched: Date | None = None
+    process: Text | None = None
     dies: Annotated[Count, Extensive()] | None = None
     cores: CoreCount | None = None
     peak: Annotated[Peak, Extensive()] = field(factory=Peak)
