@@ -10,6 +10,7 @@ from attrs import asdict, evolve
 
 from tests.support.programs import DATA, ROOT, Here
 from tests.support.rules import shipped
+from tests.support.tables import tables
 from trnspec.api import validate
 from trnspec.cli.new import model_document
 from trnspec.model.transformers.counting import parameters_of
@@ -17,6 +18,8 @@ from trnspec.model.transformers.huggingface.architectures import ARCHITECTURES, 
 from trnspec.model.transformers.huggingface.config import ConfigError
 from trnspec.model.transformers.huggingface.registry import imported
 from trnspec.model.transformers.model import LocalAttention, Model
+
+TABLES = tables(__file__)
 
 CLASSES = json.loads((DATA / "config_json_classes.json").read_text())
 """For each architecture a config.json, and the parameters of the class that Transformers makes from it."""
@@ -106,28 +109,7 @@ def test_by_hand():
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "key"),
-    [
-        ({"model_type": "frobnicate"}, "model_type"),
-        ({"model_type": None}, "model_type"),
-        ({"model_type": "t5"}, "model_type"),
-        ({"model_type": "clip"}, "model_type"),
-        ({"model_type": "falcon_h1"}, "model_type"),
-        ({"model_type": None, "_class_name": "StableDiffusionPipeline"}, "_class_name"),
-        ({"hidden_size": None}, "hidden_size"),
-        ({"hidden_size": "4096"}, "hidden_size"),
-        ({"hidden_size": True}, "hidden_size"),
-        ({"num_hidden_layers": 0}, "num_hidden_layers"),
-        ({"num_attention_heads": 33}, "head_dim"),
-        ({"tie_word_embeddings": "no"}, "tie_word_embeddings"),
-        ({"frob_size": 3}, "frob_size"),
-        ({"model_type": "cohere2", "sliding_window": 4096, "layer_types": ["full_attention"]}, "layer_types"),
-        ({"model_type": "minimax_m2", "use_qk_norm": False}, "use_qk_norm"),
-        ({"model_type": "nemotron_h", "hybrid_override_pattern": "MX*"}, "hybrid_override_pattern"),
-        ({"model_type": "nemotron_h"}, "layers_block_type"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "key"), TABLES["refusals_name_the_key"])
 def test_refusals_name_the_key(changes, key):
     assert key == refused(LLAMA | changes)
 

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.tables import tables
 from trnspec.topology.fabric import TopologyError
 from trnspec.topology.parse import parse
 from trnspec.topology.shapes import Chain, FullyConnected, Hypercube, Mesh, Ring, Shape, Single, Torus
+
+TABLES = tables(__file__)
 
 
 @pytest.mark.parametrize(
@@ -43,30 +46,7 @@ def test_published_spellings(text: str, nodes: int | None, shape: Shape) -> None
     assert shape == parse(text, nodes)
 
 
-@pytest.mark.parametrize(
-    ("text", "nodes", "says"),
-    [
-        ("", None, "names no shape; expected torus"),
-        ("banana", None, "names no shape; expected torus"),
-        ("2D Torus", None, "leaves out the sizes"),
-        ("torus", 16, "leaves out the sizes"),
-        ("2D Torus", 32, "no 2 equal sides"),
-        ("4x4, 3D Torus", None, "says 3D and gives 2 sizes"),
-        ("4x4 torus", 64, "has 16 chips; expected 64"),
-        ("ring", None, "leaves out how many chips"),
-        ("ring(4,4)", None, "one size"),
-        ("2D ring(4)", None, "one dimension"),
-        ("4D-HyperCube", 64, "has 16 chips; expected 64"),
-        ("12-chip 4D hypercube", None, "has 16 chips"),
-        ("hypercube", 12, "leaves out the dimensions"),
-        ("hypercube(2,2)", None, "one number"),
-        ("all-to-all", 64, "who can reach whom"),
-        ("switched", 64, "sizes of its switches"),
-        ("single(2)", None, "no sizes"),
-        ("torus(4,0)", None, "expected 1 or more"),
-        ("ring(0)", None, "expected 1 or more"),
-    ],
-)
+@pytest.mark.parametrize(("text", "nodes", "says"), TABLES["refuses_invalid_topologies"])
 def test_refuses_invalid_topologies(text: str, nodes: int | None, says: str) -> None:
     """The message names what was expected; nothing is guessed."""
     with pytest.raises(TopologyError, match=says):

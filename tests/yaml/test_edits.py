@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.tables import tables
 from trnspec.yaml import Place, read_text
 from trnspec.yaml.document import Edit
 from trnspec.yaml.edits import apply, cut_text, joined, moving, quoting, removal, renaming, replacement, wrapping
+
+TABLES = tables(__file__)
 
 
 def after(text: str, make, *args) -> str | None:
@@ -21,80 +24,23 @@ def test_of_two_edits_that_overlap_the_earlier_is_applied() -> None:
     assert apply("abcdef", [third, second, first]) == ("xczef", [first, third])
 
 
-@pytest.mark.parametrize(
-    ("text", "path", "expected"),
-    [
-        ("a: 1\nb: 2\n", ("b",), "a: 1\n"),
-        ("a: 1\nb: 2\n", ("a",), "b: 2\n"),
-        ("a: 1\nb: 2", ("b",), "a: 1\n"),
-        ("a:\n  - 1\n  - 2\n  - 3\n", ("a", 1), "a:\n  - 1\n  - 3\n"),
-        ("a:\n  b: 1\n  c: 2\nd: 3\n", ("a", "c"), "a:\n  b: 1\nd: 3\n"),
-        ("a:\n  b: 1\nd: 3\n", ("a", "b"), "d: 3\n"),
-        ("a: {b: 1, c: 2, d: 3}\n", ("a", "b"), "a: {c: 2, d: 3}\n"),
-        ("a: {b: 1, c: 2, d: 3}\n", ("a", "c"), "a: {b: 1, d: 3}\n"),
-        ("a: {b: 1, c: 2, d: 3}\n", ("a", "d"), "a: {b: 1, c: 2}\n"),
-        ("a: [1, 2, 3]\n", ("a", 0), "a: [2, 3]\n"),
-        ("a: [1, 2, 3]\n", ("a", 2), "a: [1, 2]\n"),
-        ("a:\n  - b: 1\n    c: 2\n  - d\n", ("a", 0, "c"), "a:\n  - b: 1\n  - d\n"),
-        # Not where a comment or the dash of an item would be lost.
-        ("a: 1\nb: 2  # why\n", ("b",), None),
-        ("a:\n  - b: 1\n    c: 2\n", ("a", 0, "b"), None),
-        ("a: 1\n", (), None),
-        ("a: 1\n", ("b",), None),
-    ],
-)
+@pytest.mark.parametrize(("text", "path", "expected"), TABLES["removal"])
 def test_removal(text, path, expected) -> None:
-    assert after(text, removal, path) == expected
+    assert after(text, removal, tuple(path)) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "path", "group", "expected"),
-    [
-        ("a: 1\nb:\n  c: 2\n", ("a",), ("b",), "b:\n  c: 2\n  new: 1\n"),
-        ("a: 1\nb:\n  c: 2", ("a",), ("b",), "b:\n  c: 2\n  new: 1\n"),
-        ("a:\n  x: 1\n  y: [2]\nb:\n  c: 2\n", ("a",), ("b",), "b:\n  c: 2\n  new:\n    x: 1\n    y: [2]\n"),
-        ("a:  {x: 1}\nb:\n    c: 2\nd: 3\n", ("a",), ("b",), "b:\n    c: 2\n    new: {x: 1}\nd: 3\n"),
-        ("a: 1\nb: {c: 2}\n", ("a",), ("b",), "b: {c: 2, new: 1}\n"),
-        ("a: 1, 2\nb: {c: 2}\n", ("a",), ("b",), 'b: {c: 2, new: "1, 2"}\n'),
-        ("a:\r\n  x: 1\r\nb:\r\n  c: 2\r\n", ("a",), ("b",), "b:\r\n  c: 2\r\n  new:\r\n    x: 1\r\n"),
-        ("a:\n  x: 1\nb: {c: 2}\n", ("a",), ("b",), None),
-        ("a: 1  # why\nb: {c: 2}\n", ("a",), ("b",), None),
-        ("a: 1\nb: {}\n", ("a",), ("b",), None),
-    ],
-)
+@pytest.mark.parametrize(("text", "path", "group", "expected"), TABLES["moving"])
 def test_moving(text, path, group, expected) -> None:
-    assert after(text, moving, path, group, "new") == expected
+    assert after(text, moving, tuple(path), tuple(group), "new") == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "path", "expected"),
-    [
-        ("a: 1\n", ("a",), "new: 1\n"),
-        ('"a": 1\n', ("a",), '"new": 1\n'),
-        ("'a': 1\n", ("a",), "'new': 1\n"),
-        ("b: {a: 1, c: 2}\n", ("b", "a"), "b: {new: 1, c: 2}\n"),
-        ('"\\x61": 1\n', ("a",), None),
-        ("- a\n", (0,), None),
-    ],
-)
+@pytest.mark.parametrize(("text", "path", "expected"), TABLES["renaming"])
 def test_renaming(text, path, expected) -> None:
-    assert after(text, renaming, path, "new") == expected
-    assert after(text, renaming, path, "") is None
+    assert after(text, renaming, tuple(path), "new") == expected
+    assert after(text, renaming, tuple(path), "") is None
 
 
-@pytest.mark.parametrize(
-    ("text", "keys", "expected"),
-    [
-        ("a: 1 GB\n", ["b"], "a: {b: 1 GB}\n"),
-        ("a: 1, 2\n", ["b", "c"], 'a: {b: {c: "1, 2"}}\n'),
-        ("a: [1]\n", ["b"], "a: {b: [1]}\n"),
-        ("a:\n  x: 1\n  y: 2\nz: 3\n", ["b"], "a:\n  b:\n    x: 1\n    y: 2\nz: 3\n"),
-        ("a:\n  x: 1\n\n  y: 2\n", ["b", "c"], "a:\n  b:\n    c:\n      x: 1\n\n      y: 2\n"),
-        ("a: >-\n  x\n  y\n", ["b"], None),
-        ("a: {x: 1,\n  y: 2}\n", ["b"], None),
-        ("a: 1\n", [], None),
-    ],
-)
+@pytest.mark.parametrize(("text", "keys", "expected"), TABLES["wrapping"])
 def test_wrapping(text, keys, expected) -> None:
     assert after(text, wrapping, ("a",), keys) == expected
 
