@@ -1,17 +1,13 @@
-"""trnspec.graph.currency: the newest source of every value."""
+"""trnspec.graph.currency: the newest source of every value, and the whole result for a small catalog."""
 
 from __future__ import annotations
 
-import attrs
 import pytest
 
+from tests.support.rules import document, graph, source
 from trnspec.api import graph as load
 from trnspec.errors import UsageError
-from trnspec.graph.currency import ages, currencies, limit, months_between
-from trnspec.model.document import Claim
-from trnspec.model.ref import Ref
-
-GRAPH = load()
+from trnspec.graph.currency import Age, ages, currencies, limit, months_between
 
 
 @pytest.mark.parametrize(
@@ -40,61 +36,106 @@ def test_refuses_invalid_limit(text) -> None:
         limit(text)
 
 
-def of(graph, name, at):
-    return next(age for age in ages(graph, "2026-11", [name]) if age.at == at)
+PAGES = [source("old", "'2023'"), source("page", "2024-02"), source("new", "2025-03-15"), source("twin", "2025-03-15")]
+LINK = document("Link", "a-wire", "spec: {connects: chips}", "source: old")
+CHIP = document(
+    "Chip",
+    "one",
+    """\
+spec:
+  dies: {value: 2, source: old}
+  peak: {dense: {bf16: {value: 600 TFLOPS, source: new, derived: 2 x 300 TFLOPS}, fp8: {value: 1 PFLOPS, source: old}}}
+  memory: {capacity: 100 GiB, bandwidth: {value: 3 TB/s, derived: 2 x 1.5 TB/s}}
+  other: {extra: 5 us}
+  ratios:
+    - {of: spec.memory.capacity, over: bare, says: 2x, source: page}
+    - {of: spec.memory.bandwidth, over: bare, says: 3x, source: old, verdict: rejected, reason: It is less.}
+claims:
+  - {at: spec.dies, says: 2, source: page}
+  - {at: spec.dies, says: 2, source: old}
+  - {at: spec.peak.dense.fp8, says: 0.9 PFLOPS, source: new, verdict: rounded, reason: To one digit.}
+  - {at: spec.memory.capacity, says: 96 GiB, source: new, verdict: rejected, reason: It is not.}
+  - {at: spec.memory.capacity, says: 90 GiB, source: new, verdict: superseded, reason: It was.}
+  - {at: spec.memory.capacity, says: 50 GiB, source: new, verdict: other-scope, scope: half, reason: Of a half.}
+  - {at: spec.memory.capacity, says: 80 GiB, source: new, verdict: unresolved, reason: Who knows.}
+  - {at: spec.memory.capacity, says: 100 GiB, source: old}
+  - {at: spec.other.extra, says: 5 us, source: twin}
+  - {at: spec.other.extra, says: 5 us, source: new}
+  - {at: spec.memory_pool, says: all of them, source: new, verdict: unresolved, reason: Who knows.}""",
+    "source: page",
+)
+BARE = document("Chip", "bare", "spec: {memory: {capacity: {value: 50 GiB, source: old}}}", "source: page")
+NONE = document("Chip", "none", "spec: {memory: {capacity: 50 GiB}}")
+POWER = document("Power", "one-tdp", "spec: {of: one, type: tdp, power: 400 W}", "source: page")
+CLAIMED = document(
+    "Power",
+    "bare-tdp",
+    "spec: {of: bare, type: tdp}\nclaims: [{at: spec.power, says: 1 kW, source: page, verdict: unresolved, reason: So.}]",
+    "source: page",
+)
+MADE = graph(*PAGES, CHIP, BARE, NONE, LINK, POWER, CLAIMED)
 
 
-def claimed(**changes):
-    """Trainium2 with one claim for its capacity alone."""
-    node = GRAPH.named("trainium2")
-    claim = Claim(at="spec.memory.capacity", says="96 GiB", source=Ref("ec2-api-moto-5.2.5"))
-    graph = GRAPH.replace("trainium2", attrs.evolve(node.spec))
-    return type(graph)({**graph.nodes, node.name: attrs.evolve(node, claims=(attrs.evolve(claim, **changes),))})
+def age(at: str, value: str, origin: str, as_of: str, sources: int, months: int, name: str = "one") -> Age:
+    return Age(name=name, at=at, value=value, source=origin, as_of=as_of, sources=sources, months=months)
 
 
-def test_a_newer_claim_that_agrees_is_the_source() -> None:
-    age = of(claimed(), "trainium2", "memory.capacity")
-
-    assert (age.source, age.as_of, age.months, age.sources) == ("ec2-api-moto-5.2.5", "2026-10-27", 1, 2)
-
-
-@pytest.mark.parametrize("verdict", ["rejected", "superseded", "other-scope", "unresolved"])
-def test_a_claim_that_does_not_agree_supports_nothing(verdict) -> None:
-    age = of(claimed(says="512 GiB", verdict=verdict, reason="wrong"), "trainium2", "memory.capacity")
-
-    assert (age.source, age.sources) == ("neuron-trainium2-2026-08", 1)
-
-
-def test_an_older_claim_does_not_make_a_value_older() -> None:
-    age = of(claimed(source=Ref("neuron-trn2-2024-12")), "trainium2", "memory.capacity")
-
-    assert (age.source, age.sources) == ("neuron-trainium2-2026-08", 2)
+AGES = [
+    # A newer claim that agrees, or that is a rounding; the same source twice counts once.
+    age("dies", "2", "page", "2024-02", 2, 22),
+    age("peak.dense.fp8", "1 PFLOPS", "new", "2025-03-15", 2, 9),
+    # Only a claim that agrees supports a value; an older one makes it no older.
+    age("memory.capacity", "100 GiB", "page", "2024-02", 2, 22),
+    # Of printed ratios too, whatever the verdict on them.
+    age("ratios.0.says", "2x", "page", "2024-02", 1, 22),
+    age("ratios.1.says", "3x", "old", "2023", 1, 24),
+    # Of two sources of one day the last by name.
+    age("other.extra", "5 us", "twin", "2025-03-15", 3, 9),
+]
 
 
-def test_ages_of_figures_counts_and_words() -> None:
-    """Counts and words too; derived values and documents that do not change have none."""
-    known = {(age.name, age.at) for age in ages(GRAPH, "2026-11")}
+def test_ages() -> None:
+    """Not those of derived values, although one has a source, and not of what is only claimed."""
+    assert AGES == list(ages(MADE, "2025.12", ["one"]))
 
-    assert {("trainium2", "dies"), ("trainium2", "memory.technology"), ("trainium1", "launched")} <= known
-    assert ("trainium2", "tensor_peak.dense.bf16") not in known
-    assert not {name for name, _ in known} & {n.name for n in GRAPH if n.kind in ("Model", "Source", "Measurements")}
+
+@pytest.mark.parametrize("names", [["bare", "one-tdp"], ["one-tdp", "bare", "nothing"]])
+def test_ages_of_some_documents(names) -> None:
+    found = [(a.name, a.at, a.source, a.months) for a in ages(MADE, "2025-12", names)]
+
+    assert [
+        ("bare", "memory.capacity", "old", 24),
+        ("one-tdp", "of", "page", 22),
+        ("one-tdp", "type", "page", 22),
+        ("one-tdp", "power", "page", 22),
+    ] == found
+
+
+def test_ages_of_all() -> None:
+    found = list(ages(MADE, "2025-12"))
+
+    assert {"one", "bare", "a-wire", "one-tdp", "bare-tdp"} == {a.name for a in found}
+    assert AGES == [a for a in found if a.name == "one"]
 
 
 def test_documents() -> None:
-    known = {c.name: c for c in currencies(GRAPH, "2026.12")}
-    chip, server = known["trainium3"], known["trn3e.24xlarge"]
-
-    assert (chip.kind, chip.as_of, chip.months) == ("Chip", "2026-10-19", 2)
-    assert sum(count for _, count in chip.years) == len(list(ages(GRAPH, "2026-12", ["trainium3"])))
-    assert "power" in chip.unknown
-    assert "memory.bandwidth" not in chip.unknown
-    assert {"host", "network", "fabric"} <= set(server.unknown)
-    assert not [path for path in server.unknown if path.startswith("host.")]
+    """In the order of kinds and names; a document without a source has no age, and is not a sibling either."""
+    assert [
+        # A power of the other chip is known, and one of this chip is claimed.
+        ("bare", "Chip", "old", "2023", 24, (("2023", 1),), 0, ("dies", "memory.bandwidth", "memory_pool", "power")),
+        ("one", "Chip", "twin", "2025-03-15", 9, (("2023", 1), ("2024", 3), ("2025", 2)), 2, ("memory_pool",)),
+        ("a-wire", "Link", "old", "2023", 24, (("2023", 1),), 0, ()),
+        ("bare-tdp", "Power", "page", "2024-02", 22, (("2024", 2),), 0, ("power",)),
+        ("one-tdp", "Power", "page", "2024-02", 22, (("2024", 3),), 0, ()),
+    ] == [
+        (c.name, c.kind, c.source, c.as_of, c.months, c.years, c.derived, c.unknown)
+        for c in currencies(MADE, "2025-12")
+    ]
 
 
 def test_unknown_attributes_of_a_stated_part() -> None:
     """The other direction of a link, which its siblings state."""
-    unknown = {c.name: c.unknown for c in currencies(GRAPH, "2026-11")}
+    unknown = {c.name: c.unknown for c in currencies(load(), "2026-11")}
 
     assert [path for path in unknown["efa"] if path.startswith("bandwidth")] == ["bandwidth.both"]
     assert [path for path in unknown["neuronlink-v2"] if path.startswith("bandwidth")] == ["bandwidth.per_direction"]

@@ -10,7 +10,18 @@ from attrs import evolve
 from trnspec.api import registry
 from trnspec.diagnostics import Location
 from trnspec.errors import TrnspecError, UnknownNameError
-from trnspec.graph.graph import Graph, NodeProblem, UnresolvedError, at, build, cached_by_graph, figure_at, references
+from trnspec.graph.graph import (
+    MOST_KNOWN,
+    Graph,
+    NodeProblem,
+    UnresolvedError,
+    at,
+    build,
+    cached_by_graph,
+    figure_at,
+    names_used,
+    references,
+)
 from trnspec.loading.pipeline import load_document
 from trnspec.model.chip import Chip
 from trnspec.model.link import Link
@@ -201,6 +212,30 @@ def test_a_dangling_reference():
     }
 
 
+@pytest.mark.parametrize(
+    ("count", "hint"),
+    [
+        (0, "write chips/nothing-alike.yaml, or correct the name"),
+        (2, "write chips/nothing-alike.yaml, or correct the name; known: c0, c1"),
+        (MOST_KNOWN, "write chips/nothing-alike.yaml, or correct the name; known: c0, c1, c2, c3, c4, c5"),
+        (MOST_KNOWN + 1, "write chips/nothing-alike.yaml, or correct the name"),
+    ],
+)
+def test_hints(count, hint) -> None:
+    """The known names are listed where they are few."""
+    _, problems = build([*(chip(f"c{n}") for n in range(count)), server(of="nothing-alike")])
+
+    assert [hint] == [p.problem.hint for p in problems]
+
+
+def test_the_known_names_of_another_kind() -> None:
+    """At most six; and where the other document states its kind."""
+    _, (problem,) = build([*(chip(f"c{n}") for n in range(8)), server(of="box")])
+
+    assert ("TRN202", "known: c0, c1, c2, c3, c4, c5") == (problem.problem.code, problem.problem.hint)
+    assert [("Server", ("kind",))] == [(see.text, see.path) for see in problem.see]
+
+
 def test_a_reference_to_a_document_of_another_kind():
     page, one = source(), chip()
     _, problems = build([page, one, server(of="page")])
@@ -241,11 +276,11 @@ def test_an_alias_that_is_a_name_and_a_name_that_is_an_alias():
 
 
 def test_an_alias_of_a_document_that_is_checked_is_reported():
-    """The other document, of the shipped catalog, is as it was."""
+    """The other document, of the shipped catalog, is as it was, whichever comes first."""
     mine, shipped = chip("one", ", aliases: [both]"), evolve(chip("two", ", aliases: [both]"), target=False)
-    _, problems = build([mine, shipped])
-
-    assert reported(problems) == {("one", "TRN204", 3, 43, "the name 'both' is taken by another document", UNIQUE)}
+    for nodes in ([mine, shipped], [shipped, mine]):
+        _, problems = build(nodes)
+        assert reported(problems) == {("one", "TRN204", 3, 43, "the name 'both' is taken by another document", UNIQUE)}
 
 
 def test_of_two_that_share_an_alias_the_first_has_it():
@@ -306,6 +341,14 @@ def test_documents_that_use_others():
     assert graph.using(["two", "box"]) == {"two", "case", "box", "rack"}
     assert graph.using(["rack"]) == {"rack"}
     assert graph.users == {"one": {"box"}, "two": {"case"}, "box": {"rack"}}
+
+
+def test_users_by_an_alias():
+    box = server(of="uno")
+    graph, _ = build([chip(metadata=", aliases: [uno], source: page"), source(), box])
+
+    assert graph.users == {"one": {"box"}, "page": {"one"}}
+    assert names_used(box) == ("uno",)
 
 
 def test_focus():

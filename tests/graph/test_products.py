@@ -1,47 +1,105 @@
-"""trnspec.graph.products: the chips that a document or the name of a source is about."""
+"""trnspec.graph.products: which chips documents and names of sources are about, in a small catalog."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.rules import shipped
-from trnspec.graph.products import about, chips_of
+from tests.support.rules import document, graph, source
+from trnspec.graph.products import about, chips_of, is_described
+
+PAGES = [source(name, "2024-02") for name in ("neuron-one-2024", "box-page", "a-page", "uno-and-other")]
+CORE = document(
+    "Core",
+    "core-v2",
+    "spec: {version: v2, engines: {tensor: {clock: 1 GHz}}, sbuf: {capacity: 1 MiB}}",
+    "source: a-page, aliases: [kernel]",
+)
+SHARED = document(
+    "Core", "plain", "spec: {engines: {tensor: {clock: 1 GHz}}, sbuf: {capacity: 1 MiB}}", "source: a-page"
+)
+CHIPS = [
+    document("Chip", "one", "spec: {cores: {core: core-v2, count: 2}, memory: {capacity: 1 GiB}, links: {link: wire, ports: 2},"
+             " generation: {training: 2, accelerator: 3}}", "source: a-page, aliases: [uno]"),
+    document("Chip", "other", "spec: {cores: {core: plain, count: 2}, memory: {capacity: 1 GiB}, generation: {training: 2}}", "source: a-page"),
+    document("Chip", "third", "spec: {cores: {core: plain, count: 2}, memory: {capacity: 1 GiB}, generation: {training: 1, accelerator: 1}}"),
+    document("Chip", "fourth", "spec: {memory: {capacity: 1 GiB}}", "source: a-page"),
+]  # fmt: skip
+SYSTEMS = [
+    document("Link", "wire", "spec: {connects: chips}", "source: a-page"),
+    document("Link", "rope", "spec: {connects: servers}", "source: a-page"),
+    document("Server", "box.4xlarge", "spec: {chips: {chip: other, count: 4}}", "source: a-page, aliases: [crate-4.large]"),
+    document("Server", "tin.large", "spec: {chips: {chip: fourth, count: 4}, fabric: {link: wire, topology: {shape: ring, dimensions: [4]}}}"),
+    document("UltraServer", "rack", "spec: {servers: {server: box.4xlarge, count: 2}}", "source: a-page"),
+    document("Power", "rack-tdp", "spec: {of: rack, type: tdp, power: 1 kW}", "source: a-page"),
+    document("Cluster", "hall", "spec: {servers: [tin.large], chips: '8'}", "source: a-page"),
+]  # fmt: skip
+MADE = graph(*PAGES, CORE, SHARED, *CHIPS, *SYSTEMS)
 
 
 @pytest.mark.parametrize(
     ("name", "chips"),
     [
-        ("trainium2", {"trainium2"}),
-        ("neuroncore-v2", {"trainium1"}),
-        ("neuroncore-v3", {"trainium2"}),
-        ("trn1.32xlarge", {"trainium1"}),
-        ("trn2-ultraserver", {"trainium2"}),
-        ("trn3-gen2-ultraserver", {"trainium3"}),
-        ("neuronlink-v3", {"trainium2"}),
-        ("trn1-ultracluster", set()),
-        ("neuron-trn1-2023-02", set()),
+        ("one", {"one"}),
+        ("core-v2", {"one"}),
+        ("plain", {"other", "third"}),
+        # Of a link, the chips that name it and those of the systems that do.
+        ("wire", {"one", "fourth"}),
+        ("rope", set()),
+        ("box.4xlarge", {"other"}),
+        ("rack", {"other"}),
+        ("rack-tdp", {"other"}),
+        ("hall", set()),
+        ("a-page", set()),
     ],
 )
 def test_chips_of(name, chips) -> None:
-    graph = shipped()
-
-    assert chips == chips_of(graph, graph.named(name))
+    assert chips == chips_of(MADE, MADE.named(name))
 
 
 @pytest.mark.parametrize(
-    ("source", "chips"),
+    ("name", "chips"),
     [
-        ("neuron-trn1-2023-02", {"trainium1"}),
-        ("neuron-trn2-2024-12", {"trainium2"}),
-        ("a-trn2u-page", {"trainium2"}),
-        ("neuron-trainium3-2025-12", {"trainium3"}),
-        ("trn1-and-trn2", {"trainium1", "trainium2"}),
-        ("neuron-core-v3-2026-08", {"trainium2"}),
-        ("neuron-figure-neuroncore-v4-overview-2026-08", {"trainium3"}),
-        ("neuron-core-v1-2026-08", set()),
-        ("a-core-v30-page", set()),
-        ("ec2-api-moto-5.2.1", set()),
+        ("neuron-one-2024", {"one"}),
+        ("uno-and-other", {"one", "other"}),
+        # A server is named by its family, also by that of an alias; a chip is not cut at its point.
+        ("box-page", {"other"}),
+        ("crate-page", {"other"}),
+        ("tin", {"fourth"}),
+        ("box.4xlarge-page", set()),
+        # A core by its name, an alias or its version.
+        ("a-core-v2-page", {"one"}),
+        ("core-v2", {"one"}),
+        ("kernel-page", {"one"}),
+        ("plain-box", {"other", "third"}),
+        ("core-v20-page", set()),
+        ("acore-v2", set()),
+        ("a-page", set()),
+        ("rack-page", set()),
     ],
 )
-def test_about(source, chips) -> None:
-    assert chips == about(shipped(), source)
+def test_about(name, chips) -> None:
+    assert chips == about(MADE, name) == about(MADE, name)
+
+
+@pytest.mark.parametrize(
+    ("chips", "described"),
+    [
+        # By the name of a source, by an alias in it, by its server.
+        (["one"], True),
+        (["other"], True),
+        (["third"], False),
+        (["fourth"], False),
+        (["third", "fourth"], False),
+        (["third", "one"], True),
+        ([], False),
+    ],
+)
+def test_is_described(chips, described) -> None:
+    assert described == is_described(MADE, chips) == is_described(MADE, chips)
+
+
+def test_described_by_a_server_alone() -> None:
+    """By one that it is in; a source about another server does not describe it."""
+    made = graph(*(text for text in (*PAGES[1:3], CORE, SHARED, *CHIPS, *SYSTEMS)))
+
+    assert [False, True, False, False] == [is_described(made, [name]) for name in ("one", "other", "third", "fourth")]
