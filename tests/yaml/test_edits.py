@@ -7,7 +7,7 @@ import pytest
 from tests.support.tables import tables
 from trnspec.yaml import Place, read_text
 from trnspec.yaml.document import Edit
-from trnspec.yaml.edits import apply, cut_text, joined, moving, quoting, removal, renaming, replacement, wrapping
+from trnspec.yaml.edits import apply, cut_text, item, joined, moving, quoting, removal, renaming, replacement, wrapping
 
 TABLES = tables(__file__)
 
@@ -43,6 +43,14 @@ def test_renaming(text, path, expected) -> None:
 @pytest.mark.parametrize(("text", "keys", "expected"), TABLES["wrapping"])
 def test_wrapping(text, keys, expected) -> None:
     assert after(text, wrapping, ("a",), keys) == expected
+
+
+@pytest.mark.parametrize(("text", "path", "content", "expected"), TABLES["item"])
+def test_item(text, path, content, expected) -> None:
+    document = read_text(text)
+    edit = item(document, tuple(path), *content)
+
+    assert (None if edit is None else apply(text, [edit])[0]) == expected
 
 
 def test_replacement_of_the_only_occurrence() -> None:

@@ -147,11 +147,9 @@ def item(document: Document, path: Path, *content: str, instead: int | None = No
     text, line_end, head = document.text, _line_end(document.text), ""
     if path in document.places:
         first = document.places.get((*path, 0))
-        if first is None or text.startswith("[", document.extent(path)[1]):
-            return None
-        at = document.lines.offset(Place(first.value.line, 1))
+        at = 0 if first is None else document.lines.offset(Place(first.value.line, 1))
         dash = re.compile(r" *- +").match(text, at)
-        if dash is None:
+        if first is None or dash is None:
             return None
         margin = dash[0]
     else:
