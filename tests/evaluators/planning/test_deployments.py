@@ -201,7 +201,6 @@ def test_limits(prompt: float, step: float, load: float, ttft: float, tpot: floa
     assert limits.met(None) is False
     assert plan.risk(limits) == max(times)
     assert plan.probability(limits, LENGTHS) is None
-    assert plan.one_rate == plan.state.rate / 3
 
 
 @given(st.floats(-1.5, 1.5), st.floats(0.05, 0.4))

@@ -28,7 +28,7 @@ def plan(step: tuple[float, float, float | None], **changes: Any) -> Plan:
     hourly = Fraction(3)
     price = HourlyPrice(hourly, Interval(hourly, hourly), (), Assumption("price", "given"))
     values: dict[str, Any] = {
-        "on": "any*4", "chip": "any", "chips": 64.0, "layout": Layout(seq=1, global_batch=1), "step": step,
+        "systems": "any*4", "chip": "any", "chips": 64.0, "layout": Layout(seq=1, global_batch=1), "step": step,
         "production": ProductionFactor(1.0), "run": goodput(10.0 * step[0], mtbf=1e30, checkpoint=0.0, restart=0.0), "steps": 10, "mfu": 1.0,
         "evidence": IDEAL if step[2] is None else Evidence(kind="estimate", reason=""), "rent": Rent(4, price),
         "spares": 0.0, "power": None,
@@ -50,9 +50,9 @@ def test_cost_and_energy_are_proportional_to_time(value: float, slower: float, f
     times = [10.0 * t for t in (value, value / faster, value * slower)]
 
     assert one.time == pytest.approx(tuple(times))
-    assert [one.cost, *one.cost_ends] == pytest.approx([t / 3600.0 * 12.0 * (1.0 + spares) for t in times])
+    assert [*one.cost_interval] == pytest.approx([t / 3600.0 * 12.0 * (1.0 + spares) for t in times])
     assert one.chip_hours == pytest.approx(times[0] / 3600.0 * 64.0)
-    assert [one.energy, *one.energy_ends] == pytest.approx([t * 32000.0 for t in times])
+    assert [*one.energy_interval] == pytest.approx([t * 32000.0 for t in times])
     measures = {n: one.measure(n) for n in ("cost", "time", "chips", "energy")}
     assert measures == {"cost": one.cost, "time": one.time[0], "chips": 64.0, "energy": one.energy}
     assert one.costs == (one.time[0], one.cost, one.energy, None)
@@ -84,10 +84,10 @@ def test_without_price_power_or_upper_end() -> None:
     bound = plan((100.0, 90.0, None))
     unpriced = plan((100.0, 90.0, 110.0), rent=None)
 
-    assert bound.cost_ends == (pytest.approx(900.0 / 3600.0 * 12.0), None)
+    assert bound.cost_interval[1:] == (pytest.approx(900.0 / 3600.0 * 12.0), None)
     assert (bound.time[2], bound.logarithm, bound.probability(1e9), bound.likely(0.9)) == (None, None, None, 1000.0)
-    assert (unpriced.cost, unpriced.cost_ends, unpriced.energy, unpriced.energy_ends) == (
-        None, (None, None), None, (None, None),
+    assert (unpriced.cost, unpriced.cost_interval, unpriced.energy, unpriced.energy_interval) == (
+        None, (None,) * 3, None, (None,) * 3,
     )  # fmt: skip
     assert unpriced.costs == (1000.0, None, None, unpriced.chip_hours)
 
@@ -201,6 +201,5 @@ def test_expected_values(value: float, width: float, budget: float) -> None:
     assert one.expected("cost") == pytest.approx(one.cost * mean / one.time[0])
     assert one.expected("chips") == one.chips
     limits = goals(budget=budget * one.cost)
-    assert limits.longest(one) == pytest.approx(budget * one.time[0])
-    assert limits.probability(one) == one.probability(limits.longest(one))
+    assert limits.probability(one) == pytest.approx(one.probability(budget * one.time[0]))
     assert goals().probability(one) is None

@@ -361,7 +361,7 @@ def made(step: float, hourly: float, kind: str = "estimate") -> Plan:
     evidence = IDEAL if kind == "ideal" else Evidence(kind=kind, reason="")
     run = goodput(step, mtbf=1e30, checkpoint=0.0, restart=0.0)
     return Plan(
-        on="any", chip="any", chips=1.0, layout=Layout(seq=1, global_batch=1), step=(step, step / 1.5, 1.5 * step),
+        systems="any", chip="any", chips=1.0, layout=Layout(seq=1, global_batch=1), step=(step, step / 1.5, 1.5 * step),
         production=ProductionFactor(1.0), run=run, ends=(run, run), steps=1.0, mfu=1.0, evidence=evidence,
         rent=Rent(1, price), spares=0.0, power=None,
     )  # fmt: skip

@@ -1,25 +1,37 @@
-"""Plans compared: by kinds of evidence, and the Pareto front of several costs."""
+"""Plans compared: by kinds of evidence, the Pareto front of several costs, and their tables."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from trnspec.errors import RefusalError
+from trnspec.evaluation.result import Answer, Table, Value
+from trnspec.evaluators.planning.system_cost import purchases
 from trnspec.evidence import KINDS, Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from trnspec.catalog.catalog import Catalog
 
 
-class Evident(Protocol):
-    """A plan with evidence."""
+class Comparable(Protocol):
+    """A plan."""
 
     @property
     def evidence(self) -> Evidence:
         """Evidence of its times."""
 
+    @property
+    def systems(self) -> str:
+        """Its systems, such as ``trn2.48xlarge*3`` or ``trn2.48xlarge*3 + trn1.32xlarge*2``."""
 
-P = TypeVar("P", bound=Evident)
+
+P = TypeVar("P", bound=Comparable)
+
+Columns = Mapping[str, tuple[str, Callable[[P], Value | None]]]
+"""The columns of a table of plans: name, unit and value."""
 
 Costs = tuple[float | None, ...]
 """Costs to minimize, such as time, cost and energy; ``None`` where one is not known."""
@@ -35,7 +47,7 @@ def percent(chance: float | None) -> int | None:
     return None if chance is None else min(max(round(100.0 * chance), 1), 99)
 
 
-def is_bound(plan: Evident) -> bool:
+def is_bound(plan: Comparable) -> bool:
     """Whether the times of a plan are bounds, which are not compared with estimates."""
     return plan.evidence.kind == "ideal"
 
@@ -93,18 +105,63 @@ def pareto(plan: P, plans: Sequence[P], costs: Callable[[P], Costs]) -> bool:
     return not any(dominates(costs(other), costs(plan)) for other in alike)
 
 
-def listed(ranked: Sequence[P], most: int, system: Callable[[P], str]) -> list[P]:
+def listed(ranked: Sequence[P], most: int) -> list[P]:
     """The first of some plans, in their order, with the best of every system as far as they fit.
 
     Args:
         ranked: All plans, the best first.
         most: How many.
-        system: The system of a plan, without its count.
     """
-    first: dict[str, P] = {}
-    for plan in ranked:
-        first.setdefault(system(plan), plan)
-    best = list(first.values())[:most]
+    best = list(_best_of_systems(ranked).values())[:most]
     others = [plan for plan in ranked if not any(plan is one for one in best)]
     chosen = [*best, *others[: most - len(best)]]
     return [plan for plan in ranked if any(plan is one for one in chosen)]
+
+
+def _best_of_systems(ranked: Iterable[P]) -> dict[str, P]:
+    """The first plan of each system, by its name."""
+    first: dict[str, P] = {}
+    for plan in ranked:
+        first.setdefault(plan.systems.partition("*")[0], plan)
+    return first
+
+
+def table(title: str, columns: Columns[P], plans: Iterable[P], first_rows: int) -> Table:
+    """A table of plans, of which ``first_rows`` are on a short page."""
+    rows = tuple(tuple(value(plan) for _, value in columns.values()) for plan in plans)
+    return Table(title, tuple(columns), rows, tuple(unit for unit, _ in columns.values()), first_rows=first_rows)
+
+
+def by_price(
+    title: str,
+    catalog: Catalog,
+    ranked: Iterable[P],
+    region: str | None,
+    costs: Mapping[str, Callable[[P, float], float | None]],
+) -> Table | None:
+    """The costs of the best plan on each system by the price of each type; ``None`` if no price is known.
+
+    Args:
+        title: The title of the table.
+        catalog: The catalog.
+        ranked: All plans, the best first; those on several kinds of systems are left out.
+        region: The region or availability zone.
+        costs: The columns of costs [USD], each with its value of a plan and a price of all its servers per hour.
+    """
+    rows: list[tuple[Value | None, ...]] = []
+    for plan in _best_of_systems(plan for plan in ranked if " + " not in plan.systems).values():
+        for servers, quote in purchases(catalog, plan.systems, region):
+            hourly = servers * float(quote.figure.value.value)
+            bought = (quote.place, quote.figure.as_of, quote.document.spec.term or "")
+            rows.append((plan.systems, quote.type, hourly, *(cost(plan, hourly) for cost in costs.values()), *bought))
+    names = ("system", "price_type", "hourly", *costs, "region", "date", "term")
+    units = tuple("USD" if name == "hourly" or name in costs else "" for name in names)
+    return Table(title, names, tuple(rows), units, first_rows=0) if rows else None
+
+
+def best_supported(kinds: Sequence[P], best: P, text: Callable[[P], str]) -> Iterator[Answer]:
+    """The plan of the strongest evidence, with a text about it, where it is stronger than that of the best one."""
+    known = supported(kinds, best)
+    if known is not None:
+        value = f"{known.systems}: {text(known)} ({known.evidence.kind})"
+        yield Answer("best_supported", value, note="the best plan of the strongest kind of evidence")

@@ -11,7 +11,7 @@ from attrs import evolve, field, frozen
 
 from trnspec.evaluators.inference import transfer
 from trnspec.evaluators.planning.deployments import Deployed, Reason, Spread, deployed, fit_inputs
-from trnspec.evaluators.planning.system_cost import ChipPower, Rent, chip_power, rent
+from trnspec.evaluators.planning.system_cost import HOUR, ChipPower, Rent, chip_power, rent
 from trnspec.evidence import Evidence, weakest
 from trnspec.perf.calibration.nearest import nearest_row
 from trnspec.perf.lowering.calibrated import with_nearest
@@ -22,6 +22,7 @@ from trnspec.perf.serving.replay import replay
 
 if TYPE_CHECKING:
     from trnspec.catalog.catalog import Catalog
+    from trnspec.evaluators.deployment import InferenceQuestion
     from trnspec.evaluators.planning.requests import Lengths
     from trnspec.evaluators.planning.serving import PlanServingQuestion
 
@@ -107,27 +108,31 @@ class FleetPlan:
         return self.decode.setup.pool.system.chip
 
     @property
-    def one_rate(self) -> float:
-        """Requests per second of one replica that decodes."""
-        return self.state.rate / self.fleet.replicas
+    def inputs(self) -> InferenceQuestion:
+        """The inputs of a replica that decodes."""
+        return self.decode.setup.question
 
     @property
     def hourly(self) -> float | None:
         """The price of all systems per hour [USD]."""
         return sum(rent.hourly for rent in self.rents) if self.rents else None
 
-    def million_tokens(self, output: int) -> float | None:
-        """The price of a million output tokens [USD]; ``None`` without a price."""
-        return None if self.hourly is None else self.hourly / (self.state.rate * output * 3600.0) * 1e6
-
     @property
     def watts(self) -> float | None:
         """The power of all chips [W]; ``None`` if it is not published."""
         return sum(power.watts for power in self.powers) if self.powers else None
 
+    def million_tokens(self, output: int) -> float | None:
+        """The price of a million output tokens [USD]; ``None`` without a price."""
+        return None if self.hourly is None else self.per_million_tokens(self.hourly / HOUR, output)
+
     def million_tokens_energy(self, output: int) -> float | None:
         """The energy of the chips for a million output tokens [J]; ``None`` if their power is not published."""
-        return None if self.watts is None else self.watts / (self.state.rate * output) * 1e6
+        return None if self.watts is None else self.per_million_tokens(self.watts, output)
+
+    def per_million_tokens(self, each_second: float, output: int) -> float:
+        """An amount that the fleet takes each second, for a million output tokens of requests with ``output`` each."""
+        return each_second / (self.state.rate * output) * 1e6
 
     def costs(self, which: float, output: int) -> tuple[float | None, ...]:
         """Objectives of a Pareto front: TPOT, cost and energy; without a price chips, with others of the chip only.

@@ -6,14 +6,15 @@ import math
 from statistics import NormalDist
 from typing import Literal
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
-from trnspec.evaluators.planning.system_cost import ChipPower, Rent
+from trnspec.evaluators.planning.system_cost import HOUR, ChipPower, Rent
 from trnspec.evidence import Evidence, UsedFigure
 from trnspec.perf.goodput import Goodput, ProductionFactor
 from trnspec.perf.work.layout import Layout
 
-HOUR, DAY = 3600.0, 86400.0
+DAY = 86400.0
+"""Seconds."""
 
 _NORMAL_90 = 1.2815515655446004
 """The 90 % quantile of the normal distribution: 80 % of it are between this and its negative."""
@@ -27,7 +28,7 @@ class Plan:
     """A run on one system.
 
     Attributes:
-        on: The system and its count.
+        systems: The system and its count.
         chip: The name of its chip.
         chips: Its chips.
         layout: The fastest layout.
@@ -45,7 +46,7 @@ class Plan:
         figures_used: The catalog figures used.
     """
 
-    on: str
+    systems: str
     chip: str
     chips: float
     layout: Layout
@@ -81,37 +82,39 @@ class Plan:
         return self.time[0] / HOUR * self.chips
 
     @property
-    def cost(self) -> float | None:
-        """Cost of the servers of the run [USD]; ``None`` without a price."""
-        return self._costs(self.time[0])
-
-    def _costs(self, seconds: float | None) -> float | None:
-        if self.rent is None or seconds is None:
-            return None
-        return seconds / HOUR * self.rent.hourly * (1.0 + self.spares)
+    def hourly(self) -> float | None:
+        """The price of the servers per hour, spares included [USD]; ``None`` without a price."""
+        return None if self.rent is None else self.rent.hourly * (1.0 + self.spares)
 
     @property
-    def cost_ends(self) -> tuple[float | None, float | None]:
-        """The ends of the cost that follow from those of the time [USD]."""
-        return self._costs(self.time[1]), self._costs(self.time[2])
+    def cost(self) -> float | None:
+        """Cost of the servers of the run [USD]; ``None`` without a price."""
+        return self.cost_interval[0]
+
+    @property
+    def cost_interval(self) -> tuple[float | None, float | None, float | None]:
+        """The cost, and the ends that follow from those of the time [USD]."""
+        return self._times(None if self.hourly is None else self.hourly / HOUR)
 
     @property
     def energy(self) -> float | None:
         """Energy of the chips at their maximum power [J]; ``None`` if that is not published."""
-        return None if self.power is None else self.power.watts * self.time[0]
+        return self.energy_interval[0]
+
+    @property
+    def energy_interval(self) -> tuple[float | None, float | None, float | None]:
+        """The energy, and the ends that follow from those of the time [J]."""
+        return self._times(None if self.power is None else self.power.watts)
+
+    def _times(self, rate: float | None) -> tuple[float | None, float | None, float | None]:
+        """The time and its ends times a rate."""
+        value, low, high = (None if rate is None or time is None else time * rate for time in self.time)
+        return value, low, high
 
     @property
     def costs(self) -> tuple[float | None, ...]:
         """Objectives of a Pareto front: time, cost and energy; without a price chip hours, with others of the chip only."""
         return self.time[0], self.cost, self.energy, self.chip_hours if self.cost is None else None
-
-    @property
-    def energy_ends(self) -> tuple[float | None, float | None]:
-        """The ends of the energy that follow from those of the time [J]."""
-        if self.power is None:
-            return None, None
-        _, low, high = self.time
-        return self.power.watts * low, None if high is None else self.power.watts * high
 
     def measure(self, objective: Objective) -> float | None:
         """Value of an objective; ``None`` if it is not known."""
@@ -167,74 +170,67 @@ class Goals:
     repair: float | None = None
     checkpoint_rate: float | None
 
-    def longest(self, plan: Plan) -> float:
-        """The time up to which a plan meets the deadline and the budget [s]; infinite without either, 0 without a known cost."""
-        limits = [math.inf if self.deadline is None else self.deadline]
-        if self.budget is not None:
-            limits.append(0.0 if plan.cost is None else self.budget / plan.cost * plan.time[0])
-        return min(limits)
+    def _limits(self, plan: Plan) -> dict[str, tuple[float, float]]:
+        """What each limit is for, not exceeded with the required confidence, and the limit; infinite where it is not known."""
+        time = plan.likely(self.confidence)
+        cost = math.inf if plan.cost is None else plan.cost * time / plan.time[0]
+        both = {"deadline": (time, self.deadline), "budget": (cost, self.budget)}
+        return {name: (value, limit) for name, (value, limit) in both.items() if limit is not None}
+
+    def _missed(self, plan: Plan) -> dict[str, tuple[float, float]]:
+        """The limits that a plan misses; that by the largest factor first."""
+        missed = {name: (value, limit) for name, (value, limit) in self._limits(plan).items() if value > limit}
+        return dict(sorted(missed.items(), key=lambda one: one[1][0] / one[1][1], reverse=True))
 
     def probability(self, plan: Plan) -> float | None:
-        """The probability that a plan meets the goals; ``None`` of a bound, and without goals."""
-        longest = self.longest(plan)
-        return plan.probability(longest) if 0.0 < longest < math.inf else None
+        """The probability that a plan meets the goals; ``None`` of a bound, without goals, and if the cost is not known."""
+        exceeded = max((value / limit for value, limit in self._limits(plan).values()), default=math.inf)
+        return plan.probability(plan.likely(self.confidence) / exceeded) if exceeded < math.inf else None
 
     def in_time(self, plan: Plan) -> bool:
         """Whether a plan meets the deadline with the required confidence."""
-        return self.deadline is None or plan.likely(self.confidence) <= self.deadline
+        return "deadline" not in self._missed(plan)
 
     def in_budget(self, plan: Plan) -> bool:
         """Whether a plan meets the budget with the required confidence; a cost that is not known does not."""
-        return self.budget is None or (plan.cost is not None and self._likely_cost(plan) <= self.budget)
+        return "budget" not in self._missed(plan)
 
     def met(self, plan: Plan) -> bool:
         """Whether a plan meets the goals with the required confidence."""
-        return self.in_time(plan) and self.in_budget(plan)
+        return not self._missed(plan)
 
     def excess(self, plan: Plan) -> tuple[bool, float]:
-        """Distance of a plan from the goals, for comparison: plans of unknown cost under a limit of cost are last.
+        """How far a plan is from the goals, for comparison: those whose cost is not known but has a limit are last.
 
         The second number is the factor by which the plan exceeds the limit that it misses most, of those that can be
         checked; 1 where it meets all.
         """
-        checked = evolve(self, budget=None) if self.unchecked(plan) else self
-        return self.unchecked(plan), max(1.0, plan.likely(self.confidence) / checked.longest(plan))
-
-    def unchecked(self, plan: Plan) -> bool:
-        """Whether the budget cannot be checked, because the cost is not known."""
-        return self.budget is not None and plan.cost is None
+        factors = [value / limit for value, limit in self._limits(plan).values()]
+        return math.inf in factors, max([1.0, *(factor for factor in factors if factor < math.inf)])
 
     def missed(self, plan: Plan) -> list[str]:
         """The limits that a plan misses, each as the end of a sentence; that by the largest factor first."""
-        texts: list[tuple[float, str]] = []
-        if self.deadline is not None and not self.in_time(plan):
-            needed = plan.likely(self.confidence)
-            with_ = "" if plan.logarithm is None else f" with a probability of {self.confidence:.0%}"
-            text = f"takes {needed / DAY:,.3g} d{with_}, and the deadline is {self.deadline / DAY:,.3g} d"
-            texts.append((needed / self.deadline, text))
-        if self.unchecked(plan):
-            texts.append((math.inf, "has no known price, so that the budget cannot be checked: give price"))
-        elif self.budget is not None and not self.in_budget(plan):
-            cost = self._likely_cost(plan)
-            text = f"costs {_usd(cost)}, and the budget is {_usd(self.budget)}"
-            texts.append((cost / self.budget, text))
-        return [text for _, text in sorted(texts, reverse=True)]
+        texts = []
+        for name, (value, limit) in self._missed(plan).items():
+            if name == "deadline":
+                with_ = "" if plan.logarithm is None else f" with a probability of {self.confidence:.0%}"
+                texts.append(f"takes {value / DAY:,.3g} d{with_}, and the deadline is {limit / DAY:,.3g} d")
+            elif value < math.inf:
+                texts.append(f"costs {_usd(value)}, and the budget is {_usd(limit)}")
+            else:
+                texts.append("has no known price, so that the budget cannot be checked: give price")
+        return texts
 
     def needed(self, plan: Plan) -> dict[str, str]:
         """The limits that a plan would meet, as inputs, in place of those that it misses; none if its cost is not known."""
-        if self.unchecked(plan):
+        if self.excess(plan)[0]:
             return {}
-        inputs = {}
-        if self.deadline is not None and not self.in_time(plan):
-            inputs["deadline"] = f"{_up(plan.likely(self.confidence) / DAY)}d"
-        if not self.in_budget(plan):
-            cost = self._likely_cost(plan)
+        missed = self._missed(plan)
+        inputs = {"deadline": f"{_up(missed['deadline'][0] / DAY)}d"} if "deadline" in missed else {}
+        if "budget" in missed:
+            cost = missed["budget"][0]
             inputs["budget"] = f"{_up(cost / _MILLION)}M" if cost >= _MILLION else _up(cost)
         return inputs
-
-    def _likely_cost(self, plan: Plan) -> float:
-        """The cost that the run does not exceed with the required confidence [USD]; 0 if it is not known."""
-        return (plan.cost or 0.0) * plan.likely(self.confidence) / plan.time[0]
 
 
 def _up(value: float) -> str:

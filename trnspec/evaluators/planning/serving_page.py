@@ -8,67 +8,38 @@ from attrs import evolve
 
 from trnspec.evaluation.measures import measure
 from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
-from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent, supported
+from trnspec.evaluators.planning.comparison import (
+    best_of,
+    best_of_kinds,
+    best_supported,
+    by_price,
+    listed,
+    pareto,
+    percent,
+    table,
+)
 from trnspec.evaluators.planning.deployments import NORMAL_90, WIDEST
 from trnspec.evaluators.planning.fleets import NOTABLE, with_nearest_row
 from trnspec.evaluators.planning.launch import launch, next_replica, serving_framework, status_note
 from trnspec.evaluators.planning.sizes import chips_interval, resized, sized
-from trnspec.evaluators.planning.system_cost import purchases
+from trnspec.evaluators.planning.system_cost import HOUR
 from trnspec.perf.frameworks import SERVING
 from trnspec.perf.serving.load import MOST_UTILIZED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.evaluation.result import Value
+    from trnspec.evaluators.planning.comparison import Columns
     from trnspec.evaluators.planning.deployments import Deployed
     from trnspec.evaluators.planning.fleets import FleetPlan, Limits
     from trnspec.evaluators.planning.requests import Lengths
     from trnspec.evaluators.planning.serving import PlanServingQuestion
     from trnspec.evidence import UsedFigure
 
-COLUMNS = {
-    "system": "",
-    "tp": "",
-    "pools": "",
-    "ttft": "s",
-    "tpot": "s",
-    "million_tokens": "USD",
-    "kind": "",
-    "probability": "%",
-    "dtype": "",
-    "replicas": "",
-    "chips": "",
-    "ttft_low": "s",
-    "ttft_high": "s",
-    "tpot_low": "s",
-    "tpot_high": "s",
-    "pareto": "",
-    "million_tokens_energy": "J",
-    "hourly": "USD",
-    "power": "W",
-    "weight_dtype": "",
-    "kv_dtype": "",
-    "pp": "",
-    "ep": "",
-    "chunk": "",
-    "prefill_tp": "",
-    "prefill_replicas": "",
-    "transfer": "s",
-    "rate_per_replica": "",
-    "saturation": "",
-    "utilization": "%",
-    "running": "",
-    "price": "",
-}
-"""The columns of the table, with their units."""
-
 OF_KINDS = ("kind", "system", "tp", "ttft", "tpot", "million_tokens", "probability")
 """The columns of the table with the best plan of each kind of evidence."""
-
-PURCHASES = ("system", "price_type", "hourly", "million_tokens", "region", "date", "term")
-"""The columns of the table of prices."""
 
 
 def page(
@@ -91,16 +62,16 @@ def page(
     """
     q = question
     best = ranked[0]
-    kinds = best_of_kinds(ranked)
-    shown = listed(ranked, q.top, lambda plan: plan.pools[0][0].partition("*")[0])
-    rows = [_row(plan, ranked, limits, lengths) for plan in shown]
-    tables = [_table("Plans", COLUMNS, rows)]
-    if len(kinds) > 1:
-        of_kinds = [_row(plan, ranked, limits, lengths) for plan in kinds]
-        tables.append(_table("Best plan of each kind of evidence", OF_KINDS, of_kinds))
-    if priced := tuple(_purchases(catalog, q, ranked, lengths)):
-        units = tuple("USD" if name in ("hourly", "million_tokens") else "" for name in PURCHASES)
-        tables.append(Table("Cost by price", PURCHASES, priced, units, first_rows=0))
+    kinds, columns = best_of_kinds(ranked), _columns(ranked, limits, lengths)
+    costs = {"million_tokens": lambda plan, hourly: plan.per_million_tokens(hourly / HOUR, lengths.osl)}
+    tables = [
+        _table("Plans", columns, listed(ranked, q.top)),
+        _table("Best plan of each kind of evidence", {n: columns[n] for n in OF_KINDS}, kinds)
+        if len(kinds) > 1
+        else None,
+        by_price("Cost by price", catalog, ranked, q.region, costs) if q.price is None else None,
+        _curve(best, limits),
+    ]
     evidence = with_nearest_row(catalog, best)
     return Evaluation(
         evaluator="plan-serve",
@@ -109,7 +80,7 @@ def page(
         answers=tuple(_answers(catalog, ranked, kinds, q, limits, lengths)),
         assumptions=tuple(_assumptions(best, q, lengths, rejected)),
         figures_used=_figures_used(best),
-        tables=(*tables, _curve(best, limits)),
+        tables=tuple(one for one in tables if one is not None),
         suggestions=(
             Suggestion("inference", _inference_inputs(q, best), "one replica at its mean batch, without load"),
         ),
@@ -118,14 +89,13 @@ def page(
     )
 
 
-def _table(title: str, names: Iterable[str], rows: Sequence[Mapping[str, Value | None]]) -> Table:
+def _table(title: str, columns: Columns[FleetPlan], plans: Sequence[FleetPlan]) -> Table:
     """A table of plans; degrees that differ follow that of tensor parallelism, so that a narrow page shows them."""
-    differ = [name for name in ("pp", "ep") if len({row[name] for row in rows}) > 1]
-    others = [name for name in names if name not in differ]
-    at = others.index("tp") + 1
-    columns = (*others[:at], *differ, *others[at:])
-    cells = tuple(tuple(row[name] for name in columns) for row in rows)
-    return Table(title, columns, cells, tuple(COLUMNS[name] for name in columns), first_rows=4)
+    degrees = {name: one for name, one in _DEGREES.items() if len({one[1](plan) for plan in plans}) > 1}
+    names = list(columns)
+    at = names.index("tp") + 1
+    ordered = {**{name: columns[name] for name in names[:at]}, **degrees, **columns}
+    return table(title, ordered, plans, first_rows=4)
 
 
 def _interval(
@@ -143,65 +113,57 @@ def _interval(
     return value[which], low, None if slow is None else max(value[which], slow[which])
 
 
-def _row(plan: FleetPlan, plans: Sequence[FleetPlan], limits: Limits, lengths: Lengths) -> dict[str, Value | None]:
-    q, chance = plan.decode.setup.question, plan.probability(limits, lengths)
-    before = None if plan.before is None else plan.before.setup.question
-    ttft, tpot = (_interval(plan, at, limits.percentile, lengths) for at in (0, 1))
-    row: dict[str, Value | None] = {
-        "system": plan.systems,
-        "tp": q.tp,
-        "pools": _pools(plan),
-        "ttft": ttft[0],
-        "tpot": tpot[0],
-        "million_tokens": plan.million_tokens(lengths.osl),
-        "probability": percent(chance),
-        "kind": plan.evidence.kind,
-        "dtype": q.dtype,
-        "replicas": plan.fleet.replicas,
-        "chips": int(plan.chips),
-        "ttft_low": ttft[1],
-        "ttft_high": ttft[2],
-        "tpot_low": tpot[1],
-        "tpot_high": tpot[2],
-        "pareto": pareto(
-            plan,
-            [one for one in plans if plan.rents or one.chip == plan.chip],
-            lambda one: one.costs(limits.percentile, lengths.osl),
-        ),
-        "million_tokens_energy": plan.million_tokens_energy(lengths.osl),
-        "hourly": plan.hourly,
-        "power": plan.watts,
-        "weight_dtype": q.weight_dtype or q.dtype,
-        "kv_dtype": q.kv_dtype or q.dtype,
-        "pp": q.pp,
-        "ep": q.ep,
-        "chunk": q.chunk,
-        "prefill_tp": None if before is None else before.tp,
-        "prefill_replicas": plan.fleet.prefills or None,
-        "transfer": plan.fleet.transfer or None,
-        "rate_per_replica": plan.one_rate,
-        "saturation": plan.fleet.saturation,
-        "utilization": 100.0 * plan.state.utilization,
-        "running": plan.state.running,
-        "price": " + ".join(map(str, plan.rents)),
+_DEGREES: Columns[FleetPlan] = {
+    "pp": ("", lambda plan: plan.inputs.pp),
+    "ep": ("", lambda plan: plan.inputs.ep),
+}
+"""The columns of degrees that are often 1."""
+
+
+def _columns(plans: Sequence[FleetPlan], limits: Limits, lengths: Lengths) -> Columns[FleetPlan]:
+    """The columns of the table of plans."""
+    which, osl = limits.percentile, lengths.osl
+
+    def time(which_time: int, end: int) -> Callable[[FleetPlan], float | None]:
+        return lambda plan: _interval(plan, which_time, which, lengths)[end]
+
+    def at_front(plan: FleetPlan) -> bool:
+        compared = [one for one in plans if plan.rents or one.chip == plan.chip]
+        return pareto(plan, compared, lambda one: one.costs(which, osl))
+
+    return {
+        "system": ("", lambda plan: plan.systems),
+        "tp": ("", lambda plan: plan.inputs.tp),
+        "pools": ("", _pools),
+        "ttft": ("s", time(0, 0)),
+        "tpot": ("s", time(1, 0)),
+        "million_tokens": ("USD", lambda plan: plan.million_tokens(osl)),
+        "kind": ("", lambda plan: plan.evidence.kind),
+        "probability": ("%", lambda plan: percent(plan.probability(limits, lengths))),
+        "dtype": ("", lambda plan: plan.inputs.dtype),
+        "replicas": ("", lambda plan: plan.fleet.replicas),
+        "chips": ("", lambda plan: int(plan.chips)),
+        "ttft_low": ("s", time(0, 1)),
+        "ttft_high": ("s", time(0, 2)),
+        "tpot_low": ("s", time(1, 1)),
+        "tpot_high": ("s", time(1, 2)),
+        "pareto": ("", at_front),
+        "million_tokens_energy": ("J", lambda plan: plan.million_tokens_energy(osl)),
+        "hourly": ("USD", lambda plan: plan.hourly),
+        "power": ("W", lambda plan: plan.watts),
+        "weight_dtype": ("", lambda plan: plan.inputs.weight_dtype or plan.inputs.dtype),
+        "kv_dtype": ("", lambda plan: plan.inputs.kv_dtype or plan.inputs.dtype),
+        **_DEGREES,
+        "chunk": ("", lambda plan: plan.inputs.chunk),
+        "prefill_tp": ("", lambda plan: None if plan.before is None else plan.before.setup.question.tp),
+        "prefill_replicas": ("", lambda plan: plan.fleet.prefills or None),
+        "transfer": ("s", lambda plan: plan.fleet.transfer or None),
+        "rate_per_replica": ("", lambda plan: plan.state.rate / plan.fleet.replicas),
+        "saturation": ("", lambda plan: plan.fleet.saturation),
+        "utilization": ("%", lambda plan: 100.0 * plan.state.utilization),
+        "running": ("", lambda plan: plan.state.running),
+        "price": ("", lambda plan: " + ".join(map(str, plan.rents))),
     }
-    return row
-
-
-def _purchases(
-    catalog: Catalog, q: PlanServingQuestion, ranked: Sequence[FleetPlan], lengths: Lengths
-) -> Iterator[tuple[Value | None, ...]]:
-    """The cost of the best plan on each system by the price of each type, where all its systems are of one kind."""
-    first: dict[str, FleetPlan] = {}
-    for plan in ranked if q.price is None else ():
-        if len(plan.pools) == 1:
-            first.setdefault(plan.pools[0][0].partition("*")[0], plan)
-    for plan in first.values():
-        for servers, quote in purchases(catalog, plan.systems, q.region):
-            hourly = servers * float(quote.figure.value.value)
-            tokens = hourly / (plan.state.rate * lengths.osl * 3600.0) * 1e6
-            term = quote.document.spec.term or ""
-            yield plan.systems, quote.type, hourly, tokens, quote.place, quote.figure.as_of, term
 
 
 def _pools(plan: FleetPlan) -> str:
@@ -327,15 +289,16 @@ def _comparison(
     best: FleetPlan, kinds: Sequence[FleetPlan], q: PlanServingQuestion, lengths: Lengths
 ) -> Iterator[Answer]:
     """The best plan of stronger evidence."""
-    known = supported(kinds, best)
-    if known is None:
-        return
-    values = {"cost": known.million_tokens(lengths.osl), "energy": known.million_tokens_energy(lengths.osl)}
-    value = values.get(q.objective)
-    unit = "J" if q.objective == "energy" else "USD"
-    text = f"{known.chips:,.0f} chips" if value is None else f"{measure(value, unit)} per million tokens"
-    text = f"{known.systems}: {text} ({known.evidence.kind})"
-    yield Answer("best_supported", text, note="the best plan of the strongest kind of evidence")
+
+    def text(plan: FleetPlan) -> str:
+        values = {
+            "cost": (plan.million_tokens(lengths.osl), "USD"),
+            "energy": (plan.million_tokens_energy(lengths.osl), "J"),
+        }
+        value, unit = values.get(q.objective, (None, ""))
+        return f"{plan.chips:,.0f} chips" if value is None else f"{measure(value, unit)} per million tokens"
+
+    yield from best_supported(kinds, best, text)
 
 
 def _deployment(one: Deployed) -> str:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from trnspec.model.quotes import PriceType
     from trnspec.model.server import Server
 
+HOUR = 3600.0
+"""Seconds."""
+
 PREFERRED: tuple[PriceType, ...] = ("on-demand", "capacity-block", "spot")
 """The type of price that is used where none is given: the first that is known."""
 

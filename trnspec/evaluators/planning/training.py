@@ -24,8 +24,8 @@ from trnspec.evaluators import training
 from trnspec.evaluators.layouts import LayoutChoices, fastest
 from trnspec.evaluators.planning.comparison import evident, is_bound
 from trnspec.evaluators.planning.counts import considered
-from trnspec.evaluators.planning.run import DAY, HOUR, Goals, Objective, Plan
-from trnspec.evaluators.planning.system_cost import chip_power, rent
+from trnspec.evaluators.planning.run import DAY, Goals, Objective, Plan
+from trnspec.evaluators.planning.system_cost import HOUR, chip_power, rent
 from trnspec.evaluators.planning.training_page import page, step_question
 from trnspec.evaluators.software import resolve_training
 from trnspec.model.quotes import PriceType
@@ -237,7 +237,7 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
 
 def _unmeasured(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: Plan) -> Plan | None:
     """The best plan with the layout of all that is fastest by its estimate, where that differs notably."""
-    free = _plan(catalog, q, best.on, goals, [best], measured=False)
+    free = _plan(catalog, q, best.systems, goals, [best], measured=False)
     return free if free.step[0] * NOTABLE < best.step[0] else None
 
 
@@ -399,7 +399,7 @@ def _plan(  # the parts of a question
         for mtbf, restart in interruptions
     )
     return Plan(
-        on=on,
+        systems=on,
         chip=estimator.system.chip,
         chips=float(estimator.system.chips),
         layout=layout,

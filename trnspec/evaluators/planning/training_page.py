@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from trnspec.evaluation.amounts import suffixed
-from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion, Table
-from trnspec.evaluators.planning.comparison import best_of, best_of_kinds, listed, pareto, percent, supported
-from trnspec.evaluators.planning.run import HOUR
-from trnspec.evaluators.planning.system_cost import purchases
+from trnspec.evaluation.measures import measure, printed
+from trnspec.evaluation.result import Answer, Assumption, Evaluation, Suggestion
+from trnspec.evaluators.planning.comparison import (
+    best_of,
+    best_of_kinds,
+    best_supported,
+    by_price,
+    listed,
+    pareto,
+    percent,
+    table,
+)
+from trnspec.evaluators.planning.system_cost import HOUR
 from trnspec.evaluators.searching.training import LAYOUT, training_question
 from trnspec.perf.goodput import CHECKPOINT_STALL, CHOICE, FAILURE_RATES, MEASURED_CHIP, PRODUCTION, PUBLISHED_MFU
 
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
 
     from trnspec.catalog.catalog import Catalog
     from trnspec.errors import RefusalError
-    from trnspec.evaluation.result import Value
+    from trnspec.evaluators.planning.comparison import Columns
     from trnspec.evaluators.planning.run import Goals, Plan
     from trnspec.evaluators.planning.training import PlanTrainingQuestion
     from trnspec.evaluators.training import TrainingQuestion
@@ -28,49 +36,8 @@ if TYPE_CHECKING:
 USUAL_BATCH = "by the tokens of the run, Step Law (Li et al. 2025, arXiv 2503.04715)"
 """Source of the default global batch; other counts may have slightly others."""
 
-COLUMNS = {
-    "system": "",
-    "chips": "",
-    "run_time": "s",
-    "in_time": "%",
-    "run_cost": "USD",
-    "kind": "",
-    "time_low": "s",
-    "time_high": "s",
-    "cost_low": "USD",
-    "cost_high": "USD",
-    "expected_time": "s",
-    "expected_cost": "USD",
-    "pareto": "",
-    "chip_hours": "",
-    "energy": "J",
-    "energy_low": "J",
-    "energy_high": "J",
-    "goodput": "%",
-    "step_time": "s",
-    "mfu": "%",
-    "global_batch": "",
-    "layout": "",
-    "price": "",
-    "meets_goals": "",
-}
-"""The columns of the table of plans, with their units."""
-
 OF_KINDS = ("kind", "system", "run_time", "time_low", "time_high", "run_cost", "cost_low", "cost_high", "meets_goals")
 """The columns of the table with the best plan of each kind of evidence."""
-
-PURCHASES = {
-    "system": "",
-    "price_type": "",
-    "hourly": "USD",
-    "run_cost": "USD",
-    "cost_low": "USD",
-    "cost_high": "USD",
-    "region": "",
-    "date": "",
-    "term": "",
-}
-"""The columns of the table of prices."""
 
 
 def page(
@@ -91,99 +58,75 @@ def page(
         rejected: Systems without a plan, and the reason of each.
         unmeasured: The best plan with a layout that was not measured and is faster by its estimate, if any.
     """
-    best = ranked[0]
-    rows = [_row(plan, ranked, goals) for plan in ranked]
-    shown = listed(ranked, question.top, lambda plan: plan.on.partition("*")[0])
-    kinds = best_of_kinds(ranked)
+    best, kinds, columns = ranked[0], best_of_kinds(ranked), _columns(ranked, goals)
+    of_kinds = {name: columns[name] for name in OF_KINDS}
     tables = [
-        evolve(
-            _table("Plans", COLUMNS, [rows[at] for at, plan in enumerate(ranked) if any(plan is one for one in shown)]),
-            first_rows=4,
-        )
+        table("Plans", columns, listed(ranked, question.top), first_rows=4),
+        table("Best plan of each kind of evidence", of_kinds, kinds, first_rows=3) if len(kinds) > 1 else None,
+        by_price("Run cost by price", catalog, ranked, question.region, PURCHASES) if question.price is None else None,
     ]
-    if len(kinds) > 1:
-        units = {name: COLUMNS[name] for name in OF_KINDS}
-        chosen = [row for plan in kinds for other, row in zip(ranked, rows, strict=True) if other is plan]
-        tables.append(evolve(_table("Best plan of each kind of evidence", units, chosen), first_rows=3))
-    if priced := list(_purchases(catalog, question, ranked)):
-        tables.append(evolve(_table("Run cost by price", PURCHASES, priced), first_rows=0))
     return Evaluation(
         evaluator="plan-train",
-        title=f"{suffixed(goals.tokens)} tokens of {question.model} on {best.on}: {best_of(len(ranked))}",
+        title=f"{suffixed(goals.tokens)} tokens of {question.model} on {best.systems}: {best_of(len(ranked))}",
         inputs=question.values(),
         answers=(*_answers(best, question, goals), *_comparison(kinds, best, question, goals, unmeasured)),
         assumptions=tuple(_assumptions(best, question, goals, ranked, rejected)),
         figures_used=best.figures_used,
-        tables=tuple(tables),
+        tables=tuple(one for one in tables if one is not None),
         suggestions=tuple(_suggestions(best, question, goals)),
         evidence=best.evidence,
         edition=catalog.edition or "",
     )
 
 
-def step_question(question: PlanTrainingQuestion, layout: Layout, on: str) -> TrainingQuestion:
-    """The question of the evaluator training about a step of a plan."""
-    return training_question(question, layout, on=on, seq=layout.seq, global_batch=layout.global_batch)
+def _columns(plans: Sequence[Plan], goals: Goals) -> Columns[Plan]:
+    """The columns of the table of plans."""
 
+    def at_front(plan: Plan) -> bool:
+        compared = [one for one in plans if plan.cost is not None or one.chip == plan.chip]
+        return pareto(plan, compared, lambda one: one.costs)
 
-def _table(title: str, units: dict[str, str], rows: Sequence[dict[str, Value | None]]) -> Table:
-    return Table(title, tuple(units), tuple(tuple(row[n] for n in units) for row in rows), tuple(units.values()))
-
-
-def _row(plan: Plan, plans: Sequence[Plan], goals: Goals) -> dict[str, Value | None]:
-    chance = goals.probability(plan)
-    value, low, high = plan.time
     return {
-        "system": plan.on,
-        "chips": int(plan.chips),
-        "run_time": value,
-        "time_low": low,
-        "time_high": high,
-        "kind": plan.evidence.kind,
-        "in_time": percent(chance),
-        "run_cost": plan.cost,
-        "cost_low": plan.cost_ends[0],
-        "cost_high": plan.cost_ends[1],
-        "expected_time": plan.expected("time"),
-        "expected_cost": plan.expected("cost"),
-        "chip_hours": plan.chip_hours,
-        "energy": plan.energy,
-        "energy_low": plan.energy_ends[0],
-        "energy_high": plan.energy_ends[1],
-        "goodput": 100.0 * plan.run.share,
-        "step_time": plan.step[0],
-        "mfu": plan.mfu,
-        "global_batch": plan.layout.global_batch,
-        "layout": _layout_text(plan.layout),
-        "price": "" if plan.rent is None else str(plan.rent),
-        "pareto": pareto(
-            plan, [o for o in plans if plan.cost is not None or o.chip == plan.chip], lambda one: one.costs
-        ),
-        "meets_goals": goals.met(plan),
+        "system": ("", lambda plan: plan.systems),
+        "chips": ("", lambda plan: int(plan.chips)),
+        "run_time": ("s", lambda plan: plan.time[0]),
+        "in_time": ("%", lambda plan: percent(goals.probability(plan))),
+        "run_cost": ("USD", lambda plan: plan.cost),
+        "kind": ("", lambda plan: plan.evidence.kind),
+        "time_low": ("s", lambda plan: plan.time[1]),
+        "time_high": ("s", lambda plan: plan.time[2]),
+        "cost_low": ("USD", lambda plan: plan.cost_interval[1]),
+        "cost_high": ("USD", lambda plan: plan.cost_interval[2]),
+        "expected_time": ("s", lambda plan: plan.expected("time")),
+        "expected_cost": ("USD", lambda plan: plan.expected("cost")),
+        "pareto": ("", at_front),
+        "chip_hours": ("", lambda plan: plan.chip_hours),
+        "energy": ("J", lambda plan: plan.energy),
+        "energy_low": ("J", lambda plan: plan.energy_interval[1]),
+        "energy_high": ("J", lambda plan: plan.energy_interval[2]),
+        "goodput": ("%", lambda plan: 100.0 * plan.run.share),
+        "step_time": ("s", lambda plan: plan.step[0]),
+        "mfu": ("%", lambda plan: plan.mfu),
+        "global_batch": ("", lambda plan: plan.layout.global_batch),
+        "layout": ("", lambda plan: _layout_text(plan.layout)),
+        "price": ("", lambda plan: "" if plan.rent is None else str(plan.rent)),
+        "meets_goals": ("", goals.met),
     }
 
 
-def _purchases(
-    catalog: Catalog, question: PlanTrainingQuestion, ranked: Sequence[Plan]
-) -> Iterator[dict[str, Value | None]]:
-    """The cost of the best plan on each system by the price of each type."""
-    names = dict.fromkeys(plan.on.partition("*")[0] for plan in ranked)
-    for name in names if question.price is None else ():
-        plan = next(plan for plan in ranked if plan.on.partition("*")[0] == name)
-        for servers, quote in purchases(catalog, plan.on, question.region):
-            hourly = servers * float(quote.figure.value.value)
-            ends = [None if end is None else end / HOUR * hourly * (1.0 + plan.spares) for end in plan.time]
-            yield {
-                "system": plan.on,
-                "price_type": quote.type,
-                "hourly": hourly,
-                "run_cost": ends[0],
-                "cost_low": ends[1],
-                "cost_high": ends[2],
-                "region": quote.place,
-                "date": quote.figure.as_of,
-                "term": quote.document.spec.term or "",
-            }
+def _cost(plan: Plan, hourly: float, end: int) -> float | None:
+    """The cost at a price of the servers per hour, or an end of its interval [USD]."""
+    time = plan.time[end]
+    return None if time is None else time / HOUR * hourly * (1.0 + plan.spares)
+
+
+PURCHASES = {name: partial(_cost, end=at) for at, name in enumerate(("run_cost", "cost_low", "cost_high"))}
+"""The costs in the table of prices."""
+
+
+def step_question(question: PlanTrainingQuestion, layout: Layout, on: str) -> TrainingQuestion:
+    """The question of the evaluator training about a step of a plan."""
+    return training_question(question, layout, on=on, seq=layout.seq, global_batch=layout.global_batch)
 
 
 def _layout_text(layout: Layout) -> str:
@@ -202,17 +145,15 @@ def _layout_text(layout: Layout) -> str:
 def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answer]:
     value, low, high = best.time
     kind = best.evidence.kind
-    ends = best.cost_ends
     missed = goals.missed(best)
     if missed:
         yield Answer("goals", f"not met: the nearest plan {' and '.join(missed)}")
     yield Answer("run_time", value, "s", low, high, "of the run, with checkpoints, failures and restarts", kind)
-    yield Answer("system", best.on, note=f"{best.chips:,.0f} chips")
+    yield Answer("system", best.systems, note=f"{best.chips:,.0f} chips")
     if best.cost is not None and best.rent is not None:
-        yield Answer("run_cost", best.cost, "USD", ends[0], ends[1], str(best.rent), kind)
+        yield Answer("run_cost", best.cost, "USD", *best.cost_interval[1:], str(best.rent), kind)
     if best.energy is not None:
-        note = str(best.power)
-        yield Answer("energy", best.energy, "J", *best.energy_ends, note, kind)
+        yield Answer("energy", best.energy, "J", *best.energy_interval[1:], str(best.power), kind)
     hours = best.chips / HOUR
     yield Answer("chip_hours", value * hours, "", low * hours, None if high is None else high * hours, kind=kind)
     yield Answer("step_time", best.step[0], "s", best.step[1], best.step[2], kind=kind)
@@ -220,7 +161,9 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
     low, high = PUBLISHED_MFU
     note = "" if best.step[2] is None else f"of published runs on A100 and H100 four of five are {low:g} to {high:g} %"
     yield Answer("mfu", best.mfu, "%", note=note, kind=kind)
-    yield _goodput(best)
+    few, many = (100.0 * end.share for end in best.ends)
+    note = "share of the time that is work; the rest is checkpoints, repeated work and restarts"
+    yield Answer("goodput", 100.0 * best.run.share, "%", many, few, note)
     yield Answer("failures", best.run.failures, note="expected number")
     if best.run.interval:
         yield Answer("checkpoint_interval", best.run.interval, "s", note="optimal, Daly 2006")
@@ -236,38 +179,24 @@ def _answers(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[Answ
         yield Answer("meets_budget", goals.in_budget(best))
 
 
-def _goodput(best: Plan) -> Answer:
-    """Goodput, with the ends that follow from those of the failure rate and of the restart."""
-    few, many = (100.0 * end.share for end in best.ends)
-    note = "share of the time that is work; the rest is checkpoints, repeated work and restarts"
-    return Answer("goodput", 100.0 * best.run.share, "%", many, few, note)
-
-
 def _comparison(
     kinds: Sequence[Plan], best: Plan, q: PlanTrainingQuestion, goals: Goals, unmeasured: Plan | None
 ) -> Iterator[Answer]:
     """The best plan of stronger evidence, and the layout that is fastest by its estimate."""
-    known = supported([plan for plan in kinds if goals.met(plan) or not goals.met(best)], best)
-    if known is not None:
-        text = f"{known.on}: {_objective_text(known, q)} ({known.evidence.kind})"
-        yield Answer("best_supported", text, note="the best plan of the strongest kind of evidence")
+    meeting = [plan for plan in kinds if goals.met(plan) or not goals.met(best)]
+    yield from best_supported(meeting, best, lambda plan: _objective_text(plan, q))
     if unmeasured is not None:
         text = f"{_layout_text(unmeasured.layout)}: {_objective_text(unmeasured, q)}"
         yield Answer("unmeasured_layout", text, note="faster by its estimate; no measurement has such degrees")
 
 
 def _objective_text(plan: Plan, q: PlanTrainingQuestion) -> str:
-    from trnspec.evaluation.measures import printed
-
-    value, low, high = plan.time
-    answers = {
-        "cost": Answer("run_cost", plan.cost or 0.0, "USD", *plan.cost_ends, kind=plan.evidence.kind),
-        "time": Answer("run_time", value, "s", low, high, kind=plan.evidence.kind),
-        "energy": Answer("energy", plan.energy or 0.0, "J", *plan.energy_ends, kind=plan.evidence.kind),
-        "chips": Answer("chips", int(plan.chips)),
-    }
-    shown = printed(answers[q.objective])
-    return f"{shown.value} {shown.interval}".rstrip() + (" chips" if q.objective == "chips" else "")
+    if q.objective == "chips":
+        return f"{measure(int(plan.chips))} chips"
+    values = {"cost": (plan.cost_interval, "USD"), "time": (plan.time, "s"), "energy": (plan.energy_interval, "J")}
+    (value, low, high), unit = values[q.objective]
+    shown = printed(Answer(q.objective, value or 0.0, unit, low, high, kind=plan.evidence.kind))
+    return f"{shown.value} {shown.interval}".rstrip()
 
 
 def _assumptions(
@@ -351,6 +280,6 @@ def _suggestions(best: Plan, q: PlanTrainingQuestion, goals: Goals) -> Iterator[
         given = {name: list(value) if isinstance(value, tuple) else value for name, value in q.given().items()}
         inputs: dict[str, Any] = given | needed
         yield Suggestion("plan-train", inputs, f"{changed} can be met")
-    chosen = step_question(q, best.layout, best.on)
+    chosen = step_question(q, best.layout, best.systems)
     given = chosen.given(always=tuple(n for n in LAYOUT if getattr(chosen, n) is not None))
     yield Suggestion("training", given, "the benchmark step of this plan")
