@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
-from trnspec.errors import RefusalError
 from trnspec.evaluation.questions import (
     Degrees,
     ExpertDispatch,
@@ -26,15 +23,13 @@ from trnspec.evaluation.questions import (
     like,
 )
 from trnspec.evaluators import training
-from trnspec.perf.sweep.grid import Grid, framework_defaults, grid
+from trnspec.perf.sweep.grid import framework_defaults, grid
 from trnspec.perf.sweep.pieces import TrainingPiece
-from trnspec.perf.sweep.reductions import Goal, Limit, Selected, Selection
+from trnspec.perf.sweep.reductions import Goal, Limit, Selection
 from trnspec.perf.work.layout import Layout
 from trnspec.perf.work.transformer import common_heads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from trnspec.catalog.catalog import Catalog
     from trnspec.perf.training.estimator import Estimator
 
@@ -107,9 +102,7 @@ class Found:
         return ", ".join(f"{reason} {count:,}" for reason, count in self.rejected.most_common() if reason and count)
 
 
-def fastest(
-    estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int, near: Iterable[Layout] = ()
-) -> Found:
+def fastest(estimator: Estimator, choices: LayoutChoices, *, seq: int, global_batch: int) -> Found:
     """Find the fastest layout that fits, of all that some choices leave.
 
     Degrees that are not given are the divisors of the ranks; data parallelism takes the remaining ranks. Stages have
@@ -120,53 +113,13 @@ def fastest(
         choices: What a layout may be, frameworks resolved.
         seq: Sequence length.
         global_batch: Sequences per step.
-        near: Layouts that the fastest may be like, such as those of other systems. What is certainly slower than the
-            fastest of them is not evaluated.
     """
+    kept, limit = Selection(Goal("step_time"), 1).empty(), Limit(1)
     pieces = pieces_of(estimator, choices, seq=seq, global_batch=global_batch)
-    limit = min((t for one in near for t in _times_near(estimator, one, seq, global_batch)), default=math.inf)
-    if limit == math.inf:
-        # Some of all layouts, among them simple ones.
-        first = _searched(evolve(piece, grid=_fewer(piece.grid)) for piece in pieces)
-        limit = min((float(time) for time in first.best.columns["step_time"]), default=math.inf)
-    for slowest in dict.fromkeys((limit, math.inf)):
-        kept = _searched(pieces, slowest)
-        if len(kept.best) and kept.best.columns["step_time"][0] <= slowest:
-            number = int(kept.best.index[0])
-            return Found(next(p for p in pieces if number < p.offset + p.size).layout(number), kept.counts)
-    return Found(None, kept.counts)
-
-
-def _searched(pieces: Iterable[TrainingPiece], slowest: float = math.inf) -> Selected:
-    """The fastest layout of some pieces; those that certainly take longer than a limit [s] are not evaluated."""
-    kept, limit = Selection(Goal("step_time"), 1).empty(), Limit(1, slowest)
     for piece in pieces:
         piece.search(piece.offset, piece.offset + piece.size, kept.take, limit)
-    return kept
-
-
-def _fewer(whole: Grid) -> Grid:
-    return evolve(whole, axes={name: v[:1] if name in _FEW else v for name, v in whole.axes.items()})
-
-
-_FEW = ("microbatch", "schedule", "expert_tp", "sequence_parallel")
-"""Axes of whose values the first is evaluated before all others."""
-
-
-def _times_near(estimator: Estimator, layout: Layout, seq: int, global_batch: int) -> Iterator[float]:
-    """The times of some layouts like one of another system, where they are valid and fit [s]."""
-    ranks = int(estimator.system.ranks)
-    for cp, zero, microbatch in product((layout.cp, 2 * layout.cp), {layout.zero, 3}, (1, 2, 4, 8)):
-        dp = max(1, ranks // (layout.tp * layout.pp * cp))
-        one = evolve(
-            layout, cp=cp, dp=dp, zero=zero, microbatch=microbatch, seq=seq, global_batch=global_batch, uneven=True
-        )
-        try:
-            time = float(estimator.step(one).total)
-            if estimator.memory(one).total <= estimator.system.capacity:
-                yield time
-        except RefusalError:
-            continue
+    layouts = [p.layout(n) for n in kept.best.index.tolist() for p in pieces if p.offset <= n < p.offset + p.size]
+    return Found(layouts[0] if layouts else None, kept.counts)
 
 
 def pieces_of(

@@ -1,15 +1,13 @@
-"""The fastest layout of some grids is that of all times, with and without a limit."""
+"""The fastest layouts of some grids are those of all times, with and without a limit."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import pytest
 
 import trnspec
-from trnspec.evaluators.layouts import _searched
 from trnspec.perf.sweep.batch import Top, estimators, sweep
 from trnspec.perf.sweep.grid import Grid, grid
 from trnspec.perf.sweep.pieces import TrainingPiece
@@ -61,18 +59,8 @@ def pieces_of(estimator: Estimator, grids: list[Grid]) -> list[TrainingPiece]:
     return [TrainingPiece(estimator, one, offset=offset) for one, offset in zip(grids, offsets, strict=False)]
 
 
-def test_the_fastest_layout_is_that_of_all_times(question: Question, brute: list[Kept]) -> None:
-    pieces = pieces_of(*question)
-    expected = min((k.time[0], p.offset + k.number[0]) for p, k in zip(pieces, brute, strict=True) if len(k))
-    assert len([k for k in brute if len(k)]) >= 4
-    for limit in (math.inf, expected[0], 1.5 * expected[0]):
-        found = _searched(pieces, limit).best
-        assert (found.columns["step_time"][0], found.index[0]) == expected
-    below = math.nextafter(expected[0], 0.0)
-    assert all(time > below for time in _searched(pieces, below).best.columns["step_time"])
-
-
 def test_a_search_for_the_fastest_keeps_the_same_and_counts_the_same(question: Question, brute: list[Kept]) -> None:
+    assert len([k for k in brute if len(k)]) >= 4
     pieces, selection = pieces_of(*question), Selection(Goal("step_time"), 3)
     kept, plain, limit = selection.empty(), selection.empty(), Limit(3)
     for piece in pieces:

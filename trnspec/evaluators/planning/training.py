@@ -222,7 +222,7 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
     refused: list[tuple[str, RefusalError]] = []
     for on in question.on:
         try:
-            plans += _plans(catalog, question, on, goals, plans[-1:])
+            plans += _plans(catalog, question, on, goals)
         except RefusalError as error:
             refused.append((on, error))
     if not plans:
@@ -237,7 +237,7 @@ def run(catalog: Catalog, question: PlanTrainingQuestion) -> Evaluation:
 
 def _unmeasured(catalog: Catalog, q: PlanTrainingQuestion, goals: Goals, best: Plan) -> Plan | None:
     """The best plan with the layout of all that is fastest by its estimate, where that differs notably."""
-    free = _plan(catalog, q, best.systems, goals, [best], measured=False)
+    free = _plan(catalog, q, best.systems, goals, measured=False)
     return free if free.step[0] * NOTABLE < best.step[0] else None
 
 
@@ -272,8 +272,8 @@ def _ends(text: str | None, name: str, such_as: str, usual: tuple[float, ...]) -
 # Plans of one system.
 
 
-def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals, before: list[Plan]) -> list[Plan]:
-    """The plans of one system, by count; ``before`` are those of another.
+def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals) -> list[Plan]:
+    """The plans of one system, by count.
 
     Raises:
         RefusalError: No count has a feasible layout.
@@ -287,16 +287,16 @@ def _plans(catalog: Catalog, q: PlanTrainingQuestion, on: str, goals: Goals, bef
         found: list[Plan] = []
         for count in counts:
             try:
-                found.append(_plan(catalog, q, f"{name}*{count}", goals, [*before, *found]))
+                found.append(_plan(catalog, q, f"{name}*{count}", goals))
             except RefusalError as error:
                 refusal = error
         if refusal is not None and not found:
             raise refusal
         return found
-    return _counted(catalog, q, name, goals, before)
+    return _counted(catalog, q, name, goals)
 
 
-def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals, before: list[Plan]) -> list[Plan]:
+def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals) -> list[Plan]:
     """The plans of powers of two while they pay, and of counts between two of which the larger one meets the deadline.
 
     Counts that are evaluated with a deadline are also evaluated with a later one, whose best plan is therefore at least as good.
@@ -309,9 +309,8 @@ def _counted(catalog: Catalog, q: PlanTrainingQuestion, name: str, goals: Goals,
 
     def evaluate(count: int) -> Plan | None:
         """The plan of a count; ``None`` if no layout fits."""
-        smaller = [plans[one] for one in sorted(plans) if one < count]
         try:
-            plans[count] = _plan(catalog, q, f"{name}*{count}", goals, [*before, *smaller])
+            plans[count] = _plan(catalog, q, f"{name}*{count}", goals)
         except RefusalError as error:
             if error.reason != "no-layout":
                 raise
@@ -360,11 +359,10 @@ def _plan(  # the parts of a question
     question: PlanTrainingQuestion,
     on: str,
     goals: Goals,
-    before: list[Plan],
     *,
     measured: bool = True,
 ) -> Plan:
-    """The run on one system with its fastest layout, which may be like that of the last plan before.
+    """The run on one system with its fastest layout.
 
     The estimate of a layout is the less certain the more it differs from measured ones, and the fastest of many would be one
     whose error is favourable. So layouts have degrees that were measured with models like this one, where one of them is
@@ -379,7 +377,7 @@ def _plan(  # the parts of a question
     # A bound is that of all layouts.
     compared = measured and estimator.calibration.coverage > 0.0
     degrees = measured_degrees(catalog.graph, estimator.system.chip, estimator.dims) if compared else {}
-    layout = _layout(q, estimator, seq, goals.tokens, before, degrees)
+    layout = _layout(q, estimator, seq, goals.tokens, degrees)
     asked = step_question(q, layout, on)
     at, _, _, benchmark, _ = training.timed(catalog, asked, estimator, layout)
     bound = not at.calibration.coverage
@@ -447,7 +445,6 @@ def _layout(
     estimator: Estimator,
     seq: int,
     tokens: float,
-    before: list[Plan],
     degrees: Mapping[str, tuple[int, ...]],
 ) -> Layout:
     """The fastest feasible layout, of some degrees if one of them is feasible; without a global batch at the usual one.
@@ -456,12 +453,11 @@ def _layout(
         RefusalError: ``no-layout``: none is feasible.
     """
     batch = q.global_batch or usual_batch(tokens, seq, int(estimator.system.ranks))
-    near = [one.layout for one in before[-1:]]
     open_: dict[str, Any] = {
         n: v for n, v in degrees.items() if getattr(q, n) is None and (n != "ep" or estimator.dims.experts)
     }
     for choices in (evolve(q, **open_), q) if open_ else (q,):
-        found = fastest(estimator, choices, seq=seq, global_batch=batch, near=near)
+        found = fastest(estimator, choices, seq=seq, global_batch=batch)
         if found.layout is not None:
             return found.layout
     unfit = found.rejected["does-not-fit"]
