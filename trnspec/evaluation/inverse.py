@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -85,22 +86,19 @@ class Target:
         Raises:
             UsageError: The text is not a positive number in a unit of the answer.
         """
-        dimension = _DIMENSIONS.get(answer.unit)
-        example = measure(answer.value, answer.unit)
-        if dimension is not None:
-            try:
+        if (dimension := _DIMENSIONS.get(answer.unit)) is not None:
+            with suppress(QuantityError):
                 quantity = parse(self.text, dimension)
-            except QuantityError:
-                pass
-            else:
                 if quantity.qualifier is Qualifier.EXACT and quantity.value:
                     return float(quantity.value)
         match = _NUMBER.fullmatch(self.text)
-        factor = None if match is None else _factor(match["unit"], answer.unit)
-        if match is None or factor is None or not float(match["number"].replace(",", "")):
+        factor = _factor(match["unit"], answer.unit) if match else None
+        value = float(match["number"].replace(",", "")) * factor if match and factor else 0.0
+        if not value:
             what = f"a value above 0 in {answer.unit}" if answer.unit else "a number above 0"
+            example = measure(answer.value, answer.unit)
             raise UsageError(f"target: {self.answer} is {what}, such as {example}; {self.text!r} is not")
-        return float(match["number"].replace(",", "")) * factor
+        return value
 
 
 def _factor(symbol: str, unit: str) -> float | None:
@@ -134,23 +132,24 @@ def solve(
     present = run(evaluator, provider, catalog, given)
     used, rest = applied(catalog, given)
     path = _used(used.graph, vary, present)
-    now = present.number(wanted.answer)
-    goal = wanted.value(present.answer(wanted.answer))
+    now, answer = present.number(wanted.answer), present.answer(wanted.answer)
 
     def at(factor: float) -> Evaluation:
         return run(evaluator, provider, scaled(used, path, Fraction(factor)), rest)
 
-    factor = _Search(lambda x: at(x).number(wanted.answer), path, wanted, goal, now).factor(present)
+    search = _Search(lambda x: at(x).number(wanted.answer), path, wanted, wanted.value(answer), now, answer.unit)
+    factor = search.factor()
     figure = path.figure
     assert figure is not None
     quantity = figure.value
     needed = _spelled(quantity, Fraction(factor))
     result = run(evaluator, provider, scaled(used, path, Fraction(factor), needed), rest)
+    times = "the present" if factor == 1.0 else f"{factor:.4g} times the present"
     assumed = {a.name for a in result.assumptions}
     return evolve(
         result,
-        title=f"{path} for {wanted.answer} = {wanted.text}: {needed}, {_times(factor)} {quantity.text}; {result.title}",
-        answers=(*_found(path, factor, needed), *result.answers),
+        title=f"{path} for {wanted.answer} = {wanted.text}: {needed}, {times} {quantity.text}; {result.title}",
+        answers=(*_found(path, quantity, factor, needed), *result.answers),
         inputs={**present.inputs, "target": f"{wanted.answer}={wanted.text}", "vary": str(path)},
         assumptions=(*(a for a in present.assumptions if a.name not in assumed), *result.assumptions),
         suggestions=(),
@@ -164,14 +163,7 @@ def _spelled(quantity: Quantity, factor: Fraction) -> str:
     return text if match is None else text.removesuffix(quantity.unit.symbol) + match[6]
 
 
-def _times(factor: float) -> str:
-    return "the present" if factor == 1.0 else f"{factor:.4g} times the present"
-
-
-def _found(path: FigurePath, factor: float, needed: str) -> Iterator[Answer]:
-    figure = path.figure
-    assert figure is not None
-    quantity: Quantity = figure.value
+def _found(path: FigurePath, quantity: Quantity, factor: float, needed: str) -> Iterator[Answer]:
     dimension = quantity.dimension
     unit = _UNITS.get(dimension, "" if dimension is Dimension.RATIO else dimension.base)
     now = float(quantity.value)
@@ -198,52 +190,48 @@ def _used(graph: Graph, vary: str, evaluation: Evaluation) -> FigurePath:
     return path
 
 
-@frozen
-class _Limit:
-    """Range of an answer in one direction.
-
-    Attributes:
-        factor: The farthest factor on the figure that has an answer.
-        answer: The answer there.
-        refusal: Why there is none farther away; empty where there is.
-    """
-
-    factor: float
-    answer: float
-    refusal: str
-
-
-@frozen
-class _Bracket:
-    """Two factors on the figure with their answers, between which the target lies."""
-
-    near: tuple[float, float]
-    far: tuple[float, float]
+_Point = tuple[float, float]
+"""A factor on the figure, and the answer there."""
 
 
 @frozen
 class _Search:
-    """The search of the factor on a figure at which an answer has a value."""
+    """The search of the factor on a figure at which an answer has a value.
+
+    Attributes:
+        answer: The answer by the factor on the figure.
+        path: The figure.
+        wanted: The target.
+        goal: Its value, in the unit of the answer.
+        now: The present answer.
+        unit: The unit of the answer.
+    """
 
     answer: Callable[[float], float]
     path: FigurePath
     wanted: Target
     goal: float
     now: float
+    unit: str
 
-    def factor(self, present: Evaluation) -> float:
+    def factor(self) -> float:
+        """The factor.
+
+        Raises:
+            RefusalError: ``out-of-reach`` or ``jump``.
+        """
         if self.now == self.goal:
             return 1.0
-        limits: list[_Limit] = []
+        limits: list[tuple[_Point, str]] = []
         for factors in self._factors():
-            limit = self._toward(factors)
-            if isinstance(limit, _Bracket):
-                return self._bisected(limit, present)
-            limits.append(limit)
-        raise self._out_of_reach(limits, present)
+            near, far, refusal = self._toward(factors)
+            if far is not None:
+                return self._bisected(*sorted((near, far)))
+            limits.append((near, refusal))
+        raise self._out_of_reach(limits)
 
-    def _toward(self, factors: list[float]) -> _Bracket | _Limit:
-        """The bracket of the target in one direction; or, without one, the farthest answer."""
+    def _toward(self, factors: list[float]) -> tuple[_Point, _Point | None, str]:
+        """The points between which the target lies in one direction; or the farthest, and why there is none beyond it."""
         near, refusal = (1.0, self.now), ""
         while factors:
             factor, *factors = factors
@@ -256,9 +244,9 @@ class _Search:
                 factors = [] if abs(math.log(factor / near[0])) < _EDGE else [middle, factor]
                 continue
             if (near[1] - self.goal) * (value - self.goal) <= 0.0:
-                return _Bracket(near, (factor, value))
+                return near, (factor, value), ""
             near = (factor, value)
-        return _Limit(*near, refusal)
+        return near, None, refusal
 
     def _factors(self) -> tuple[list[float], list[float]]:
         """The factors to try, ever farther from 1: above and below."""
@@ -268,8 +256,8 @@ class _Search:
         down = [2.0**-exponent for exponent in (1, 2, 4, 8, 16, 32)]
         return [*(1.0 / f for f in down if f * most > 1.0), most], [*down, 1.0 / FARTHEST]
 
-    def _bisected(self, bracket: _Bracket, present: Evaluation) -> float:
-        (low, at_low), (high, at_high) = sorted((bracket.near, bracket.far))
+    def _bisected(self, below: _Point, above: _Point) -> float:
+        (low, at_low), (high, at_high) = below, above
         rising = at_high > at_low
         while high > low * (1.0 + CLOSE):
             middle = math.sqrt(low * high)
@@ -282,30 +270,25 @@ class _Search:
         if abs(value - self.goal) > _REACHED * abs(self.goal):
             raise RefusalError(
                 "jump",
-                f"{self.wanted.answer} jumps from {self._text(at_low, present)} to {self._text(at_high, present)} at "
+                f"{self.wanted.answer} jumps from {self._text(at_low)} to {self._text(at_high)} at "
                 f"{low:.4g} times the present {self.path}; no value gives {self.wanted.text}",
                 place=str(self.path),
             )
         return factor
 
-    def _out_of_reach(self, limits: list[_Limit], present: Evaluation) -> RefusalError:
-        name = self.wanted.answer
-        nearest = min(limits, key=lambda limit: abs(limit.answer - self.goal))
-        there = self._text(nearest.answer, present)
-        sentence = f"no value of {self.path} gives {name} = {self.wanted.text}: it is {self._text(self.now, present)} at present"
-        if all(math.isclose(limit.answer, self.now, rel_tol=_REACHED) for limit in limits):
-            sentence += ", and the figure does not change it"
-        elif nearest.refusal:
-            sentence += (
-                f", {there} at {nearest.factor:.4g} times the present figure, and none beyond: {nearest.refusal}"
-            )
-        elif math.isfinite(self.path.most) and nearest.factor >= 1.0:
-            sentence += f" and {there} at {self.path.most:g}x, the largest share there is"
+    def _out_of_reach(self, limits: list[tuple[_Point, str]]) -> RefusalError:
+        (factor, answer), refusal = min(limits, key=lambda limit: abs(limit[0][1] - self.goal))
+        there, name = self._text(answer), self.wanted.answer
+        if all(math.isclose(value, self.now, rel_tol=_REACHED) for (_, value), _ in limits):
+            why = ", and the figure does not change it"
+        elif refusal:
+            why = f", {there} at {factor:.4g} times the present figure, and none beyond: {refusal}"
+        elif math.isfinite(self.path.most) and factor >= 1.0:
+            why = f" and {there} at {self.path.most:g}x, the largest share there is"
         else:
-            sentence += (
-                f" and approaches {there} as the figure goes to {'infinity' if nearest.factor > 1.0 else 'zero'}"
-            )
-        return RefusalError("out-of-reach", sentence, place=str(self.path))
+            why = f" and approaches {there} as the figure goes to {'infinity' if factor > 1.0 else 'zero'}"
+        sentence = f"no value of {self.path} gives {name} = {self.wanted.text}: it is {self._text(self.now)} at present"
+        return RefusalError("out-of-reach", sentence + why, place=str(self.path))
 
-    def _text(self, value: float, present: Evaluation) -> str:
-        return measure(value, present.answer(self.wanted.answer).unit, digits=_DIGITS)
+    def _text(self, value: float) -> str:
+        return measure(value, self.unit, digits=_DIGITS)
