@@ -62,12 +62,11 @@ def prepared(name: str):
 
 def columns(grid, first: int, end: int, measures=tuple(ANSWERS)):
     """Reasons and measures of some deployments, in order."""
-    formulas = grid.formulas
-    found = list(blocks(formulas, formulas.axes, first, end, measures))
+    found = list(blocks(grid, grid.columns, first, end, measures))
     assert [start for start, *_ in found] == sorted(start for start, *_ in found)
     codes = np.concatenate([codes for _, codes, _ in found])
     names = found[0][2]
-    return [grid.formulas.reasons[c] for c in codes], {n: np.concatenate([c[n] for *_, c in found]) for n in names}
+    return [grid.reasons[c] for c in codes], {n: np.concatenate([c[n] for *_, c in found]) for n in names}
 
 
 @functools.cache
@@ -114,7 +113,7 @@ def test_pruning_does_not_change_results(name, data) -> None:
         for limit, value in {**limits, "_CONSECUTIVE": 100}.items():
             patch.setattr(of_blocks, limit, value)
         if first == end:
-            assert not list(blocks(grid.formulas, grid.formulas.axes, first, end, ()))
+            assert not list(blocks(grid, grid.columns, first, end, ()))
             return
         some, of_some = columns(grid, first, end)
 

@@ -10,9 +10,9 @@ from attrs import evolve
 from tests.support.engine import FOLDERS as PLUGINS
 from tests.support.evaluations import keywords
 from trnspec.api import load
-from trnspec.errors import RefusalError, UnknownNameError, UsageError
+from trnspec.errors import RefusalError, UsageError
 from trnspec.evaluation.runner import run as checked
-from trnspec.evaluators.deployment import InferenceQuestion, default_tp
+from trnspec.evaluators.deployment import InferenceQuestion
 from trnspec.evaluators.inference import answered
 from trnspec.evaluators.inference import run as inference_
 from trnspec.loading.files import shipped as folder
@@ -414,24 +414,13 @@ def test_achieved_shares_of_a_calibration(catalog):
 @pytest.mark.parametrize(
     ("given", "reason", "place"),
     [
-        ({"weight_dtype": "int3"}, "unknown-type", "weight_dtype"),
         ({"dtype": "mxfp8"}, "unknown-figure", "trainium2 spec.peak.dense.mxfp8"),
-        ({"tp": 32, "dp": 4}, "rank-count", "dp"),
         ({"tp": 128, "on": "trn2.48xlarge*2"}, "heads-not-divisible", "tp"),
-        ({"pp": 3, "tp": 1}, "layers-not-divisible", "pp"),
-        ({"ep": 2, "tp": 32}, "experts-not-divisible", "ep"),
         ({"model": "qwen3-30b-a3b", "ep": 3, "tp": 16}, "experts-not-divisible", "ep"),
         ({"model": "qwen3-30b-a3b", "ep": 8, "tp": 16}, "experts-not-divisible", "ep"),
-        ({"model": "bert-large", "tp": 1}, "not-a-decoder", "model"),
-        ({"draft": "llama-2-7b"}, "vocabulary", "draft"),
-        ({"prefill_on": "trn2.48xlarge", "batching": "static"}, "batching", "batching"),
         ({"prefill_on": "trn2.48xlarge", "framework": "transformers-neuronx"}, "batching", "batching"),
-        ({"framework": "vllm"}, "framework", "framework"),
-        ({"context_buckets": (128, 2047)}, "no-bucket", "context_buckets"),
         ({"batch": 9, "batch_buckets": (8,)}, "no-bucket", "batch_buckets"),
         ({"prefill_on": "trn1.2xlarge"}, "does-not-fit", "prefill_on"),
-        ({"tp": 1}, "does-not-fit", "tp"),
-        ({"on": "trn3-gen1-server"}, "unknown-figure", "trn3-gen1-server spec.fabric.bandwidth"),
     ],
 )
 def test_refusals(catalog, given, reason, place):
@@ -465,40 +454,12 @@ def test_no_link_is_needed_within_a_chip(catalog):
     assert ("link_server", "not published") in {(a.name, a.value) for a in found.assumptions}
 
 
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ({"model": "llama-9"}, UnknownNameError),
-        ({"on": "trn9.48xlarge"}, UnknownNameError),
-        ({"draft": "llama-9"}, UnknownNameError),
-        ({"calibration": "nobody"}, UnknownNameError),
-        ({"on": "trainium2*2"}, UsageError),
-    ],
-)
-def test_unknown_names(catalog, given, error):
-    with pytest.raises(error):
-        asked(catalog, **given)
-
-
-@pytest.mark.parametrize(
-    ("heads", "ranks", "most", "expected"),
-    [(64, 64, 64, 64), (40, 32, 32, 8), (32, 24, 24, 8), (64, 256, 64, 64), (64, 64, 16, 16), (7, 32, 32, 1)],
-)
-def test_default_degree(heads, ranks, most, expected):
-    assert expected == default_tp(heads, ranks, most)
-
-
 def test_padding_is_an_assumption(catalog):
     found = asked(catalog, model="llama-2-13b", on="trn1.32xlarge", tp=32, output=8192)
 
     assumptions = {a.name: a.value for a in found.assumptions}
     assert ("padded", "40 over tp 32") == (assumptions["heads"], assumptions["kv_heads"])
     assert "4,096 tokens" == assumptions["context"]
-
-
-def test_the_same_question_has_the_same_answer(catalog):
-    assert asked(catalog, batch=4) == asked(catalog, batch=4)
-    assert run(catalog, model="llama-3.1-70b", on="trn2.48xlarge", calibration="none").answers == asked(catalog).answers
 
 
 def test_half_of_the_bandwidth_doubles_reading(catalog):

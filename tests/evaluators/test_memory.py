@@ -11,14 +11,11 @@ from hypothesis import strategies as st
 import trnspec
 from tests.support.evaluations import keywords
 from trnspec.errors import RefusalError, UsageError
-from trnspec.evaluation.inputs import inputs
 from trnspec.evaluation.result import Evaluation, Table
-from trnspec.evaluation.runner import run as evaluate
 from trnspec.evaluation.runner import unsound
 from trnspec.evaluators.fit import PARTS
 from trnspec.evaluators.memory import run as memory_
 from trnspec.model.transformers.counting import parameters_of
-from trnspec.plugins.api import Evaluator
 
 run = keywords(memory_)
 
@@ -205,26 +202,14 @@ def test_two_layers_stay_on_the_device(what, stays):
 @pytest.mark.parametrize(
     ("question", "reason", "place"),
     [
-        ({"tp": 4, "dp": 8}, "rank-count", "dp"),
-        ({"tp": 3}, "rank-count", "tp"),
-        ({"tp": 4, "cp": 3}, "rank-count", "cp"),
         ({"schedule": "zb2p"}, "schedule", "schedule"),
-        ({"interleave": 2}, "schedule", "interleave"),
-        ({"model": "gpt2", "seq": 2048}, "context", "seq"),
         ({"model": "bert-large", "seq": 513}, "context", "seq"),
         ({"model": "gpt2", "mode": "inference", "seq": 1024, "context": 1025, "tp": 4}, "context", "context"),
         ({"model": "gpt2", "mode": "inference", "seq": 1024, "prefill": 1025, "tp": 4}, "context", "prefill"),
-        ({"tp": 64}, "heads-not-divisible", "tp"),
-        ({"pp": 64}, "layers-not-divisible", "pp"),
         ({"pp": 4, "interleave": 3, "tp": 4}, "layers-not-divisible", "pp"),
         ({"pp": 8, "interleave": 2, "microbatches": 9}, "microbatches-not-divisible", "microbatches"),
-        ({"ep": 2}, "experts-not-divisible", "ep"),
-        ({"model": "mixtral-8x7b", "ep": 16}, "experts-not-divisible", "ep"),
         ({"model": "mixtral-8x7b", "ep": 8, "tp": 16}, "experts-not-divisible", "ep"),
         ({"seq": 1001, "cp": 2}, "sequence-not-divisible", "cp"),
-        ({"dtype": "fp3"}, "unknown-type", "dtype"),
-        ({"on": "trainium2", "offload": "optimizer"}, "unknown-figure", "trainium2 spec.host.memory"),
-        ({"mode": "inference", "offload": "optimizer"}, "nothing-to-offload", "offload"),
     ],
 )
 def test_refusals(question, reason, place):
@@ -299,26 +284,12 @@ def test_models_of_the_catalog(mode):
         assert all(row[3] for row in ways)
 
 
-def test_as_a_program_runs_it():
-    memory = Evaluator("memory", "What a rank needs.", "trnspec.evaluators.memory:run")
-    found = evaluate(memory, "trnspec", CATALOG, {**LLAMA, "tp": 4, "zero": 1})
-    assert asked(**LLAMA, tp=4, zero=1) == found
-    with pytest.raises(UsageError, match="zero: one of 0, 1, 2, 3 is expected, not 4"):
-        evaluate(memory, "trnspec", CATALOG, {**LLAMA, "zero": 4})
-
-
 def test_figures_used():
     found = asked(**LLAMA, tp=4)
     assert {("trainium2", "memory.capacity"), ("trn2.48xlarge", "host.memory")} == {
         (b.of, b.at) for b in found.figures_used
     }
     assert {"parameters", "reserve", "rank", "optimizer"} == {a.name for a in found.assumptions}
-
-
-def test_inputs_can_be_given_on_the_command_line():
-    asks = inputs(memory_, "memory")
-    assert {"model", "on", "seq"} == {i.name for i in asks if i.required}
-    assert all(i.help for i in asks)
 
 
 def test_stages_of_different_length() -> None:

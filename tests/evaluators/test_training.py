@@ -294,16 +294,9 @@ def test_refuses_layouts_that_do_not_fit():
 
 
 REFUSED = [
-    ({"dp": 16}, "rank-count", "dp"),
-    ({"global_batch": 1000}, "batch-not-divisible", "global_batch"),
-    ({"tp": 64, "dp": 16}, "heads-not-divisible", "tp"),
     ({"pp": 32, "tp": 1, "schedule": "zbv"}, "layers-not-divisible", "pp"),
-    ({"interleave": 2, "schedule": "zb1p"}, "schedule", "interleave"),
     ({"pp": 4, "tp": 8, "interleave": 2, "global_batch": 96 * 2, "dp": 32, "microbatch": 1}, "microbatches-not-divisible",
      "global_batch"),
-    ({"ep": 2}, "experts-not-divisible", "ep"),
-    ({"cp": 3, "dp": None}, "rank-count", "cp"),
-    ({"tp": 3, "dp": None}, "rank-count", "tp"),
     ({"tp": 3, "dp": 341}, "rank-count", "tp"),
     ({"model": "bert-large", "tp": 1, "dp": None, "seq": 513}, "context", "seq"),
     ({"model": "gpt2", "tp": 1, "dp": None, "seq": 4096}, "context", "seq"),
@@ -315,12 +308,6 @@ REFUSED = [
     *(({"offload": what, "host_link": "0 GB/s"}, "not-positive", "host_link") for what in ("optimizer", "none")),
     ({"seq": 8191, "cp": 2, "dp": 16}, "sequence-not-divisible", "cp"),
     ({"seq": 8191, "sequence_parallel": True}, "sequence-not-divisible", "sequence_parallel"),
-    ({"dtype": "mxfp8"}, "unknown-figure", "trainium1 spec.peak.dense.mxfp8"),
-    ({"lnc": 2}, "logical-cores", "lnc"),
-    ({"chips": 511}, "chip-count", "chips"),
-    ({"model": "llama-3.1-405b"}, "does-not-fit", "memory"),
-    ({"on": "trn3-gen1-server", "tp": 16, "dp": 4}, "unknown-figure", "trn3-gen1-server spec.fabric.bandwidth"),
-    ({"offload": "optimizer"}, "unknown-figure", "host_link"),
 ]  # fmt: skip
 
 
@@ -395,12 +382,6 @@ def test_as_of():
     assert "190 TFLOPS" in {b.says for b in now.figures_used}
     ratio = parts(now, "step_time")["compute"] / parts(found, "step_time")["compute"]
     assert math.isclose(210 / 183.5, ratio, rel_tol=1e-2)
-
-
-def test_edition():
-    """That of November 2026 has no models: what it does not have is not taken from elsewhere."""
-    with pytest.raises(UnknownNameError, match="no model is named 'gpt2-large'"):
-        asked(trnspec.load(edition="2026.11"), **SMALL)
 
 
 def test_overlay(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from attrs import evolve, field, fields, frozen
@@ -24,11 +24,11 @@ from trnspec.perf.ops import Number, floor, larger, where
 from trnspec.perf.roofline import ELEMENT_BYTES
 from trnspec.perf.serving.memory import invalid_layouts
 from trnspec.perf.serving.static_graphs import powers_of_two
-from trnspec.perf.sweep.blocks import axes_of, blocks, combination
+from trnspec.perf.sweep.blocks import Axis, axes_of, blocks, combination
+from trnspec.perf.sweep.grid import SweepResult
 from trnspec.perf.sweep.reductions import Block, reduced
 from trnspec.perf.training.step import UNUSED
 from trnspec.perf.work.validity import longest
-from trnspec.short_repr import short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trnspec.catalog.catalog import Catalog
-    from trnspec.perf.sweep.reductions import Kept, Reduction
+    from trnspec.perf.sweep.reductions import Reduction
 
 R = TypeVar("R")
 
@@ -46,16 +46,17 @@ COMPUTED = frozenset(
     (*("tp", "pp", "ep", "dp", "batch", "prompt", "output", "chunk", "ttft", "tpot", "latency"),
      *("tokens_per_s", "tokens_per_s_per_chip", "memory", "capacity", "chips", "excess"))
 )  # fmt: skip
-"""The measures of :class:`DeploymentFormulas`."""
+"""The measures of a grid."""
 AXES = ("prompt", "output", "weight_dtype", "kv_dtype", "chunk", "tp", "pp", "ep", "dp", "batch")
 """The axes in the order in which deployments are numbered, the last one fastest."""
 
 
 @frozen(kw_only=True)
 class DeploymentGrid:
-    """Every combination of some values, for a model on one system with one compute dtype.
+    """Every combination of some values, for a model on one system with one compute dtype, and its formulas.
 
     Attributes:
+        degrees: The axes whose combinations are rows.
         graph: The documents from which deployments are computed.
         base: The inputs that all have.
         axes: The values of the axes, each with at least one; ``None`` for the default of an input.
@@ -63,7 +64,10 @@ class DeploymentGrid:
         dims: The model.
         known: The calibration.
         elsewhere: The calibration of the system that prefills, if it is another.
+        reasons: The reason of each code; of 0 an empty text.
     """
+
+    degrees: ClassVar = ("tp", "pp", "ep", "dp")
 
     graph: Graph = field(repr=False, eq=False)
     base: InferenceQuestion
@@ -72,6 +76,7 @@ class DeploymentGrid:
     dims: Dimensions = field(repr=False)
     known: Calibrated
     elsewhere: Calibrated | None = None
+    reasons: list[str] = field(factory=lambda: [""], init=False, repr=False, eq=False)
 
     @property
     def size(self) -> int:
@@ -92,10 +97,145 @@ class DeploymentGrid:
         positions = numbers // math.prod(len(self.axes[name]) for name in after) % len(self.axes[axis])
         return np.array([value or self.base.dtype for value in self.axes[axis]])[positions]
 
+    @property
+    def setup(self) -> Setup | None:
+        """One of the deployments; ``None`` if none is valid."""
+        return self._prepared[0]
+
     @cached_property
-    def formulas(self) -> DeploymentFormulas:
-        """The formulas of the grid."""
-        return DeploymentFormulas(self)
+    def columns(self) -> tuple[Axis, ...]:
+        """The axes as columns of numbers."""
+        return axes_of({name: self._columns(name) for name in AXES})
+
+    def code(self, reason: str) -> int:
+        """The code of a reason."""
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        return self.reasons.index(reason)
+
+    def _numbers(self, columns: Mapping[str, Number]) -> dict[str, Number]:
+        """The columns, with the data-parallel degree that follows from the others where none is given."""
+        rest = larger(1.0, floor(float(self.system.ranks) / (columns["tp"] * columns["pp"])))
+        return {**columns, "dp": where(columns["dp"] > 0.0, columns["dp"], rest)}
+
+    def invalid_degrees(self, columns: Mapping[str, Number]) -> Number:
+        """Codes of deployments whose degrees are invalid."""
+        numbers = self._numbers(columns)
+        degrees = (numbers[name] for name in ("tp", "pp", "dp", "ep"))
+        found: Number = np.uint8(0)
+        for reason, _, condition in invalid_layouts(self.dims, float(self.system.ranks), *degrees):
+            found = _first(found, self.code(reason), condition)
+        return where(found == 0, numbers["before_refused"], found)
+
+    def order(self, columns: Mapping[str, Number]) -> tuple[Number, ...]:
+        """Rows as they are numbered."""
+        del columns
+        return (0.0,)
+
+    def invalid(self, columns: Mapping[str, Number]) -> Number:
+        """Codes of deployments that are invalid whatever their memory is."""
+        found: Number = np.uint8(0)
+        for name in ("weight_bytes", "cache_bytes"):
+            found = _first(found, self.code("unknown-type"), columns[name] == 0.0)
+        if self.setup is None:
+            return where(found == 0, np.uint8(self.code(self._prepared[1])), found)
+        for code, condition in self._lengths(self.setup, columns):
+            found = _first(found, code, condition)
+        if buckets := self.setup.software.batches:
+            found = _first(found, self.code("no-bucket"), columns["batch"] > float(buckets[-1]))
+        return found
+
+    def evaluate(
+        self, columns: Mapping[str, Number], code: NDArray[np.uint8], names: Sequence[str]
+    ) -> tuple[Number, dict[str, Number]]:
+        """Codes and measures; ``excess`` is also that of deployments that do not fit.
+
+        Measures are ``ttft``, ``tpot``, ``latency``, ``tokens_per_s``, ``tokens_per_s_per_chip``, ``chips``, ``memory``,
+        ``capacity``, ``excess`` (of memory over capacity), the degrees, and lengths.
+        """
+        assert self.setup is not None
+        numbers = self._numbers(columns)
+        one = self.setup.of(numbers)
+        found: Number = code
+        excess: Number = 0.0
+        for pool in filter(None, (one.pool, one.before)):
+            held = memory(one, pool).total
+            found = _first(found, self.code(UNFIT), held > pool.capacity)
+            excess = larger(excess, held / pool.capacity)
+        values, unknown = case_numbers(one)
+        found = _first(found, self.code("unknown-figure"), unknown > UNUSED)
+        measures: dict[str, Number] = {
+            **{name: numbers[name] for name in (*self.degrees, "batch", "prompt", "output")},
+            "chunk": where(numbers["chunk"] > 0.0, numbers["chunk"], numbers["prompt"]),
+            "ttft": values["time_to_first_token"],
+            "tpot": values["time_per_output_token"],
+            "latency": values["latency"],
+            "tokens_per_s": values["throughput"],
+            "tokens_per_s_per_chip": values["throughput_per_chip"],
+            "capacity": one.pool.capacity,
+            "chips": one.pool.chips if one.before is None else one.pool.chips + one.before.chips,
+            "excess": excess,
+        }
+        if "memory" in names:
+            measures["memory"] = memory(one, one.pool).total
+        return found, measures
+
+    @cached_property
+    def _prepared(self) -> tuple[Setup | None, str]:
+        """A deployment whose layout is valid, or the reason why none is."""
+        least: dict[str, Any] = {"tp": 1, "pp": 1, "ep": 1, "dp": 1} | {
+            name: min(v for v in self.axes[name] if v is not None) for name in ("prompt", "output", "batch")
+        }
+        sizes: dict[str, Any] = {
+            name: next((v for v in self.axes[name] if v is None or v in ELEMENT_BYTES), None)
+            for name in ("weight_dtype", "kv_dtype")
+        }
+        question = evolve(self.base, **least, **sizes, chunk=self.axes["chunk"][0])
+        try:
+            setup = prepare(self.graph, question, self.known, self.elsewhere)
+        except RefusalError as refusal:
+            return None, refusal.reason
+        if "context_buckets" in setup.software.settings:
+            # A longer request has more buckets, of which a shorter one uses none.
+            total = max(self.axes["prompt"]) + max(self.axes["output"])
+            buckets = powers_of_two(int(setup.software.settings["context_buckets"].value), total)
+            setup = evolve(setup, question=evolve(setup.question, context_buckets=buckets))
+        return setup, ""
+
+    def _columns(self, name: str) -> dict[str, list[float]]:
+        """The columns of an axis."""
+        values, dtype = self.axes[name], self.base.dtype
+        if name == "weight_dtype":
+            return {"weight_bytes": [ELEMENT_BYTES.get(value or dtype, 0.0) for value in values]}
+        if name == "kv_dtype":
+            return {"cache_bytes": [ELEMENT_BYTES.get(value or dtype, 0.0) for value in values]}
+        columns = {name: [float(value or 0) for value in values]}
+        return columns | self._before(values) if name == "pp" else columns
+
+    def _before(self, stages: tuple[int, ...]) -> dict[str, list[float]]:
+        """The degrees of the pool that prefills, by pipeline stages, and codes of reasons."""
+        columns: dict[str, list[float]] = {"before_tp": [], "before_dp": [], "before_refused": []}
+        setup = self.setup
+        for pp in stages:
+            tp, dp, code = 1, 1, 0
+            if setup is not None and setup.before is not None:
+                other = setup.before.system
+                try:
+                    tp, dp = default_degrees(self.dims, other, pp)
+                    check(evolve(setup.question, tp=tp, pp=pp, dp=dp, ep=1), self.dims, int(other.ranks), "prefill_on")
+                except RefusalError as refusal:
+                    code = self.code(refusal.reason)
+            for column, value in zip(columns.values(), (tp, dp, code), strict=True):
+                column.append(float(value))
+        return columns
+
+    def _lengths(self, setup: Setup, numbers: Mapping[str, Number]) -> Iterator[tuple[int, Number]]:
+        """Prompts and outputs that no bucket holds, or that have no position."""
+        total = numbers["prompt"] + numbers["output"]
+        if buckets := setup.question.context_buckets:
+            yield self.code("no-bucket"), total > float(buckets[-1])
+        for dims in (setup.dims, *(() if setup.drafting is None else (setup.drafting[1],))):
+            yield self.code("context"), total > float(longest(dims))
 
 
 def grids(catalog: Catalog, **inputs: Any) -> tuple[DeploymentGrid, ...]:
@@ -171,42 +311,6 @@ GOALS = {
 """Goals with their sign: 1.0 for the smallest, -1.0 for the largest."""
 
 
-@frozen
-class GridResult(Generic[R]):
-    """The result of a sweep over deployments.
-
-    Attributes:
-        grids: The grids; results refer to them by position.
-        goal: What is small, or large, in the best ones.
-        result: The result of the reduction; the time of a deployment is the goal, negative where it is to be large.
-        evaluated: Number of deployments.
-        rejected: Number of invalid ones, by reason.
-    """
-
-    grids: tuple[DeploymentGrid, ...]
-    goal: str
-    result: R
-    evaluated: int
-    rejected: dict[str, int]
-
-    __repr__ = short_repr
-
-    def records(self: GridResult[Kept]) -> list[dict[str, Any]]:
-        """For each kept deployment a mapping with ``model``, ``on``, ``dtype``, its own inputs, the goal, and ``memory`` [B]."""
-        kept = self.result
-        return [
-            {
-                **{name: getattr(self.grids[which].base, name) for name in _SEVERAL},
-                **self.grids[which].inputs(number),
-                "memory": memory,
-                self.goal: GOALS[self.goal] * time,
-            }
-            for which, number, time, memory in zip(
-                kept.which.tolist(), kept.number.tolist(), kept.time.tolist(), kept.memory.tolist(), strict=True
-            )
-        ]
-
-
 def sweep(
     grids: Sequence[DeploymentGrid],
     *,
@@ -214,7 +318,7 @@ def sweep(
     goal: str = "tokens_per_s_per_chip",
     memory: bool = True,
     numbers: tuple[int, int] | None = None,
-) -> GridResult[R]:
+) -> SweepResult[R]:
     """Evaluate every deployment of some grids; each has the numbers of the evaluator of one, bit for bit.
 
     Args:
@@ -232,163 +336,16 @@ def sweep(
 
     def every() -> Iterator[Block]:
         for which, grid in enumerate(grids):
-            of = grid.formulas
             names = (goal, *(("memory",) if memory else ()))
-            for start, code, columns in blocks(of, of.axes, *(numbers or (0, grid.size)), names):
+            for start, code, columns in blocks(grid, grid.columns, *(numbers or (0, grid.size)), names):
                 needs = columns.get("memory", np.zeros(0))
-                yield Block(which, start, GOALS[goal] * columns[goal], code, needs, reasons=of.reasons)
+                yield Block(which, start, GOALS[goal] * columns[goal], code, needs, reasons=grid.reasons)
 
-    return GridResult(tuple(grids), goal, *reduced(every(), keep))
+    def record(grid: DeploymentGrid, own: dict[str, Any], cost: float, memory: float) -> dict[str, Any]:
+        names = {name: getattr(grid.base, name) for name in _SEVERAL}
+        return {**names, **own, "memory": memory, goal: GOALS[goal] * cost}
 
-
-class DeploymentFormulas:
-    """The formulas of a grid of deployments.
-
-    Attributes:
-        axes: The axes of the grid.
-        reasons: The reason of each code; of 0 an empty text.
-        setup: One of the deployments; ``None`` if none is valid.
-        degrees: The axes whose combinations are rows.
-    """
-
-    degrees = ("tp", "pp", "ep", "dp")
-
-    def __init__(self, grid: DeploymentGrid) -> None:
-        self.grid = grid
-        self.reasons = [""]
-        self.setup, self.refused = self._setup()
-        self.axes = axes_of({name: self._columns(name) for name in AXES})
-
-    def code(self, reason: str) -> int:
-        """The code of a reason."""
-        if reason not in self.reasons:
-            self.reasons.append(reason)
-        return self.reasons.index(reason)
-
-    def _numbers(self, columns: Mapping[str, Number]) -> dict[str, Number]:
-        """The columns, with the data-parallel degree that follows from the others where none is given."""
-        rest = larger(1.0, floor(float(self.grid.system.ranks) / (columns["tp"] * columns["pp"])))
-        return {**columns, "dp": where(columns["dp"] > 0.0, columns["dp"], rest)}
-
-    def invalid_degrees(self, columns: Mapping[str, Number]) -> Number:
-        """Codes of deployments whose degrees are invalid."""
-        grid, numbers = self.grid, self._numbers(columns)
-        degrees = (numbers[name] for name in ("tp", "pp", "dp", "ep"))
-        found: Number = np.uint8(0)
-        for reason, _, condition in invalid_layouts(grid.dims, float(grid.system.ranks), *degrees):
-            found = _first(found, self.code(reason), condition)
-        return where(found == 0, numbers["before_refused"], found)
-
-    def order(self, columns: Mapping[str, Number]) -> tuple[Number, ...]:
-        """Rows as they are numbered."""
-        del columns
-        return (0.0,)
-
-    def invalid(self, columns: Mapping[str, Number]) -> Number:
-        """Codes of deployments that are invalid whatever their memory is."""
-        found: Number = np.uint8(0)
-        for name in ("weight_bytes", "cache_bytes"):
-            found = _first(found, self.code("unknown-type"), columns[name] == 0.0)
-        if self.setup is None:
-            return where(found == 0, np.uint8(self.code(self.refused)), found)
-        for code, condition in self._lengths(self.setup, columns):
-            found = _first(found, code, condition)
-        if buckets := self.setup.software.batches:
-            found = _first(found, self.code("no-bucket"), columns["batch"] > float(buckets[-1]))
-        return found
-
-    def evaluate(
-        self, columns: Mapping[str, Number], code: NDArray[np.uint8], names: Sequence[str]
-    ) -> tuple[Number, dict[str, Number]]:
-        """Codes and measures; ``excess`` is also that of deployments that do not fit.
-
-        Measures are ``ttft``, ``tpot``, ``latency``, ``tokens_per_s``, ``tokens_per_s_per_chip``, ``chips``, ``memory``,
-        ``capacity``, ``excess`` (of memory over capacity), the degrees, and lengths.
-        """
-        assert self.setup is not None
-        numbers = self._numbers(columns)
-        one = self.setup.of(numbers)
-        found: Number = code
-        excess: Number = 0.0
-        for pool in filter(None, (one.pool, one.before)):
-            held = memory(one, pool).total
-            found = _first(found, self.code(UNFIT), held > pool.capacity)
-            excess = larger(excess, held / pool.capacity)
-        values, unknown = case_numbers(one)
-        found = _first(found, self.code("unknown-figure"), unknown > UNUSED)
-        measures: dict[str, Number] = {
-            **{name: numbers[name] for name in (*self.degrees, "batch", "prompt", "output")},
-            "chunk": where(numbers["chunk"] > 0.0, numbers["chunk"], numbers["prompt"]),
-            "ttft": values["time_to_first_token"],
-            "tpot": values["time_per_output_token"],
-            "latency": values["latency"],
-            "tokens_per_s": values["throughput"],
-            "tokens_per_s_per_chip": values["throughput_per_chip"],
-            "capacity": one.pool.capacity,
-            "chips": one.pool.chips if one.before is None else one.pool.chips + one.before.chips,
-            "excess": excess,
-        }
-        if "memory" in names:
-            measures["memory"] = memory(one, one.pool).total
-        return found, measures
-
-    def _setup(self) -> tuple[Setup | None, str]:
-        """A deployment whose layout is valid, or why all others are invalid."""
-        grid = self.grid
-        least: dict[str, Any] = {"tp": 1, "pp": 1, "ep": 1, "dp": 1} | {
-            name: min(v for v in grid.axes[name] if v is not None) for name in ("prompt", "output", "batch")
-        }
-        sizes: dict[str, Any] = {
-            name: next((v for v in grid.axes[name] if v is None or v in ELEMENT_BYTES), None)
-            for name in ("weight_dtype", "kv_dtype")
-        }
-        question = evolve(grid.base, **least, **sizes, chunk=grid.axes["chunk"][0])
-        try:
-            setup = prepare(grid.graph, question, grid.known, grid.elsewhere)
-        except RefusalError as refusal:
-            return None, refusal.reason
-        if "context_buckets" in setup.software.settings:
-            # A longer request has more buckets, of which a shorter one uses none.
-            total = max(grid.axes["prompt"]) + max(grid.axes["output"])
-            buckets = powers_of_two(int(setup.software.settings["context_buckets"].value), total)
-            setup = evolve(setup, question=evolve(setup.question, context_buckets=buckets))
-        return setup, ""
-
-    def _columns(self, name: str) -> dict[str, list[float]]:
-        """The columns of an axis."""
-        values, dtype = self.grid.axes[name], self.grid.base.dtype
-        if name == "weight_dtype":
-            return {"weight_bytes": [ELEMENT_BYTES.get(value or dtype, 0.0) for value in values]}
-        if name == "kv_dtype":
-            return {"cache_bytes": [ELEMENT_BYTES.get(value or dtype, 0.0) for value in values]}
-        columns = {name: [float(value or 0) for value in values]}
-        return columns | self._before(values) if name == "pp" else columns
-
-    def _before(self, stages: tuple[int, ...]) -> dict[str, list[float]]:
-        """The degrees of the pool that prefills, by pipeline stages, and codes of reasons."""
-        grid = self.grid
-        columns: dict[str, list[float]] = {"before_tp": [], "before_dp": [], "before_refused": []}
-        setup = self.setup
-        for pp in stages:
-            tp, dp, code = 1, 1, 0
-            if setup is not None and setup.before is not None:
-                other = setup.before.system
-                try:
-                    tp, dp = default_degrees(grid.dims, other, pp)
-                    check(evolve(setup.question, tp=tp, pp=pp, dp=dp, ep=1), grid.dims, int(other.ranks), "prefill_on")
-                except RefusalError as refusal:
-                    code = self.code(refusal.reason)
-            for column, value in zip(columns.values(), (tp, dp, code), strict=True):
-                column.append(float(value))
-        return columns
-
-    def _lengths(self, setup: Setup, numbers: Mapping[str, Number]) -> Iterator[tuple[int, Number]]:
-        """Prompts and outputs that no bucket holds, or that have no position."""
-        total = numbers["prompt"] + numbers["output"]
-        if buckets := setup.question.context_buckets:
-            yield self.code("no-bucket"), total > float(buckets[-1])
-        for dims in (setup.dims, *(() if setup.drafting is None else (setup.drafting[1],))):
-            yield self.code("context"), total > float(longest(dims))
+    return SweepResult(tuple(grids), DeploymentGrid.inputs, record, *reduced(every(), keep))
 
 
 def _first(codes: Number, code: int, condition: Number) -> Number:

@@ -199,11 +199,11 @@ def whole():
 
 
 def test_sweep_is_single_calls(whole) -> None:
-    size, found = whole.grid.size, whole.result
+    size, found = whole.evaluated // len(whole.sources), whole.result
     assert whole.evaluated == len(found.time) == size * len(SWEPT) == 3 * 221_184
     for i in random.Random(1).sample(range(whole.evaluated), 6000):
         which, number = divmod(i, size)
-        layout = whole.layout(which, number)
+        layout = whole.layout(whole.sources[which], number)
         expected = single(SWEPT[which], layout)
         assert (REASONS[found.code[i]], found.time[i], found.memory[i]) == expected, layout
         if not expected[0]:
@@ -246,7 +246,7 @@ def test_numbers_of_a_sweep() -> None:
 
 def test_top_best_pareto(whole) -> None:
     """What is kept on the way is what one finds when everything is kept."""
-    found, size = whole.result, whole.grid.size
+    found, size = whole.result, whole.evaluated // len(whole.sources)
     possible_ = np.flatnonzero(found.code == 0)
     fastest = possible_[np.argsort(found.time[possible_], kind="stable")]
     for count in (1, 500):
@@ -364,7 +364,7 @@ def test_one_stage_has_no_schedule() -> None:
     """Whatever other than 1F1B is asked of it is refused; sweeps and columns say what single calls do."""
     schedules = ["1f1b", "zb1p", "zb2p", "zbv", "v-half", "v-min", ("interleaved", 2)]
     expected = sweep(SWEPT[0], memory=False, tp=8, pp=[1, 2], schedule=schedules, seq=2048, global_batch=512)
-    layouts = [expected.layout(0, n) for n in range(expected.evaluated)]
+    layouts = [expected.layout(expected.sources[0], n) for n in range(expected.evaluated)]
     assert [(x.pp == 1 and x.schedule != "1f1b") * "schedule" for x in layouts] == [
         REASONS[c] for c in expected.result.code
     ]

@@ -134,12 +134,11 @@ class ServingPiece:
 
     def search(self, first: int, last: int, take: Callable[[Candidates], None]) -> None:
         """Evaluate the deployments with some numbers of the search, from ``first`` to before ``last``."""
-        formulas = self.grid.formulas
-        setup = formulas.setup
+        grid, setup = self.grid, self.grid.setup
         pools = () if setup is None else (setup.pool, *(() if setup.before is None else (setup.before,)))
         constants = {
             BOUND: float(max((rank_class(p.known.evidence.kind) for p in pools), default=0)),
-            "fits": True, "system": self.on, "dtype": self.grid.base.dtype,
+            "fits": True, "system": self.on, "dtype": grid.base.dtype,
             # A plan with two systems has no one price and power.
             "usd": None if self.hourly is None or len(pools) > 1 else self.hourly / HOUR,
             "energy": None if len(pools) > 1 else self.watts,
@@ -147,7 +146,7 @@ class ServingPiece:
         names = {"tokens_per_s" if name in _PER_TOKEN else name for name in self.measures}
         computed = tuple(sorted((names & COMPUTED) | {EXCESS}))
         ends = first - self.offset, last - self.offset
-        for start, code, columns in blocks(formulas, formulas.axes, *ends, computed):
+        for start, code, columns in blocks(grid, grid.columns, *ends, computed):
 
             def measure(name: str, places: Any, start: int = start, columns: Mapping[str, Any] = columns) -> Any:
                 if name in _PER_TOKEN:
@@ -158,9 +157,9 @@ class ServingPiece:
                     return constants[name]
                 if name in columns:
                     return columns[name][places]
-                return self.grid.values(name, start + places)
+                return grid.values(name, start + places)
 
-            take(Candidates(self.offset + start, formulas.reasons, code, measure))
+            take(Candidates(self.offset + start, grid.reasons, code, measure))
 
 
 _PER_TOKEN = ("usd", "energy")

@@ -9,6 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
+from attrs import asdict
 
 from trnspec.errors import UsageError
 from trnspec.perf.sweep import grid
@@ -29,7 +30,7 @@ from trnspec.perf.sweep.layouts import (
 )
 from trnspec.perf.sweep.reductions import Best, Block, Each, Everything, Kept, Pareto, Reduction, Top, reduced
 from trnspec.perf.training.estimator import Estimator, prepare
-from trnspec.perf.work.layout import DISPATCHES
+from trnspec.perf.work.layout import DISPATCHES, Layout
 from trnspec.perf.work.validity import REASONS
 
 if TYPE_CHECKING:
@@ -179,7 +180,15 @@ def sweep(  # the inputs of a sweep
             LayoutFormulas(one, memory), layout_axes(axes_.axes), which=which, parts=parts, block=block, numbers=numbers
         )
     )
-    return SweepResult(all_prepared, axes_, *reduced(blocks, reduction))
+
+    def layout(estimator: Estimator, number: int) -> Layout:
+        return axes_.layout(number, int(estimator.system.ranks))
+
+    def record(estimator: Estimator, layout: Layout, time: float, memory: float) -> dict[str, Any]:
+        names = {"model": estimator.name, "system": estimator.system.name}
+        return {**names, **asdict(layout), "step_time": time, "memory": memory}
+
+    return SweepResult(all_prepared, layout, record, *reduced(blocks, reduction))
 
 
 def rows(  # the inputs of a batch

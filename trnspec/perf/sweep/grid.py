@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from attrs import asdict, frozen
+from attrs import field, frozen
 
-from trnspec.errors import UsageError, library
+from trnspec.errors import UsageError
 from trnspec.perf.sweep.blocks import blocks, combination, size_of
 from trnspec.perf.sweep.layouts import (
     COUNTS,
@@ -23,7 +24,6 @@ from trnspec.perf.sweep.layouts import (
     LayoutFormulas,
 )
 from trnspec.perf.sweep.reductions import Block, Kept
-from trnspec.perf.training.estimator import Estimator
 from trnspec.perf.training.step import PARTS
 from trnspec.perf.work.layout import Layout
 from trnspec.short_repr import short_repr
@@ -31,9 +31,8 @@ from trnspec.short_repr import short_repr
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import pandas as pd
-
     from trnspec.perf.sweep.blocks import Axis
+    from trnspec.perf.training.estimator import Estimator
 
 R = TypeVar("R")
 
@@ -156,56 +155,35 @@ def _integer(name: str, value: Any) -> int:
 
 @frozen
 class SweepResult(Generic[R]):
-    """The result of a sweep.
+    """The result of a sweep over layouts of training, or over deployments for serving.
 
     Attributes:
-        estimators: The estimators; results refer to them by position.
-        grid: The combinations.
+        sources: Estimators, or grids of deployments; results refer to them by position.
+        layout: The layout, or the inputs of a deployment, by its source and its number.
+        record: A mapping for a source, a layout, its time and its memory.
         result: The result of the reduction.
         evaluated: Number of configurations evaluated.
         rejected: Number of configurations without a time, by reason.
     """
 
-    estimators: tuple[Estimator, ...]
-    grid: Grid
+    sources: tuple[Any, ...]
+    layout: Callable[[Any, int], Any] = field(repr=False)
+    record: Callable[[Any, Any, float, float], dict[str, Any]] = field(repr=False)
     result: R
     evaluated: int
     rejected: dict[str, int]
 
     __repr__ = short_repr
 
-    def layout(self, which: int, number: int) -> Layout:
-        """The layout of a configuration, by its estimator and its number."""
-        return self.grid.layout(int(number), int(self.estimators[which].system.ranks))
-
-    def layouts(self: SweepResult[Kept]) -> list[tuple[Estimator, Layout]]:
-        """The kept layouts with their estimators; ``result`` must be :class:`~trnspec.perf.sweep.reductions.Kept`."""
-        kept = self.result
-        pairs = zip(kept.which.tolist(), kept.number.tolist(), strict=True)
-        return [(self.estimators[which], self.layout(which, number)) for which, number in pairs]
+    def layouts(self: SweepResult[Kept]) -> list[tuple[Any, Any]]:
+        """The kept layouts with their sources; ``result`` must be :class:`~trnspec.perf.sweep.reductions.Kept`."""
+        pairs = zip(self.result.which.tolist(), self.result.number.tolist(), strict=True)
+        return [(source, self.layout(source, number)) for source, number in ((self.sources[w], n) for w, n in pairs)]
 
     def records(self: SweepResult[Kept]) -> list[dict[str, Any]]:
-        """For each kept configuration a mapping with ``model``, ``system``, the layout, ``step_time`` (s) and ``memory`` (B)."""
-        costs = zip(self.result.time.tolist(), self.result.memory.tolist(), strict=True)
-        return [
-            {
-                "model": estimator.name,
-                "system": estimator.system.name,
-                **asdict(layout),
-                "step_time": step_time,
-                "memory": memory,
-            }
-            for (estimator, layout), (step_time, memory) in zip(self.layouts(), costs, strict=True)
-        ]
-
-    def to_pandas(self: SweepResult[Kept]) -> pd.DataFrame:
-        """The records as a data frame of pandas.
-
-        Raises:
-            UsageError: pandas is not installed.
-        """
-        frame: pd.DataFrame = library("pandas").DataFrame(self.records())
-        return frame
+        """A mapping for each kept configuration: model, system, layout, time (s) or another goal, and ``memory`` (B)."""
+        kept = zip(self.layouts(), self.result.time.tolist(), self.result.memory.tolist(), strict=True)
+        return [self.record(*pair, time, memory) for pair, time, memory in kept]
 
 
 def layout_blocks(
