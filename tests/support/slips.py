@@ -57,7 +57,7 @@ CAUSES: dict[str, frozenset[str]] = {
     "count": frozenset({"wrong-count", "TRN501", "TRN502"}),
     "reference": frozenset({"reference", "TRN206", "TRN207", "TRN504", "TRN505", "neighbour", "TRN608"}),
     "dimension": frozenset({"dimension"}),
-    "price": frozenset({"price"}),
+    "price": frozenset({"price", "decimal-point", "prefix"}),
     "date": frozenset({"TRN307", "TRN308", "TRN310"}),
     "source": frozenset({"TRN307", "TRN308", "TRN309", "TRN310", "TRN311"}),
 }
@@ -407,6 +407,8 @@ def _unquoted(graph: Graph, slip: Slip, rules: Iterable[Rule]) -> Result:
 
 def _named(slip: Slip, finding: Diagnostic) -> str:
     """The cause that a finding of a rule names; its code where it names none."""
+    if "comma of thousands" in finding.hint:
+        return "thousands-point"
     if slip.kind == "price":
         return "price" if "a factor of" in finding.hint else finding.code
     if slip.kind == "dimension":

@@ -13,7 +13,8 @@ import click
 
 from trnspec.api import registry
 from trnspec.checks.reconcile.audit import Audit, Disagreement, Side, audit
-from trnspec.checks.reconcile.hypotheses import extra_hypotheses, shown
+from trnspec.checks.reconcile.hints import shown
+from trnspec.checks.reconcile.hypotheses import extra_hypotheses
 from trnspec.checks.reconcile.overview import Overview, is_at, overview, paths_of
 from trnspec.checks.reconcile.proportions import Proportion, proportions
 from trnspec.checks.reconcile.relations import claimed_paths

@@ -53,7 +53,7 @@ _VERDICT = {"agrees": "agrees", "rounded": "rounded", "differs": "rejected"}
 
 
 def _page(result: Judgement) -> Sequence[Block]:
-    from trnspec.checks.reconcile.hypotheses import sentence
+    from trnspec.checks.reconcile.hints import sentence
 
     computed = f", {result.formula}" if result.formula else ""
     known = f"{result.at} of {result.name} is {result.value}{computed}"

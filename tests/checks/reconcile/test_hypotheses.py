@@ -23,7 +23,8 @@ from tests.support.rules import (
     sites,
     term,
 )
-from trnspec.checks.reconcile.hypotheses import Case, Explanation, _whole, explain, explain_case, sentence
+from trnspec.checks.reconcile.hints import sentence
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, _whole, explain, explain_case
 from trnspec.checks.reconcile.relations import relations
 from trnspec.checks.reconcile.sites import Relation
 from trnspec.checks.reconcile.suspects import suspects

@@ -131,12 +131,13 @@ def test_a_dimension_behind_a_rounded_count(base, at, value, right):
     [
         ("llama-3-8b", "16B", "0.502", "8,192 for hidden", ["hidden", "parameters.total"]),
         ("mixtral-8x7b", "11B", "4.25", "8 for layers or 1,024 for hidden", ["parameters.total", "layers", "hidden"]),
-        ("gpt2", "150M", "0.83", "16 for layers or 81,920 for vocabulary or 128 for attention.head_size",
-         ["parameters.total", "layers", "vocabulary", "attention.head_size"]),
+        # Half or twice the right value is the likeliest, another size of the vocabulary the least.
+        ("gpt2", "150M", "0.83", "128 for attention.head_size or 16 for layers or 81,920 for vocabulary",
+         ["parameters.total", "attention.head_size", "layers", "vocabulary"]),
         # Of many values three are in the hint; every dimension is named once.
-        ("llama-3-8b", "7B", "1.15", "28 for layers or 3,584 for hidden or 114,688 for vocabulary",
-         ["parameters.total", "layers", "hidden", "vocabulary", "attention.heads", "attention.kv_heads", "attention.head_size",
-          "feed_forward.width"]),
+        ("llama-3-8b", "7B", "1.15", "16 for attention.heads or 4 for attention.kv_heads or 64 for attention.head_size",
+         ["parameters.total", "attention.heads", "attention.kv_heads", "attention.head_size", "feed_forward.width",
+          "layers", "hidden", "vocabulary"]),
         # No round number fits: those of most influence.
         ("llama-3-8b", "1T", "0.00803", "", ["parameters.total", "hidden", "layers", "feed_forward.width"]),
         ("mixtral-8x7b", "16B", "2.92", "", ["parameters.total", "hidden", "layers", "experts.count"]),
@@ -221,6 +222,7 @@ def test_misprints_of_a_rounded_count(text, misprints):
 def test_round_numbers_near_a_dimension(present):
     """Small multiples of powers of two, up to a factor of 4, the nearest first."""
     near = {n for n in range(1, 5 * present) if n // (n & -n) <= 7 and present <= 4 * n <= 16 * present}
+    near |= {2 * present} | ({present // 2} - {present / 2 - 0.5})
     numbers = _round_numbers(present)
 
     assert near - {present} == set(numbers)

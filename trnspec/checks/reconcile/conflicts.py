@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from attrs import frozen
 
-from trnspec.checks.reconcile.hypotheses import NOT_EXPLAINED, Case, Explanation, explain, explain_case, sentence
+from trnspec.checks.reconcile.hints import NOT_EXPLAINED, sentence
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
 from trnspec.checks.reconcile.relations import AGREES, claimed_figures, failing, sums
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site, Term
 from trnspec.checks.reconcile.suspects import Suspect

@@ -7,31 +7,28 @@ states, agrees with the value that the failing relations expect.
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from trnspec.checks.reconcile.lookalikes import lookalikes
+from trnspec.checks.reconcile.lookalikes import is_related, lookalikes
+from trnspec.checks.reconcile.relations import failing
 from trnspec.checks.reconcile.sites import Relation, Site, Term
-from trnspec.graph.formulas import value_of
-from trnspec.graph.graph import Graph
+from trnspec.graph.graph import Graph, cached_by_graph
 from trnspec.plugins.failures import call_seconds, contained
-from trnspec.quantities.formula import FormulaError
 from trnspec.quantities.quantity import Interval, Qualifier, Quantity, parse, render
 from trnspec.quantities.units import Dimension, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from trnspec.checks.reconcile.suspects import Suspect
-    from trnspec.model.document import Node
 
 
 @frozen
@@ -87,15 +84,15 @@ class Case:
         """True if it closes the gap, and contains an expected value and not only its margin: 10 is not cut from 20."""
         return self.closes(interval) and any(w.middle in interval for w in self.wanted)
 
-    def divided(self, divisor: int) -> Interval:
-        """The figure divided by a number; where no digit is lost the quotient is as coarse as the figure: 79 from 790."""
+    def times(self, factor: Fraction) -> Interval:
+        """The figure times a factor; a part that loses no digit is as coarse as the figure: 79 from 790."""
         quantity, printed = self.quantity, self.printed
         step = quantity.ulp * quantity.unit.factor
-        quotient = quantity.value / divisor
-        if printed.high is None or (quotient / step).denominator != 1:
-            return printed.scaled(Fraction(1, divisor))
+        value = quantity.value * factor
+        if factor > 1 or printed.high is None or (value / step).denominator != 1:
+            return printed.scaled(factor)
         half = (printed.high - printed.low) / 2
-        return Interval(max(quotient - half, Fraction(0)), quotient + half)
+        return Interval(max(value - half, Fraction(0)), value + half)
 
     @property
     def printed(self) -> Interval:
@@ -119,10 +116,11 @@ class Case:
 def explain(suspect: Suspect, graph: Graph) -> list[Explanation]:
     """The explanations that close the gap, the most specific first; empty if none does."""
     value = suspect.site.value
+    found = list(_reference(suspect, graph))
     if isinstance(value, int):
-        return list(_count(suspect, value))
+        return [*found, *_count(suspect, value)]
     assert value is not None  # a suspect is a site of a relation
-    return explain_case(case_of(suspect.site, value, suspect.expected, suspect.failing, graph))
+    return [*found, *explain_case(case_of(suspect.site, value, suspect.expected, suspect.failing, graph))]
 
 
 def case_of(
@@ -208,6 +206,8 @@ def _truncated_zeros(case: Case) -> Iterator[Explanation]:
     """The same hypothesis for zeros that may not be significant: less specific, because it is a wide interval."""
     quantity = case.quantity
     step = quantity.ulp * quantity.unit.factor
+    if _spelled(quantity.unit)[1]:
+        return  # capacities in binary units are not rounded
     if quantity.min_digits < quantity.digits and not case.closes(quantity.loose):
         if any(_truncation(case)):
             return
@@ -240,10 +240,15 @@ def _chained(case: Case) -> Iterator[Explanation]:
             for digits in range(1, 6):
                 rounded = parse(render(group, quantity.unit, digits), None, quantity.table)
                 for cut, word in ((rounded, "rounded"), (_cut(group, rounded), "cut off")):
-                    if cut.value != group and case.looks_like(Interval.point(cut.value * outer)):
+                    is_near = 0 < abs(cut.value - group) <= group * _ROUGH
+                    if is_near and case.looks_like(Interval.point(cut.value * outer)):
                         sentence = f"chained rounding: {outer} x {cut}, which was {word} before it was multiplied"
                         yield Explanation("chained-rounding", sentence)
                         return
+
+
+_ROUGH = Fraction(7, 100)
+"""The most by which rounding changes a figure before it is multiplied: published are 10.7 cut to 10, but not 2.2 to 2."""
 
 
 def _groups(term: Term, part: Quantity) -> Iterator[tuple[Fraction, Fraction]]:
@@ -268,10 +273,14 @@ _THOUSANDS = re.compile(r"[^0-9]*[1-9][0-9]{0,2}\.[0-9]{3}(?![0-9])")
 
 def _thousands(case: Case) -> Iterator[Explanation]:
     """A point where the number has a comma: 1.299 TFLOPS for 1,299 TFLOPS."""
-    quantity = case.quantity
-    if _THOUSANDS.match(quantity.text) and case.closes(case.printed.scaled(1000)):
-        meant = quantity.text.replace(".", ",", 1)
+    meant = with_comma(case.quantity)
+    if meant and case.closes(case.printed.scaled(1000)):
         yield Explanation("thousands-point", f"a point for the comma of thousands: {meant} was meant")
+
+
+def with_comma(quantity: Quantity) -> str:
+    """A figure with a comma in place of a point before three digits: 1,299 for 1.299; empty if it has none."""
+    return quantity.text.replace(".", ",", 1) if _THOUSANDS.match(quantity.text) else ""
 
 
 def _binary(case: Case) -> Iterator[Explanation]:
@@ -331,10 +340,12 @@ def number(quantity: Quantity) -> str:
     return quantity.text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ\u00b5\u03bc/").rstrip()
 
 
+_TWO, _TEN = Fraction(2), Fraction(10)
+
+
 def _point(case: Case) -> Iterator[Explanation]:
-    tenth = case.divided(10)
-    for scaled, words in ((case.printed.scaled(10), "one place too far left"), (tenth, "one place too far right")):
-        if case.closes(scaled):
+    for factor, words in ((_TEN, "one place too far left"), (1 / _TEN, "one place too far right")):
+        if case.closes(case.times(factor)):
             yield Explanation("decimal-point", f"the decimal point is {words}, or a zero is missing or superfluous")
 
 
@@ -344,9 +355,9 @@ _DIRECTED = frozenset({"bandwidth", "per_direction", "both", "per_server", "rate
 def _direction(case: Case) -> Iterator[Explanation]:
     if not _DIRECTED.intersection(case.site.path) or "memory" in case.site.path:
         return
-    if case.fits(case.printed.scaled(2)):
+    if case.fits(case.times(_TWO)):
         yield Explanation("one-direction", f"one direction instead of both: 2 x {case.quantity} closes the gap")
-    if case.fits(case.divided(2)):
+    if case.fits(case.times(1 / _TWO)):
         yield Explanation("both-directions", f"both directions instead of one: half of {case.quantity} closes the gap")
 
 
@@ -357,6 +368,8 @@ def _part(case: Case) -> Iterator[Explanation]:
             # One server of four is 16 of 64 chips: the same figure, from two relations.
             if share in shares or not case.looks_like(part.interval.scaled(term.times / share)):
                 continue
+            if case.quantity.digits > part.digits and case.quantity.value != group:
+                continue  # a copy has no more digits: 91.75 is not the figure of a part of 92
             shares.add(share)
             many = term.times / share
             words = f"one part, {part}" if group == part.value else f"one group, {many} x {part}"
@@ -450,9 +463,9 @@ def _doubled(case: Case) -> Iterator[Explanation]:
     quantity = case.quantity
     if any(_direction(case)) or quantity.qualifier is not Qualifier.EXACT:
         return
-    if case.fits(case.divided(2)):
+    if case.fits(case.times(1 / _TWO)):
         yield Explanation("doubled", f"counted twice: half of {quantity} closes the gap")
-    if case.fits(case.printed.scaled(2)):
+    if case.fits(case.times(_TWO)):
         yield Explanation("halved", f"only half of it: 2 x {quantity} closes the gap")
 
 
@@ -487,33 +500,6 @@ def _slip(case: Case) -> Iterator[Explanation]:
         yield Explanation("one-digit", f"one digit differs from {text}")
 
 
-_ROUNDED = Fraction(1, 1000)
-"""Relative difference of a figure from its formula that rounded operands cause."""
-
-_LITERAL = re.compile(r"(?<![\w.:,-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w.,])")
-
-
-def corrected_formulas(formula: str, site: Site, graph: Graph) -> list[Explanation]:
-    """The formulas with one other digit that give a figure; before those that give it by the margins of rounding only."""
-    value, found = site.value, list[Explanation]()
-    if not isinstance(value, Quantity):
-        return []
-    for literal in _LITERAL.finditer(formula):
-        for at, digit in itertools.product(range(*literal.span()), "0123456789"):
-            if formula[at] == digit or not formula[at].isdigit():
-                continue
-            other = f"{formula[:at]}{digit}{formula[at + 1 :]}"
-            with suppress(FormulaError):
-                result = value_of(other, site.node, graph)
-                if result.overlaps(site.interval):
-                    meant = other[slice(*literal.span())]
-                    off = abs(result.middle - value.value)
-                    is_exact = result.middle in site.interval or off <= value.value * _ROUNDED
-                    id_ = "formula" if is_exact else "rounded-formula"
-                    found.append(Explanation(id_, f"{meant} for {literal[0]} in the formula gives {value}"))
-    return sorted(found, key=lambda e: e.id != "formula")
-
-
 _HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
     _thousands,
     _units,
@@ -527,12 +513,42 @@ _HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
     functools.partial(_wrong_count, near=True),
     _chained,
     _other_part,
-    _wrong_count,
     _truncated_zeros,
     _doubled,
     _slip,
+    _wrong_count,
     _distant,
 )
+
+
+def _reference(suspect: Suspect, graph: Graph) -> Iterator[Explanation]:
+    """Another document of the family as the part: the sums of the two documents that fail would hold with it."""
+    whole, term = suspect.failing[0].total.node, suspect.failing[0].terms[0]
+    part = term.part.node
+    sums = _failing_between(graph).get((whole.name, part.name), ())
+    if whole is part or len(sums) < _SEVERAL:
+        return  # another value of one figure is as likely
+    for other in graph.of(type(part.spec)):
+        if other is not part and is_related(other.name, term.part):
+            others = [evolve(r, terms=(evolve(r.terms[0], part=Site(other, r.terms[0].part.path)),)) for r in sums]
+            stated = [relation for relation in others if relation.is_stated]
+            if len(stated) >= _SEVERAL and all(relation.holds for relation in stated):
+                words = f"{part.name} for {other.name}, with which {len(stated)} failing sums hold"
+                yield Explanation("reference", words)
+
+
+_SEVERAL = 2
+"""Sums that fail for one wrong reference, at least."""
+
+
+@cached_by_graph
+def _failing_between(graph: Graph) -> dict[tuple[str, str], list[Relation]]:
+    """The sums of one term that fail, by the documents of the total and of the part."""
+    found: dict[tuple[str, str], list[Relation]] = {}
+    for relation in failing(graph):
+        if len(relation.terms) == 1:
+            found.setdefault((relation.total.node.name, relation.terms[0].part.node.name), []).append(relation)
+    return found
 
 
 def _count(suspect: Suspect, own: int) -> Iterator[Explanation]:
@@ -558,42 +574,3 @@ def _whole(interval: Interval) -> range:
 
 MOST_COUNTS = 50
 """The most counts that are considered; a coarse figure allows many."""
-
-
-MOST_EXPLAINED = 40
-"""The findings of one document whose causes are searched for: a search takes milliseconds."""
-
-NOT_EXPLAINED = f"the document has more than {MOST_EXPLAINED} such findings; causes were searched for the first ones"
-
-
-class Budget:
-    """Counts the findings of a run whose causes are searched for."""
-
-    def __init__(self) -> None:
-        self._used: Counter[str] = Counter()
-
-    def allows(self, node: Node[Any]) -> bool:
-        """Whether the causes of one more finding of a document are searched for."""
-        self._used[node.name] += 1
-        return self._used[node.name] <= MOST_EXPLAINED
-
-
-def sentence(explanations: Sequence[Explanation]) -> str:
-    """The hint of a finding: the likely cause, several possible causes, or that no usual cause fits."""
-    if not explanations:
-        return "none of the usual causes closes the gap"
-    if len(explanations) == 1:
-        return f"likely cause: {explanations[0].sentence}"
-    return f"several causes would close the gap: {'; or '.join(shown(explanations))}"
-
-
-def shown(explanations: Sequence[Explanation]) -> list[str]:
-    """The sentences to print: the first three, every hypothesis that failed, and the number of the others."""
-    kept = [e for n, e in enumerate(explanations) if n < MOST_SHOWN or e.id == "failed"]
-    sentences = [e.sentence for e in kept]
-    more = len(explanations) - len(kept)
-    return [*sentences, f"{more} more"] if more > 0 else sentences
-
-
-MOST_SHOWN = 3
-"""The most explanations that are printed; JSON has all of them."""

@@ -334,11 +334,14 @@ def _support(offer: Offer, offers: tuple[Offer, ...]) -> int:
 
 def likely_cause(conflict: PriceConflict, known: Iterable[Offer]) -> str:
     """The likely cause of a wrong price: that of another server, a power of ten, or of one chip; empty if none fits."""
-    offer = conflict.one
+    from statistics import median
+
+    offer, known = conflict.one, tuple(known)
     same = [o for o in known if o.server is not offer.server and o.value == offer.value and o.site.claim is None]
     if same:
         best = min(
             same, key=lambda o: (o.type != offer.type, o.place != offer.place, o.chip != offer.chip, o.server.name)
         )
         return f"{offer.site.value} is the {best.type} price of {best.server.name} in {best.place}"
-    return quoted.likely_cause(conflict, offer.sizes[0], "USD/h", "price")
+    alike = [o.value for o in known if o.server is offer.server and o.type == offer.type and o is not offer]
+    return quoted.likely_cause(conflict, offer.sizes[0], "USD/h", "price", median(alike) if alike else None)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from trnspec.checks.reconcile.hypotheses import (
-    NOT_EXPLAINED,
-    Budget,
-    Case,
-    corrected_formulas,
-    explain,
-    explain_case,
-    sentence,
-)
+from trnspec.checks.reconcile.hints import NOT_EXPLAINED, Budget, sentence
+from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
 from trnspec.checks.reconcile.lookalikes import relatives_agree
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths, is_supported
 from trnspec.checks.reconcile.sites import CLAIM, Relation, Site
@@ -191,17 +187,52 @@ def _mismatch(site: Site, figure: Figure, key: str, result: Interval, graph: Gra
         place = node.document.place((*path, key))
         edit = None if place is None else quoting(node.document, place, cut)
         return Finding((*path, key), message, f'quote it: "{cut}"', edit=edit)
-    cause = next(iter(corrected_formulas(formula, site, graph)), None)
+    cause = next(iter(_corrected(formula, site, graph)), None)
     causes = explain_case(Case(site, figure.value, (result,), (), (), graph))
     agree = is_supported(graph, node.name, path) or (cause is not None and relatives_agree(site, graph))
-    # A figure of another document closes many gaps by chance.
     is_exact = cause is not None and cause.id == "formula"
-    if agree or (is_exact and (not causes or causes[0].id == "neighbour")):
+    if agree or (is_exact and (not causes or _is_by_chance(causes[0], figure.value.value, result.middle))):
         hint = f"likely cause: {cause.sentence}" if cause else "update the formula"
         hint += f"; other figures agree with {figure}" if agree else "; or update the figure"
         return Finding((*path, key), message, hint, (at(node, (*path, "value"), text=f"the figure: {figure}"),))
     hint = f"{sentence(causes)}; or update the formula" if causes else "update the figure or its formula"
     return Finding((*path, "value"), message, hint, (at(node, (*path, key), text=f"the formula: {formula}"),))
+
+
+_ROUNDED = Fraction(1, 1000)
+"""Relative difference of a figure from its formula that rounded operands cause."""
+
+
+def _is_by_chance(cause: Explanation, value: Fraction, result: Fraction) -> bool:
+    """Whether a cause closes the gap by the margins of rounding, as a figure of another document often does."""
+    tens = (value * 10, value / 10)
+    return cause.id == "neighbour" or (
+        cause.id == "decimal-point" and not any(abs(ten - result) <= result * _ROUNDED for ten in tens)
+    )
+
+
+_LITERAL = re.compile(r"(?<![\w.:,-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w.,])")
+
+
+def _corrected(formula: str, site: Site, graph: Graph) -> list[Explanation]:
+    """The formulas with one other digit that give a figure; before those that give it by the margins of rounding only."""
+    value, found = site.value, list[Explanation]()
+    if not isinstance(value, Quantity):
+        return []
+    for literal in _LITERAL.finditer(formula):
+        for place, digit in itertools.product(range(*literal.span()), "0123456789"):
+            if formula[place] == digit or not formula[place].isdigit():
+                continue
+            other = f"{formula[:place]}{digit}{formula[place + 1 :]}"
+            with suppress(FormulaError):
+                result = value_of(other, site.node, graph)
+                if result.overlaps(site.interval):
+                    meant = other[slice(*literal.span())]
+                    off = abs(result.middle - value.value)
+                    is_exact = result.middle in site.interval or off <= value.value * _ROUNDED
+                    id_ = "formula" if is_exact else "rounded-formula"
+                    found.append(Explanation(id_, f"{meant} for {literal[0]} in the formula gives {value}"))
+    return sorted(found, key=lambda e: e.id != "formula")
 
 
 def _result(formula: str, node: Node[Any], path: Path, graph: Graph) -> Interval:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from trnspec.checks.reconcile.hypotheses import with_comma
 from trnspec.checks.reconcile.relations import EVERY_RATE
 from trnspec.checks.reconcile.sites import is_below, rate_at
 from trnspec.diagnostics import Severity
@@ -81,7 +82,9 @@ def sparse_below_dense(node: Node[Any], graph: Graph) -> Iterator[Finding]:
             sparse_rate, dense_rate = rate_at(node, path), rate_at(node, dense)
             if kind == "sparse" and sparse_rate and dense_rate and is_below(sparse_rate, dense_rate):
                 message = f"the sparse rate of {dtype} is {sparse_rate}, the dense one {dense_rate}"
-                yield Finding(path, message, "are the two swapped?", (at(node, dense, text=str(dense_rate)),))
+                meant = with_comma(sparse_rate)
+                hint = f"a point for the comma of thousands: {meant}?" if meant else "are the two swapped?"
+                yield Finding(path, message, hint, (at(node, dense, text=str(dense_rate)),))
 
 
 @rule("TRN603", "narrow-type-slower", over=object, severity=Severity.WARNING, local=True)

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from trnspec.checks.reconcile.by_source import contradictions
 from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
-from trnspec.checks.reconcile.hypotheses import Budget
+from trnspec.checks.reconcile.hints import Budget
 from trnspec.checks.reconcile.relations import AGREES, claimed_paths
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed

@@ -177,6 +177,7 @@ def _coarse(model: Node[Model]) -> Iterator[Finding]:
         and not any(_differing(other))
         and _is_exact(other)
     ]
+    fitting.sort(key=lambda each: _unlikely(spec, *each))
     message = f"{name} is {stated}, but the dimensions give {counted:,}, {counted / stated:.3g} times as many"
     meant = [] if fitting else [text for text in _misprints(stated.text) if _is_meant(spec, name, text)]
     hint = " or ".join(f"{value:,} for {dotted(path)}" for path, value in fitting[:3])
@@ -218,10 +219,11 @@ def _is_meant(spec: Model, name: str, text: str) -> bool:
 
 
 def _round_numbers(present: int) -> list[int]:
-    """The numbers k x 2^n with a small k that are within a factor of 4 of a dimension, the nearest ones first."""
+    """Half of a dimension and twice of it, and the numbers k x 2^n with a small k within a factor of 4, the nearest first."""
     numbers = {
         k << n for k in (1, 3, 5, 7) for n in range(present.bit_length() + 2) if present <= 4 * (k << n) <= 16 * present
     }
+    numbers |= {2 * present} | ({present // 2} if present % 2 == 0 else set())
     return sorted(numbers - {present}, key=lambda n: max(n / present, present / n))
 
 
