@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import field, frozen
 
-from trnspec.checks.reconcile.by_source import views
 from trnspec.checks.reconcile.conflicts import causes, conflicts
 from trnspec.checks.reconcile.hypotheses import Case, Explanation, explain, explain_case
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths, relations, sums
+from trnspec.checks.reconcile.relations import AGREES, claimed_paths, relations, sums, sums_by_source
 from trnspec.checks.reconcile.sites import Relation, Site, Term
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.graph.graph import Graph, figure_at
@@ -333,7 +332,7 @@ def _causes(
 
 def _views(graph: Graph) -> Iterator[View]:
     for source in graph.of(Source):
-        sums_of_source = views(graph).get(source.name, [])
+        sums_of_source = sums_by_source(graph).get(source.name, [])
         if sums_of_source:
             failing = tuple(
                 f"{r.total} {r.total.value}; its own parts: {' + '.join(str(t) for t in r.terms)}"

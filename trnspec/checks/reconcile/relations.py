@@ -27,6 +27,7 @@ from trnspec.graph.composition import (
 )
 from trnspec.graph.formulas import value_of
 from trnspec.graph.graph import cached_by_graph, figure_at
+from trnspec.graph.provenance import source_of
 from trnspec.model.chip import Chip
 from trnspec.model.cluster import Cluster
 from trnspec.model.core import Core
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
     from trnspec.model.fabric import Fabric
     from trnspec.model.ref import Ref
+    from trnspec.model.source import Source
     from trnspec.yaml import Path
 
 AGREES = (None, "agrees")
@@ -489,3 +491,71 @@ def _article(noun: str) -> str:
 
 def _find(graph: Graph, ref: Ref[Any] | None) -> Node[Any] | None:
     return None if ref is None else graph.find(ref)
+
+
+# The sums among the figures of each source, which distinguish an outdated page from one that contradicts itself.
+
+
+@cached_by_graph
+def sums_by_source(graph: Graph) -> Mapping[str, list[Relation]]:
+    """For each source, by name, the sums among its own figures for totals and parts, with the adopted counts."""
+    return _grouped(_of_sources(graph))
+
+
+def contradictions_by_source(graph: Graph) -> Mapping[str, list[Relation]]:
+    """Relations that do not hold; the others are not kept."""
+    return _grouped((source, relation) for source, relation in _of_sources(graph) if not relation.holds)
+
+
+def _grouped(relations: Iterable[tuple[str, Relation]]) -> dict[str, list[Relation]]:
+    by_source: dict[str, list[Relation]] = {}
+    for source, relation in relations:
+        by_source.setdefault(source, []).append(relation)
+    return by_source
+
+
+def _of_sources(graph: Graph) -> Iterator[tuple[str, Relation]]:
+    for skeleton in sums(graph, _has_source, graph.scope):
+        of_total = _sources(graph, skeleton.total.node, skeleton.total.path)
+        if not of_total:
+            continue
+        where = [of_total, *(_sources(graph, t.part.node, t.part.path) for t in skeleton.terms)]
+        for source in of_total:
+            if all(source in sources for sources in where):
+                for relation in _among(skeleton, [sources[source] for sources in where]):
+                    yield source, relation
+
+
+def _among(skeleton: Relation, sides: list[list[int | None]]) -> Iterator[Relation]:
+    whole = skeleton.total
+    for claim, *claims in itertools.product(*sides):
+        terms = tuple(
+            evolve(t, part=Site(t.part.node, t.part.path, c)) for t, c in zip(skeleton.terms, claims, strict=True)
+        )
+        relation = evolve(skeleton, total=Site(whole.node, whole.path, claim), terms=terms)
+        if relation.is_stated:
+            yield relation
+
+
+def _has_source(node: Node[Any], path: Path) -> bool:
+    """Whether a source gives the figure at a path: whether :func:`_sources` has one."""
+    return path in claims_at(node) or _own_source(node, path) is not None
+
+
+def _own_source(node: Node[Any], path: Path) -> Ref[Source] | None:
+    figure = figure_at(node, path)
+    if not isinstance(figure, Figure) or figure.derived is not None:
+        return None
+    return source_of(node, path)
+
+
+def _sources(graph: Graph, node: Node[Any], path: Path) -> Mapping[str, list[int | None]]:
+    """The sources of the figure at a path: ``None`` for the adopted figure, and the indices of claims."""
+    sources: dict[str, list[int | None]] = {}
+    own = _own_source(node, path)
+    if own is not None:
+        sources[graph.aliases.get(own.name, own.name)] = [None]
+    for index in claims_at(node).get(path, ()):
+        name = node.claims[index].source.name
+        sources.setdefault(graph.aliases.get(name, name), []).append(index)
+    return sources

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from trnspec.checks.reconcile.by_source import contradictions
 from trnspec.checks.reconcile.conflicts import conflict_finding, conflicts
 from trnspec.checks.reconcile.hints import Budget
-from trnspec.checks.reconcile.relations import AGREES, claimed_paths
+from trnspec.checks.reconcile.relations import AGREES, claimed_paths, contradictions_by_source
 from trnspec.checks.reconcile.sites import Site
 from trnspec.checks.reconcile.suspects import blamed
 from trnspec.checks.rules.derived import disagreement
@@ -359,7 +358,7 @@ def self_contradiction(graph: Graph) -> Iterator[Finding]:
     Source:
         The Trn1 page of 2023-02, which is outdated and consistent, and the Trn2 page of 2024-12, whose EFA row is not.
     """
-    found = contradictions(graph)
+    found = contradictions_by_source(graph)
     for source in graph.of(Source):
         for relation in found.get(source.name, ()):
             if any(_judged(s) for s in relation.sites):

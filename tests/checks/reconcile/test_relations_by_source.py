@@ -1,11 +1,10 @@
-"""trnspec.checks.reconcile.by_source: what one source says of totals and of their parts."""
+"""trnspec.checks.reconcile.relations: what one source says of totals and of their parts."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.support.rules import beside, shipped
-from trnspec.checks.reconcile.by_source import views
 
 PAGE = """\
 # file: sources/a-page.yaml
@@ -34,7 +33,7 @@ claims:
 @pytest.mark.parametrize("source", ["a-page", "the-page"])
 def test_the_view_of_a_source(source):
     """What a page says of chip and server is checked against each other, by whatever name it is referred to."""
-    found = views(beside(PAGE.replace("SOURCE", source)))["a-page"]
+    found = sums_by_source(beside(PAGE.replace("SOURCE", source)))["a-page"]
 
     assert [str(r.terms[0]) for r in found] == ["16 x 210 TFLOPS of part"]
     assert [str(r.total.value) for r in found] == ["3,360 TFLOPS"]
@@ -44,12 +43,12 @@ def test_the_view_of_a_source(source):
 def test_view_omits_figures_of_other_sources():
     part = PAGE.replace("source: SOURCE}\nspec", "source: neuron-trn1-2023-02}\nspec")
 
-    assert views(beside(part.replace("SOURCE", "a-page"))).get("a-page", []) == []
+    assert sums_by_source(beside(part.replace("SOURCE", "a-page"))).get("a-page", []) == []
 
 
 def test_an_old_page_that_closes():
     """16 x 210 = 3,360 and 16 x 52.5 = 840: the page of 2023-02 is outdated and consistent."""
-    sums = {(str(r.total.value), str(r.terms[0])): r.holds for r in views(shipped())["neuron-trn1-2023-02"]}
+    sums = {(str(r.total.value), str(r.terms[0])): r.holds for r in sums_by_source(shipped())["neuron-trn1-2023-02"]}
 
     assert sums["3,360 TFLOPS", "16 x 210 TFLOPS of trainium1"]
     assert sums["840 TFLOPS", "16 x 52.5 TFLOPS of trainium1"]
@@ -57,6 +56,6 @@ def test_an_old_page_that_closes():
 
 def test_a_page_that_does_not_close():
     """The page of 2024-12 gives an UltraServer the EFA of one server."""
-    sums = {(str(r.total.value), str(r.terms[0])): r.holds for r in views(shipped())["neuron-trn2-2024-12"]}
+    sums = {(str(r.total.value), str(r.terms[0])): r.holds for r in sums_by_source(shipped())["neuron-trn2-2024-12"]}
 
     assert [v for (total, _), v in sums.items() if total == "3,200 Gbps"] == [False]
