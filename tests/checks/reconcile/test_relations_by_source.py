@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.rules import beside, shipped
+from trnspec.checks.reconcile.relations import sums_by_source
 
 PAGE = """\
 # file: sources/a-page.yaml

@@ -1,8 +1,10 @@
-"""Rules on edited documents of the shipped catalog, by tables of edits.
+"""Rules on edited documents, by tables of edits.
 
-A table in ``edits/*.yaml`` names a rule and a document. An edit maps paths below ``spec`` to values, ``null`` removes one;
-``NAME/PATH`` is a path of another document. ``finds`` has the paths of the findings, none if it is missing, and ``hint`` what
-their hints begin with. Claims of all documents are removed before; ``claim`` adds one.
+A table in ``edits/*.yaml`` names a rule and a document of the shipped catalog, or of the small one with ``catalog: small``. An
+edit maps paths below ``spec``, or of ``metadata``, to values, ``null`` removes one; ``NAME/PATH`` is a path of another document.
+``finds`` has the paths of the findings, none if it is missing, and ``count`` their number; ``hint`` is what their hints begin
+with, ``message`` and ``names`` what messages and hints contain. Claims of all documents are removed before unless the table has
+``claims: kept``; ``claim`` adds one or several.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.rules import KNOWN, bare, findings, found, shipped
+from tests.support.rules import KNOWN, bare, findings, linked, shipped
 from trnspec.graph.graph import Graph
 from trnspec.loading.pipeline import load_document
+from trnspec.model.reflection import dotted
 from trnspec.yaml import read_text
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from trnspec.model.document import Node
 
 TABLES = sorted((Path(__file__).parent / "edits").glob("*.yaml"))
+EXPECTED = ("finds", "count", "hint", "message", "names")
 
 
 def tables() -> Iterator[dict[str, Any]]:
@@ -36,48 +40,66 @@ def edits() -> Iterator[Any]:
     for table in tables():
         code = table["rule"].partition(" ")[0]
         for number, edit in enumerate(table["edits"], 1):
-            yield pytest.param(code, table["document"], edit, id=f"{code}-{table['document']}-{number}")
+            yield pytest.param(code, table, edit, id=f"{code}-{table['document']}-{number}")
 
 
-def edited(name: str, values: dict[str, Any]) -> Node[Any]:
-    """The document without claims and with these values."""
-    document = shipped().named(name).document
-    data = copy.deepcopy(document.data)
-    data["claims"] = [values[at] for at in values if at == "claim"]
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def base_of(table: dict[str, Any]) -> Graph:
+    """The catalog that the edits of a table are made in."""
+    if table.get("catalog") == "small":
+        return linked()
+    return shipped() if table.get("claims") == "kept" else bare()
+
+
+def edited(node: Node[Any], values: dict[str, Any]) -> Node[Any]:
+    """The document with these values."""
+    data = copy.deepcopy(node.document.data)
+    claims = data.pop("claims", []) if node.claims else []
+    data["claims"] = [*claims, *listed(values.get("claim", []))]
     for at, value in values.items():
         if at == "claim":
             continue
         *steps, last = at.split(".")
-        below = data["spec"]
+        below = data if steps[:1] == ["metadata"] else data["spec"]
         for step in steps:
             below = below.setdefault(step, {})
         below[last] = value
         if value is None:
             del below[last]
-    node = load_document(read_text(json.dumps(data), document.file), KNOWN).node
+    changed = load_document(read_text(json.dumps(data), node.document.file), KNOWN).node
 
-    assert node is not None
+    assert changed is not None
 
-    return node
-
-
-def locations(name: str, at: list[str] | str) -> set[tuple[str, str]]:
-    split = [path.rpartition("/") for path in ([at] if isinstance(at, str) else at)]
-    return {(other or name, path if path.startswith("claims.") else f"spec.{path}") for other, _, path in split}
+    return changed
 
 
-@pytest.mark.parametrize(("code", "name", "edit"), list(edits()))
-def test_findings_of_an_edit(code: str, name: str, edit: dict[str, Any]) -> None:
+def location(name: str, at: str) -> tuple[str, str]:
+    other, _, path = at.rpartition("/")
+    return other or name, path if path.startswith(("claims.", "metadata.")) else f"spec.{path}"
+
+
+@pytest.mark.parametrize(("code", "table", "edit"), list(edits()))
+def test_findings_of_an_edit(code: str, table: dict[str, Any], edit: dict[str, Any]) -> None:
+    graph, name = base_of(table), table["document"]
     by_document: dict[str, dict[str, Any]] = {name: {}}
     for key, value in edit.items():
-        if key not in ("finds", "hint"):
+        if key not in EXPECTED:
             other, _, at = key.rpartition("/")
             by_document.setdefault(other or name, {})[at] = value
-    nodes = {other: edited(other, values) for other, values in by_document.items()}
-    graph = Graph({**bare().nodes, **nodes})
+    nodes = {other: edited(graph.named(other), values) for other, values in by_document.items()}
+    reported = findings(code, Graph({**graph.nodes, **nodes}))
+    names = {node.document.file: node.name for node in graph}
 
-    assert found(code, graph) == locations(name, edit.get("finds", []))
-    assert [f.hint for f in findings(code, graph) if not f.hint.startswith(edit.get("hint", ""))] == []
+    assert {(names.get(d.where.file, ""), dotted(d.where.path)) for d in reported} == {
+        location(name, at) for at in listed(edit.get("finds", []))
+    }
+    assert len(reported) == edit.get("count", len(reported))
+    assert [d.hint for d in reported if not d.hint.startswith(edit.get("hint", ""))] == []
+    assert [d.message for d in reported if any(text not in d.message for text in listed(edit.get("message", [])))] == []
+    assert [d.hint for d in reported if any(text not in d.hint for text in listed(edit.get("names", [])))] == []
 
 
 @pytest.mark.parametrize("code", sorted({table["rule"].partition(" ")[0] for table in tables()}))

@@ -8,92 +8,13 @@ import pytest
 from tests.support.rules import SOURCE, bare, beside, claim, findings, found, put, shipped
 from trnspec.graph.graph import Graph
 from trnspec.model.document import Claim
-from trnspec.model.figure import Figure
 from trnspec.model.ref import Ref
-from trnspec.quantities.quantity import parse
 
-CODES = ["TRN301", "TRN302", "TRN303", "TRN305", "TRN306", "TRN403"]
 BF16 = "spec.peak.dense.bf16"
 REASON = "For a reason."
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_the_shipped_catalog_is_in_order(code):
-    assert findings(code, shipped()) == []
-
-
-# TRN301.
-
-
-def orphan() -> Graph:
-    """Link neuronlink-v2 without the source of its figures."""
-    node = shipped().named("neuronlink-v2")
-    metadata = attrs.evolve(node.metadata, source=None)
-    return Graph({**bare().nodes, node.name: attrs.evolve(node, metadata=metadata, claims=())})
-
-
-@pytest.mark.parametrize(
-    ("figure", "reported"),
-    [
-        (Figure(value=parse("96 GB/s")), True),
-        (Figure(value=parse("96 GB/s"), note="Everybody knows."), True),
-        (Figure(value=parse("96 GB/s"), source=Ref("neuron-trn1-2023-02")), False),
-        (Figure(value=parse("96 GB/s"), derived="384 GB/s / 4"), False),
-    ],
-)
-def test_a_figure_needs_a_source_or_a_formula(figure, reported):
-    expected = {("neuronlink-v2", "spec.bandwidth.both")} if reported else set()
-
-    assert expected == found("TRN301", put(orphan(), "neuronlink-v2", "bandwidth.both", figure))
-
-
-# TRN302.
-
-
-@pytest.mark.parametrize(
-    ("at", "says"),
-    [
-        (BF16, "190 TFLOPS"),
-        ("spec.peak.dense.{bf16,fp16}", "190 TFLOPS"),
-        ("spec.cores.count", 2),
-        ("spec.cores", "two"),
-        ("spec.memory.technology", "HBM2"),
-        ("spec.launched", "October"),
-        ("spec.ratios", "none"),
-    ],
-)
-def test_claims_that_speak_of_something(at, says):
-    assert findings("TRN302", claim(bare(), "trainium1", at, says)) == []
-
-
-@pytest.mark.parametrize(
-    ("at", "says", "where", "word"),
-    [
-        ("spec.memory.capacty", "32 GiB", "at", "no spec.memory.capacty"),
-        ("spec.peak.dense.{bf16,bf61}", "190 TFLOPS", "at", "no spec.peak.dense.bf61"),
-        (BF16, "190 GB/s", "says", "measures bandwidth"),
-        (BF16, "190 TOPS", "says", "operation rate"),
-        (BF16, "fast", "says", "fast"),
-        (BF16, 190, "says", "190"),
-        ("spec.cores.count", "two", "says", "is not a count"),
-        ("spec.cores.count", "2", "says", "is not a count"),
-        ("spec.cores.core", "neuroncore-v3", "at", "cannot have claims"),
-        ("spec.peak.dense.bf16.value.number", "1 x", "at", "no spec.peak"),
-    ],
-)
-def test_claims_of_unknown_paths(at, says, where, word):
-    (finding,) = findings("TRN302", claim(bare(), "trainium1", at, says))
-
-    assert ("claims", 0, where) == finding.where.path
-    assert word in finding.message
-
-
 # TRN303.
-
-
-@pytest.mark.parametrize("says", ["190 TFLOPS", "~189 TFLOPS", "0.19 PFLOPS", "over 100 TFLOPS"])
-def test_claims_that_overlap_need_no_verdict(says):
-    assert findings("TRN303", claim(bare(), "trainium1", BF16, says)) == []
 
 
 @pytest.mark.parametrize("verdict", [None, "agrees"])
@@ -107,26 +28,10 @@ def test_a_conflict_without_a_verdict(verdict):
     assert finding.hint.startswith("add a verdict and a reason; ")
 
 
-def test_the_likely_cause_of_a_conflict_is_reported():
-    graph = claim(shipped(), "trainium1", "spec.memory.bandwidth", "820 GiB/s")
-    (finding,) = findings("TRN303", graph)
-
-    assert "a decimal for a binary unit or the reverse: 820 GB/s was meant" in finding.hint
-
-
 def test_a_conflict_of_counts():
     (finding,) = findings("TRN303", claim(shipped(), "trainium1", "spec.cores.count", 4))
 
     assert "a wrong count: 2 closes every gap" in finding.hint
-
-
-@pytest.mark.parametrize("verdict", ["rounded", "superseded", "rejected", "other-scope", "unresolved"])
-def test_a_verdict_needs_a_reason(verdict):
-    with_reason = claim(bare(), "trainium1", BF16, "230 TFLOPS", verdict=verdict, reason=REASON)
-    without = claim(bare(), "trainium1", BF16, "230 TFLOPS", verdict=verdict)
-
-    assert set() == found("TRN303", with_reason)
-    assert {("trainium1", "claims.0.verdict")} == found("TRN303", without)
 
 
 # TRN303 where nothing is adopted: claims are compared with each other.
@@ -286,58 +191,6 @@ def test_an_adopted_figure_is_between_claims():
     assert set() == found("TRN303", claim(graph, "trainium1", STACK, "17.5 GiB", source=NEW))
 
 
-# TRN305.
-
-
-@pytest.mark.parametrize("verdict", ["superseded", "rejected", "unresolved"])
-@pytest.mark.parametrize("says", ["190 TFLOPS", "0.19 PFLOPS", "190,000 GFLOPS"])
-def test_rejected_value_must_not_be_adopted(verdict, says):
-    graph = claim(bare(), "trainium1", "spec.peak.dense.{bf16,fp32}", says, verdict=verdict, reason=REASON)
-
-    assert {("trainium1", BF16)} == found("TRN305", graph)
-
-
-@pytest.mark.parametrize(
-    ("verdict", "says"),
-    [("superseded", "210 TFLOPS"), ("rejected", "~190 TFLOPS"), ("rounded", "190 TFLOPS"), ("rejected", "none")],
-)
-def test_trn305_accepts_values_that_no_claim_rejects(verdict, says):
-    graph = claim(bare(), "trainium1", BF16, says, verdict=verdict, reason=REASON)
-
-    assert set() == found("TRN305", graph)
-
-
-@pytest.mark.parametrize(("says", "reported"), [(2, True), ("2", False), (4, False)])
-def test_counts_that_were_judged_wrong_are_not_adopted(says, reported):
-    graph = claim(bare(), "trainium1", "spec.cores.count", says, verdict="rejected", reason=REASON)
-
-    assert ({("trainium1", "spec.cores.count")} if reported else set()) == found("TRN305", graph)
-
-
-# TRN306.
-
-
-@pytest.mark.parametrize(
-    ("day", "reported"),
-    [
-        ("2024-02-29", False),
-        ("2023-02-29", True),
-        ("2023-02-30", True),
-        ("2023-13-01", True),
-        ("2023-00-10", True),
-        ("2023-04-31", True),
-        ("2023-12-31", False),
-        ("2023-02", False),
-        ("2023", False),
-    ],
-)
-def test_days_that_no_calendar_has(day, reported):
-    expected = {("neuron-trn1-2023-02", "spec.as_of")} if reported else set()
-    graph = bare().replace("neuron-trn1-2023-02", attrs.evolve(bare().named("neuron-trn1-2023-02").spec, as_of=day))
-
-    assert expected == found("TRN306", graph)
-
-
 # TRN403.
 
 PAGE = """\
@@ -395,16 +248,6 @@ def test_a_page_that_closes_or_was_judged(total, verdict):
 
 def test_pages_are_not_held_against_each_other():
     assert set() == found("TRN403", page("3,380 TFLOPS", source="neuron-trn1-2023-02"))
-
-
-# Loops go on after what is in order.
-
-
-def test_a_claim_after_one_that_is_in_order():
-    graph = claim(bare(), "trainium1", BF16, "190 TFLOPS", verdict="agrees", reason=REASON)
-    graph = claim(graph, "trainium1", BF16, "190 TFLOPS", verdict="superseded", reason=REASON)
-
-    assert {("trainium1", BF16)} == found("TRN305", graph)
 
 
 def test_a_total_after_others_of_its_page_that_close_or_were_judged():

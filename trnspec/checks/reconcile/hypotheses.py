@@ -415,36 +415,33 @@ def _near(term: Term) -> set[Fraction]:
     return counts
 
 
-def _figures(case: Case) -> Iterator[Explanation]:
-    """The figure of another row, kind of rate, older claim or document was used."""
+def _copied(case: Case, kind: str) -> Iterator[Explanation]:
+    """The figure of another row, kind of rate, older claim or document was used, or one to compute the total from.
+
+    Args:
+        case: The figure.
+        kind: ``own`` for such a figure, ``part`` for one of the parts; of a document of another family ``exact`` for one
+            with the same digits, at least three, and ``distant`` for the others.
+    """
     # The same digits explain more than digits that would be rounded to these.
-    found = list(_others(case, case.site, Fraction(1)))
-    yield from (e for exact in (True, False) for e, same in found if same is exact)
-
-
-def _figures_of_parts(case: Case) -> Iterator[Explanation]:
-    """The total was computed from such a figure of the part."""
-    own = {e.sentence.partition(":")[0] for e in _figures(case)}
+    own = sorted(_others(case, case.site, Fraction(1)), key=lambda each: not each[1])
+    heads = {e.sentence.partition(":")[0] for e, _ in own}
+    found = [("own", e, same) for e, same in own]
     for term, _ in _alike(case):
         # The same row of the parts and of the totals is one explanation.
-        for explanation, _ in _others(case, term.part, term.times):
-            if explanation.sentence.partition(":")[0] not in own:
-                own.add(explanation.sentence.partition(":")[0])
-                yield explanation
+        for e, same in _others(case, term.part, term.times):
+            if (head := e.sentence.partition(":")[0]) not in heads:
+                heads.add(head)
+                found.append(("part", e, same))
+    for place, e, same in found:
+        if e.id != "distant":
+            yield from [e] if place == kind else ()
+        elif kind == ("exact" if same and case.quantity.min_digits >= _BY_CHANCE else "distant"):
+            yield evolve(e, id="neighbour")
 
 
-def _other_figure(case: Case) -> Iterator[Explanation]:
-    yield from (e for e in _figures(case) if e.id != "distant")
-
-
-def _other_part(case: Case) -> Iterator[Explanation]:
-    yield from (e for e in _figures_of_parts(case) if e.id != "distant")
-
-
-def _distant(case: Case) -> Iterator[Explanation]:
-    """The figure of a document of another family was used."""
-    found = (*_figures(case), *_figures_of_parts(case))
-    yield from (evolve(e, id="neighbour") for e in found if e.id == "distant")
+_BY_CHANCE = 3
+"""Digits from which two figures are seldom equal by chance."""
 
 
 def _others(case: Case, home: Site, times: Fraction) -> Iterator[tuple[Explanation, bool]]:
@@ -509,15 +506,16 @@ _HYPOTHESES: tuple[Callable[[Case], Iterator[Explanation]], ...] = (
     _point,
     _direction,
     _part,
-    _other_figure,
+    functools.partial(_copied, kind="own"),
     functools.partial(_wrong_count, near=True),
     _chained,
-    _other_part,
+    functools.partial(_copied, kind="part"),
     _truncated_zeros,
     _doubled,
+    functools.partial(_copied, kind="exact"),
     _slip,
     _wrong_count,
-    _distant,
+    functools.partial(_copied, kind="distant"),
 )
 
 
