@@ -48,7 +48,7 @@ from trnspec.perf.work.stages import in_flight, stage_layers
 
 
 def of_stage(make, d, layout, stage=0.0, runtime=ALLOCATED):
-    return make(d, layout, runtime)(stage, stage_layers(d, layout, stage))
+    return make(d, layout, runtime, stage, stage_layers(d, layout, stage))
 
 
 def activations(*of, **more):
@@ -115,7 +115,7 @@ def test_one_layer_is_the_printed_formula():
         "full": 2 * s * b * h,
     }
     found = {
-        name: layer_activations(GPT_22B, layout(tp=t, seq=s, microbatch=b, **kept), runtime=DROPOUT)
+        name: layer_activations(GPT_22B, layout(tp=t, seq=s, microbatch=b, **kept), runtime=DROPOUT).stored
         for name, kept in KEPT.items()
     }
     assert pytest.approx(closed, rel=1e-12, abs=0) == found
@@ -298,19 +298,19 @@ def test_activations_follow_the_form():
     s, h = 1024, 4096.0
     asked = layout(seq=s, recompute="selective")
     # Norms and inputs 4 h, queries and output 2 h, keys and values h/4 each, three tensors of the network.
-    assert 2 * s * (4 * h + 2 * h + h / 2 + 3 * 14336) == layer_activations(LLAMA_3_8B, asked)
+    assert 2 * s * (4 * h + 2 * h + h / 2 + 3 * 14336) == layer_activations(LLAMA_3_8B, asked).stored
     # Twice as much inside, what an expert is sent and answers, and the router in 32 bit.
     each = 2 * s * (4 * h + 2 * h + h / 2 + 2 * (3 * 14336 + 2 * h)) + 4 * 8 * s
-    assert each == layer_activations(MIXTRAL, asked, 1.0)
+    assert each == layer_activations(MIXTRAL, asked, 1.0).stored
     latent = 2 * s * (4 * 2048 + 2 * 16 * (192 + 128) + 576 + 3 * 10944)
-    assert latent == layer_activations(LATENT, asked)
-    quarter = layer_activations(LLAMA_3_8B, evolve(asked, seq=s // 4))
-    assert quarter == layer_activations(LLAMA_3_8B, evolve(asked, cp=4))
+    assert latent == layer_activations(LATENT, asked).stored
+    quarter = layer_activations(LLAMA_3_8B, evolve(asked, seq=s // 4)).stored
+    assert quarter == layer_activations(LLAMA_3_8B, evolve(asked, cp=4)).stored
 
 
 def test_recomputing_holds_a_layer_in_passing():
     found = activations(LLAMA_3_8B, layout(seq=1024, recompute="full"))
-    assert layer_activations(LLAMA_3_8B, layout(seq=1024)) == found.recomputed
+    assert layer_activations(LLAMA_3_8B, layout(seq=1024)).stored == found.recomputed
     assert 32 * 2 * 1024 * 4096 == found.layers
     found = activations(LLAMA_3_8B, layout(seq=1024, recompute="selective", flash=False))
     assert 32 * 1024 * 1024 * 2 == found.recomputed
@@ -344,13 +344,13 @@ KEPT_OPERATORS = {
 def test_activations_kept_by_selective_recompute(case):
     d, split, expert, more, elements = KEPT_OPERATORS[case]
     asked = layout(seq=1024, microbatch=3, recompute="operators", **split)
-    assert 2 * 1024 * 3 * elements == layer_activations(d, asked, expert, Runtime(**more))
+    assert 2 * 1024 * 3 * elements == layer_activations(d, asked, expert, Runtime(**more)).stored
 
 
 def test_checkpointing_of_operators_holds_a_layer_in_passing():
     for flash in (False, True):
         found = activations(LLAMA_3_8B, layout(seq=1024, recompute="operators", flash=flash))
-        assert layer_activations(LLAMA_3_8B, layout(seq=1024, flash=flash)) == found.recomputed
+        assert layer_activations(LLAMA_3_8B, layout(seq=1024, flash=flash)).stored == found.recomputed
         assert 32 * 2 * 1024 * 31744 == found.layers
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import evolve
-
 from trnspec.perf.ops import Number, larger, smaller, where
 from trnspec.perf.work.layout import Layout
-from trnspec.perf.work.memory import inference_memory
-from trnspec.perf.work.stages import distinct_stages
+from trnspec.perf.work.memory import inference_memory, of_heaviest
+from trnspec.perf.work.stages import peak_stages, stage_axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,21 +41,15 @@ def held(d: Dimensions, plan: Deployment, context: Number, at_once: Number) -> M
         at_once: Tokens of a pass.
     """
     layout = Layout(tp=plan.tp, pp=plan.pp, dp=plan.dp, ep=plan.ep, seq=context, global_batch=plan.batch * plan.dp)
-    stages = [
+    # Stages differ in their weights and in the logits, since layers are divisible by pp.
+    return of_heaviest(
         inference_memory(
             d, layout, context=context, batch=where(plan.compiled_batch > 0.0, plan.compiled_batch, plan.batch) * plan.dp,
-            step_tokens=at_once, stage=stage, weight_bytes=plan.weight_bytes, whole_bytes=plan.whole_bytes,
-            head_bytes=plan.head_bytes, kv_bytes=plan.cache_bytes, activation_bytes=plan.activation_bytes,
+            step_tokens=at_once, stage=stage_axis(layout, *peak_stages(d, layout)), weight_bytes=plan.weight_bytes,
+            whole_bytes=plan.whole_bytes, head_bytes=plan.head_bytes, kv_bytes=plan.cache_bytes,
+            activation_bytes=plan.activation_bytes,
         )
-        for stage in distinct_stages(d, layout)
-    ]  # fmt: skip
-    most, *others = stages
-    for other in others:
-        # Stages differ in their weights and in the logits, since layers are divisible by pp.
-        more = other.weights + other.embeddings_and_logits > most.weights + most.embeddings_and_logits
-        differing = {n: where(more, getattr(other, n), getattr(most, n)) for n in ("weights", "embeddings_and_logits")}
-        most = evolve(most, **differing)
-    return most
+    )  # fmt: skip
 
 
 def invalid_layouts(

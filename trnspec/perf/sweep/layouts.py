@@ -100,6 +100,7 @@ class LayoutFormulas:
         estimator: The model on a system.
         memory: Whether to compute memory, and reject what does not fit.
         limit: The longest time that is needed; longer ones may be infinite. ``None`` where all are needed.
+        closed: Whether only times with a closed form are needed, and those of schedules that are executed may be infinite.
         offload: What is kept in host memory.
         rate: Rate of a rank's link to the host, per direction [B/s].
         degrees: The axes whose combinations are rows; ``row`` is that of unrelated layouts.
@@ -108,6 +109,7 @@ class LayoutFormulas:
     estimator: Estimator
     memory: bool = True
     limit: Limit | None = None
+    closed: bool = False
     offload: str = "none"
     rate: float = 0.0
     degrees: tuple[str, ...] = field(default=("row", "tp", "pp", "cp", "ep", "expert_tp"), init=False)
@@ -154,7 +156,7 @@ class LayoutFormulas:
             code = np.where(possible & ~valid, np.uint8(DOES_NOT_FIT), code)
             if not valid.any() and all(level.rate for level in e.system.levels):
                 return code, values
-        slowest = math.inf if self.limit is None else self.limit.limit
+        slowest = 0.0 if self.closed else math.inf if self.limit is None else self.limit.limit
         found = step(e.model, layout, e.machine, needed=valid, limit=slowest)
         unknown = possible & (found.unknown > UNUSED)
         code, valid = np.where(unknown, _UNKNOWN, code), valid & ~unknown

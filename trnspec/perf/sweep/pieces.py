@@ -15,6 +15,7 @@ from trnspec.perf.sweep.grid import Grid, layout_blocks
 from trnspec.perf.sweep.layouts import WORDS, LayoutFormulas, layout_axes
 from trnspec.perf.sweep.reductions import BOUND, EXCESS, Candidates
 from trnspec.perf.training.estimator import Estimator
+from trnspec.perf.work.layout import SCHEDULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +84,12 @@ class TrainingPiece:
             limit: Where only the fastest are kept, the longest time that is needed; longer ones may be infinite.
         """
         formulas = LayoutFormulas(self.estimator, limit=limit, offload=self.offload, rate=self.rate)
-        for block in layout_blocks(formulas, self._axes, numbers=(first - self.offset, last - self.offset)):
+        numbers = first - self.offset, last - self.offset
+        if limit is not None and any(SCHEDULES[name].bubble < 1.0 for name, _ in self.grid.axes["schedule"]):
+            # Times with a closed form come first: few schedules are then executed.
+            for _ in layout_blocks(evolve(formulas, closed=True), self._axes, numbers=numbers):
+                pass
+        for block in layout_blocks(formulas, self._axes, numbers=numbers):
             take(self._candidates(block))
 
     def _candidates(self, block: Block) -> Candidates:

@@ -136,6 +136,18 @@ def balance(pipeline: Pipeline) -> Balance:
     return Balance(most, collapsed(smaller(long + mtp, 1.0)), shorter, most - last)
 
 
+def is_executed(pipeline: Pipeline, stages: Balance) -> Number:
+    """Whether the time of a pipeline has no closed form; ``False`` if none is executed."""
+    if always_zero(pipeline.v_shape) and (
+        always_zero(stages.unequal) or always_zero(pipeline.deferred + pipeline.chunks - 1.0)
+    ):
+        return False
+    is_v_shaped = pipeline.v_shape > 0.0
+    few = pipeline.stages * pipeline.stages * where(is_v_shaped, 2.0, pipeline.chunks) <= MOST_CHUNKS
+    split_or_interleaved = either(pipeline.deferred > 0.0, pipeline.chunks > 1.0)
+    return both(few, either(is_v_shaped, both(stages.unequal > 0.0, split_or_interleaved)))
+
+
 def unequal_span(pipeline: Pipeline, times: Times) -> Number:
     """The time of all passes with unequal stages [s]; 0 where they are equal, or more than are executed."""
     p = pipeline.stages

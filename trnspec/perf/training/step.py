@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from trnspec.perf.ops import Number, always_zero, both, larger, smaller, where
-from trnspec.perf.training.bubble import balance, equal_bubble, least_idle, pipeline_of, unequal_bubble
+from trnspec.perf.training.bubble import balance, equal_bubble, is_executed, least_idle, pipeline_of, unequal_bubble
 from trnspec.perf.training.parts import exposed_exchanges, gradients_and_weights, microbatch
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def step(
         layout: The layout.
         machine: Compute and communication of a rank.
         needed: Where the time is needed. Elsewhere the total may be infinite: some schedules take long to execute.
-        limit: Times that are certainly above it are not needed [s].
+        limit: Times that are certainly above it are not needed [s]; schedules with a closed form have theirs in any case.
     """
     one = microbatch(model, layout, machine)
     layer = one.times(layout, 1.0 + model.mtp)
@@ -90,18 +90,18 @@ def step(
     stages, microbatches, fixed = balance(pipeline), layout.microbatches, machine.step
     head, embedding_head = one.head, (1.0 + model.mtp) * one.embedding_head
     output, exchanges = head + embedding_head, (layout, machine, gradients, weights, layer)
-    executed = not (always_zero(stages.unequal) and always_zero(pipeline.v_shape))
+    executed = is_executed(pipeline, stages)
 
     def needed_within(limit: float, slowest: Number, output_layers: Number) -> Number:
         """The elements whose time is needed, given by how much the output makes its stage the slowest, and its layers."""
-        if limit == math.inf or not executed:
+        if limit == math.inf or executed is False:
             return needed
         idle = least_idle(pipeline, layer, slowest > 0.0)
         # Gradients that are reduced for every microbatch overlap with all of a bubble, which may be any.
         data = exposed_exchanges(*exchanges, (stages.most, _LONG), (output_layers, _LONG))
         busy = microbatches * (stages.most * layer.fwd_bwd + layer.send + slowest)
         least = busy + idle + larger(data[0] - microbatches * slowest, 0.0) + optimizer + fixed
-        return both(needed, _ROUNDED * least <= limit)
+        return both(needed, _ROUNDED * least <= where(executed, limit, math.inf))
 
     if always_zero(stages.unequal):
         needed = needed_within(limit, output, stages.most)
@@ -140,7 +140,7 @@ def step(
         fixed,
     )
     total = reduce(add, parts)
-    if executed and needed is not True:
+    if executed is not False and needed is not True:
         total = where(needed, total, math.inf)
     return Step(total, *parts, one.unknown + unknown)
 

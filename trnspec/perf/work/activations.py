@@ -11,9 +11,6 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import frozen
-
-from trnspec.model.transformers.dimensions import Dimensions
 from trnspec.perf.frameworks import ALLOCATED, Runtime
 from trnspec.perf.ops import Number, both, larger, somewhere, where
 from trnspec.perf.work.layout import RECOMPUTE, Layout
@@ -21,8 +18,7 @@ from trnspec.perf.work.stages import Layers, in_flight
 from trnspec.perf.work.transformer import mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.work.transformer import Heads
 
 
@@ -56,68 +52,25 @@ def expands(d: Dimensions) -> Number:
     return both(d.kv_elements != keys + d.kv_heads * d.v_size, d.kv_elements != keys)
 
 
-@frozen
-class _Layer:
-    """Sizes shared by all layers, in bytes for one microbatch on one rank.
+class LayerActivations(NamedTuple):
+    """Activation memory of one layer for one microbatch on one rank [B].
 
     Attributes:
-        tokens: Tokens of the microbatch on the rank.
-        whole: What a layer without recompute stores besides the tensors of its feed-forward network, and scores.
-        input: The input of a layer.
-        scores: Scores.
+        stored: Stored for the backward pass.
+        recomputed: Held temporarily while the layer is recomputed.
     """
 
-    d: Dimensions
-    layout: Layout
-    runtime: Runtime
-    tokens: Number
-    whole: Number
-    input: Number
-    scores: Number
-
-    @classmethod
-    def of(cls, d: Dimensions, layout: Layout, runtime: Runtime) -> _Layer:
-        tokens = layout.seq / layout.cp * layout.microbatch
-        unsplit = tokens * d.hidden * (4.0 * runtime.activation_bytes + 2.0 * runtime.dropout) / layout.sequence_split
-        if somewhere(runtime.gathered_inputs > 0.0):
-            gathered = 2.0 * tokens * d.hidden * runtime.activation_bytes
-            unsplit = unsplit + runtime.gathered_inputs * (gathered - gathered / layout.sequence_split)
-        whole = unsplit + _attention(d, layout, runtime, tokens)
-        input_ = tokens * d.hidden * runtime.activation_bytes / layout.sequence_split
-        return cls(d, layout, runtime, tokens, whole, input_, _scores(d, layout, runtime))
-
-    def everything(self, expert: Number) -> Number:
-        """Activations that a layer without recompute stores, without scores."""
-        return self.whole + _feed_forward(self.d, self.layout, self.runtime, self.tokens, expert)
-
-    def stored(self, everything: Number, expert: Number) -> Number:
-        """Activations that a layer stores, given those without recompute."""
-        recompute = self.layout.recompute_level
-        scored = where(recompute >= 1.0, 0.0, self.scores)
-        stored = where(recompute >= 2.0, self.input, everything + scored)
-        operators = recompute == RECOMPUTE["operators"]
-        # Few batches have rows with ``operators``; without any the computation is skipped.
-        if not somewhere(operators):
-            return stored
-        kept = kept_operators(self.d, self.layout, self.runtime, self.tokens, expert)
-        return where(operators, self.input + kept, stored)
-
-    def recomputed(self, *everything: Number) -> Number:
-        """One layer of the larger kind while it is recomputed, given what each kind stores without recompute.
-
-        The whole layer with ``full`` and ``operators`` (which has recomputed most of it before its backward pass ends), the
-        scores with ``selective``.
-        """
-        recompute = self.layout.recompute_level
-        if not somewhere(recompute >= 1.0):
-            return 0.0
-        layer = reduce(larger, (one + self.scores for one in everything))
-        transient = where(recompute < RECOMPUTE["operators"], self.scores, layer)
-        return where(recompute >= 1.0, transient, 0.0)
+    stored: Number
+    recomputed: Number
 
 
-def layer_activations(d: Dimensions, layout: Layout, expert: Number = 0.0, runtime: Runtime = ALLOCATED) -> Number:
-    """Bytes that one layer stores for one microbatch on one rank.
+def layer_activations(
+    d: Dimensions, layout: Layout, expert: Number = 0.0, runtime: Runtime = ALLOCATED
+) -> LayerActivations:
+    """Bytes that one layer stores for one microbatch on one rank, and those that it holds while it is recomputed.
+
+    With ``full`` and ``operators`` (which has recomputed most of a layer before its backward pass ends) the whole layer is
+    held, with ``selective`` the scores.
 
     Args:
         d: The transformer.
@@ -125,8 +78,22 @@ def layer_activations(d: Dimensions, layout: Layout, expert: Number = 0.0, runti
         expert: 1.0 for an MoE layer.
         runtime: What software needs besides.
     """
-    layer = _Layer.of(d, layout, runtime)
-    return layer.stored(layer.everything(expert), expert)
+    tokens, recompute = layout.seq / layout.cp * layout.microbatch, layout.recompute_level
+    residual = tokens * d.hidden
+    unsplit = residual * (4.0 * runtime.activation_bytes + 2.0 * runtime.dropout) / layout.sequence_split
+    if somewhere(runtime.gathered_inputs > 0.0):
+        gathered = 2.0 * residual * runtime.activation_bytes
+        unsplit = unsplit + runtime.gathered_inputs * (gathered - gathered / layout.sequence_split)
+    everything = unsplit + _attention(d, layout, runtime, tokens) + _feed_forward(d, layout, runtime, tokens, expert)
+    scores = _scores(d, layout, runtime)
+    input_ = residual * runtime.activation_bytes / layout.sequence_split
+    stored = where(recompute >= 2.0, input_, everything + where(recompute >= 1.0, 0.0, scores))
+    operators = recompute == RECOMPUTE["operators"]
+    # Few batches have rows with ``operators``; without any the computation is skipped.
+    if somewhere(operators):
+        stored = where(operators, input_ + kept_operators(d, layout, runtime, tokens, expert), stored)
+    transient = where(recompute < RECOMPUTE["operators"], scores, everything + scores)
+    return LayerActivations(stored, where(recompute >= 1.0, transient, 0.0))
 
 
 def kept_operators(d: Dimensions, layout: Layout, runtime: Runtime, tokens: Number, expert: Number) -> Number:
@@ -204,44 +171,36 @@ def _feed_forward(d: Dimensions, layout: Layout, runtime: Runtime, tokens: Numbe
     return dense * (1.0 - expert) + (routed + shared + exchanged + router) * expert
 
 
-def stage_activations(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Number, Layers], Activations]:
-    """Activation memory of one rank at the peak [B], as a function of a stage and of its dense and MoE layers.
+def stage_activations(d: Dimensions, layout: Layout, runtime: Runtime, stage: Number, layers: Layers) -> Activations:
+    """Activation memory of one rank of a stage at the peak [B].
 
     Outside the layers, following Korthikanti et al. 2022, section 4.3, and Megatron-LM's estimator: token ids of 8 bytes
     and the mask of the embedding's dropout for every microbatch in flight; on the last stage the inputs of final norm and
-    output, and logits (see :func:`logit_bytes`), for one microbatch.  What is the same on all stages is computed once.
+    output, and logits (see :func:`logit_bytes`), for one microbatch.
 
     Args:
         d: The transformer.
         layout: The layout.
         runtime: What software needs besides.
+        stage: The pipeline stage, from 0.
+        layers: Its dense and MoE layers.
     """
-    layer = _Layer.of(d, layout, runtime)
     # Models without experts, or without other layers than those with experts, have one kind of layer.
-    kinds = tuple(
-        kind for kind, layers in ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers)) if somewhere(layers > 0.0)
-    )
-    everything = {kind: layer.everything(kind) for kind in kinds}
-    stored = {kind: layer.stored(everything[kind], kind) for kind in kinds}
-    recomputed = layer.recomputed(*everything.values())
-    tokens = layer.tokens
+    counts = ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers))
+    kinds = {kind: layer_activations(d, layout, kind, runtime) for kind, of in counts if somewhere(of > 0.0)}
+    tokens = layout.seq / layout.cp * layout.microbatch
     output = 2.0 * runtime.activation_bytes * tokens * d.hidden / layout.sequence_split
-    logits = logit_bytes(layout, runtime) * tokens * d.vocabulary / layout.tp
-    outputs = output + logits
+    outputs = output + logit_bytes(layout, runtime) * tokens * d.vocabulary / layout.tp
     if somewhere(d.mtp_layers > 0.0):
         # Each module of multi-token prediction has an output and logits of its own, and joins two inputs.
         outputs = outputs + d.mtp_layers * (outputs + output)
-
-    def of_stage(stage: Number, layers: Layers) -> Activations:
-        held = in_flight(layout, stage)
-        return Activations(
-            layers=held * reduce(add, (layers[int(kind)] * each for kind, each in stored.items())),
-            embedding=layout.first(stage) * held * tokens * (8.0 + runtime.dropout * d.hidden) / layout.sequence_split,
-            output=layout.last(stage) * outputs,
-            recomputed=recomputed,
-        )
-
-    return of_stage
+    held = in_flight(layout, stage)
+    return Activations(
+        layers=held * reduce(add, (layers[int(kind)] * of.stored for kind, of in kinds.items())),
+        embedding=layout.first(stage) * held * tokens * (8.0 + runtime.dropout * d.hidden) / layout.sequence_split,
+        output=layout.last(stage) * outputs,
+        recomputed=reduce(larger, (of.recomputed for of in kinds.values())),
+    )
 
 
 def logit_bytes(layout: Layout, runtime: Runtime) -> Number:

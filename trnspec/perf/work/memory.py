@@ -8,17 +8,16 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from attrs import evolve, fields, frozen
 
 from trnspec.perf.frameworks import ALLOCATED
 from trnspec.perf.ops import Number, ceil, larger, smaller, somewhere, where
 from trnspec.perf.work.activations import expands, layer_activations, stage_activations
-from trnspec.perf.work.stages import distinct_stages, in_flight, layers_of_stages, stage_layers
+from trnspec.perf.work.stages import in_flight, peak_stages, stage_axis, stage_layers
 from trnspec.perf.work.transformer import STATE_BYTES, heads_of, mean, reaches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.frameworks import Runtime
     from trnspec.perf.work.layout import Layout
@@ -89,14 +88,6 @@ def held_parameters(d: Dimensions, layout: Layout, stage: Number = 0.0) -> RankP
         layout: The layout.
         stage: The pipeline stage, from 0.
     """
-    return stage_parameters(d, layout)(stage, stage_layers(d, layout, stage))
-
-
-def stage_parameters(d: Dimensions, layout: Layout) -> Callable[[Number, Layers], RankParameters]:
-    """Parameters as a function of a stage and of its dense and MoE layers; see :func:`held_parameters`.
-
-    What is the same on all stages is computed once.
-    """
     tp = layout.tp
     kv_weights = d.hidden * mean(d, lambda own: own.projected)
     # Query heads are padded where they do not divide, which only serving allows.
@@ -108,21 +99,18 @@ def stage_parameters(d: Dimensions, layout: Layout) -> Callable[[Number, Layers]
     expert_weights = d.expert_weights / layout.expert_split + _biases(d.expert_small, d.hidden, layout.expert_split)
     outermost = d.outer_small + d.outer_weights / tp
 
-    def of_stage(stage: Number, layers: Layers) -> RankParameters:
-        dense, expert = layers
-        first, last = layout.first(stage), layout.last(stage)
-        return RankParameters(
-            dense=(dense + expert) * attention
-            + dense * mlp
-            + expert * (shared + d.router_weights + d.router_small)
-            + first * (d.embedding / tp + d.positions)
-            + last * _own_head(d, first) / tp
-            + last * outermost
-            + last * d.mtp_layers * (d.mtp_weights / tp + d.mtp_small),
-            experts=expert * (d.experts / layout.ep) * expert_weights,
-        )
-
-    return of_stage
+    dense, expert = stage_layers(d, layout, stage)
+    first, last = layout.first(stage), layout.last(stage)
+    return RankParameters(
+        dense=(dense + expert) * attention
+        + dense * mlp
+        + expert * (shared + d.router_weights + d.router_small)
+        + first * (d.embedding / tp + d.positions)
+        + last * _own_head(d, first) / tp
+        + last * outermost
+        + last * d.mtp_layers * (d.mtp_weights / tp + d.mtp_small),
+        experts=expert * (d.experts / layout.ep) * expert_weights,
+    )
 
 
 def _biases(elements: Number, hidden: Number, tp: Number) -> Number:
@@ -221,38 +209,27 @@ def training_memory(d: Dimensions, layout: Layout, *, stage: Number = 0.0, runti
         stage: The pipeline stage, from 0.
         runtime: What software needs besides; nothing by default.
     """
-    return _of_stages(d, layout, runtime)(stage)
-
-
-def _of_stages(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Number], Memory]:
-    """Memory as a function of a stage; see :func:`training_memory`.  What is the same on all stages is computed once."""
-    layers_of, parameters = layers_of_stages(d, layout), stage_parameters(d, layout)
-    activations_ = stage_activations(d, layout, runtime)
-    transient = stage_gradients(d, layout, runtime)
+    layers = stage_layers(d, layout, stage)
+    state = model_state(d, layout, held_parameters(d, layout, stage))
+    stored = stage_activations(d, layout, runtime, stage, layers)
     buffers = _pipeline_buffers(d, layout, runtime) + _gathered_weights(d, layout)
-
-    def of_stage(stage: Number) -> Memory:
-        layers = layers_of(stage)
-        state = model_state(d, layout, parameters(stage, layers))
-        stored = activations_(stage, layers)
-        bucket = smaller(runtime.bucket, state.gradients) if runtime.bucket else 0.0
-        return Memory(
-            weights=state.weights,
-            gradients=state.gradients,
-            optimizer=state.optimizer,
-            activations=stored.layers,
-            embeddings_and_logits=stored.embedding + stored.output,
-            recomputed=stored.recomputed,
-            transient=transient(stage, layers),
-            buffers=buffers + where(layout.copies > 1.0, bucket, 0.0) if runtime.bucket else buffers,
-            reserve=runtime.reserve,
-        )
-
-    return of_stage
+    if runtime.bucket:
+        buffers = buffers + where(layout.copies > 1.0, smaller(runtime.bucket, state.gradients), 0.0)
+    return Memory(
+        weights=state.weights,
+        gradients=state.gradients,
+        optimizer=state.optimizer,
+        activations=stored.layers,
+        embeddings_and_logits=stored.embedding + stored.output,
+        recomputed=stored.recomputed,
+        transient=stage_gradients(d, layout, runtime, stage, layers),
+        buffers=buffers,
+        reserve=runtime.reserve,
+    )
 
 
-def stage_gradients(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable[[Number, Layers], Number]:
-    """Gradients that the backward pass has computed and not yet accumulated [B], as a function of a stage and of its layers.
+def stage_gradients(d: Dimensions, layout: Layout, runtime: Runtime, stage: Number, layers: Layers) -> Number:
+    """Gradients that the backward pass has computed and not yet accumulated [B], of a stage with some dense and MoE layers.
 
     They are as wide as activations.  At the peak there are those of the widest matrix of a layer, gate and up together, and
     of the embedding or the output.  With a loss that is not fused, the logits are larger and are freed before.
@@ -263,17 +240,13 @@ def stage_gradients(d: Dimensions, layout: Layout, runtime: Runtime) -> Callable
     for own in heads_of(d):
         projected = larger(projected, (own.heads * own.qk_size + own.projected) / layout.tp)
     projected = where(expands(d), 0.0, projected)
-
-    def of_stage(stage: Number, layers: Layers) -> Number:
-        first, last = layout.first(stage), layout.last(stage)
-        vocabulary = larger(first * (1.0 - last), last * fused) * d.embedding / layout.tp
-        network = d.width / layout.tp
-        if somewhere(d.expert_layers > 0.0):
-            network = larger(where(layers[0] > 0.0, d.width, 0.0), d.shared_width) / layout.tp
-        widest = larger((d.matrices - 1.0) * larger(network, routed), projected)
-        return runtime.activation_bytes * (vocabulary + d.hidden * widest)
-
-    return of_stage
+    first, last = layout.first(stage), layout.last(stage)
+    vocabulary = larger(first * (1.0 - last), last * fused) * d.embedding / layout.tp
+    network = d.width / layout.tp
+    if somewhere(d.expert_layers > 0.0):
+        network = larger(where(layers[0] > 0.0, d.width, 0.0), d.shared_width) / layout.tp
+    widest = larger((d.matrices - 1.0) * larger(network, routed), projected)
+    return runtime.activation_bytes * (vocabulary + d.hidden * widest)
 
 
 def _pipeline_buffers(d: Dimensions, layout: Layout, runtime: Runtime) -> Number:
@@ -300,21 +273,30 @@ def peak_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> 
 
     Arguments are those of :func:`training_memory`.
     """
-    of_stages = _of_stages(d, layout, runtime)
-    return reduce(larger, (of_stages(stage).total for stage in distinct_stages(d, layout)))
+    most = training_memory(d, layout, stage=stage_axis(layout, *peak_stages(d, layout)), runtime=runtime).total.max(
+        axis=0
+    )
+    return most if most.ndim else most.item()
 
 
 def peak(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -> Memory:
-    """Memory of the rank that needs the most by purpose, of equal ones of the first; see :func:`peak_memory`."""
-    of_stages = _of_stages(d, layout, runtime)
-    return reduce(_heavier, map(of_stages, distinct_stages(d, layout)))
+    """Memory of the rank that needs the most by purpose, of equal ones of the first of :func:`peak_stages`."""
+    stages = stage_axis(layout, *peak_stages(d, layout))
+    return of_heaviest(training_memory(d, layout, stage=stages, runtime=runtime))
 
 
-def _heavier(one: Memory, other: Memory) -> Memory:
-    more = other.total > one.total
-    if isinstance(more, bool):
-        return other if more else one
-    return Memory(**{f.name: where(more, getattr(other, f.name), getattr(one, f.name)) for f in fields(Memory)})
+def of_heaviest(memory: Memory) -> Memory:
+    """Memory of the stage that needs the most, of equal ones of the first; stages are the first axis."""
+    total = memory.total
+    at = np.argmax(total, axis=0)[None]
+
+    def of_stage(part: Number) -> Number:
+        if np.ndim(part) < total.ndim:
+            return part
+        found = np.take_along_axis(np.broadcast_to(part, total.shape), at, axis=0)[0]
+        return found if found.ndim else found.item()
+
+    return Memory(**{f.name: of_stage(getattr(memory, f.name)) for f in fields(Memory)})
 
 
 def on_device(
@@ -339,7 +321,9 @@ def on_device(
         stays = smaller(size, 2.0 * size / (d.layers / layout.pp))
     elif what == "activations" and training:
         kinds = [k for k, n in ((0.0, d.layers - d.expert_layers), (1.0, d.expert_layers)) if n]
-        stays = smaller(size, 2.0 * reduce(larger, (layer_activations(d, layout, kind, runtime) for kind in kinds)))
+        stays = smaller(
+            size, 2.0 * reduce(larger, (layer_activations(d, layout, kind, runtime).stored for kind in kinds))
+        )
     return evolve(memory, **{what: stays}), size - stays
 
 
@@ -353,8 +337,8 @@ def device_memory(d: Dimensions, layout: Layout, runtime: Runtime = ALLOCATED) -
     """
     if layout.offload == "none":
         return peak(d, layout, runtime)
-    stages = map(_of_stages(d, layout, runtime), map(float, range(int(layout.pp))))
-    return reduce(_heavier, (on_device(d, layout, memory, runtime)[0] for memory in stages))
+    memory = training_memory(d, layout, stage=stage_axis(layout, *range(int(layout.pp))), runtime=runtime)
+    return of_heaviest(on_device(d, layout, memory, runtime)[0])
 
 
 def transferred(layout: Layout, memory: Memory) -> Number:

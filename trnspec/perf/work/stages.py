@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from trnspec.perf.ops import Number, all_floats, both, ceil, floor, larger, smaller, somewhere, where
+import numpy as np
+from attrs import fields
+
+from trnspec.perf.ops import Number, both, ceil, floor, larger, smaller, somewhere, where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from numpy.typing import NDArray
 
     from trnspec.model.transformers.dimensions import Dimensions
     from trnspec.perf.work.layout import Layout
@@ -124,52 +127,28 @@ def stage_layers(d: Dimensions, layout: Layout, stage: Number) -> Layers:
     ``(2 p - 1 - k)``-th.  See :func:`dealt` for their layers.  Modules of multi-token prediction count as layers of the
     stage with the output, of the kind of the last layer.
     """
-    return layers_of_stages(d, layout)(stage)
-
-
-def layers_of_stages(d: Dimensions, layout: Layout) -> Callable[[Number], Layers]:
-    """The layers as a function of a stage; see :func:`stage_layers`.  What is the same on all stages is computed once."""
     deal, counted = dealt_with_mtp(d.layers, layout.pp, layout.interleave, layout.pipeline.v_shape, d.mtp_layers)
-    is_v_shaped, unequal = layout.pipeline.v_shape > 0.0, deal.unequal
-    v_shaped, moved = somewhere(is_v_shaped), somewhere(counted > 0.0)
-    chunks = where(is_v_shaped, 2.0, layout.interleave)
-    expert = where(d.expert_layers > 0.0, 1.0, 0.0)
+    is_v_shaped = layout.pipeline.v_shape > 0.0
+    mirrored = deal.chunks - 1.0 - stage
 
-    def of_stage(stage: Number) -> Layers:
-        mirrored = deal.chunks - 1.0 - stage if v_shaped else None
+    def until(chunk: Number) -> Number:
+        """Chunks of the stage before a chunk."""
+        interleaved = larger(0.0, ceil((chunk - stage) / layout.pp))
+        return where(is_v_shaped, where(chunk > stage, 1.0, 0.0) + where(chunk > mirrored, 1.0, 0.0), interleaved)
 
-        def until(chunk: Number) -> Number:
-            """Chunks of the stage before a chunk."""
-            interleaved = larger(0.0, ceil((chunk - stage) / layout.pp))
-            if mirrored is None:
-                return interleaved
-            return where(is_v_shaped, where(chunk > stage, 1.0, 0.0) + where(chunk > mirrored, 1.0, 0.0), interleaved)
-
-        first_long = until(deal.begin) if unequal else 0.0
-        layers = deal.short * chunks
-        layers = layers + (until(deal.end) - first_long) if unequal else layers
-        layers = layers - layout.last(stage) * counted if moved else layers
-        dense_layers = _dense(d, deal, until, first_long, layers)
-        if type(d.mtp_layers) is float and not d.mtp_layers:
-            return dense_layers, layers - dense_layers
-        predicting = layout.last(stage) * d.mtp_layers
-        return dense_layers + (1.0 - expert) * predicting, layers - dense_layers + expert * predicting
-
-    return of_stage
-
-
-def _dense(d: Dimensions, deal: Deal, until: Callable[[Number], Number], first_long: Number, layers: Number) -> Number:
-    """Dense layers of a stage with some layers, given its chunks before a chunk, and those before the first long one."""
-    if type(d.expert_layers) is float and d.expert_layers in {0.0, d.layers}:
-        return 0.0 * layers if d.expert_layers else layers
+    first_long = until(deal.begin)
+    layers = deal.short * where(is_v_shaped, 2.0, layout.interleave) + (until(deal.end) - first_long)
+    layers = layers - layout.last(stage) * counted
+    # Of the chunk in which the first MoE layer is, the layers before it are dense.
     dense = d.layers - d.expert_layers
     boundary = deal.chunk(dense)
     before = until(boundary)
-    whole = deal.short * before
-    if deal.unequal:
-        whole = whole + until(larger(deal.begin, smaller(boundary, deal.end))) - first_long
-    # Of the chunk in which the first MoE layer is, only what comes before it.
-    return whole + (until(boundary + 1.0) - before) * (dense - deal.start(boundary))
+    of_dense = deal.short * before + (until(larger(deal.begin, smaller(boundary, deal.end))) - first_long)
+    of_dense = of_dense + (until(boundary + 1.0) - before) * (dense - deal.start(boundary))
+    of_dense = where(d.expert_layers > 0.0, of_dense, layers)
+    predicting = layout.last(stage) * d.mtp_layers
+    has_experts = where(d.expert_layers > 0.0, 1.0, 0.0)
+    return of_dense + (1.0 - has_experts) * predicting, layers - of_dense + has_experts * predicting
 
 
 def extreme_layers(
@@ -224,7 +203,8 @@ def peak_stages(d: Dimensions, layout: Layout) -> tuple[Number, ...]:
     return (*stages, second, where(is_v_shaped, smaller(last, deal.chunks - deal.end), second))
 
 
-def distinct_stages(d: Dimensions, layout: Layout) -> tuple[Number, ...]:
-    """The stages of :func:`peak_stages`, of equal ones one; arrays are not compared."""
-    stages = peak_stages(d, layout)
-    return tuple(dict.fromkeys(stages)) if all_floats(*stages) else stages
+def stage_axis(layout: Layout, *stages: Number) -> NDArray[np.float64]:
+    """Some stages as an array whose first axis they are, and which broadcasts with the arrays of a layout."""
+    axes = max(np.ndim(getattr(layout, one.name)) for one in fields(type(layout)))
+    shape = np.broadcast_shapes((1,) * axes, *map(np.shape, stages))
+    return np.stack([np.broadcast_to(stage, shape) for stage in stages])
