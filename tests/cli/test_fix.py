@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
@@ -249,3 +250,80 @@ def test_no_source_is_written_for_standard_input(here) -> None:
 
     assert 2 == done.status
     assert not (here.folder / "sources").exists()
+
+
+PRICE = """\
+api_version: trnspec/v1
+kind: Price
+metadata: {{name: trn1.2xlarge-{type}, title: "{title}", source: skypilot-catalog-00148f2}}
+spec:
+  server: trn1.2xlarge
+  type: {type}
+  hourly: {{us-east-2: {price} USD/h}}
+"""
+
+
+@pytest.fixture
+def prices(here, monkeypatch):
+    """A git repository with two documents of prices."""
+    folder = here.folder / "prices"
+    folder.mkdir()
+    for type_, price in (("on-demand", "1.34375"), ("spot", "0.154")):
+        title = f"trn1.2xlarge, {type_.replace('-', ' ')}"
+        (folder / f"trn1.2xlarge-{type_}.yaml").write_text(PRICE.format(type=type_, price=price, title=title))
+    for key in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        monkeypatch.delenv(key, raising=False)
+    subprocess.run(["git", "init", "-q", str(here.folder)], check=True)
+    commit(here.folder)
+    return folder
+
+
+def commit(folder) -> None:
+    subprocess.run(["git", "-C", str(folder), "add", "."], check=True)
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", "-C", str(folder), *identity, "commit", "-qm", "prices"], check=True)
+
+
+def test_prices_of_a_server_become_a_list(here, prices) -> None:
+    shown = here("fix", "--diff", "prices")
+    done = here("fix", "prices")
+    (file,) = prices.iterdir()
+
+    assert (1, 2) == (shown.status, shown.out.count("+++ /dev/null"))
+    assert (0, "") == (done.status, done.err)
+    assert file.name == "trn1.2xlarge-prices.yaml"
+    assert file.read_text().splitlines()[-2:] == [
+        "    - {type: on-demand, region: us-east-2, price: 1.34375 USD/h, source: skypilot-catalog-00148f2}",
+        "    - {type: spot, region: us-east-2, price: 0.154 USD/h, source: skypilot-catalog-00148f2}",
+    ]
+    assert here("fix", "--check", "prices").status == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "committed"),
+    [
+        ("", False),  # git cannot restore what is not committed
+        ("# A comment of the author.\n", True),
+        (
+            "claims:\n  - {at: spec.note, says: a, source: skypilot-catalog-00148f2, verdict: rejected, reason: No.}\n",
+            True,
+        ),
+    ],
+)
+def test_prices_that_a_list_cannot_have_stay(here, prices, text, committed) -> None:
+    file = prices / "trn1.2xlarge-spot.yaml"
+    file.write_text(file.read_text() + (text or "\n"))
+    if committed:
+        commit(here.folder)
+    before = {f.name: f.read_text() for f in prices.iterdir()}
+
+    here("fix", "prices")
+
+    assert {f.name: f.read_text() for f in prices.iterdir()} == before
+
+
+def test_one_file_of_a_server_stays(here, prices) -> None:
+    """The others would be left with prices of the same server beside a list."""
+    here("fix", "prices/trn1.2xlarge-spot.yaml")
+
+    assert len(list(prices.iterdir())) == 2

@@ -20,7 +20,7 @@ from trnspec.graph.provenance import Stated, conflicting, figures
 from trnspec.graph.values import PathField, PathValue, Sort
 from trnspec.model.measurements import Measurements
 from trnspec.model.reflection import ListShape, NumberShape, ObjectShape, dotted, shape_at, value_at
-from trnspec.plugins.builtin_kinds import KINDS
+from trnspec.plugins.builtin_kinds import IN_GRAPH
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.quantity import Quantity, parse
 from trnspec.quantities.units import Dimension
@@ -85,7 +85,7 @@ def tables(graph: Graph) -> dict[str, Table]:
     the catalogs of two dates have the same columns. Mappings such as ``other`` have columns for the keys in use.
     """
     # Tables of measurements are CSV files themselves; their documents hold no figures.
-    known = {k.name: (k.folder, k.spec) for k in KINDS if k.spec is not Measurements}
+    known = {k.name: (k.folder, k.spec) for k in IN_GRAPH if k.spec is not Measurements}
     known |= {
         n.kind: (n.folder or f"{n.kind.lower()}s", type(n.spec))
         for n in graph

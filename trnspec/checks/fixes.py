@@ -12,11 +12,13 @@ from trnspec.checks.stubs import missing_source, stub_of
 from trnspec.diagnostics import Diagnostic, Severity
 from trnspec.loading.claims import joined_sources
 from trnspec.loading.pipeline import LoadResult, load_document
+from trnspec.loading.price_rows import contents, list_text
 from trnspec.yaml import read_text
 from trnspec.yaml.edits import apply
+from trnspec.yaml.layout import comments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from trnspec.loading.settings import Settings
     from trnspec.plugins.api import Registry
@@ -35,18 +37,31 @@ class Fixed:
         texts: The new texts of the files that changed.
         applied: The findings whose edits were applied, at their places of that time.
         stubs: New documents that are invalid until they are filled in, by file.
+        lists: New lists of prices, by file, each with the files of the Price documents that it replaces.
     """
 
     checked: Checked
     texts: dict[str, str]
     applied: tuple[Diagnostic, ...]
     stubs: dict[str, str] = field(factory=dict)
+    lists: dict[str, tuple[str, tuple[str, ...]]] = field(factory=dict)
 
 
-def fix(results: Iterable[LoadResult], registry: Registry, settings: Settings) -> Fixed:
+def fix(
+    results: Iterable[LoadResult],
+    registry: Registry,
+    settings: Settings,
+    is_committed: Callable[[Sequence[str]], bool] = lambda _: False,
+) -> Fixed:
     """Apply the edits of the findings in the targets, check again, and repeat until there are none.
 
     Nothing is written. An edit after which a file cannot be read is not applied.
+
+    Args:
+        results: The documents.
+        registry: The codes and the rules.
+        settings: The settings.
+        is_committed: Whether git can restore some files, which are deleted only then.
     """
     current = list(results)
     texts: dict[str, str] = {}
@@ -84,11 +99,17 @@ def fix(results: Iterable[LoadResult], registry: Registry, settings: Settings) -
         current = [joined.get(r.document.file, r) for r in current]
         texts |= {file: result.document.text for file, result in joined.items()}
         checked = check(current, registry, settings)
+    if lists := dict(_lists(current, registry, is_committed)):
+        replaced = {file for _, files in lists.values() for file in files}
+        current = [r for r in current if r.document.file not in replaced]
+        current += [load_document(read_text(text, file), registry) for file, (text, _) in lists.items()]
+        texts = {file: text for file, text in texts.items() if file not in replaced}
+        checked = check(current, registry, settings)
     stubs = _stubs(checked, current, registry)
     if stubs:
         new = [load_document(read_text(text, file), registry) for file, text in stubs.items()]
         checked = check([*new, *current], registry, settings)
-    return Fixed(checked, texts, tuple(applied), stubs)
+    return Fixed(checked, texts, tuple(applied), stubs, lists)
 
 
 def _joined(results: Iterable[LoadResult], registry: Registry) -> dict[str, LoadResult]:
@@ -101,6 +122,34 @@ def _joined(results: Iterable[LoadResult], registry: Registry) -> dict[str, Load
             fresh = read_text(text, document.file)
             joined[document.file] = load_document(fresh, registry, plugin=result.plugin, layer=result.layer)
     return joined
+
+
+def _lists(
+    results: Iterable[LoadResult], registry: Registry, is_committed: Callable[[Sequence[str]], bool]
+) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
+    """The list of prices that states the same as the Price documents of a server in a folder, and their files.
+
+    There is none if a document has a comment or another thing that a list cannot have, if one of them is not a target,
+    or if a list exists.
+    """
+    groups: dict[tuple[FilePath, str], list[LoadResult]] = {}
+    for result in results:
+        if result.node is not None and result.node.kind == "Price":
+            groups.setdefault((FilePath(result.document.file).parent, result.node.spec.server.name), []).append(result)
+    for (folder, server), group in groups.items():
+        file = folder / f"{server}-prices.yaml"
+        files = tuple(result.document.file for result in group)
+        of_list = load_document(read_text(list_text(server, (r.node for r in group if r.node)), str(file)), registry)
+        before = {r.node.name: contents(r.node) for r in group if r.node is not None}
+        after = {r.node.name: contents(r.node) for r in of_list.parts if r.node is not None}
+        if (
+            all(result.target for result in group)
+            and before == after
+            and not any(c for r in group for c in comments(r.document.text) if "yaml-language-server:" not in c)
+            and not file.exists()
+            and is_committed(files)
+        ):
+            yield str(file), (of_list.document.text, files)
 
 
 def _stubs(checked: Checked, results: Iterable[LoadResult], registry: Registry) -> dict[str, str]:

@@ -64,15 +64,29 @@ def check_options(command: F) -> F:
     return command
 
 
-def rewrite(changes: Sequence[tuple[TextFile, str]], verb: str, *, check: bool, diff: bool) -> bool:
-    """Write new texts of files, or only show what would change as :func:`check_options` say; true if written."""
+def rewrite(
+    changes: Sequence[tuple[TextFile, str]],
+    verb: str,
+    removed: Sequence[TextFile] = (),
+    *,
+    check: bool,
+    diff: bool,
+) -> bool:
+    """Write new texts of files and delete others, or only show what would change as :func:`check_options` say.
+
+    Returns:
+        Whether it was written.
+    """
     from trnspec.loading.rewriting import write_texts
 
-    for file, text in changes if diff or check else ():
-        click.echo(file.diff(text) if diff else f"would {verb} {file.file}", nl=not diff)
+    for file, text in (*changes, *((file, "") for file in removed)) if diff or check else ():
+        done = verb if text else "delete"
+        click.echo(file.diff(text) if diff else f"would {done} {file.file}", nl=not diff)
     if diff or check:
         return False
     write_texts(changes)
+    for file in removed:
+        file.file.unlink()
     return True
 
 

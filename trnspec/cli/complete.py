@@ -6,6 +6,7 @@ installed: no plugin is imported, so completion is quick and prints no warnings.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,17 @@ def names(ctx: click.Context, folders: Iterable[str] = ("",)) -> list[str]:
     """The names of the documents in some folders of the catalogs in use, sorted."""
     catalog = ctx.params.get("catalog")
     roots = [FilePath(catalog)] if isinstance(catalog, str) else [shipped(), *_of_plugins()]
-    return sorted({file.stem for root in roots for folder in folders for file in documents_in(root / folder)})
+    return sorted({n for root in roots for folder in folders for f in documents_in(root / folder) for n in _named(f)})
+
+
+def _named(file: FilePath) -> Iterator[str]:
+    """The names of the documents in a file; a list of prices has one for each type."""
+    server = file.stem.removesuffix("-prices")
+    if server == file.stem:
+        yield server
+    else:
+        types = re.findall(r"\btype: ([a-z-]+)", file.read_text(encoding="utf-8", errors="replace"))
+        yield from (f"{server}-{each}" for each in types)
 
 
 def _of_plugins() -> Iterator[FilePath]:
@@ -110,7 +121,7 @@ def _paths_of(specs: Iterable[type]) -> list[str]:
 def _folders(_: click.Context, __: str) -> list[str]:
     from trnspec.model.kinds import BUILTIN
 
-    return [folder for folder, _ in BUILTIN.values()]
+    return list(dict.fromkeys(folder for folder, _ in BUILTIN.values()))
 
 
 def _codes(_: click.Context, __: str) -> list[str]:

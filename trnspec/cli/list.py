@@ -133,7 +133,7 @@ def _kind(name: str) -> Kind:
 
     names = {name.lower(): k for k in registry().kinds.values() for name in (k.folder, k.name)}
     if name.lower() not in names:
-        folders = [k.folder for k in registry().kinds.values()]
+        folders = dict.fromkeys(k.folder for k in registry().kinds.values())
         hint = did_you_mean(name.lower(), names) or f"known: {', '.join(folders)}"
         raise UnknownNameError(f"no kind is named {name!r}; {hint}")
     return names[name.lower()]

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from attrs import frozen
 
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import documents_in, shipped
+from trnspec.loading.price_rows import price_documents
 from trnspec.loading.renamed import DEPRECATED, upgrade
 from trnspec.loading.structure import StructureError, structure
 from trnspec.model.kinds import BUILTIN, spec_of
+from trnspec.model.quotes import PriceType
 from trnspec.quantities.units import UNITS, UnitTable
 from trnspec.yaml import read_file
 
 if TYPE_CHECKING:
     from trnspec.model.document import Node
+    from trnspec.yaml import Document
 
 T = TypeVar("T")
 
@@ -57,30 +60,56 @@ class _Nodes(Mapping[str, "Node[Any]"]):
 
     def _read_one(self, name: str) -> Node[Any] | None:
         """The document in the file of that name; ``None`` where there is none, or it has errors or another name."""
+        server = next((name.removesuffix(f"-{t}") for t in get_args(PriceType) if name.endswith(f"-{t}")), None)
+        if name not in self._files and server is not None:
+            return next((node for node in self._listed(f"{server}-prices") or () if node.name == name), None)
+        node = self._structured(name)
+        return node if node is not None and node.name == name and node.kind != "PriceList" else None
+
+    def _structured(self, name: str) -> Node[Any] | None:
+        """The document in a file; ``None`` where there is none, or it has errors."""
         if name not in self._files:
             return None
         document = read_file(self._files[name])
         kind = (document.data or {}).get("kind")
-        if document.data is None or document.problems or not isinstance(kind, str) or kind not in BUILTIN:
+        known = document.data is not None and not document.problems and isinstance(kind, str) and kind in BUILTIN
+        return _structured(str(kind), upgrade(document, spec_of(str(kind)))) if known else None
+
+    def _listed(self, name: str) -> list[Node[Any]] | None:
+        """The documents that the rows of a list of prices are; ``None`` where it does not exist or has errors."""
+        node = self._structured(name)
+        if node is None or node.kind != "PriceList":
             return None
-        document = upgrade(document, spec_of(kind))
-        if any(problem.code != DEPRECATED for problem in document.problems):
-            return None
-        try:
-            node: Node[Any] = structure(kind, spec_of(kind), document, document.data or {})
-        except StructureError:
-            return None
-        return node if node.name == name else None
+        parts = [_structured("Price", part) for part in price_documents(node.document, ())]
+        nodes = [part for part in parts if part is not None]
+        return nodes if len(nodes) == len(parts) else None
 
     def in_folder(self, folder: str) -> tuple[Node[Any], ...]:
-        """The documents in a folder of the catalog, by name."""
-        return tuple(self[name] for name, file in sorted(self._files.items()) if file.parent.name == folder)
+        """The documents in a folder of the catalog, by name; of a list of prices those that its rows are."""
+        nodes = []
+        for name in [name for name, file in self._files.items() if file.parent.name == folder]:
+            listed = self._listed(name) if name.endswith("-prices") else [self[name]]
+            if listed is None:
+                return tuple(node for node in self.full.nodes.values() if BUILTIN.get(node.kind, ("",))[0] == folder)
+            nodes += [self._read.setdefault(node.name, node) for node in listed]
+        return tuple(sorted(nodes, key=lambda node: node.name))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.full.nodes)
 
     def __len__(self) -> int:
         return len(self.full.nodes)
+
+
+def _structured(kind: str, document: Document) -> Node[Any] | None:
+    """The document of a kind; ``None`` where it has errors."""
+    if document.data is None or any(problem.code != DEPRECATED for problem in document.problems):
+        return None
+    try:
+        node: Node[Any] = structure(kind, spec_of(kind), document, document.data)
+    except StructureError:
+        return None
+    return node
 
 
 class _Aliases(Mapping[str, str]):

@@ -76,8 +76,8 @@ class TextFile:
             # Not splitlines, which also splits at form feeds.
             return re.findall(r"[^\n]*\n|[^\n]+", of)
 
-        before = str(self.file) if self.text else "/dev/null"
-        pieces = difflib.unified_diff(lines(self.text), lines(text), before, str(self.file))
+        before, after = (str(self.file) if each else "/dev/null" for each in (self.text, text))
+        pieces = difflib.unified_diff(lines(self.text), lines(text), before, after)
         return "".join(p if p.endswith("\n") else f"{p}\n\\ No newline at end of file\n" for p in pieces)
 
 

@@ -83,14 +83,16 @@ def uses(named: Node[Any], graph: Graph, *, aliases: bool = True) -> Iterator[Te
         aliases: Whether to include references by other names than the first.
     """
     names = {named.name, *(named.metadata.aliases if aliases else ())}
+    of_file: dict[str, set[Place]] = {}
     for node in graph:
-        seen = set()
+        seen = of_file.setdefault(node.document.file, set())  # the rows of a list of prices are several documents
         for path, _, ref in references(node):
-            if ref.name in names and path in node.document.places:
+            if ref.name in names and path in node.document.places and node.document.place(path) not in seen:
                 seen.add(node.document.place(path))
                 yield _scalar(node.document, path, ref.name)
         for site in _operands(node.document):
             if site.text in names and site.place not in seen:
+                seen.add(site.place)
                 yield site
 
 

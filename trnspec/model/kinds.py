@@ -12,6 +12,7 @@ BUILTIN = {
     "Server": ("servers", "server"),
     "UltraServer": ("ultraservers", "ultraserver"),
     "Cluster": ("clusters", "cluster"),
+    "PriceList": ("prices", "quotes"),
     "Price": ("prices", "quotes"),
     "Power": ("power", "quotes"),
     "Software": ("software", "software"),

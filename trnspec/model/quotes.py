@@ -1,4 +1,4 @@
-"""The kinds Price and Power: quantities of a product that its publishers or others quote."""
+"""The kinds Price, PriceList and Power: quantities of a product that its publishers or others quote."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from attrs import field, frozen
 
 from trnspec.model import fields
 from trnspec.model.annotations import Count, Text
+from trnspec.model.document import Verdict
 from trnspec.model.ref import Ref
 from trnspec.model.server import Server
+from trnspec.model.source import Source
 from trnspec.short_repr import ShortRepr
 
 
@@ -71,6 +73,64 @@ class Price(Quoted):
     hourly: Mapping[str, fields.Price] = field(factory=dict)
     observed: Mapping[str, PriceRange] = field(factory=dict)
     note: Text | None = None
+
+
+@frozen(kw_only=True, repr=False)
+class PriceRow(ShortRepr):
+    """One price of a server, with its source. Of several for one type and region the first one without verdict is the price.
+
+    Attributes:
+        type: The way the server is bought. Example: on-demand
+        region: The region or availability zone; "unstated" if the source names none. Example: us-east-1
+        price: The price of one server per hour. Example: 21.50 USD/h
+        status: Without a price: "unlisted" if the source states that there is no price of this type.
+        term: The duration of a capacity block or of a reservation, if it is known. Example: 24 h
+        days: The number of days before the date, of prices that change. Example: 30
+        low: The lowest price of these days. Example: 8.9914 USD/h
+        mean: Their mean. Example: 12.9692 USD/h
+        high: The highest price of these days. Example: 15.3679 USD/h
+        source: The source, whose date is that of the price. Example: karpenter-pricing-2026-07
+        sources: In place of source: the sources that state the same price.
+        where: The place in the source. Example: section 1.4
+        verdict: The decision about a price that is not adopted, as of a claim. Example: superseded
+        scope: What the price is of, if not of the type and region. Example: a block of 8 h
+        reason: The reason for the verdict.
+        note: A remark for readers; of a row without a price, on all prices of the type.
+    """
+
+    SOURCED: ClassVar[bool] = False
+
+    type: PriceType
+    region: Text | None = None
+    price: fields.Price | None = None
+    status: Literal["listed", "unlisted"] | None = None
+    term: Text | None = None
+    days: Count | None = None
+    low: fields.Price | None = None
+    mean: fields.Price | None = None
+    high: fields.Price | None = None
+    source: Ref[Source] | None = None
+    sources: tuple[Ref[Source], ...] = ()
+    where: Text | None = None
+    verdict: Verdict | None = None
+    scope: Text | None = None
+    reason: Text | None = None
+    note: Text | None = None
+
+
+@frozen(kw_only=True, repr=False)
+class PriceList(ShortRepr):
+    """The prices of a server as rows. The catalog has a document of the kind Price for each type in them, SERVER-TYPE.
+
+    Attributes:
+        server: The server. Example: trn1.32xlarge
+        rows: The prices, one for each type, region and source.
+    """
+
+    KIND: ClassVar[str] = "PriceList"
+
+    server: Ref[Server]
+    rows: tuple[PriceRow, ...]
 
 
 PowerType = Literal["tdp", "maximum", "configurable-tdp", "typical", "measured", "nameplate"]

@@ -318,8 +318,8 @@ def unique_names(plugin: Plugin) -> Iterator[tuple[str, str, Any]]:
     yield "plugin", plugin.name, plugin
     for kind in plugin.kinds:
         yield "kind", kind.name, kind
-        if kind.folder:
-            yield "folder", kind.folder, kind
+    # Two kinds of one plugin may share a folder, as the two forms of prices do.
+    yield from (("folder", folder, plugin) for folder in dict.fromkeys(k.folder for k in plugin.kinds) if folder)
     for code in plugin.all_codes:
         yield "code", code.id, code
         yield "code name", code.name, code

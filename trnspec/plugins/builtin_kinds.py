@@ -6,3 +6,6 @@ from trnspec.model.kinds import BUILTIN, spec_of
 from trnspec.plugins.api import Kind
 
 KINDS = tuple(Kind(name, folder, spec_of(name)) for name, (folder, _) in BUILTIN.items())
+
+IN_GRAPH = tuple(kind for kind in KINDS if kind.name != "PriceList")
+"""The kinds of the documents of a graph; a list of prices is there as documents of the kind Price."""

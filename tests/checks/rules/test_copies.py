@@ -24,7 +24,6 @@ COPIES = [
     ("servers/trn2.48xlarge", "trn4.48xlarge", 'memory: "2,048 GiB"', 'memory: "4,096 GiB"'),
     ("ultraservers/trn3-gen2-ultraserver", "trn3-gen3-ultraserver", "count: 36", "count: 18"),
     ("models/llama-3.1-8b", "llama-3.4-8b", "layers: 32", "layers: 34"),
-    ("prices/trn1.32xlarge-on-demand", "trn1.32xlarge-on-demand-b", "21.50 USD/h", "22.50 USD/h"),
     ("sources/neuron-trn2-2026-08", "neuron-trn2-2026-09", "as_of: 2026-08", "as_of: 2026-09"),
     ("links/neuronlink-v3", "neuronlink-v5", "rate: 32 Gbit/s", "rate: 64 Gbit/s"),
 ]
@@ -65,12 +64,25 @@ def test_copy_with_other_sources(tmp_path, document) -> None:
     assert found == [document.split("/")[1]]
 
 
-@pytest.mark.parametrize("kind", ["models/llama-3.1-8b", "cores/neuroncore-v2", "prices/trn2.48xlarge-spot"])
+@pytest.mark.parametrize("kind", ["models/llama-3.1-8b", "cores/neuroncore-v2"])
 def test_copy_without_a_change(tmp_path, kind) -> None:
     ((original, _, hint),) = copied(tmp_path, kind, "another", "kind: ", "kind: ")
 
     assert original == kind.split("/")[1]
     assert hint == f"write another among the aliases of {original}, or remove one of the two"
+
+
+def test_prices_under_another_name(tmp_path) -> None:
+    """A list of prices has the name of its server, so that a copy of it has another name."""
+    text = (shipped() / "prices/trn1.32xlarge-prices.yaml").read_text(encoding="utf-8")
+    text = text.replace("trn1.32xlarge-prices", "trn2u.48xlarge-prices").replace("4.1506 USD/h", "4.2506 USD/h")
+    (tmp_path / "trn2u.48xlarge-prices.yaml").write_text(text, encoding="utf-8")
+
+    found = {
+        (d.code, d.where.place.line, d.hint) for d in validate([tmp_path]).report.diagnostics if d.code == "TRN205"
+    }
+
+    assert ("TRN205", 5, "write trn1.32xlarge-prices") in found
 
 
 def test_similar_documents_of_the_catalogs_are_no_copies() -> None:

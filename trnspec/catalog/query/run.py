@@ -31,7 +31,7 @@ from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UnknownNameError, library
 from trnspec.graph.values import PathValue, Side, Sort
 from trnspec.model.parts import CountRange
-from trnspec.plugins.builtin_kinds import KINDS
+from trnspec.plugins.builtin_kinds import IN_GRAPH
 from trnspec.quantities.amount import Amount
 from trnspec.quantities.units import Dimension
 from trnspec.short_repr import abbreviated
@@ -177,7 +177,7 @@ def query(
 
 def kinds(graph: Graph) -> Mapping[str, type[Any]]:
     """The classes of the kinds by the names that queries accept, in lower case."""
-    named = {name: k.spec for k in KINDS for name in (k.name.lower(), k.folder)}
+    named = {name: k.spec for k in IN_GRAPH for name in (k.name.lower(), k.folder)}
     added = ((name, n) for n in graph if n.kind.lower() not in named for name in (n.kind.lower(), n.folder) if name)
     return {name: type(n.spec) for name, n in added} | named
 
@@ -186,7 +186,9 @@ def _kind(graph: Graph, query: Query) -> type[Any]:
     known = kinds(graph)
     spec = known.get(query.kind.lower())
     if spec is None:
-        hint = did_you_mean(query.kind.lower(), known) or f"known: {', '.join(sorted(k.name.lower() for k in KINDS))}"
+        hint = (
+            did_you_mean(query.kind.lower(), known) or f"known: {', '.join(sorted(k.name.lower() for k in IN_GRAPH))}"
+        )
         raise QueryError(f"no kind is named {query.kind!r}", query.text, query.span, hint)
     return spec
 

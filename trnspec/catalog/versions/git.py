@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 from trnspec.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def files(revision: str, folder: str, where: FilePath) -> dict[str, bytes]:
@@ -38,6 +42,18 @@ def files(revision: str, folder: str, where: FilePath) -> dict[str, bytes]:
         contents[os.fsdecode(path)] = raw[header_end + 1 : header_end + 1 + size]
         at = header_end + 1 + size + 1
     return contents
+
+
+def is_committed(paths: Sequence[str]) -> bool:
+    """Whether git has the present content of some files of one folder, so that it can restore them."""
+    where = FilePath(paths[0]).parent
+    names = [FilePath(path).name for path in paths]
+    try:
+        tracked = _git(where, "ls-files", "-z", "--", *names).split(b"\0")
+        changed = _git(where, "status", "--porcelain", "-z", "--", *names)
+    except UsageError:
+        return False
+    return not changed and {*map(os.fsdecode, filter(None, tracked))} == {*names}
 
 
 def _git(where: FilePath, *arguments: str, input: bytes = b"", subject: str | None = None) -> bytes:

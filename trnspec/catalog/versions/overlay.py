@@ -99,19 +99,17 @@ class _Overlay:
                 )
                 continue
             reading = load_document(_part(self.document, path, item), known)
-            for problem in _serious(reading.problems):
+            for problem in _serious(p for each in (reading, *reading.parts) for p in each.problems):
                 self._error(problem.place, f"{problem.code} {problem.message}", problem.hint)
-            node = reading.node
-            if node is None:
-                continue
-            for name in (node.name, *node.metadata.aliases):
-                if name in self.graph or name in added:
-                    hint = "change the document under change:" if name in self.graph else "remove one of them"
-                    place = self.document.place((*path, "metadata", "name"))
-                    self._error(place, f"the name {name!r} is taken already", hint)
-                    break
-            else:
-                added[node.name] = node
+            for node in [part.node for part in reading.parts or (reading,) if part.node is not None]:
+                for name in (node.name, *node.metadata.aliases):
+                    if name in self.graph or name in added:
+                        hint = "change the document under change:" if name in self.graph else "remove one of them"
+                        place = self.document.place((*path, "metadata", "name"))
+                        self._error(place, f"the name {name!r} is taken already", hint)
+                        break
+                else:
+                    added[node.name] = node
         return list(added.values())
 
     def _changed(self, changes: Any, graph: Graph) -> dict[str, Node[Any]]:

@@ -15,6 +15,7 @@ from trnspec.model.calibration import Calibration
 from trnspec.model.core import Core
 from trnspec.model.link import Link
 from trnspec.model.measurements import Measurements
+from trnspec.model.quotes import Price
 from trnspec.model.reflection import dotted
 from trnspec.model.server import Server
 from trnspec.model.software import Software
@@ -64,7 +65,8 @@ def name_file_mismatch(node: Node[Any], graph: Graph) -> Iterator[Finding]:
     """
     file = PurePath(node.document.file)
     stem = file.name.removesuffix(file.suffix)
-    if file.suffix in (".yaml", ".yml") and stem != node.name:
+    is_row = isinstance(node.spec, Price) and stem == f"{node.spec.server}-prices"
+    if file.suffix in (".yaml", ".yml") and stem != node.name and not is_row:
         hint = f"rename the file to {node.name}{file.suffix} or the document to {stem}"
         yield Finding(("metadata", "name"), f"the document {node.name!r} is in the file {file.name}", hint)
 
@@ -314,7 +316,8 @@ def _leaves(value: object, path: tuple[str | int, ...]) -> Iterator[tuple[str, s
     if isinstance(value, dict):
         for key, item in value.items():
             if key not in _PROVENANCE:
-                yield from _leaves(item, (*path, key))
+                # A figure with its source has the path of the figure alone.
+                yield from _leaves(item, path if key == "value" else (*path, key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _leaves(item, (*path, index))

@@ -1,0 +1,139 @@
+"""trnspec.loading.price_rows: lists of prices as Price documents, and back."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import ROOT
+from tests.support.rules import KNOWN
+from trnspec.api import validate
+from trnspec.loading.files import documents_in
+from trnspec.loading.pipeline import LoadResult, load_document
+from trnspec.loading.price_rows import contents, list_text
+from trnspec.loading.structure import plain
+from trnspec.model.document_text import document_text, entry_text
+from trnspec.yaml import read_file, read_text
+
+LISTS = sorted(f for root in ROOT.glob("**/catalog/prices") for f in documents_in(root) if "/." not in str(f))
+HEAD = "api_version: trnspec/v1\nkind: PriceList\nmetadata: {name: trn1.2xlarge-prices, title: Example}\n"
+
+
+def loaded(text: str) -> LoadResult:
+    return load_document(read_text(text, "prices/trn1.2xlarge-prices.yaml"), KNOWN)
+
+
+def rows(*rows: str) -> str:
+    return HEAD + "spec:\n  server: trn1.2xlarge\n  rows:\n" + "".join(f"    - {{{row}}}\n" for row in rows)
+
+
+@pytest.mark.parametrize("file", LISTS, ids=lambda f: f.stem)
+def test_shipped_lists_are_price_documents_and_back(file) -> None:
+    """Each document that a list is read as, written alone, is one row or more of the same list."""
+    result = load_document(read_file(str(file)), KNOWN)
+    nodes = [part.node for part in result.parts]
+    alone = []
+    for node in nodes:
+        data = plain(node)
+        text = document_text("Price", data["metadata"], data["spec"])
+        text += (
+            "claims:\n"
+            + "".join(f"  - {{{', '.join(line.strip() for line in entry_text(c, ''))}}}\n" for c in data["claims"])
+            if node.claims
+            else ""
+        )
+        alone.append(load_document(read_text(text), KNOWN).node)
+
+    again = loaded(list_text(str(nodes[0].spec.server), alone))
+
+    assert ((), ()) == (result.problems, again.problems)
+    assert [contents(node) for node in nodes] == [contents(node) for node in alone]
+    assert {n.name: contents(n) for n in nodes} == {p.node.name: contents(p.node) for p in again.parts}
+
+
+def test_rows_of_one_type_are_one_document() -> None:
+    """The first row without a verdict is the price, the others are claims; each value has the source of its row."""
+    (spot,) = loaded(
+        rows(
+            "type: spot, region: us-east-1, price: 1 USD/h, sources: [a, b], where: line 1",
+            "type: spot, region: us-east-1, price: 2 USD/h, source: c, verdict: rejected, reason: Old.",
+            "type: spot, region: us-east-2, price: 3 USD/h, source: b, days: 9, low: 1 USD/h, high: 4 USD/h, term: 1 h",
+            "type: spot, note: All zones.",
+        )
+    ).parts
+
+    figure = {"value": "1 USD/h", "source": "a", "where": "line 1"}
+    seen = {
+        key: {"value": value, "source": "b"} for key, value in (("days", 9), ("low", "1 USD/h"), ("high", "4 USD/h"))
+    }
+    data = plain(spot.node)
+    assert data["metadata"] == {"name": "trn1.2xlarge-spot", "title": "trn1.2xlarge, spot", "source": "a"}
+    assert data["spec"] == {
+        "server": "trn1.2xlarge",
+        "type": "spot",
+        "term": {"value": "1 h", "source": "b"},
+        "hourly": {"us-east-1": figure, "us-east-2": {"value": "3 USD/h", "source": "b"}},
+        "observed": {"us-east-2": seen},
+        "note": "All zones.",
+    }
+    at = {"at": "spec.hourly.us-east-1"}
+    assert data["claims"] == [
+        {**at, "says": "1 USD/h", "source": "b", "where": "line 1"},
+        {**at, "says": "2 USD/h", "source": "c", "verdict": "rejected", "reason": "Old."},
+    ]
+
+
+GOOD = "type: spot, region: us-east-1, price: 0.22 USD/h, source: skypilot-catalog-00148f2"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        (rows("region: us-east-1, price: 1 USD/h"), "TRN102", 7),  # no type
+        (rows("type: spot, price: 1 USD/h"), "TRN102", 7),  # no region
+        (rows("type: spot, region: us-east-1"), "TRN102", 7),  # no price
+        (rows("type: spot, region: us-east-1, price: 1 USD/h, days: 9, low: 1 USD/h"), "TRN102", 7),  # no high
+        (rows("type: spot, region: us-east-1, price: 1 USD/h, verdict: rejected"), "TRN102", 7),  # no source
+        (rows("type: spott, region: us-east-1, price: 1 USD/h"), "TRN104", 7),
+        (rows("type: spot, region: us-east-1, price: 1 USD"), "TRN111", 7),
+        (rows("type: spot, region: us-east-1, price: 1"), "TRN110", 7),
+        (rows("type: spot, region: us-east-1, prize: 1 USD/h"), "TRN101", 7),
+        (rows("type: spot, region: us-esat-1, price: 1 USD/h"), "TRN801", 7),
+        (rows("type: spot, region: us-east-1, price: 1 USD/h, source: nowhere"), "TRN201", 7),
+        (rows(GOOD, GOOD.replace("0.22", "0.23")), "TRN303", 7),  # a second price without a verdict
+        (rows(f"{GOOD}, term: 8 h", GOOD.replace("east-1", "east-2") + ", term: 9 h"), "TRN005", 8),
+        (rows(f"{GOOD}, term: 8 h", f"{GOOD}, term: 8 h, verdict: agrees"), "TRN101", 8),  # a claim has no term
+        (rows(GOOD) + "claims:\n  - {at: spec.server, says: a, source: b}\n", "TRN101", 8),
+        (rows(GOOD).replace("title:", "aliases: [a], title:"), "TRN101", 3),
+        (rows(GOOD).replace("name: trn1.2xlarge-prices", "name: another"), "TRN205", 3),
+    ],
+)
+def test_rows_that_are_wrong(tmp_path, text, code, line) -> None:
+    file = tmp_path / "prices" / "trn1.2xlarge-prices.yaml"
+    file.parent.mkdir()
+    file.write_text(text)
+
+    assert (code, line) in {(d.code, d.where.place.line) for d in validate([str(file)]).report.diagnostics}
+
+
+def test_a_wrong_row_leaves_the_others() -> None:
+    result = loaded(rows(GOOD, "type: spot, region: us-east-2, price: 1 USD"))
+
+    assert [part.node.spec.hourly.keys() for part in result.parts] == [{"us-east-1"}]
+
+
+def test_a_finding_is_at_its_row(tmp_path) -> None:
+    """A price with a wrong factor is reported at the line of its row, at the price."""
+    (original,) = (f for f in LISTS if f.stem == "trn1.32xlarge-prices")
+    file = tmp_path / "prices" / original.name
+    file.parent.mkdir()
+    file.write_text(original.read_text().replace("region: us-west-2, price: 21.50", "region: us-west-2, price: 2.150"))
+    number, text = next((i, t) for i, t in enumerate(file.read_text().splitlines(), 1) if "2.150 USD/h" in t)
+
+    found = validate([str(file)]).report.diagnostics
+
+    assert {(Path(d.where.file).name, d.where.place.line, d.where.place.column) for d in found} == {
+        (original.name, number, re.search(r"2\.150", text).start() + 1)
+    }
