@@ -85,9 +85,8 @@ class _Made:
         }
         self._spec: dict[str, Any] = {"server": server, "type": type_}
         self._claims: list[dict[str, Any]] = []
-        self._places = {path: span for path, span in document.places.items() if path[:1] != ("spec",) or len(path) == 1}
-        if (span := document.places.get(("spec", "server"))) is not None:
-            self._places[("spec", "server")] = span
+        kept = (path for path in document.places if path[:1] != ("spec",) or path in (("spec",), ("spec", "server")))
+        self._places = [(path, path) for path in kept]  # of the document and of the list
         self._problems: list[Problem] = []
         self._sources: dict[str, Path] = {}  # the places of the sources of a row by name
 
@@ -149,7 +148,9 @@ class _Made:
             self._place(path[:length], at)
         self._place(path, (*at, key))
         for each in value if isinstance(value, dict) else ():
-            in_row = self._sources[value[each]] if each == "source" else (*at, key if each == "value" else each)
+            in_row = (*at, key if each == "value" else each)
+            if each == "source":
+                in_row = self._sources.get(value[each], in_row)
             self._place((*path, each), in_row)
 
     def _claim(self, at: Path, about: Path, says: Any, rest: dict[str, Any], names: list[str]) -> None:
@@ -166,16 +167,17 @@ class _Made:
             self._problems.append(Problem("TRN102", message, self._list.place(at), "add source", at))
 
     def _place(self, path: Path, row: Path) -> None:
-        span = self._list.places.get(row) or self._list.places.get(row[:3])
-        if span is not None:
-            self._places.setdefault(path, span)
+        place = next((each for each in (row, row[:3]) if each in self._list.places), None)
+        if place is not None:
+            self._places.append((path, place))
 
     def document(self) -> Document:
         """The document of the rows so far."""
         of_list: Any = self._list.data
         data: dict[str, Any] = {"api_version": of_list.get("api_version", API_VERSION), "kind": "Price"}
         data |= {"metadata": self._metadata, "spec": self._spec, **({"claims": self._claims} if self._claims else {})}
-        return evolve(self._list, data=data, places=self._places, problems=tuple(self._problems), rejected=frozenset())
+        places = self._list.places.renamed(self._places)
+        return evolve(self._list, data=data, places=places, problems=tuple(self._problems), rejected=frozenset())
 
 
 def _origin(names: list[str], rest: dict[str, Any]) -> dict[str, Any]:
