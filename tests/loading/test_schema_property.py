@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 
 from tests.support.schema import KINDS, Sampler, damaged, documents, normal, unplaced
 from trnspec.api import registry
+from trnspec.loading.forms.price_rows import list_problems
 from trnspec.loading.pipeline import load_document
-from trnspec.loading.price_rows import list_problems
 from trnspec.loading.renamed import upgrade_data
 from trnspec.loading.schema.check import check
 from trnspec.loading.schema.prune import prune

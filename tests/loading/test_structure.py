@@ -11,9 +11,9 @@ from cattrs import Converter
 from tests.support.schema import Part, Sampler, normal, unplaced
 from tests.support.tables import tables
 from trnspec.api import registry, validate
-from trnspec.loading.claims import one_for_each_source
 from trnspec.loading.conversion import converter
 from trnspec.loading.files import documents_in, shipped
+from trnspec.loading.forms.claims import one_for_each_source
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.structure import StructureError, plain, structure
 from trnspec.model.link import Lanes, Link

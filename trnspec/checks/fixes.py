@@ -10,9 +10,9 @@ from attrs import field, frozen
 from trnspec.checks.runner import Checked, check
 from trnspec.checks.stubs import missing_source, stub_of
 from trnspec.diagnostics import Diagnostic, Severity
-from trnspec.loading.claims import joined_sources
+from trnspec.loading.forms.claims import joined_sources
+from trnspec.loading.forms.price_rows import contents, list_text
 from trnspec.loading.pipeline import LoadResult, load_document
-from trnspec.loading.price_rows import contents, list_text
 from trnspec.yaml import read_text
 from trnspec.yaml.edits import apply
 from trnspec.yaml.layout import comments

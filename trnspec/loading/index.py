@@ -15,7 +15,7 @@ from attrs import frozen
 
 from trnspec.graph.graph import Graph
 from trnspec.loading.files import documents_in, shipped
-from trnspec.loading.price_rows import price_documents
+from trnspec.loading.forms.price_rows import price_documents
 from trnspec.loading.renamed import DEPRECATED, upgrade
 from trnspec.loading.structure import StructureError, structure
 from trnspec.model.kinds import BUILTIN, spec_of

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from trnspec._version import __version__
 from trnspec.diagnostics import Diagnostic, Location, Severity, did_you_mean
 from trnspec.graph.graph import Graph, NodeProblem, at, build
-from trnspec.loading.price_rows import list_problems, price_documents
+from trnspec.loading.forms.price_rows import list_problems, price_documents
 from trnspec.loading.renamed import upgrade
 from trnspec.loading.structure import StructureError, structure
 from trnspec.model.document import API_VERSIONS, Node

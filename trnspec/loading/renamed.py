@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from trnspec.loading.claims import one_for_each_source
+from trnspec.loading.forms.claims import one_for_each_source
 from trnspec.loading.upgraded import upgrade_edit
 from trnspec.model.document import API_VERSION, OLDER_VERSIONS, Claim, Metadata, PathText
 from trnspec.model.reflection import (

@@ -1,4 +1,4 @@
-"""trnspec.loading.price_rows: lists of prices as Price documents, and back."""
+"""trnspec.loading.forms.price_rows: lists of prices as Price documents, and back."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.support.programs import ROOT
 from tests.support.rules import KNOWN
 from trnspec.api import validate
 from trnspec.loading.files import documents_in
+from trnspec.loading.forms.price_rows import contents, list_text
 from trnspec.loading.pipeline import LoadResult, load_document
-from trnspec.loading.price_rows import contents, list_text
 from trnspec.loading.structure import plain
 from trnspec.model.document_text import document_text, entry_text
 from trnspec.yaml import read_file, read_text

@@ -1,4 +1,4 @@
-"""trnspec.loading.claims: a claim with several sources is read as one for each, and written as one again."""
+"""trnspec.loading.forms.claims: a claim with several sources is read as one for each, and written as one again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.support.rules import KNOWN
 from trnspec.checks.fixes import fix
 from trnspec.checks.runner import check
-from trnspec.loading.claims import joined_sources, one_for_each_source
+from trnspec.loading.forms.claims import joined_sources, one_for_each_source
 from trnspec.loading.pipeline import load_document
 from trnspec.loading.settings import Settings
 from trnspec.yaml import Place, read_text
