@@ -95,49 +95,54 @@ def command(
     --stale, values without a recent source are listed, and the exit status is 0. With --pages, values that the page of
     their source does not print are listed. Exit status 1: there is one.
     """
-    if any(value not in (None, False) for value in modes.values()):
-        sys.exit(_mode(names, format_, catalog, narrowed=bool(verdicts) or full, **modes))
+    _check_modes(names, narrowed=bool(verdicts) or full, **modes)
     for verdict in verdicts:
         if verdict not in _VERDICTS:
             hint = did_you_mean(verdict, _VERDICTS) or f"the verdicts are {', '.join(_VERDICTS)}"
             raise UsageError(f"--verdict: {verdict!r} is not a verdict; {hint}")
+    known = working_graph(catalog)
+    if modes["host"] is not None:
+        sys.exit(_compare(known, modes["host"], names[0] if names else None, format_))
+    documents, paths = _split(known, names)
+    if modes["pages"] is not None:
+        from trnspec.cli.audit_pages import list_unprinted
+
+        sys.exit(list_unprinted(known, modes["pages"], documents, paths, format_))
+    if modes["stale"]:
+        _list_stale(known, documents, paths, modes["older_than"] or "12mo", format_)
+        return
     with extra_hypotheses(registry().explanations):
-        known = working_graph(catalog)
-        documents, paths = _split(known, names)
         result = audit(known, documents)
         ratios = [] if names or verdicts else proportions(known)
     if paths or verdicts:
         chosen = [d for d in result.disagreements if _chosen(d, paths, verdicts)]
         result = attrs.evolve(result, disagreements=tuple(chosen), views=())
     summary = overview(known, result.disagreements, documents, paths)
-    if format_ == "json":
-        click.echo(_json(result, ratios, summary))
-    elif format_ == "markdown":
-        click.echo(_markdown(result, ratios, summary))
+    if format_ != "text":
+        click.echo((_json if format_ == "json" else _markdown)(result, ratios, summary))
     else:
+        lines = _summary(result, summary)
         if full:
-            lines = [*_summary(result, summary), "", *_details(result.disagreements), *_more(result, ratios)]
+            lines += ["", *_details(result.disagreements), *_more(result, ratios)]
         elif names or verdicts:
             lines = _screen(result, summary)
         else:
-            lines = [*_summary(result, summary), *_important(summary)]
+            lines += _important(summary)
             lines += ["", _next(len(result.disagreements))] if result.disagreements else []
         click.echo("\n".join(lines).rstrip(), color=is_colored())
-    sys.exit(1 if any(d.verdict == "found" for d in result.disagreements) else 0)
+    sys.exit(any(d.verdict == "found" for d in result.disagreements))
 
 
-def _mode(
+def _check_modes(
     names: tuple[str, ...],
-    format_: str,
-    catalog: str | None,
     *,
     narrowed: bool,
     host: str | None,
     stale: bool,
     older_than: str | None,
     pages: FilePath | None,
-) -> int:
-    """The exit status of --stale, --pages or --host."""
+) -> None:
+    """Raise an error for options of --stale, --pages, --host and the audit that do not go together."""
     aged = stale or older_than is not None
     if pages is not None and (aged or narrowed or host is not None):
         raise UsageError("--pages goes with NAME and PATH, without --verdict, --full, --host and --stale")
@@ -147,16 +152,6 @@ def _mode(
         raise UsageError(
             "--host compares a machine with one server; it goes with one NAME, without --verdict and --full"
         )
-    known = working_graph(catalog)
-    if host is not None:
-        return int(_compare(known, host, names[0] if names else None, format_))
-    documents, paths = _split(known, names)
-    if pages is not None:
-        from trnspec.cli.audit_pages import list_unprinted
-
-        return int(list_unprinted(known, pages, documents, paths, format_))
-    _list_stale(known, documents, paths, older_than or "12mo", format_)
-    return 0
 
 
 def _split(known: Graph, names: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:

@@ -222,60 +222,45 @@ _SMALL = _Scale(30, 56, 21, 30, "number small")
 def plane(shape: GridShape, classes: Mapping[str, str]) -> Picture:
     """A grid of two dimensions: the first runs down, the last to the right."""
     rows, columns = shape.axes
-    parts, width, height = _plane(rows, columns, classes, range(shape.nodes), _LARGE)
-    return Picture(width, height, tuple(parts))
+    return _plane(rows, columns, classes, range(shape.nodes), _LARGE)
 
 
 def four(shape: Hypercube, classes: Mapping[str, str]) -> Picture:
     """A hypercube of four dimensions, which is a torus of 4 x 4 chips numbered so that neighbours differ in one bit."""
     gray = (0, 1, 3, 2)
     axis = GridAxis(4, rate=shape.rate, kind=shape.kind)
-    numbers = [4 * i + j for i in gray for j in gray]
-    parts, width, height = _plane(axis, axis, classes, numbers, _LARGE)
-    return Picture(width, height, tuple(parts))
+    return _plane(axis, axis, classes, [4 * i + j for i in gray for j in gray], _LARGE)
 
 
 def planes(shape: GridShape, classes: Mapping[str, str], network: LinkTable) -> Picture:
     """A grid of three dimensions: the planes of the last two side by side, and the links of the first one between them."""
     deep, rows, columns = shape.axes
     size = rows.size * columns.size
-    _, width, height = _plane(rows, columns, classes, range(size), _SMALL)
     gap, head, pad = 40, 30, 8
     cls = classes[deep.kind]
     place = "server" if network.per_server == size else "plane"
+    marked = f"dot {cls}" if deep.links else ""
+    inside = [_plane(rows, columns, classes, range(i * size, (i + 1) * size), _SMALL, marked) for i in range(deep.size)]
+    width, height = inside[0].width + 2 * pad, inside[0].height + 2 * pad
     across: list[str] = []
     boxes: list[str] = []
-    top = head + 4
-    for index in range(deep.size):
-        x = index * (width + 2 * pad + gap)
-        numbers = range(index * size, (index + 1) * size)
-        inside, _, _ = _plane(rows, columns, classes, numbers, _SMALL, f"dot {cls}" if deep.links else "")
-        named = f"{place} {index}"
-        span = f"chips {index * size} to {(index + 1) * size - 1}"
-        boxes += [rect(x, head, width + 2 * pad, height + 2 * pad, "group", 10)]
-        boxes += [text(x + (width + 2 * pad) / 2, head - 10, f"{named}: {span}", "tag soft middle")]
-        boxes += [f'<g transform="translate({num(x + pad)} {num(top + pad - 4)})">', *inside, "</g>"]
-    full = deep.size * (width + 2 * pad + gap) - gap
-    # Each chip is linked to the same place of the next plane; one line represents all of them.
-    mid = head + (height + 2 * pad) / 2
-    for index in range(deep.size - 1):
-        x = (index + 1) * (width + 2 * pad + gap) - gap
-        across += [line(x + 1, mid, x + gap - 1, mid, f"bundle {cls}")]
-        across += [text(x + gap / 2, mid - 12, f"{size}{TIMES}", "tag middle")]
-    low = head + height + 2 * pad
+    for index, drawn in enumerate(inside):
+        x = index * (width + gap)
+        span = f"{place} {index}: chips {index * size} to {(index + 1) * size - 1}"
+        boxes += [rect(x, head, width, height, "group", 10), text(x + width / 2, head - 10, span, "tag soft middle")]
+        boxes += [f'<g transform="translate({num(x + pad)} {num(head + pad)})">', *drawn.parts, "</g>"]
+        # Each chip is linked to the same place of the next plane; one line represents all of them.
+        if index:
+            mid = head + height / 2
+            across += [line(x - gap + 1, mid, x - 1, mid, f"bundle {cls}")]
+            across += [text(x - gap / 2, mid - 12, f"{size}{TIMES}", "tag middle")]
+    full = deep.size * (width + gap) - gap
+    low = head + height
     if deep.links > deep.size - 1:
-        first, last = (width + 2 * pad) / 2, full - (width + 2 * pad) / 2
         drop, r = 34, 14
-        data = f"M{num(first)} {num(low)}v{drop - r}q0 {r} {r} {r}H{num(last - r)}q{r} 0 {r} {-r}V{num(low)}"
-        across += [path(data, f"bundle {cls}")]
-        across += [
-            text(
-                full / 2,
-                low + drop - 10,
-                f"{size}{TIMES}, each chip to the one in the same place of the next {place}",
-                "tag middle",
-            )
-        ]
+        data = f"M{num(width / 2)} {num(low)}v{drop - r}q0 {r} {r} {r}H{num(full - width / 2 - r)}q{r} 0 {r} {-r}V{num(low)}"
+        words = f"{size}{TIMES}, each chip to the one in the same place of the next {place}"
+        across += [path(data, f"bundle {cls}"), text(full / 2, low + drop - 10, words, "tag middle")]
         low += drop + 6
     keys = (Key(f"dot {cls}", f"the links of a chip to the {place}s next to its own"),) if deep.links else ()
     return Picture(full, low, (*across, *boxes), keys)
@@ -288,8 +273,8 @@ def _plane(
     numbers: Sequence[int],
     scale: _Scale,
     marked: str = "",
-) -> tuple[list[str], float, float]:
-    """The parts of a plane with its size; ``numbers`` are those of its chips, row by row; ``marked`` gives them dots."""
+) -> Picture:
+    """A plane; ``numbers`` are those of its chips, row by row; ``marked`` gives them dots."""
     x0 = scale.margin + scale.chip / 2
     y0 = scale.margin + scale.chip / 2
     links: list[str] = []
@@ -316,8 +301,8 @@ def _plane(
         for j in range(columns.size):
             x = x0 + j * scale.step - half
             links.append(path(_arc(x, y0 - inset, x, far_y + inset, -scale.bulge, 0), f"{cls} around"))
-    width = far_x + half + scale.margin / 3
-    return [*links, *chips], width, far_y + half + scale.margin / 3
+    beyond = half + scale.margin / 3
+    return Picture(far_x + beyond, far_y + beyond, (*links, *chips))
 
 
 def _arc(x1: float, y1: float, x2: float, y2: float, dx: float, dy: float) -> str:
@@ -326,12 +311,8 @@ def _arc(x1: float, y1: float, x2: float, y2: float, dx: float, dy: float) -> st
 
 def row(fabric: Fabric, classes: Mapping[str, str]) -> Picture:
     """Chips in a row, as a chain is."""
-    y = _CHIP / 2 + 2
-    links = [
-        line(_CHIP / 2 + e.a * _APART, y, _CHIP / 2 + e.b * _APART, y, f"link {classes[e.kind]}") for e in fabric.edges
-    ]
-    chips = [part for i in range(fabric.nodes) for part in chip(_CHIP / 2 + i * _APART, y, _CHIP, _CHIP, i)]
-    return Picture((fabric.nodes - 1) * _APART + _CHIP, _CHIP + 4, (*links, *chips))
+    places = [(_CHIP / 2 + i * _APART, _CHIP / 2 + 2) for i in range(fabric.nodes)]
+    return Picture((fabric.nodes - 1) * _APART + _CHIP, _CHIP + 4, _placed(places, fabric, classes))
 
 
 def circle(fabric: Fabric, classes: Mapping[str, str]) -> Picture:
@@ -339,13 +320,15 @@ def circle(fabric: Fabric, classes: Mapping[str, str]) -> Picture:
     count = fabric.nodes
     radius = max(110.0, count * (_CHIP + 36) / (2 * math.pi))
     middle = radius + _CHIP / 2 + 4
-    at = [
-        (middle + radius * math.sin(2 * math.pi * i / count), middle - radius * math.cos(2 * math.pi * i / count))
-        for i in range(count)
-    ]
-    links = [line(*at[e.a], *at[e.b], f"link {classes[e.kind]}") for e in fabric.edges]
-    chips = [part for i, (x, y) in enumerate(at) for part in chip(x, y, _CHIP, _CHIP, i)]
-    return Picture(2 * middle, 2 * middle, (*links, *chips))
+    angles = [2 * math.pi * i / count for i in range(count)]
+    places = [(middle + radius * math.sin(angle), middle - radius * math.cos(angle)) for angle in angles]
+    return Picture(2 * middle, 2 * middle, _placed(places, fabric, classes))
+
+
+def _placed(places: Sequence[tuple[float, float]], fabric: Fabric, classes: Mapping[str, str]) -> tuple[str, ...]:
+    """Links as straight lines, and the chips at their places."""
+    links = [line(*places[e.a], *places[e.b], f"link {classes[e.kind]}") for e in fabric.edges]
+    return (*links, *(part for i, (x, y) in enumerate(places) for part in chip(x, y, _CHIP, _CHIP, i)))
 
 
 # Switched fabrics; two halves are face to face.
@@ -395,9 +378,12 @@ class _Plan:
         return (self.columns - 1) * self.sizes.step + self.sizes.chip + 2 * self.sizes.pad
 
     @property
+    def row_step(self) -> float:
+        return self.sizes.high + (24 if self.inner else 5)
+
+    @property
     def box_height(self) -> float:
-        between = 24 if self.inner else 5
-        return self.rows * self.sizes.high + (self.rows - 1) * between + 2 * self.sizes.pad
+        return self.sizes.high + (self.rows - 1) * self.row_step + 2 * self.sizes.pad
 
     @property
     def width(self) -> float:
@@ -412,8 +398,8 @@ class _Plan:
         for number in range(self.group * self.boxes):
             box, inside = divmod(number, self.group)
             row, column = divmod(inside, self.columns)
-            y = top + s.pad + s.high / 2 + row * (s.high + (24 if self.inner else 5))
-            corners.append((self.left(box) + s.pad + s.chip / 2 + column * s.step, y))
+            x = self.left(box) + s.pad + s.chip / 2 + column * s.step
+            corners.append((x, top + s.pad + s.high / 2 + row * self.row_step))
         return corners
 
 
@@ -445,10 +431,10 @@ def levels(shape: Switched, classes: Mapping[str, str], network: LinkTable) -> P
         drawn += _boxes(plan, boxes_at, half * size, classes[shape.levels[0].kind])
     height = halves * part + (halves - 1) * gap
     below = _peers(shape, plan, part, gap, bars, classes)
-    key = Key("group", f"a server, {network.server}, with {network.per_server} chips")
-    if plan.group != network.per_server:
-        key = Key("group", f"{plan.group} chips")
-    keys = (key,) if plan.boxes * halves > 1 else ()
+    words = f"{plan.group} chips"
+    if plan.group == network.per_server:
+        words = f"a server, {network.server}, with {network.per_server} chips"
+    keys = (Key("group", words),) if plan.boxes * halves > 1 else ()
     return Picture(plan.width, height + (0 if facing or not shape.peers else 40), (*below, *drawn), keys)
 
 
@@ -481,11 +467,14 @@ def _up(plan: _Plan, top: float, edge: float, near: float, place: float, cls: st
     """The links from the chips to a bar: one line each, or one thick line for a box, at a position along its side."""
     if plan.rows == 1:
         return [line(x, y, x, near, f"link {cls}") for x, y in plan.chips(top)]
-    shapes = []
-    for box in range(plan.boxes):
-        x = plan.left(box) + plan.box_width * place
-        y = edge + math.copysign(_DROP / 2, near - edge) + 4
-        shapes += [line(x, edge, x, near, f"bundle {cls}"), text(x + 6, y, f"{plan.group}{TIMES}", "small")]
+    return _bundles(plan, plan.box_width * place, (edge, near), edge + math.copysign(_DROP / 2, near - edge) + 4, cls)
+
+
+def _bundles(plan: _Plan, at: float, ends: tuple[float, float], label: float, cls: str) -> list[str]:
+    """A thick line for each box with its number of links: its place in the box, its ends, and the height of the number."""
+    shapes: list[str] = []
+    for x in (plan.left(box) + at for box in range(plan.boxes)):
+        shapes += [line(x, ends[0], x, ends[1], f"bundle {cls}"), text(x + 6, label, f"{plan.group}{TIMES}", "small")]
     return shapes
 
 
@@ -516,14 +505,7 @@ def _peers(shape: Switched, plan: _Plan, part: float, gap: float, bars: float, c
     above, below = part, part + gap
     if plan.rows == 1:
         return [line(x, above - 20, x, below + 20, f"link {cls}") for x, _ in plan.chips(0)]
-    shapes = []
-    for box in range(plan.boxes):
-        x = plan.left(box) + plan.box_width / 2
-        shapes += [
-            line(x, above, x, below, f"bundle {cls}"),
-            text(x + 6, above + gap / 2 + 4, f"{plan.group}{TIMES}", "small"),
-        ]
-    return shapes
+    return _bundles(plan, plan.box_width / 2, (above, below), above + gap / 2 + 4, cls)
 
 
 def _loops(shape: Switched, plan: _Plan, top: float, part: float, gap: float, cls: str) -> list[str]:
@@ -533,10 +515,7 @@ def _loops(shape: Switched, plan: _Plan, top: float, part: float, gap: float, cl
     for edge in shape.build().edges:
         if edge.b >= shape.chips:
             continue
-        ends = []
-        for end in (edge.a, edge.b):
-            x, y = plan.chips(top + end // half * (part + gap))[end % half]
-            ends.append((x, y + plan.sizes.high / 2))
-        (x1, y1), (x2, y2) = ends
+        ends = [plan.chips(top + end // half * (part + gap))[end % half] for end in (edge.a, edge.b)]
+        (x1, y1), (x2, y2) = ((x, y + plan.sizes.high / 2) for x, y in ends)
         shapes.append(path(f"M{x1} {y1}C{x1} {y1 + 46} {x2} {y2 + 46} {x2} {y2}", f"link {cls}"))
     return shapes
