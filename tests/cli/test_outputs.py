@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import ROOT
+from tests.support.programs import ROOT, SOUND
 from trnspec.yaml import read_file
 
 NVIDIA = str(ROOT / "plugins" / "trnspec-nvidia" / "src" / "trnspec_nvidia" / "catalog")
@@ -16,6 +16,7 @@ TABLE = read_file(Path(__file__).with_name("outputs.yaml")).data
 
 @pytest.mark.parametrize(("line", "expected"), TABLE.items(), ids=[*TABLE])
 def test_output(here, line, expected) -> None:
+    (here.folder / "wire.yaml").write_text(SOUND)
     done = here(*shlex.split(line.replace("NVIDIA", NVIDIA)))
     words = " ".join(done.out.split())
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import mmap
 import os
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.programs import SOUND, WRONG, Result, apart
+from tests.support.programs import SOUND, WRONG, apart
 
 
 @pytest.fixture
@@ -21,58 +20,49 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def statuses(path: str, folder: Path, change: Callable[[], None], **env: str) -> list[int]:
-    """The exit statuses of a run before a change, and of one after it."""
-
-    def run() -> Result:
-        return apart("--no-plugins", "validate", path, cwd=folder, **env)
-
-    before = run().status
-    change()
-    return [before, run().status]
+def add(file: Path) -> None:
+    (file.parent / "bad.yaml").write_text(WRONG)
 
 
-@pytest.mark.parametrize(("path", "python_path"), [(".", ""), (".", "."), ("{}", ".")])
-def test_new_file_in_a_folder_on_the_path_of_modules(folder: Path, path: str, python_path: str) -> None:
-    def add() -> None:
-        (folder / "bad.yaml").write_text(WRONG)
-
-    assert statuses(path.format(folder), folder, add, PYTHONPATH=python_path) == [0, 1]
+def edit(file: Path) -> None:
+    file.write_text(WRONG)
 
 
-@pytest.mark.parametrize("name", ["my__pycache__x", "acme-1.0.dist-info", "__pycache__"])
-def test_edited_file_in_a_folder_with_the_name_of_one_of_python(folder: Path, name: str) -> None:
-    (folder / name).mkdir()
-    file = folder / name / "wire.yaml"
-    file.write_text(SOUND)
-
-    def edit() -> None:
-        file.write_text(WRONG)
-
-    assert statuses(str(file), folder, edit) == [0, 1]
-
-
-def test_file_of_the_same_size_and_time(folder: Path) -> None:
-    file = folder / "wire.yaml"
+def edit_with_equal_size_and_time(file: Path) -> None:
     status = file.stat()
-
-    def edit() -> None:
-        file.write_text(SOUND.replace("kind: Link", "kind: Lynk"))
-        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-    assert statuses("wire.yaml", folder, edit) == [0, 1]
+    file.write_text(SOUND.replace("kind: Link", "kind: Lynk"))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def test_file_that_is_written_through_shared_memory(folder: Path) -> None:
-    file = folder / "wire.yaml"
+def edit_through_shared_memory(file: Path) -> None:
     with file.open("r+b") as stream, mmap.mmap(stream.fileno(), 0) as shared:
-        shared[:1] = shared[:1]  # the page is dirty before the first run
         at = shared.find(b"Link")
+        shared[at : at + 4] = b"Lynk"
 
-        def write() -> None:
-            shared[at : at + 4] = b"Lynk"
 
-        assert statuses("wire.yaml", folder, write) == [0, 1]
+@pytest.mark.parametrize(
+    ("inner", "path", "change", "python_path"),
+    [
+        (".", ".", add, ""),
+        (".", ".", add, "."),
+        (".", "{}", add, "."),
+        *(
+            (name, f"{{}}/{name}/wire.yaml", edit, "")
+            for name in ("my__pycache__x", "acme-1.0.dist-info", "__pycache__")
+        ),
+        (".", "wire.yaml", edit_with_equal_size_and_time, ""),
+        (".", "wire.yaml", edit_through_shared_memory, ""),
+    ],
+)
+def test_change_of_a_file(folder: Path, inner: str, path: str, change, python_path: str) -> None:
+    """In a folder on the path of modules, or with the name of one of Python; however it is written."""
+    (folder / inner).mkdir(exist_ok=True)
+    (folder / inner / "wire.yaml").write_text(SOUND)
+    line = ("--no-plugins", "validate", path.format(folder))
+    before = apart(*line, cwd=folder, PYTHONPATH=python_path).status
+    change(folder / inner / "wire.yaml")
+
+    assert (before, apart(*line, cwd=folder, PYTHONPATH=python_path).status) == (0, 1)
 
 
 RULE = '''

@@ -102,12 +102,12 @@ def command(
             raise UsageError(f"--verdict: {verdict!r} is not a verdict; {hint}")
     known = working_graph(catalog)
     if modes["host"] is not None:
-        sys.exit(_compare(known, modes["host"], names[0] if names else None, format_))
+        sys.exit(int(_compare(known, modes["host"], names[0] if names else None, format_)))
     documents, paths = _split(known, names)
     if modes["pages"] is not None:
         from trnspec.cli.audit_pages import list_unprinted
 
-        sys.exit(list_unprinted(known, modes["pages"], documents, paths, format_))
+        sys.exit(int(list_unprinted(known, modes["pages"], documents, paths, format_)))
     if modes["stale"]:
         _list_stale(known, documents, paths, modes["older_than"] or "12mo", format_)
         return
@@ -130,7 +130,7 @@ def command(
             lines += _important(summary)
             lines += ["", _next(len(result.disagreements))] if result.disagreements else []
         click.echo("\n".join(lines).rstrip(), color=is_colored())
-    sys.exit(any(d.verdict == "found" for d in result.disagreements))
+    sys.exit(int(any(d.verdict == "found" for d in result.disagreements)))
 
 
 def _check_modes(

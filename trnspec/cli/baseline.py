@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 import click
 
 from trnspec.cli.common import catalogs_option, here
 from trnspec.cli.help import NamedPath, documented
+
+if TYPE_CHECKING:
+    from pathlib import Path as FilePath
 
 
 @documented(
@@ -30,10 +33,8 @@ def command(file: FilePath, paths: tuple[str, ...], catalogs: tuple[str, ...]) -
     from trnspec.api import validate
     from trnspec.atomic_write import write
     from trnspec.checks.baseline import accepting
-    from trnspec.loading.settings import Settings
 
-    settings = here().merged(Settings(catalogs=tuple(FilePath(c) for c in catalogs)))
-    baseline = accepting(validate(paths, settings=settings, every=True), file)
+    baseline = accepting(validate(paths, settings=here(catalogs), every=True), file)
     write({file: baseline.text().encode("utf-8")})
     count = sum(baseline.findings.values())
     click.echo(f"{file}: {count:,} {'finding' if count == 1 else 'findings'} accepted")

@@ -10,7 +10,7 @@ from trnspec.cli.common import catalog_options, graph_for
 from trnspec.cli.complete import documents, path_list
 from trnspec.cli.help import documented
 from trnspec.cli.render import colored, emit, format_option, width
-from trnspec.text_table import Column, Table, table, wrapped
+from trnspec.text_table import Column, table, wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +43,8 @@ def command(name: str, figure: str, value: str, format_: str, **options: Any) ->
 
     graph = graph_for(name, **options)
     result = judge(graph, graph.named(name), figure, spaced(value))
-    emit(format_, lambda: _page(result), lambda: _sources(result), lambda: _about(result))
+    heads = ("name", "figure", "value", "verdict", "source", "date", "where")
+    emit(format_, lambda: _page(result), lambda: table(heads, list(_rows(result))), lambda: _about(result))
     if result.outcome == "differs":
         raise click.exceptions.Exit(1)
 
@@ -87,10 +88,6 @@ def _rows(result: Judgement) -> Iterator[tuple[Cell, ...]]:
             yield fact.of, fact.at, fact.text, fact.verdict, fact.source or fact.reason, fact.as_of, fact.where
         for other in fact.conflicting:
             yield fact.of, fact.at, other.says, other.verdict, other.source, other.as_of, other.where
-
-
-def _sources(result: Judgement) -> Table:
-    return table(["name", "figure", "value", "verdict", "source", "date", "where"], list(_rows(result)))
 
 
 def _about(result: Judgement) -> dict[str, Any]:

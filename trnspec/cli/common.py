@@ -162,11 +162,12 @@ def graph_for(*names: str, catalog: str | None = None, **others: Any) -> Graph:
     return known
 
 
-def here() -> Settings:
-    """The settings of the current folder."""
+def here(catalogs: Sequence[str] = ()) -> Settings:
+    """The settings of the current folder, with the catalogs that ``--catalog`` names."""
     from trnspec.loading import settings
 
     try:
-        return settings.find(FilePath.cwd())
+        found = settings.find(FilePath.cwd())
+        return found.merged(settings.Settings(catalogs=tuple(map(FilePath, catalogs)))) if catalogs else found
     except FileNotFoundError:
         raise UsageError("the current folder does not exist") from None

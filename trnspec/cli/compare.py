@@ -135,13 +135,7 @@ def command(
     and NAME/BASELINE for ratios (ratio where there is only one).
     """
     graph = graph_for(*names, **options)
-    nodes = list({graph.named(name).name: graph.named(name) for name in names}.values())
-    if len(nodes) < 2:  # a comparison
-        raise UsageError("name at least two documents to compare")
-    first = graph.named(baseline or names[0])
-    if first not in nodes:
-        raise UsageError(f"the baseline {first.name} is not one of the documents to compare")
-    base = nodes.index(first)
+    nodes, base = compared(graph, names, baseline)
     everything = rows(graph, nodes)
     heading = ""
     if per is not None:
@@ -161,9 +155,24 @@ def command(
                 break
         emit(format_, lambda: page, lambda: wide)
     else:
-        about = {"baseline": first.name, "documents": [n.name for n in nodes], "per": per}
+        about = {"baseline": nodes[base].name, "documents": [n.name for n in nodes], "per": per}
         long = _long(nodes, base, everything if full else [r for r in everything if r.have > 1])
         emit(format_, list, lambda: long.sorted(sort).selected(columns), lambda: about)
+
+
+def compared(graph: Graph, names: Sequence[str], baseline: str | None) -> tuple[list[Node[Any]], int]:
+    """The documents to compare, each once, and the index of the baseline, by default the first.
+
+    Raises:
+        UsageError: There are less than two, or the baseline is not one of them.
+    """
+    nodes = list({graph.named(name).name: graph.named(name) for name in names}.values())
+    if len(nodes) < 2:  # a comparison
+        raise UsageError("name at least two documents to compare")
+    first = graph.named(baseline or names[0])
+    if first not in nodes:
+        raise UsageError(f"the baseline {first.name} is not one of the documents to compare")
+    return nodes, nodes.index(first)
 
 
 def _divisors(graph: Graph, nodes: Sequence[Node[Any]], per: str) -> tuple[list[Fraction], str]:
@@ -263,18 +272,14 @@ def _values(graph: Graph, node: Node[Any]) -> Mapping[str, Value]:
         shown = Displayed.of(fact.value.value) if isinstance(fact.value, Stated) else None
         formula = fact.reason if fact.verdict == "derived" else ""
         adds_up = is_extensive(type(node.spec), tuple(fact.at.split(".")))
-        values[at] = Value(words(fact.value), _of(fact.value), shown, fact.source, fact.as_of, formula, adds_up)
+        number: Any = fact.value.amount if isinstance(fact.value, Stated) else fact.value
+        amount = number if isinstance(number, (Amount, int)) and not isinstance(number, bool) else None
+        values[at] = Value(words(fact.value), amount, shown, fact.source, fact.as_of, formula, adds_up)
     # Of an announced chip a ratio stands for the figure that is not published.
     for ratio in node.spec.ratios if isinstance(node.spec, Chip) and node.spec.status is not None else ():
         for at in (dotted(path[1:]) for path in spread(ratio.of)):
             values.setdefault(at, Value(f"{ratio.says} of {ratio.over}", source=ratio.source.name))
     return values
-
-
-def _of(value: object) -> Amount | int | None:
-    if isinstance(value, Stated):
-        return value.amount
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _amount(value: Amount | int | None) -> Amount | None:
@@ -315,7 +320,11 @@ def _wide(nodes: Sequence[Node[Any]], base: int, chosen: Sequence[Row], *, group
                 ratio = ratio_of(value, row.values[base])
                 # Text has no ratio; that is not a gap.
                 is_text = value is not None and value.amount is None
-                cells.append(Number(ratio.value, _times(ratio)) if ratio is not None else "" if is_text else None)
+                if ratio is None:
+                    cells.append("" if is_text else None)
+                else:  # all digits of a whole part
+                    text = render(ratio.value, ratio.unit, 3 if ratio.value < 1000 else 6)
+                    cells.append(Number(ratio.value, text))
         lines.append(cells)
     return table(columns, lines, "--columns")
 
@@ -358,10 +367,6 @@ def in_one_unit(row: Row, unit: Unit | None = None) -> tuple[str, list[Cell]]:
             number = value.figure.text(unit)
             cells.append(Number(value.figure.value, f"{number} {value.format}" if value.format else number))
     return ("" if unit.symbol == "x" else unit.symbol), cells
-
-
-def _times(ratio: Amount) -> str:
-    return render(ratio.value, ratio.unit, 3 if ratio.value < 1000 else 6)  # all digits of a whole part
 
 
 def ratio_of(value: Value | None, base: Value | None) -> Amount | None:

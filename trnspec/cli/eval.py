@@ -189,25 +189,25 @@ def evaluator_command(
             check(options["plot"])
         if options["table"] is not None and format_ != "csv":
             raise UsageError("--table chooses the table of --format csv; the other formats have all tables")
-        catalog = {n: options.pop(n) for n in _CATALOG}
+        catalog = {n: options.pop(n) for n in ("catalog", "edition", "as_of", "overlay")}
         more = {str(one.name): options.pop(str(one.name)) for one in extra}
-        given, varied = _given(inputs_, {one.name: options.pop(one.name) for one in inputs_})
-        request = EvalRequest(
-            evaluator=evaluator,
-            provider=provider,
-            catalog=load_catalog(**catalog),
-            given=given,
-            varied=varied,
-            options={n: v for n, v in catalog.items() if v is not None},
-            **options,
-        )
-        request.check(format_)
-        request = evolve(request, varied={**varied, **request.axes()})
-
-        def proceed() -> None:
-            (_sweep if request.varied else _one)(request, format_)
-
         with _named_as_options(inputs_):
+            given, varied = _given(inputs_, {one.name: options.pop(one.name) for one in inputs_})
+            request = EvalRequest(
+                evaluator=evaluator,
+                provider=provider,
+                catalog=load_catalog(**catalog),
+                given=given,
+                varied=varied,
+                options={n: v for n, v in catalog.items() if v is not None},
+                **options,
+            )
+            request.check(format_)
+            request = evolve(request, varied={**varied, **request.axes()})
+
+            def proceed() -> None:
+                (_sweep if request.varied else _one)(request, format_)
+
             if around is None:
                 proceed()
             else:
@@ -229,35 +229,18 @@ def _named_as_options(inputs_: Sequence[Input]) -> Iterator[None]:
         raise UsageError(f"--{name.replace('_', '-')}: {rest}") from error
 
 
-_CATALOG = ("catalog", "edition", "as_of", "overlay")
-
-
 _COMMON = "Common"
 _FRAMEWORK = "Framework details"
 _ADVANCED = ("Workload", "Goal", "System", "Parallelism", "Precision", "Schedule", "Reliability", "Price")
 """The groups whose options are advanced, but for the common ones."""
 _COMMON_INPUTS = (
-    *(
-        "model",
-        "on",
-        "tp",
-        "pp",
-        "dp",
-        "batch",
-        "seq",
-        "global_batch",
-        "prompt",
-        "output",
-        "tokens",
-        "deadline",
-        "budget",
-    ),
-    *("rate", "isl", "osl", "ttft", "tpot", "objective", "framework", "calibration"),
+    *("model", "on", "tp", "pp", "dp", "batch", "seq", "global_batch", "prompt", "output", "tokens", "deadline"),
+    *("budget", "rate", "isl", "osl", "ttft", "tpot", "objective", "framework", "calibration"),
 )
 """In the order of the help."""
-_FRAMEWORK_INPUTS = {
-    *("fused_loss", "gathered_inputs", "bucket", "must_fit", "context_buckets", "batch_buckets", "tile"),
-}
+_FRAMEWORK_INPUTS = frozenset(
+    ("fused_loss", "gathered_inputs", "bucket", "must_fit", "context_buckets", "batch_buckets", "tile")
+)
 """Inputs that depend on the software, most of which ``--framework`` sets."""
 
 
@@ -324,7 +307,7 @@ def _given(inputs_: Sequence[Input], options: Mapping[str, Any]) -> tuple[dict[s
         if isinstance(texts, bool):
             given[one.name] = texts
             continue
-        values = [_read(one, t) for text in texts for part in _split(one, text) for t in _expanded(one, part)]
+        values = [value for text in texts for value in _values(one, text)]
         if one.many:
             given[one.name] = tuple(values)
         elif len(values) == 1:
@@ -334,28 +317,17 @@ def _given(inputs_: Sequence[Input], options: Mapping[str, Any]) -> tuple[dict[s
     return given, varied
 
 
-def _split(one: Input, text: str) -> list[str]:
-    r"""The values between commas; ``\,`` is a comma of a value."""
-    values = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", text)]
-    if len(values) > 1 and not all(values):
-        raise UsageError(f"--{one.name.replace('_', '-')}: {text!r} has an empty value between its commas")
-    return values
-
-
-def _expanded(one: Input, text: str) -> list[str]:
-    """The values of a range, or one value."""
-    if one.choices and one.type is str:
-        return [text]
+def _values(one: Input, text: str) -> Iterator[Any]:
+    r"""The values between commas and of ranges; ``\,`` is a comma of a value."""
+    parts = [part.replace("\\,", ",").strip() for part in re.split(r"(?<!\\),", text)]
+    if len(parts) > 1 and not all(parts):
+        raise UsageError(f"{one.name}: {text!r} has an empty value between its commas")
     from trnspec.evaluation.sweeps import expanded
 
-    return expanded(text, f"--{one.name.replace('_', '-')}", numeric=one.type in (int, float))
-
-
-def _read(one: Input, text: str) -> Any:
-    try:
-        return one.read(text)
-    except UsageError as error:
-        raise UsageError(f"--{str(error).replace(one.name, one.name.replace('_', '-'), 1)}") from None
+    for part in parts:
+        is_word = one.choices and one.type is str
+        for each in [part] if is_word else expanded(part, one.name, numeric=one.type in (int, float)):
+            yield one.read(each)
 
 
 def _one(request: EvalRequest, format_: str) -> None:

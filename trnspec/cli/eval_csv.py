@@ -76,7 +76,13 @@ def many(request: EvalRequest, rows: Sequence[Row]) -> Table:
             answers.setdefault(answer, {}).update(group)
     heads = [*input_heads, *(head for group in answers.values() for head in group)]
     records = [
-        axis_cells(varied) | (_without_auto(values) if isinstance(result, RefusalError) else record(result))
+        # The inputs of a refusal that are left to the evaluator are unknown: it did not choose any.
+        axis_cells(varied)
+        | (
+            {n: None if v == "auto" else v for n, v in values.items()}
+            if isinstance(result, RefusalError)
+            else record(result)
+        )
         for values, varied, (_, result) in zip(given, figures, rows, strict=True)
     ]
     return _table(heads, records, [result for _, result in rows], axis_cells(rows[0][0]))
@@ -121,11 +127,6 @@ def column(head: str, *, identity: bool = False) -> Column:
     """The column of a heading; one of the same name as why there is no answer gets a prefix."""
     name = f"input or answer {head}" if head in REFUSED else head
     return Column(name, key=SHORT.get(head.partition(" [")[0], ""), identity=identity)
-
-
-def _without_auto(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs of a refusal; those left to the evaluator are unknown, because it did not choose any."""
-    return {n: None if v == "auto" else v for n, v in values.items()}
 
 
 def _table(

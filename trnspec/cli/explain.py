@@ -67,20 +67,18 @@ def _page(known: Registry, topic: str, format_: str) -> str | None:
                 code, format_, _WAIVER.format(code.id) if any(code is r.code for r in known.rules) else ""
             )
     name, _, path = topic.partition(".")
-    kind = _figure() if name.lower() == "figure" else _kind(known, name)
+    names = (name.lower(), name.lower().removesuffix("s"))
+    kind = next((k for k in known.kinds.values() if k.name.lower() in names), None)
+    if name.lower() == "figure":  # its long form, as if it was a kind
+        from trnspec.model.figure import Figure
+        from trnspec.plugins.api import Kind
+
+        kind = Kind("Figure", "", Figure)
     if kind is None:
         return None
     if format_ != "text":
         raise UsageError(f"the fields of a kind are text; trnspec schema {kind.name} prints its JSON Schema")
     return "\n".join(_fields_page(kind, path, known))
-
-
-def _figure() -> Kind:
-    """The long form of a figure, as if it was a kind."""
-    from trnspec.model.figure import Figure
-    from trnspec.plugins.api import Kind
-
-    return Kind("Figure", "", Figure)
 
 
 _WAIVER = """
@@ -125,11 +123,6 @@ def _wrapped(text: str) -> str:
         lines.append(line)
         is_code ^= is_fence
     return "\n".join(lines).rstrip()
-
-
-def _kind(known: Registry, name: str) -> Kind | None:
-    names = (name.lower(), name.lower().removesuffix("s"))
-    return next((k for k in known.kinds.values() if k.name.lower() in names), None)
 
 
 def _unknown(known: Registry, topic: str) -> UsageError:

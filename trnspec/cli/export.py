@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path as FilePath
+from typing import Any
 
 import click
 
@@ -11,12 +12,6 @@ from trnspec.cli.complete import documents
 from trnspec.cli.formats import Format
 from trnspec.cli.help import GroupedCommand, NamedPath, documented, option
 from trnspec.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path as FilePath
-
-    from trnspec.output.exporters.exported import Export
 
 _FORMAT = Format("exporters")
 
@@ -69,7 +64,9 @@ def command(format_: str, name: str | None, output: FilePath | None, use: dict[s
     be assumed is an error that lists published alternatives for --use; --overlay can supply it. See
     docs/reference/exports.md.
     """
+    from trnspec.atomic_write import write
     from trnspec.output.exporters import export, export_all, exporter
+    from trnspec.output.exporters.exported import markdown
 
     if name is None:
         if use:
@@ -78,25 +75,14 @@ def command(format_: str, name: str | None, output: FilePath | None, use: dict[s
     else:
         graph = graph_for(name, **options)
         result = export(format_, graph.named(name), graph, use=use)
-    page = "" if exporter(format_).inline else _page(result, format_, name or "catalog")
-    _write(output, result.text, {f"{name or 'catalog'}.assumptions.md": page} if page else {})
-    if page and output is None:
-        for assumption in result.assumptions:
-            click.echo(f"assumed: {assumption}", err=True)
-
-
-def _page(result: Export, format_: str, name: str) -> str:
-    from trnspec.output.exporters.exported import markdown
-
-    return markdown(result, f"{name}, exported to {format_}")
-
-
-def _write(output: FilePath | None, text: str, attached: Mapping[str, str]) -> None:
+    files = {output: result.text}
+    if not exporter(format_).inline:
+        title = f"{name or 'catalog'}, exported to {format_}"
+        files[(output or FilePath()).parent / f"{name or 'catalog'}.assumptions.md"] = markdown(result, title)
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(result.text, nl=False)
+        for assumption in result.assumptions if len(files) > 1 else ():
+            click.echo(f"assumed: {assumption}", err=True)
         return
-    from trnspec.atomic_write import write
-
-    write({output: text.encode(), **{output.parent / n: t.encode() for n, t in attached.items()}})
-    files = [str(output), *(str(output.parent / n) for n in attached)]
-    click.echo(f"wrote {' and '.join(files)}", err=True)
+    write({file: text.encode() for file, text in files.items() if file is not None})
+    click.echo(f"wrote {' and '.join(map(str, files))}", err=True)

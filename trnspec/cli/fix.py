@@ -37,10 +37,8 @@ def command(paths: tuple[str, ...], check: bool, diff: bool, catalogs: tuple[str
     from trnspec.catalog.versions.git import is_committed
     from trnspec.checks.fixes import fix
     from trnspec.loading.rewriting import TextFile, read_as_text
-    from trnspec.loading.settings import Settings
 
-    known = registry()
-    settings = here().merged(Settings(catalogs=tuple(FilePath(c) for c in catalogs)))
+    known, settings = registry(), here(catalogs)
     settings.verify(known.codes)
     fixed = fix(load_documents(select(paths, known, settings), known), known, settings, is_committed)
     changes = [(file, fixed.texts[str(file.file)]) for file in map(read_as_text, map(FilePath, fixed.texts))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path as FilePath
@@ -14,6 +13,7 @@ from attrs import evolve
 from trnspec.cli.common import write_new
 from trnspec.cli.formats import known as registry_of
 from trnspec.cli.help import Group, GroupedCommand, documented, new_option, option
+from trnspec.cli.render import report_findings
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
 from trnspec.model.figure import Figure
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
-    from trnspec.diagnostics import Diagnostic
     from trnspec.model.transformers.model import Model
     from trnspec.plugins.api import Kind, Registry
     from trnspec.yaml import Path
@@ -416,7 +415,6 @@ def _has_errors(text: str, file: str, kind: Kind, known: Registry, catalog: str 
     from trnspec.cli.common import here
     from trnspec.diagnostics import Severity
     from trnspec.loading.pipeline import load_document
-    from trnspec.output.reporters import render, use_color
     from trnspec.yaml import read_text
 
     folder = FilePath(file).parent
@@ -429,8 +427,6 @@ def _has_errors(text: str, file: str, kind: Kind, known: Registry, catalog: str 
     selection = evolve(select(["-"], known, settings), stdin=False)
     loaded = [load_document(read_text(text.encode(), file), known), *load_documents(selection, known)]
     checked = check(loaded, known, settings)
-    found: tuple[Diagnostic, ...] = tuple(checked.report.diagnostics)
-    if found:
-        report = render(checked.report, "text", color=use_color(sys.stderr, os.environ), texts=checked.texts)
-        click.echo(report, err=True)
-    return any(d.severity is Severity.ERROR for d in found)
+    if checked.report.diagnostics:
+        report_findings(checked.report, checked.texts)
+    return any(d.severity is Severity.ERROR for d in checked.report.diagnostics)

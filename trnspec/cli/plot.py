@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -40,12 +41,22 @@ def _output(function: F) -> F:
     return output(option("--dark", "Output", "Light on dark.", is_flag=True)(function))
 
 
-def _write(make: Callable[[], Chart], output: FilePath, *, dark: bool) -> None:
-    from trnspec.plots.chart import check
+def _chart(name: str, *examples: tuple[str, str], **more: Any) -> Callable[[Callable[..., Chart]], click.Command]:
+    """Decorator of a function that makes a chart: the command that draws it to the file of :func:`_output`."""
 
-    check(output)
-    make().save(output, dark=dark)
-    click.echo(f"wrote {output}", err=True)
+    def command_of(make: Callable[..., Chart]) -> click.Command:
+        @documented(name, *examples, of=command, **more)
+        @wraps(make)
+        def draw(*, output: FilePath, dark: bool, **given: Any) -> None:
+            from trnspec.plots.chart import check
+
+            check(output)
+            make(**given).save(output, dark=dark)
+            click.echo(f"wrote {output}", err=True)
+
+        return draw
+
+    return command_of
 
 
 # Charts of evaluations.
@@ -80,18 +91,15 @@ def _of_evaluations(kind: str, evaluator: str, file: str, summary: str) -> None:
     )
     text = f"{summary}\n\nFILE is what trnspec {evaluator} --format json printed; - is standard input."
 
-    @documented(kind, *examples, of=command, help=text, short_help=summary)
+    @_chart(kind, *examples, help=text, short_help=summary)
     @click.argument("files", nargs=-1, required=True, metavar="FILE...")
     @_output
-    def plot(files: tuple[str, ...], output: FilePath, *, dark: bool) -> None:
+    def plot(files: tuple[str, ...]) -> Chart:
         from trnspec.evaluation.charts.evaluations import chart, sweep_chart
 
-        def make() -> Chart:
-            read = [_read(file, evaluator) for file in files]
-            rows = [row for some in read for row in some]
-            return sweep_chart(rows, kind) if len(read) == 1 and len(rows) > 1 else chart([e for _, e in rows], kind)  # type: ignore[misc]
-
-        _write(make, output, dark=dark)
+        read = [_read(file, evaluator) for file in files]
+        rows = [row for some in read for row in some]
+        return sweep_chart(rows, kind) if len(read) == 1 and len(rows) > 1 else chart([e for _, e in rows], kind)  # type: ignore[misc]
 
 
 for _kind, _about in _CHARTS.items():
@@ -130,7 +138,7 @@ def _read(file: str, evaluator: str) -> list[Row]:
         raise UsageError(f"{expected} ({type(error).__name__}: {error})") from error
 
 
-@documented(
+@_chart(
     "roofline",
     ("trnspec plot roofline trainium1 trainium2 trainium3 --output roofline.svg", "Three chips:"),
     (
@@ -139,7 +147,6 @@ def _read(file: str, evaluator: str) -> list[Row]:
     ),
     ("trnspec plot roofline trainium2 --dtype fp8 --output fp8.svg", "Another compute dtype:"),
     ("trnspec plot roofline trainium2 --edition 2026.11 --output edition.svg", "Figures of an edition:"),
-    of=command,
 )
 @click.argument("chips", nargs=-1, required=True, metavar="CHIP...", shell_complete=documents())
 @option("--model MODEL", "Workload", "Draw the parts of this model.")
@@ -164,10 +171,8 @@ def roofline(
     batch: int,
     seq: int,
     dtype: str,
-    output: FilePath,
-    dark: bool,
     **options: Any,
-) -> None:
+) -> Chart:
     """Attainable rate against arithmetic intensity.
 
     Values are those of trnspec eval roofline. With --model, the parts of the model are dots on the line of each chip.
@@ -175,78 +180,69 @@ def roofline(
     from trnspec.api import evaluate
     from trnspec.evaluation.charts.evaluations import chart
 
-    def make() -> Chart:
-        catalog = load_catalog(**options)
-        workload = {} if model is None else {"model": model, "phase": phase, "batch": batch, "seq": seq}
-        return chart([evaluate("roofline", catalog, on=c, dtype=dtype, **workload) for c in dict.fromkeys(chips)])
-
-    _write(make, output, dark=dark)
+    catalog = load_catalog(**options)
+    workload = {} if model is None else {"model": model, "phase": phase, "batch": batch, "seq": seq}
+    return chart([evaluate("roofline", catalog, on=c, dtype=dtype, **workload) for c in dict.fromkeys(chips)])
 
 
 # Charts of the catalog.
 
 
-@documented(
+@_chart(
     "heatmap",
     ("trnspec plot heatmap sweep.json --answer mfu --output mfu.svg", "From a sweep over two inputs:"),
     ("trnspec plot heatmap sweep.json --x pp --y zero --output times.png", "The first answer, with chosen axes:"),
     ("trnspec plot heatmap sweep.json --answer throughput --output throughput.svg", "Another answer:"),
     ("trnspec plot heatmap sweep.json --output times.svg --dark", "On a dark background:"),
-    of=command,
 )
 @click.argument("file")
 @option("--answer NAME", "Chart", "The answer; by default the first.")
 @option("--x INPUT", "Chart", "The input of the columns.")
 @option("--y INPUT", "Chart", "The input of the rows.")
 @_output
-def heatmap(file: str, answer: str | None, x: str | None, y: str | None, output: FilePath, *, dark: bool) -> None:
+def heatmap(file: str, answer: str | None, x: str | None, y: str | None) -> Chart:
     """An answer of a sweep over two inputs, as a grid of cells.
 
     FILE is what trnspec eval EVALUATOR --format json printed for a sweep; - is standard input.
     """
     from trnspec.evaluation.charts.grids import heatmap
 
-    _write(lambda: heatmap(_read(file, "eval training"), answer, x, y), output, dark=dark)
+    return heatmap(_read(file, "eval training"), answer, x, y)
 
 
-@documented(
+@_chart(
     "timeline",
     ("trnspec plot timeline step.json --output step.svg", "From a trace:"),
     ("trnspec plot timeline step.json --output step.png --dark", "Light on dark:"),
-    of=command,
 )
 @click.argument("file")
 @_output
-def timeline(file: str, output: FilePath, *, dark: bool) -> None:
+def timeline(file: str) -> Chart:
     """A training step by pipeline stage, with its bubbles.
 
     FILE is what trnspec eval training --trace wrote; - is standard input.
     """
     from trnspec.evaluation.charts.grids import timeline
 
-    def make() -> Chart:
-        try:
-            data = json.loads(sys.stdin.read() if file == "-" else FilePath(file).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise UsageError(f"{file}: {error}") from error
-        return timeline(data)
-
-    _write(make, output, dark=dark)
+    try:
+        data = json.loads(sys.stdin.read() if file == "-" else FilePath(file).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{file}: {error}") from error
+    return timeline(data)
 
 
-@documented(
+@_chart(
     "history",
     ("trnspec plot history trainium1.memory.bandwidth --output bandwidth.svg", "What sources state, by date:"),
     ("trnspec plot history trainium1 peak.dense.bf16 --output bf16.pdf", "Document and path as two arguments:"),
     ("trnspec plot history trainium1.peak.dense.bf16 --as-of 2024-03 --output old.svg", "Until a date:"),
     ("trnspec plot history trainium2.memory.bandwidth --output dark.svg --dark", "On a dark background:"),
-    of=command,
 )
 @click.argument("figure", shell_complete=figure_of_document)
 @click.argument("path", required=False)
 @_output
 @catalog_options
-def history(figure: str, path: str | None, output: FilePath, *, dark: bool, **options: Any) -> None:
+def history(figure: str, path: str | None, **options: Any) -> Chart:
     """Values of a FIGURE by source and date, a marker for each verdict.
 
     FIGURE is a document and a path, such as trainium2.memory.bandwidth; PATH may be an argument of its own, as for trnspec
@@ -255,50 +251,36 @@ def history(figure: str, path: str | None, output: FilePath, *, dark: bool, **op
     from trnspec.catalog.charts import history as drawn
     from trnspec.evaluation.figure_path import figure_path
 
-    def make() -> Chart:
-        graph = load_catalog(**options).graph
-        place = figure_path(graph, figure if path is None else f"{figure}.{path}")
-        return drawn(graph, place.node, place.at)
-
-    _write(make, output, dark=dark)
+    graph = load_catalog(**options).graph
+    place = figure_path(graph, figure if path is None else f"{figure}.{path}")
+    return drawn(graph, place.node, place.at)
 
 
 _MOST = 10
 """Figures of a comparison that are drawn by default."""
 
 
-@documented(
+@_chart(
     "compare",
     ("trnspec plot compare trainium1 trainium2 trainium3 --output chips.svg", "Three chips, relative to the first:"),
     ("trnspec plot compare trainium1 trainium2 --full --output all.png", "Every figure that differs:"),
     ("trnspec plot compare trainium1 trainium2 --baseline trainium2 --output b.svg", "Relative to the second:"),
     ("trnspec plot compare trn1.32xlarge trn2.48xlarge --output servers.pdf", "Two servers:"),
-    of=command,
 )
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=documents())
 @option("--baseline NAME", "Output", "The document that ratios refer to.")
 @option("--full", "Output", f"Draw every figure; by default the {_MOST} most important that differ.", is_flag=True)
 @_output
 @catalog_options
-def compare(
-    names: tuple[str, ...], baseline: str | None, output: FilePath, *, dark: bool, full: bool, **options: Any
-) -> None:
+def compare(names: tuple[str, ...], baseline: str | None, *, full: bool, **options: Any) -> Chart:
     """Ratios of documents to a baseline, the first NAME by default; figures that are equal are not drawn."""
     from trnspec.catalog.charts import comparison
+    from trnspec.cli.compare import compared
 
-    def make() -> Chart:
-        graph = graph_for(*names, **options)
-        nodes = list({graph.named(name).name: graph.named(name) for name in names}.values())
-        first = graph.named(baseline or names[0])
-        if len(nodes) < 2:
-            raise UsageError("name at least two documents to compare")
-        if first not in nodes:
-            raise UsageError(f"the baseline {first.name} is not one of the documents to compare")
-        base = nodes.index(first)
-        most = None if full else _MOST
-        return comparison([n.name for n in nodes], base, _compared(graph, nodes, base), _sources(graph, nodes), most)
-
-    _write(make, output, dark=dark)
+    graph = graph_for(*names, **options)
+    nodes, base = compared(graph, names, baseline)
+    most = None if full else _MOST
+    return comparison([n.name for n in nodes], base, _compared(graph, nodes, base), _sources(graph, nodes), most)
 
 
 def _compared(graph: Graph, nodes: Sequence[Node[Any]], base: int) -> list[Any]:

@@ -6,12 +6,15 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from json import dumps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from trnspec.cli.help import option
 from trnspec.text_table import Block, Style, Table, csv, json, markdown, rendered, sections_in_markdown, wrapped
+
+if TYPE_CHECKING:
+    from trnspec.diagnostics import Report
 
 FORMATS = ("text", "json", "csv", "markdown")
 
@@ -119,6 +122,19 @@ def is_colored() -> bool:
     from trnspec.output.reporters import use_color
 
     return sys.stdout is not None and use_color(sys.stdout, os.environ)
+
+
+def report_findings(checked: Report, texts: Mapping[str, str]) -> None:
+    """Print a report on standard error.
+
+    Args:
+        checked: The findings.
+        texts: File name -> text, to show the lines.
+    """
+    from trnspec.output.reporters import render, use_color
+
+    color = sys.stderr is not None and use_color(sys.stderr, os.environ)
+    click.echo(render(checked, "text", color=color, texts=texts), err=True, color=color)
 
 
 def show(blocks: Sequence[Block]) -> None:

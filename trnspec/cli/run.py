@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,15 @@ from attrs import asdict
 from trnspec.cli.common import catalog_options, load_catalog
 from trnspec.cli.eval_csv import REFUSED, column, ranked
 from trnspec.cli.help import documented, option
-from trnspec.cli.render import format_option, print_sections, show, table_options, versioned_json, width
+from trnspec.cli.render import (
+    format_option,
+    print_sections,
+    report_findings,
+    show,
+    table_options,
+    versioned_json,
+    width,
+)
 from trnspec.errors import RefusalError, TrnspecError, UsageError
 from trnspec.text_table import Table, csv, markdown, table, wrapped
 
@@ -106,7 +113,6 @@ def _document(file: str, catalog: Catalog) -> Node[Scenarios]:
     from trnspec.loading.pipeline import link, load_document
     from trnspec.loading.settings import Settings
     from trnspec.model.scenarios import Scenarios
-    from trnspec.output.reporters import render, use_color
     from trnspec.yaml import read_file
 
     known = registry()
@@ -120,10 +126,8 @@ def _document(file: str, catalog: Catalog) -> Node[Scenarios]:
     if node is not None:
         diagnostics += check_node(invalid_scenario, node, catalog.graph, known)
     if node is None or diagnostics:
-        texts = {loaded.document.file: loaded.document.text}
-        color = sys.stderr is not None and use_color(sys.stderr, os.environ)
         report = Report(tuple(diagnostics), files=1, codes=tuple(known.codes.values()))
-        click.echo(render(report, "text", color=color, texts=texts), err=True, color=color)
+        report_findings(report, {loaded.document.file: loaded.document.text})
         click.get_current_context().exit(2)
     return node
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trnspec.cli.complete import offering
+from trnspec.cli.formats import known as registry_of
 from trnspec.cli.help import NamedPath, documented, option
 from trnspec.diagnostics import did_you_mean
 from trnspec.errors import UsageError
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from trnspec.plugins.api import Kind, Registry
 
 
-def _kinds(ctx: click.Context, _: str) -> list[str]:
-    from trnspec.cli.formats import known
-
-    return list(known(ctx).kinds)
-
-
 @documented(
     "schema",
     ("trnspec schema Chip", "The schema of one kind:"),
@@ -31,7 +26,7 @@ def _kinds(ctx: click.Context, _: str) -> list[str]:
     ("trnspec schema --all schemas", "The schemas of all kinds, as files:"),
     ("trnspec schema Server --modeline", "The comment with which editors find the schema:"),
 )
-@click.argument("kind", required=False, shell_complete=offering(_kinds))
+@click.argument("kind", required=False, shell_complete=offering(lambda ctx, _: registry_of(ctx).kinds))
 @option(
     "--all DIR folder",
     "Output",

@@ -72,13 +72,12 @@ def _about(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict[st
         "source": None if head.source is None else head.source.name,
         "where": head.where,
         "note": head.note,
-        "sources": {n: _of_source(s) for n in names if (s := graph.lookup(n, Source)) is not None},
+        "sources": {
+            name: {"title": s.metadata.title, "publisher": s.spec.publisher, "as_of": s.spec.as_of, "rank": s.spec.rank}
+            for name in names
+            if (s := graph.lookup(name, Source)) is not None
+        },
     }
-
-
-def _of_source(node: Node[Source]) -> dict[str, str]:
-    spec = node.spec
-    return {"title": node.metadata.title, "publisher": spec.publisher, "as_of": spec.as_of, "rank": spec.rank}
 
 
 def _numbered(graph: Graph, node: Node[Any], node_facts: Sequence[Fact]) -> dict[str, int]:
@@ -132,7 +131,7 @@ def _whole(graph: Graph, node: Node[Any], node_facts: Sequence[Fact], *, reasons
             Column("interval"),
             Column("sum of", wrap=True),
         )
-        rows = {s.at: [(_last(s.at), s.text, s.interval_text, s.parts)] for s in totals}
+        rows = {s.at: [(s.at.rpartition(".")[2], s.text, s.interval_text, s.parts)] for s in totals}
         blocks.append(table(names, list(_grouped(rows, {at: group(at) for at in rows}))))
     blocks += quoted_tables(quoted(graph, node), numbers)
     legend = [_legend(graph, number, name) for name, number in numbers.items()]
@@ -154,17 +153,12 @@ def _sums(graph: Graph, node: Node[Any]) -> tuple[Sum, ...]:
 
 def _sections(node_facts: Sequence[Fact], numbers: Mapping[str, int], *, reasons: bool) -> Iterator[_Row]:
     """The rows of all facts, each section once; claims about a section as a whole come first in it."""
-    parents = {parent for f in node_facts for parent in _parents(f.at)}
+    parents = {".".join(steps[:n]) for f in node_facts for steps in [f.at.split(".")] for n in range(1, len(steps))}
     rows: dict[str, list[_Row]] = {}
     for fact in node_facts:
         lines = list(_rows(fact, numbers, reasons=reasons))
         rows[fact.at] = lines[1:] if fact.at in parents and fact.value is None else lines
     return _grouped(rows, {at: at if at in parents else group(at) for at in rows})
-
-
-def _parents(at: str) -> Iterator[str]:
-    while at := group(at):
-        yield at
 
 
 def _grouped(rows: Mapping[str, Sequence[_Row]], section: Mapping[str, str]) -> Iterator[_Row]:
@@ -180,12 +174,8 @@ def _grouped(rows: Mapping[str, Sequence[_Row]], section: Mapping[str, str]) -> 
             yield indent + row if isinstance(row, str) else (f"{indent}{row[0]}", *row[1:])
 
 
-def _last(at: str) -> str:
-    return at.rpartition(".")[2]
-
-
 def _rows(fact: Fact, numbers: Mapping[str, int], *, reasons: bool) -> Iterator[_Row]:
-    label = _last(fact.at) if fact.label == fact.at else fact.label
+    label = fact.at.rpartition(".")[2] if fact.label == fact.at else fact.label
     dated = "derived" if fact.verdict == "derived" else fact.as_of
     yield label, fact.text, fact.interval_text, numbers.get(fact.source, ""), dated
     if fact.verdict not in ("adopted", "derived", "-"):
@@ -307,17 +297,14 @@ def _blocks(node: Node[Any], heading: str, rows: Sequence[_Line], disputes: Sequ
     blocks: list[Block] = [heading]
     rows = sorted(rows, key=lambda r: r.rank)
     blocks.append(table(columns, [(r.at, r.text, r.interval, r.date) for r in rows]))
-    if isinstance(node.spec, Chip) and (missing := [at for at in _EXPECTED if not _has(rows, at)]):
+    shown = {at for row in rows for at in _paths(row.at)}
+    if isinstance(node.spec, Chip) and (missing := [at for at in _EXPECTED if at not in shown]):
         blocks.append(wrapped("no source    ", ", ".join(missing), width()))
     if disputes:
         names = (Column("disputed", wrap=True, keep=True), Column("verdict: values of other sources", wrap=True))
         cells = [(d.at, "; ".join(f"{v}: {', '.join(values)}" for v, values in d.values.items())) for d in disputes]
         blocks.append(table(names, cells))
     return blocks
-
-
-def _has(rows: Sequence[_Line], at: str) -> bool:
-    return any(at in _paths(row.at) for row in rows)
 
 
 def _paths(at: str) -> list[str]:

@@ -16,7 +16,7 @@ from trnspec.model.source import Rank, Source
 from trnspec.text_table import Block, Cell, Column, Table, table, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from trnspec.model.document import Node
 
@@ -69,7 +69,14 @@ def command(
     emit(
         format_,
         lambda: [*head, *_page(shown, columns, sort, one=name is not None)],
-        lambda: _data(shown).sorted(sort).selected(columns),
+        lambda: (
+            table(
+                ("source", "document", "kind", "at", "says", "verdict", "where", "reason"),
+                [(r.source, r.of, r.kind, r.at, r.says, r.verdict, r.where, r.reason) for r in shown],
+            )
+            .sorted(sort)
+            .selected(columns)
+        ),
         lambda: _about(sources, name),
     )
 
@@ -112,11 +119,6 @@ def _page(cited: Sequence[Citation], columns: str | None, sort: str | None, *, o
     adopted = sum(c.verdict == "adopted" for c in cited)
     shown = table(heads, rows, "--columns").sorted(sort).selected(columns)
     return [shown, f"{adopted} adopted values, {len(cited) - adopted} other claims."]
-
-
-def _data(cited: Iterable[Citation]) -> Table:
-    names = ("source", "document", "kind", "at", "says", "verdict", "where", "reason")
-    return table(names, [(r.source, r.of, r.kind, r.at, r.says, r.verdict, r.where, r.reason) for r in cited])
 
 
 def _sources(sources: Sequence[Node[Any]], cited: Sequence[Citation]) -> Table:

@@ -74,14 +74,12 @@ _SPACE = 2**31
 def _table(result: pa.Table) -> Table:
     cells = [[_cell(v) for v in column.to_pylist()] for column in result.columns]
     columns = [
-        Column(name, right=_numbers(values), wrap=i > 0, keep=i == 0)
+        Column(
+            name, right=any(v is not None and not isinstance(v, (str, bool)) for v in values), wrap=i > 0, keep=i == 0
+        )
         for i, (name, values) in enumerate(zip(result.column_names, cells, strict=True))
     ]
     return table(columns, list(zip(*cells, strict=True)))
-
-
-def _numbers(values: list[Cell]) -> bool:
-    return any(v is not None and not isinstance(v, (str, bool)) for v in values)
 
 
 def _cell(value: Any) -> Cell:

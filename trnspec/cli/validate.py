@@ -120,8 +120,9 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
         watch(paths, given, interval)
     if table and format_ != "text":
         raise UsageError(f"--table is printed with --format text only, not with --format {format_}")
-    if not paths:
-        _require_documents(given.catalogs)
+    empty = (f for f in given.catalogs if f.is_dir() and not any(documents_in(f)))
+    if not paths and (folder := next(empty, None)) is not None:  # as for such a PATH
+        raise UsageError(f"{folder} holds no .yaml files")
     settings = here().merged(given)
     if skip_others and paths:
         named = [path for path in paths if path != STDIN]
@@ -150,13 +151,6 @@ def command(  # noqa: PLR0913, PLR0917  # one parameter for each option
     if stale:
         click.echo(f"trnspec baseline {baseline} removes what no longer occurs", err=True)
     sys.exit(0 if checked.report.ok else 1)
-
-
-def _require_documents(folders: tuple[FilePath, ...]) -> None:
-    """Raise an error for a folder of --catalog without documents, as for such a PATH."""
-    for folder in folders:
-        if folder.is_dir() and not any(documents_in(folder)):
-            raise UsageError(f"{folder} holds no .yaml files")
 
 
 def _codes(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -227,17 +221,15 @@ def _wait(folders: Iterable[FilePath], before: State, interval: float) -> tuple[
         begin = time.monotonic()
         time.sleep(interval)
         state = _state(folders)
-        while state != before and (later := _after(folders, _SETTLED)) != state:
-            state = later
+        while state != before:
+            time.sleep(_SETTLED)
+            earlier, state = state, _state(folders)
+            if state == earlier:
+                break
         if state != before:
             return {f for f in state.keys() | before.keys() if state.get(f) != before.get(f)}, state
         # At most a tenth of the time of a processor.
         time.sleep(max(0.0, 9 * (time.monotonic() - begin - interval)))
-
-
-def _after(folders: Iterable[FilePath], seconds: float) -> State:
-    time.sleep(seconds)
-    return _state(folders)
 
 
 def _state(folders: Iterable[FilePath]) -> State:
