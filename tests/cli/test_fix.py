@@ -183,7 +183,7 @@ def test_the_hook_checks_a_document_with_a_wrong_version(here, version) -> None:
     done = here("validate", "--skip-others", "--format", "json", "chips/acme.yaml")
 
     assert 1 == done.status
-    assert {d["code"] for d in json.loads(done.out)["diagnostics"]} & {"TRN102", "TRN107", "TRN108"}
+    assert {d["code"] for d in json.loads(done.out)["diagnostics"]} & {"TRN101", "TRN102", "TRN107", "TRN108"}
 
 
 @pytest.mark.parametrize(

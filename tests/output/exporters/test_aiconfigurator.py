@@ -12,7 +12,6 @@ import pytest
 from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
 from trnspec.output.exporters.aiconfigurator import _number
-from trnspec.output.exporters.exported import ExportError
 from trnspec.yaml import read_text
 
 CAT = Catalog(everything())
@@ -57,13 +56,6 @@ def test_an_ultraserver_is_a_rack() -> None:
         "inter_rack_latency": 1.5e-5,
     } == system("trn2-ultraserver")["node"]
     assert {900_000_000_000} == {system("gb200-nvl72")["node"][key] for key in ("intra_node_bw", "inter_node_bw")}
-
-
-def test_an_unknown_network_is_an_error_that_offers_the_published_figure() -> None:
-    with pytest.raises(ExportError, match=r"needs network\.bandwidth of inf1\.6xlarge") as caught:
-        CAT["inf1.6xlarge"].export("aiconfigurator")
-
-    assert "--use 'node.inter_node_bw=network.peak' takes the published" in str(caught.value)
 
 
 @pytest.mark.parametrize(("value", "text"), [(10**15, "1000000000000000"), (1e-06, "1.0e-06"), (1.5e-06, "1.5e-06")])

@@ -12,7 +12,6 @@ import pytest
 
 from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
-from trnspec.output.exporters.exported import ExportError
 
 CAT = Catalog(everything())
 REQUIRED = {"TFlopsPeak", "TFlopsFP8", "BwPeakTBs", "mfuPrefill", "mfuDecode", "MemoryGiB"}
@@ -58,8 +57,3 @@ def test_a_network_that_is_not_known_is_left_out_and_no_figure_of_it_is_listed()
     (why,) = [a.says for a in made.assumptions if "BwGBps" in a.field]
     assert why.startswith("left out: IntraNodeBwGBps needs fabric.bandwidth.per_direction or fabric.bandwidth.both of")
     assert not [u for u in made.used if "BwGBps" in u.field]
-
-
-def test_no_rate() -> None:
-    with pytest.raises(ExportError, match="TFlopsPeak needs"):
-        CAT.replace("trainium2", {"peak": {}})["trn2.48xlarge"].export("blis")

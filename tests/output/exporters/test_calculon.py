@@ -13,8 +13,6 @@ import pytest
 import trnspec
 from tests.support.engine import everything
 from trnspec.catalog.catalog import Catalog
-from trnspec.errors import UsageError
-from trnspec.output.exporters.exported import ExportError
 
 CAT = trnspec.load()
 ALL = Catalog(everything())
@@ -110,32 +108,6 @@ def test_the_printed_rate_where_no_other_is_known() -> None:
     assert any(a.field == "matrix.bfloat16.tflops" and "all engines" in a.says for a in made.assumptions)
 
 
-@pytest.mark.parametrize(
-    ("of", "changes", "missing"),
-    [
-        ("trainium2", {"memory.bandwidth": None}, "mem1.GBps needs memory.bandwidth of trainium2"),
-        ("trainium2", {"peak": {}, "tensor_peak": None}, "matrix needs peak.dense.bf16 of trainium2"),
-        ("trainium2", {"cores": None}, "vector.tflops needs the vector rate of the cores of trainium2"),
-        ("neuroncore-v3", {"engines.vector.peak": None}, "needs engines.vector.peak.dense.fp32 of neuroncore-v3"),
-        ("trn2.48xlarge", {"efa": None}, "networks[1].bandwidth needs network.bandwidth of trn2.48xlarge"),
-    ],
-)
-def test_a_figure_that_cannot_be_assumed(of, changes, missing) -> None:
-    with pytest.raises(ExportError) as caught:
-        CAT.replace(of, changes)["trn2.48xlarge"].export("calculon")
-
-    assert "unknown-figure" == caught.value.reason
-    assert missing in str(caught.value)
-
-
-def test_an_unknown_rate_is_named_with_the_published_alternative() -> None:
-    with pytest.raises(ExportError) as caught:
-        ALL["p5.48xlarge"].export("calculon")
-
-    assert "vector.tflops needs the vector rate of the cores of h100-sxm, which is not known" in str(caught.value)
-    assert "--use 'vector.tflops=peak.dense.fp32' takes the published 67 TFLOPS" in str(caught.value)
-
-
 def test_the_alternative_is_used_and_recorded() -> None:
     made = ALL["p5.48xlarge"].export("calculon", use=FP32)
 
@@ -143,29 +115,6 @@ def test_the_alternative_is_used_and_recorded() -> None:
     assert ["67 TFLOPS"] == [u.text for u in made.used if u.field == "vector.tflops"]
     says = "peak.dense.fp32 of h100-sxm is used in place of the vector rate of the cores, which is not known"
     assert says in {a.says for a in made.assumptions if a.field == "vector.tflops"}
-
-
-def test_no_alternative_where_fp32_is_a_rate_of_the_matrix_engines() -> None:
-    with pytest.raises(ExportError) as caught:
-        CAT.replace("trainium2", {"cores": None})["trn2.48xlarge"].export("calculon")
-
-    assert "--use" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "use", "message"),
-    [
-        ("p5.48xlarge", {"vector.tflops": "peak.dense.fp6"}, "h100-sxm has no known figure at peak.dense.fp6"),
-        ("p5.48xlarge", {"vector.tflops": "memory.bandwidth"}, "3.35 TB/s is no floating-point rate"),
-        ("trn2.48xlarge", FP32, "lacks no figure for vector.tflops; fields that lack one: none"),
-        ("p5.48xlarge", {**FP32, "mem1.GiB": "memory.capacity"}, "fields that lack one: vector.tflops"),
-    ],
-)
-def test_a_figure_that_cannot_be_used(name, use, message) -> None:
-    with pytest.raises(UsageError) as caught:
-        ALL[name].export("calculon", use=use)
-
-    assert message in str(caught.value)
 
 
 def test_pairs_of_numbers_stand_on_one_line() -> None:

@@ -60,32 +60,10 @@ def test_other_kinds_are_refused() -> None:
     assert {"no-chips"} == {r for (_, n), r in reasons.items() if n != "trainium2"}
 
 
-def test_missing_figure_is_named_with_its_claims() -> None:
-    with pytest.raises(ExportError) as caught:
-        CAT["trn3-gen2-server"].export("llm-analysis")
-
-    message = str(caught.value)
-    assert (
-        "intra_node_bandwidth_in_GB_per_sec needs fabric.bandwidth.per_direction or fabric.bandwidth.both of" in message
-    )
-    assert "claims: 256 GB/s (neuron-trn3-2026-08, unresolved)" in message
-    assert "--overlay" in message
-
-
-def test_an_unknown_format_suggests_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"no export format 'sgv'.*svg"):
-        CAT["trainium2"].export("sgv")
-
-
 def test_only_json_takes_the_whole_catalog() -> None:
     assert '"name": "trainium2"' in CAT.export().text
     with pytest.raises(UsageError, match="exports one document at a time"):
         CAT.export("svg")
-
-
-def test_a_format_that_takes_no_other_figures() -> None:
-    with pytest.raises(UsageError, match="svg takes no other figures"):
-        CAT["trn2.48xlarge"].export("svg", use={"a": "b"})
 
 
 def test_methods_and_functions_agree() -> None:

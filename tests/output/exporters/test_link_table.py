@@ -7,9 +7,7 @@ from collections import Counter
 import pytest
 
 import trnspec
-from trnspec.errors import TrnspecError
 from trnspec.output.exporters.export_log import ExportLog
-from trnspec.output.exporters.exported import ExportError
 from trnspec.output.exporters.link_table import latency, link_table, out_of_a_chip
 
 CAT = trnspec.load()
@@ -99,17 +97,3 @@ def test_latency_is_printed_or_zero() -> None:
 
     assert (15e-6, 0, 0) == tuple(float(latency(account, "delay", x)) for x in ("efa-v3", "efa", None))
     assert 2 == sum("lower bounds" in a.says for a in account.assumptions)
-
-
-def test_a_shape_of_another_size_is_refused() -> None:
-    changed = CAT.replace("trn1.32xlarge", {"fabric.topology.dimensions": [4, 5]})
-
-    with pytest.raises(TrnspecError, match=r"torus has 20 chips, and trn1\.32xlarge has 16"):
-        link_table(export_log("trn1.32xlarge", changed))
-
-
-def test_a_fabric_without_topology_is_refused() -> None:
-    changed = CAT.replace("trn1.32xlarge", {"fabric.topology": None})
-
-    with pytest.raises(ExportError, match="no declared topology"):
-        link_table(export_log("trn1.32xlarge", changed))
