@@ -102,7 +102,7 @@ def replacement_problems(node: Node[Any], other: Node[Any], owner: str) -> Itera
         if alias not in node.metadata.aliases:
             message = f"{other.name} of {owner} has the alias {alias!r}, and this document, which replaces it, has not"
             yield problem(message, f"add {alias} to metadata.aliases", path)
-    allowed = [p for text in node.metadata.overrides for p in _spread(text)]
+    allowed = [p for text in node.metadata.overrides for p in spread(text)]
     own, theirs = _values(node), _values(other)
     for where in dict.fromkeys((*own, *theirs)):
         if own.get(where) != theirs.get(where) and not any(where[: len(p)] == p for p in allowed):
@@ -111,13 +111,6 @@ def replacement_problems(node: Node[Any], other: Node[Any], owner: str) -> Itera
                 f"{other.name} of {owner}, and metadata.overrides does not list it"
             )
             yield problem(message, f"write the same value, or add {dotted(where)} to metadata.overrides", where)
-
-
-def _spread(text: str) -> list[Path]:
-    try:
-        return spread(text)
-    except ValueError:
-        return []
 
 
 def _values(node: Node[Any]) -> dict[Path, Any]:

@@ -78,10 +78,7 @@ def _values(path: Path, node: Node[Any], graph: Graph) -> Iterator[str]:
     """The texts of the figure, or the figures, at a path: a value, a part of one, or the path of a claim."""
     every = {fact.at: fact for fact in facts(graph, node)}
     if path[:1] == ("claims",) and len(path) > 2:
-        try:
-            paths = spread(str(value_at_data(node, ("claims", path[1], "at"))))
-        except ValueError:
-            paths = []
+        paths = paths_named(value_at_data(node, ("claims", path[1], "at")))
     else:
         paths = [path]
     for each in paths:
@@ -90,6 +87,14 @@ def _values(path: Path, node: Node[Any], graph: Graph) -> Iterator[str]:
             if fact is not None and each[0] == "spec":
                 yield fact_text(fact, node, graph)
                 break
+
+
+def paths_named(text: object) -> list[Path]:
+    """The paths that a text of a document names; none where it is invalid."""
+    try:
+        return spread(text) if isinstance(text, str) else []
+    except ValueError:
+        return []
 
 
 def value_at_data(node: Node[Any], path: Path) -> Any:

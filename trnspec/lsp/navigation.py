@@ -9,7 +9,7 @@ from attrs import frozen
 
 from trnspec.errors import UsageError
 from trnspec.graph.graph import references
-from trnspec.lsp.hover import reference_target, value_at_data
+from trnspec.lsp.hover import paths_named, reference_target, value_at_data
 from trnspec.model.annotations import NAME_PATTERN
 from trnspec.model.reflection import spread
 from trnspec.yaml import Path, Place
@@ -69,7 +69,7 @@ def definition(spot: Spot, named: Node[Any] | None, node: Node[Any]) -> Iterator
         yield _own_name(named)
         return
     if not spot.key and spot.path[-1:] and spot.path[-1] in {"at", "of"}:
-        for path in _spread(value_at_data(node, spot.path)):
+        for path in paths_named(value_at_data(node, spot.path)):
             if path in node.document.places:
                 yield TextLocation(node.document.file, node.document.place(path, key=True), str(path[-1]))
 
@@ -100,7 +100,7 @@ def claims_on(path: Path, node: Node[Any]) -> Iterator[TextLocation]:
     """The claims and printed ratios of a document that are about the figure at a path."""
     for index, claim in enumerate(node.claims):
         at = (*node.claim_path(index), "at")
-        if any(each[: len(path)] == path for each in _spread(claim.at)) and at in node.document.places:
+        if any(each[: len(path)] == path for each in spread(claim.at)) and at in node.document.places:
             yield _scalar(node.document, at, claim.at)
 
 
@@ -156,10 +156,3 @@ def _line(document: Document, place: Place) -> str:
 
 def _lines(document: Document) -> list[str]:
     return re.split(r"\r\n|\n|\r", document.text)
-
-
-def _spread(text: object) -> list[Path]:
-    try:
-        return spread(text) if isinstance(text, str) else []
-    except ValueError:
-        return []
