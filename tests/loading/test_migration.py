@@ -46,8 +46,13 @@ CHANGES = [
     ("  efa: {cards: 8}\n  network: {storage: 80 Gbps}  # a\n", "  network: {storage: 80 Gbps, nics: 8}  # a\n"),
     ("  network: {storage: 80 Gbps}\n  efa:\n    cards: 8\n", "  network: {storage: 80 Gbps, nics: 8}\n"),
     (
+        "  efa:\n    cards: 8  # a\n  # b\n  network: {storage: 8 Gbps}\n",
+        "  # a\n  # b\n  network: {storage: 8 Gbps, nics: 8}\n",
+    ),
+    ("  efa: {cards: 8}  # a\n  network: {storage: 8 Gbps}\n", "  # a\n  network: {storage: 8 Gbps, nics: 8}\n"),
+    (
         "  network:\n      storage: 80 Gbps\n  efa:\n    bandwidth:\n      value: 8 Gbps\n      note: >-\n        a\n\n        b\n",
-        "  network:\n      storage: 80 Gbps\n      bandwidth:\n        value: 8 Gbps\n        note: >-\n          a\n\n          b\n",
+        '  network:\n      storage: 80 Gbps\n      bandwidth: {value: 8 Gbps, note: "a\\nb"}\n',
     ),
     ("  fabric: {link: efa, bandwidth: 384 GB/s}\n", "  fabric: {link: efa, bandwidth: {both: 384 GB/s}}\n"),
     (
@@ -56,11 +61,11 @@ CHANGES = [
     ),
     (
         "  fabric:\n    link: efa\n    bandwidth: '1,024 GB/s'\n",
-        "  fabric:\n    link: efa\n    bandwidth: {both: '1,024 GB/s'}\n",
+        '  fabric:\n    link: efa\n    bandwidth: {both: "1,024 GB/s"}\n',
     ),
     (
         "  fabric:\n    link: efa\n    bandwidth:  # a\n      # b\n      value: 384 GB/s  # c\n      note: d\n    # e\n",
-        "  fabric:\n    link: efa\n    bandwidth:  # a\n      # b\n      both:\n        value: 384 GB/s  # c\n        note: d\n    # e\n",
+        "  fabric:\n    link: efa\n    bandwidth:  # a\n      # b\n      # c\n      both: {value: 384 GB/s, note: d}\n    # e\n",
     ),
 ]
 
@@ -83,8 +88,6 @@ def test_changes_of_paths(before, after, line_end) -> None:
     ("text", "expected"),
     [
         ("  efa: {cards: 8}\n  network: {nics: 4}\n", [("TRN109", 6)]),
-        ("  efa:\n    cards: 8  # a comment that would be lost\n  network: {storage: 8 Gbps}\n", [("TRN057", 7)]),
-        ("  efa: {cards: 8}  # another\n  network: {storage: 8 Gbps}\n", [("TRN057", 6)]),
         ("  efa: {cards: 8\n", [("TRN004", 6)]),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from tests.support.tables import tables
 from trnspec.yaml import Place, read_text
 from trnspec.yaml.document import Edit
-from trnspec.yaml.edits import apply, cut_text, item, joined, moving, quoting, removal, renaming, replacement, wrapping
+from trnspec.yaml.edits import apply, cut_text, item, joined, quoting, removal, renaming, replacement
 
 TABLES = tables(__file__)
 
@@ -29,20 +29,10 @@ def test_removal(text, path, expected) -> None:
     assert after(text, removal, tuple(path)) == expected
 
 
-@pytest.mark.parametrize(("text", "path", "group", "expected"), TABLES["moving"])
-def test_moving(text, path, group, expected) -> None:
-    assert after(text, moving, tuple(path), tuple(group), "new") == expected
-
-
 @pytest.mark.parametrize(("text", "path", "expected"), TABLES["renaming"])
 def test_renaming(text, path, expected) -> None:
     assert after(text, renaming, tuple(path), "new") == expected
     assert after(text, renaming, tuple(path), "") is None
-
-
-@pytest.mark.parametrize(("text", "keys", "expected"), TABLES["wrapping"])
-def test_wrapping(text, keys, expected) -> None:
-    assert after(text, wrapping, ("a",), keys) == expected
 
 
 @pytest.mark.parametrize(("text", "path", "content", "expected"), TABLES["item"])

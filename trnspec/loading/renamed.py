@@ -27,7 +27,7 @@ from trnspec.model.reflection import (
 from trnspec.model.renames import current, current_text, has_renames, is_group, renames
 from trnspec.plugins.failures import call_seconds, contained, described
 from trnspec.yaml import Document, Places, Problem
-from trnspec.yaml.edits import joined, moving, renaming, replacement, wrapping
+from trnspec.yaml.edits import joined, renaming, replacement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,17 +54,27 @@ def upgrade(document: Document, spec: type, kind: Kind | None = None) -> Documen
     """
     if document.data is None:
         return document
-    document = _of_version(document, kind)
-    return one_for_each_source(_with_present_paths(document, spec))
+    present = _of_version(document, kind)
+    # The edits of former paths need the data that were read; after a conversion they follow the edit of that.
+    return one_for_each_source(_with_present_paths(present, spec, as_read=present.data is document.data))
 
 
-def _with_present_paths(document: Document, spec: type) -> Document:
+def _with_present_paths(document: Document, spec: type, *, as_read: bool) -> Document:
     if document.data is None or not has_renames(spec):
         return document
     upgraded = _Upgrade(spec, document)
     data = upgraded.document_data(document.data)
-    if not upgraded.problems:
+    problems = upgraded.problems
+    if not problems:
         return document
+    if (
+        as_read
+        and document.places
+        and any(p.edit is None for p in problems)
+        and all(p.code == DEPRECATED for p in problems)
+    ):
+        edit = upgrade_edit(document, data)
+        problems = [evolve(p, edit=edit or p.edit) for p in problems]
     pairs = [(path, path) for path in document.places]
     for path in document.places:
         present = ("spec", *current(spec, path[1:])) if path[:1] == ("spec",) else path
@@ -76,7 +86,7 @@ def _with_present_paths(document: Document, spec: type) -> Document:
         data=data,
         places=document.places.renamed(pairs),
         rejected=document.rejected | refused,
-        problems=(*document.problems, *upgraded.problems),
+        problems=(*document.problems, *problems),
     )
 
 
@@ -204,8 +214,7 @@ class _Upgrade:
         for step in reversed(new[len(old) :]):
             bare = {str(step): bare}
         holder[last] = bare
-        edit = wrapping(self.document, (*path, *old), [str(step) for step in new[len(old) :]])
-        self._report((*path, *old), (*path, *new), edit)
+        self._report((*path, *old), (*path, *new), None)
 
     def _move(
         self, value: dict[str, Any], old: Path, new: Path, path: Path, edit: Edit | None
@@ -233,7 +242,6 @@ class _Upgrade:
             self.problems.append(Problem(CONFLICT, message, place, "remove the former path", (*path, *old), see))
             return
         target[last] = moved
-        edit = edit or moving(self.document, (*path, *old), (*path, *way), last)
         self._report((*path, *old), (*path, *new), edit)
 
     def _report(self, old: Path, new: Path, edit: Edit | None) -> None:

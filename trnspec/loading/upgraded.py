@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trnspec.model.document_text import entry_text, flow_text
 from trnspec.yaml import Edit, read_text
-from trnspec.yaml.edits import apply, joined, removal
+from trnspec.yaml.edits import apply, joined, line_end_of, next_line, removal, renaming
 from trnspec.yaml.layout import LayoutError, comments
 
 if TYPE_CHECKING:
@@ -32,11 +32,17 @@ class _UnwritableError(Exception):
     """A value that only a change of the collection around it can change."""
 
 
+def _is_alike(old: Any, new: Any) -> bool:
+    """Whether a value may be another one under another key."""
+    return old == new or (isinstance(old, dict) and isinstance(new, dict))
+
+
 class _Upgrade:
     """The edits of the parts of a document that differ."""
 
     def __init__(self, document: Document) -> None:
         self._document, self._text, self._lines = document, document.text, document.lines
+        self._end = line_end_of(document.text)
 
     def mapping(self, path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Edit]:
         """The edits of a mapping.
@@ -46,6 +52,11 @@ class _Upgrade:
         """
         added = [key for key in new if key not in old]
         removed = [key for key in old if key not in new]
+        if len(added) == len(removed) and all(map(_is_alike, map(old.get, removed), map(new.get, added))):
+            names = dict(zip(removed, added, strict=True))
+            edits = [self._renaming((*path, key), name) for key, name in names.items()]
+            inside = (self._value((*path, key), value, new[names.get(key, key)]) for key, value in old.items())
+            return [*edits, *(edit for each in inside for edit in each)]
         if (added or removed) and self._text.startswith("{", self._document.extent(path)[1]):
             raise _UnwritableError
         edits = [edit for key in removed for edit in self._entry((*path, key), None)]
@@ -62,6 +73,12 @@ class _Upgrade:
                 above += 1  # noqa: PLW2901  # in the place of what is removed, below its comments
             edits += self._insertion((*path, keys[max(above, 0)]), lines, below=above >= 0)
         return edits
+
+    def _renaming(self, path: Path, name: str) -> Edit:
+        edit = renaming(self._document, path, name)
+        if edit is None:
+            raise _UnwritableError
+        return edit
 
     def _value(self, path: Path, old: Any, new: Any) -> list[Edit]:
         if old == new and type(old) is type(new):
@@ -115,29 +132,21 @@ class _Upgrade:
         if isinstance(path[-1], int):
             raise _UnwritableError  # an item of several lines
         margin = self._margin(path)
-        last = end if self._lines.place(end).column == 1 else self._next_line(end)
+        last = next_line(self._document, end)
         rest = self._text[end:last].rstrip("\r\n")
         kept += [rest.strip()] if new is None and rest.strip() else []
         lines = [f"{margin}{comment}" for comment in kept]
         lines += [] if new is None else entry_text({str(path[-1]): new}, margin)
         if new is not None:
             lines[-1] += rest
-        text = "".join(f"{line}\n" for line in lines)
+        text = "".join(line + self._end for line in lines)
         return [self._document.edit(start - len(margin), last, text)]
-
-    def _next_line(self, offset: int) -> int:
-        at = self._text.find("\n", offset)
-        return len(self._text) if at < 0 else at + 1
 
     def _insertion(self, path: Path, lines: list[str], *, below: bool) -> list[Edit]:
         """New entries below one, or above it."""
         if not lines:
             return []
-        if not below:
-            at = self._line(self._document.extent(path)[0])
-        else:
-            end = self._document.extent(path)[2]
-            at = end if self._lines.place(end).column == 1 else self._next_line(end)
-        lead = "\n" if at and self._text[at - 1] != "\n" else ""
-        place = self._lines.place(at)
-        return [Edit(place, place, lead + "".join(f"{line}\n" for line in lines))]
+        start, _, end = self._document.extent(path)
+        at = next_line(self._document, end) if below else self._line(start)
+        lead = "" if self._lines.place(at).column == 1 else self._end
+        return [self._document.edit(at, at, lead + "".join(line + self._end for line in lines))]

@@ -100,4 +100,4 @@ def _scalar(text: str) -> str:
     words = text.lower() in {"true", "false", "yes", "no", "on", "off", "null"}
     if plain and not number and not words and not text.endswith(":"):
         return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

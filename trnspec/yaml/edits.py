@@ -10,9 +10,9 @@ from attrs import evolve
 from trnspec.yaml.document import Edit, Lines, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from trnspec.yaml.document import Document, Path, Span
+    from trnspec.yaml.document import Document, Path
 
 
 def apply(text: str, edits: Iterable[Edit]) -> tuple[str, list[Edit]]:
@@ -54,82 +54,6 @@ def joined(document: Document, edits: Iterable[Edit | None]) -> Edit | None:
     return Edit(every[0].start, every[-1].end, text[start : len(text) - rest])
 
 
-def moving(document: Document, path: Path, group: Path, name: str) -> Edit | None:
-    """The edit that moves a value to the end of another mapping; ``None`` if a comment on its lines would be lost.
-
-    Args:
-        document: The document.
-        path: The path of the value.
-        group: The path of the mapping, which has keys already.
-        name: The new key of the value.
-    """
-    span, target, removed = document.places.get(path), document.places.get(group), removal(document, path)
-    first = next((s for p, s in document.places.items() if p[:-1] == group and p != group), None)
-    if span is None or span.key is None or target is None or removed is None or first is None or first.key is None:
-        return None
-    text, (start, begin, stop) = document.text, document.extent(path)
-    value = text[begin:stop]
-    if any(text.startswith("[", document.extent(group[:n])[1]) for n in range(len(group))):
-        return None  # the single pair of [a: b]
-    _, opening, at = document.extent(group)
-    if text.startswith("{", opening):
-        at -= 1
-        block = "\n" in value or (value[:1] not in {"{", "["} and any(p[:-1] == path for p in document.places if p))
-        added = None if block or not value or text[at] != "}" else f", {name}: {_in_braces(value)}"
-        at = len(text[:at].rstrip())
-        if text[at - 1] == ":":
-            return None  # before a comma, the colon of a key without a value would be part of the key
-    else:
-        end, at = _line_end(text), _next_line(document, at)
-        lead = "" if document.lines.place(at).column == 1 else end
-        added = _below(f"{name}:", text[start:stop], value, span, " " * (first.key.column - 1))
-        added = None if added is None else lead + added + ("" if added.endswith(end) else end)
-    return None if added is None else joined(document, [removed, document.edit(at, at, added)])
-
-
-def _below(key: str, entry: str, value: str, span: Span, margin: str) -> str | None:
-    """An entry of a mapping in block style, at another margin."""
-    if span.value.line == span.end.line and span.key is not None and span.key.line == span.value.line:
-        return f"{margin}{key} {value}".rstrip(" ")
-    own = " " * (span.key.column - 1) if span.key is not None else ""
-    head, *rest = entry.splitlines(keepends=True)
-    if value.startswith(("{", "[")) or any(line.strip() and not line.startswith(own) for line in rest):
-        return None
-    body = [margin + line.removeprefix(own) if line.strip() else line for line in rest]
-    return "".join([margin, key, head[head.index(":") + 1 :], *body])
-
-
-def _in_braces(value: str) -> str:
-    """A value of one line as it is written in braces: a bare text with commas or brackets gets quotes."""
-    import json
-
-    bare = value[:1] not in {'"', "'", "{", "["} and re.search(r"[,\[\]{}]", value)
-    return json.dumps(value, ensure_ascii=False) if bare else value
-
-
-def wrapping(document: Document, path: Path, keys: Sequence[str]) -> Edit | None:
-    """The edit that puts the value of a key below further keys; ``None`` for no value, and a text over several lines."""
-    span = document.places.get(path)
-    if span is None or span.key is None or not keys:
-        return None
-    text, (_, start, end) = document.text, document.extent(path)
-    is_block = any(p[:-1] == path for p in document.places if p) and text[start] not in "{["
-    if start == end:
-        return None
-    if span.value.line == span.end.line and not is_block:
-        value = _in_braces(text[start:end])
-        return Edit(span.value, span.end, "".join(f"{{{k}: " for k in keys) + value + "}" * len(keys))
-    first = document.places.get(next((p for p in document.places if p[:-1] == path), ()))
-    margin = " " * (span.value.column - 1)
-    if first is None or first.key != span.value or text[start - len(margin) : start] != margin:
-        return None  # in braces, or not a mapping
-    start -= len(margin)
-    step = " " * (span.value.column - span.key.column)
-    lead = "".join(f"{margin}{step * n}{key}:{_line_end(text)}" for n, key in enumerate(keys))
-    body = re.sub(r"^(?=[^\r\n])", step * len(keys), text[start:end], flags=re.MULTILINE)
-    return document.edit(start, end, lead + body)
-
-
 def item(document: Document, path: Path, *content: str, instead: int | None = None) -> Edit | None:
     """The edit that adds the first item of a list in block style, which is created where it is missing.
 
@@ -144,7 +68,7 @@ def item(document: Document, path: Path, *content: str, instead: int | None = No
     Returns:
         ``None`` for a list in brackets or in a mapping in braces, and where a comment of the replaced item would be lost.
     """
-    text, line_end, head = document.text, _line_end(document.text), ""
+    text, line_end, head = document.text, line_end_of(document.text), ""
     if path in document.places:
         first = document.places.get((*path, 0))
         at = 0 if first is None else document.lines.offset(Place(first.value.line, 1))
@@ -158,7 +82,7 @@ def item(document: Document, path: Path, *content: str, instead: int | None = No
             if not siblings or text.startswith("{", document.extent(path[:-1])[1]):
                 return None
             start, _, end = document.extent(siblings[0])
-            own, at = " " * (document.lines.place(start).column - 1), _next_line(document, end)
+            own, at = " " * (document.lines.place(start).column - 1), next_line(document, end)
         head = ("" if document.lines.place(at).column == 1 else line_end) + f"{own}{path[-1]}:{line_end}"
         margin = f"{own}  - "
     lines = [margin + content[0], *(" " * len(margin) + line for line in content[1:])]
@@ -171,7 +95,7 @@ def item(document: Document, path: Path, *content: str, instead: int | None = No
     return removed and evolve(removed, text=head + body)
 
 
-def _next_line(document: Document, at: int) -> int:
+def next_line(document: Document, at: int) -> int:
     """The start of the line after an offset, or the offset where it is at the start of a line."""
     if document.lines.place(at).column == 1:
         return at
@@ -179,7 +103,8 @@ def _next_line(document: Document, at: int) -> int:
     return at if rest is None else rest.end()
 
 
-def _line_end(text: str) -> str:
+def line_end_of(text: str) -> str:
+    """The line end of the first line of a text."""
     found = re.search(r"\r\n|\n|\r", text)
     return found[0] if found else "\n"
 
